@@ -102,10 +102,7 @@ class Truth:
                     seen.add(letters(sentence))
                     yield Asked(self.kind, sentence, block.page)
         for row in self.rows:
-            if (
-                sum(len(letters(cell)) > 0 for cell in row.cells) >= 2
-                and letters(row.text) not in seen
-            ):
+            if sum(len(letters(cell)) > 0 for cell in row.cells) >= 2 and letters(row.text) not in seen:
                 seen.add(letters(row.text))
                 yield row
 
@@ -178,9 +175,7 @@ def _found(flat: str, wanted: str, error: float) -> list[int]:
     matcher = SequenceMatcher(None, flat, wanted, autojunk=False)
     block = matcher.find_longest_match()
     at = max(0, block.a - block.b)
-    return (
-        [at] if block.size > 5 and _ratio(flat[at : at + len(wanted)], wanted) >= 1 - error else []
-    )
+    return [at] if block.size > 5 and _ratio(flat[at : at + len(wanted)], wanted) >= 1 - error else []
 
 
 _segmenter: dict[str, Any] = {}
@@ -191,7 +186,13 @@ def sentences(text: str) -> list[str]:
     import pysbd
 
     code = "en"
-    for name, pattern in (("zh", "[\u4e00-\u9fff]"), ("ja", "[\u3040-\u30ff]"), ("ar", "[\u0600-\u06ff]"), ("hi", "[\u0900-\u097f]"), ("ru", "[\u0400-\u04ff]")):  # fmt: skip
+    for name, pattern in (
+        ("zh", "[\u4e00-\u9fff]"),
+        ("ja", "[\u3040-\u30ff]"),
+        ("ar", "[\u0600-\u06ff]"),
+        ("hi", "[\u0900-\u097f]"),
+        ("ru", "[\u0400-\u04ff]"),
+    ):
         if len(re.findall(pattern, text)) > 0.2 * len(text):
             code = name
     if code == "en" and re.search(r"\b(?:der|und|nicht|werden|ist)\b", text):
@@ -214,7 +215,7 @@ def truth_of(path: Path, drawn_from: tuple[Path, list[int]] | None = None) -> Tr
         truth.blocks = [Block(number[b.page or 0], b.lines) for b in whole.blocks]
         truth.places = {number[page]: words for page, words in whole.places.items()}
         return truth
-    readers = {".pdf": _pdf, ".docx": _docx, ".xlsx": _xlsx, ".csv": _csv, ".html": _html, ".md": _markdown}  # fmt: skip
+    readers = {".pdf": _pdf, ".docx": _docx, ".xlsx": _xlsx, ".csv": _csv, ".html": _html, ".md": _markdown}
     return readers[path.suffix](path)
 
 
@@ -271,9 +272,7 @@ def _xlsx(path: Path) -> Truth:
 
     truth = Truth(path.name, "table")
     for number, sheet in enumerate(openpyxl.load_workbook(path, data_only=True).worksheets, 1):
-        grid = [
-            ["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)
-        ]
+        grid = [["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)]
         _grid(truth, [row for row in grid if any(row)], number, "XLSX")
         for row in grid:
             # A sheet may hold tables side by side: a row is what stands without a gap.

@@ -39,7 +39,7 @@ class Words:
 
     def __init__(self, rng: np.random.Generator) -> None:
         self._rng = rng
-        self._words = ["".join(chr(97 + i // 26**p % 26) for p in range(4)) + "o" for i in range(30_000)]  # fmt: skip
+        self._words = ["".join(chr(97 + i // 26**p % 26) for p in range(4)) + "o" for i in range(30_000)]
 
     def draw(self, count: int) -> list[str]:
         last = len(self._words) - 1
@@ -72,16 +72,12 @@ def load(rng: np.random.Generator, words: Words) -> dict[str, float]:
             )
         with tenant_scope(tenant.pk):
             actor = system_actor(tenant.pk)
-            collection = services.collection_create(
-                tenant=tenant, actor=actor, name=f"Collection {number}"
-            )
+            collection = services.collection_create(tenant=tenant, actor=actor, name=f"Collection {number}")
             for start in range(0, size, PER_DOCUMENT):
                 count = min(PER_DOCUMENT, size - start)
                 made = vectors(rng, centres, count)
                 picked = [int(i) for i in rng.integers(0, POOL, count)]
-                _document_load(
-                    collection, f"{number}-{start}", made, picked, texts, tokens, seconds
-                )
+                _document_load(collection, f"{number}-{start}", made, picked, texts, tokens, seconds)
     return {name: round(CHUNKS / taken) for name, taken in seconds.items()} | {
         "chunks_and_vectors": round(CHUNKS / (seconds["chunks"] + seconds["vectors"])),
         "everything": round(CHUNKS / sum(seconds.values())),
@@ -99,22 +95,36 @@ def _document_load(
 ) -> None:
     drafts = [ChunkDraft(i, texts[p], 0, len(texts[p]), 1, 1) for i, p in enumerate(picked)]
     document = Document.objects.create(
-        tenant_id=collection.tenant_id, collection=collection, name=name, path=name, live_from=timezone.now(),
-        media_type="text/plain", size=0, is_paged=False, sha256=name.rjust(64, "0"), file="none", status="ready",
-        stage=Stage.INDEX, chunk_count=len(drafts), vector_count=len(drafts), lexical_count=len(drafts),
-    )  # fmt: skip
+        tenant_id=collection.tenant_id,
+        collection=collection,
+        name=name,
+        path=name,
+        live_from=timezone.now(),
+        media_type="text/plain",
+        size=0,
+        is_paged=False,
+        sha256=name.rjust(64, "0"),
+        file="none",
+        status="ready",
+        stage=Stage.INDEX,
+        chunk_count=len(drafts),
+        vector_count=len(drafts),
+        lexical_count=len(drafts),
+    )
     with transaction.atomic():
         began = time.perf_counter()
         chunks_write(document, drafts)
         seconds["chunks"] += time.perf_counter() - began
-        pks = list(
-            Chunk.objects.filter(document=document).order_by("index").values_list("pk", flat=True)
-        )
+        pks = list(Chunk.objects.filter(document=document).order_by("index").values_list("pk", flat=True))
         began = time.perf_counter()
         vectors_write(
-            tenant_id=collection.tenant_id, collection_id=collection.pk, space_id=collection.space_id,
-            chunk_ids=pks, document_ids=[document.pk] * len(pks), vectors=made,
-        )  # fmt: skip
+            tenant_id=collection.tenant_id,
+            collection_id=collection.pk,
+            space_id=collection.space_id,
+            chunk_ids=pks,
+            document_ids=[document.pk] * len(pks),
+            vectors=made,
+        )
         seconds["vectors"] += time.perf_counter() - began
         locked = Collection.objects.select_for_update().get(pk=collection.pk)
         given = [replace(tokens[p], chunk_id=pk) for p, pk in zip(picked, pks, strict=True)]

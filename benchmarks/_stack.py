@@ -83,10 +83,7 @@ def product(models: str, **env: str) -> Iterator[tuple]:
     """Run web server and worker with these fake models, which this process knows too; yields (Stack, log folder)."""
     from tests.servers import Stack
 
-    with (
-        tempfile.TemporaryDirectory(prefix="groundwork-logs-") as logs,
-        model_server() as url,
-    ):
+    with tempfile.TemporaryDirectory(prefix="groundwork-logs-") as logs, model_server() as url:
         os.environ["GROUNDWORK_COMPATIBLE_BASE_URL"] = url
         os.environ["GROUNDWORK_COMPATIBLE_MODELS"] = models
         stack = Stack(

@@ -16,8 +16,17 @@ from typing import Any
 
 from toolloop.tools import Tool
 
-_TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean", "dict": "object", "list": "array",
-          "tuple": "array", "any": "string", "String": "string"}  # fmt: skip
+_TYPES = {
+    "str": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "dict": "object",
+    "list": "array",
+    "tuple": "array",
+    "any": "string",
+    "String": "string",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +88,7 @@ def _seal_tools(file: Path) -> Iterator[ToolSet]:
     for part in ("dev", "test_in_domain", "test_out_domain"):
         rows = list(_lines(file.with_name(f"{part}.jsonl")))
         gold = [(row["query"], {call["api"] for call in row["calling"]}) for row in rows]
-        yield ToolSet(
-            f"Seal-Tools {part}", tools, [(q, next(iter(g))) for q, g in gold if len(g) == 1]
-        )
+        yield ToolSet(f"Seal-Tools {part}", tools, [(q, next(iter(g))) for q, g in gold if len(g) == 1])
 
 
 def _bfcl(file: Path) -> Iterator[ToolSet]:
@@ -94,7 +101,7 @@ def _bfcl(file: Path) -> Iterator[ToolSet]:
             own = {f["name"]: f for f in row["function"]}
             # Of two functions with one name the first counts; questions about the other are left out below.
             for name, one in own.items():
-                tools.setdefault(_plain(name), _tool(name, one["description"], _schema(one["parameters"])))  # fmt: skip
+                tools.setdefault(_plain(name), _tool(name, one["description"], _schema(one["parameters"])))
             asked[row["id"]] = (row["question"][0][-1]["content"], own)
     questions = []
     for part in ("live_multiple", "live_simple", "multiple", "simple_python"):

@@ -39,40 +39,36 @@ VERBS = [
     "assign",
     "summarize",
 ]
-NOUNS = [
-    "invoices", "customers", "tickets", "contracts", "shipments", "employees", "projects", "payments", "reports",
-    "meetings", "orders", "products", "suppliers", "campaigns", "documents", "devices", "incidents", "budgets",
-    "vehicles", "courses", "claims", "leads", "warehouses", "licences", "timesheets", "surveys", "assets", "branches",
-    "quotes", "subscriptions", "refunds", "audits", "vendors", "recipes", "patients", "rooms", "events", "policies",
-    "permits", "samples", "sensors", "stores", "tasks", "teams", "trips", "users", "votes", "wallets", "zones", "bids",
-]  # fmt: skip
+NOUNS = """
+    invoices customers tickets contracts shipments employees projects payments reports meetings orders
+    products suppliers campaigns documents devices incidents budgets vehicles courses claims leads warehouses
+    licences timesheets surveys assets branches quotes subscriptions refunds audits vendors recipes patients
+    rooms events policies permits samples sensors stores tasks teams trips users votes wallets zones bids
+""".split()
 QUERIES = [
-    "find unpaid invoices of a customer", "delete an old project", "export reports", "who works in this team",
-    "approve a payment above the limit", "summarize", "archive_devices", "book a meeting room", "zebra", "creating orders",
-]  # fmt: skip
+    "find unpaid invoices of a customer",
+    "delete an old project",
+    "export reports",
+    "who works in this team",
+    "approve a payment above the limit",
+    "summarize",
+    "archive_devices",
+    "book a meeting room",
+    "zebra",
+    "creating orders",
+]
 
 
 def make_tool(number: int) -> Tool:
     verb, noun = VERBS[number % len(VERBS)], NOUNS[number // len(VERBS) % len(NOUNS)]
-    text = {
-        "type": "string",
-        "description": f"Identifier or name that selects the {noun} to {verb}.",
-    }
+    text = {"type": "string", "description": f"Identifier or name that selects the {noun} to {verb}."}
     schema = {
         "type": "object",
         "properties": {
             "selector": text,
             "status": {"type": "string", "enum": ["open", "closed", "all"], "default": "open"},
-            "limit": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": 100,
-                "description": "Most rows to return.",
-            },
-            "since": {
-                "type": "string",
-                "description": f"Only {noun} changed after this ISO 8601 date.",
-            },
+            "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "Most rows to return."},
+            "since": {"type": "string", "description": f"Only {noun} changed after this ISO 8601 date."},
         },
         "required": ["selector"],
         "additionalProperties": False,

@@ -81,18 +81,19 @@ class Product:
         from jobs.runner import run_here
 
         added = document_upload(
-            tenant=self.tenant, actor=self.actor, collection=self.collection, name=path.name,
+            tenant=self.tenant,
+            actor=self.actor,
+            collection=self.collection,
+            name=path.name,
             chunks=[path.read_bytes()],
-        )  # fmt: skip
+        )
         for _ in range(6):
             document = Document.objects.get(pk=added.document.pk)
             if document.status in ("ready", "failed"):
                 break
             run_here(self.tenant.pk, document.job_id or 0)
         if document.status != "ready":
-            raise SystemExit(
-                f"{path.name}: {document.status} {document.error_code} {document.error_message}"
-            )
+            raise SystemExit(f"{path.name}: {document.status} {document.error_code} {document.error_message}")
         return document
 
     def passages(self, document: Any, asked: Asked, claim: str) -> list[Any]:
@@ -101,9 +102,13 @@ class Product:
         from apps.collections.search import search_run
 
         found = search_run(
-            tenant=self.tenant, actor=self.actor, collections=[self.collection], query=claim, k=8,
+            tenant=self.tenant,
+            actor=self.actor,
+            collections=[self.collection],
+            query=claim,
+            k=8,
             filters={"document_id": {"in": [document.pk]}},
-        )  # fmt: skip
+        )
         chunks = Chunk.objects.in_bulk([hit.chunk_id for hit in found.hits])
         return [chunks[hit.chunk_id] for hit in found.hits if hit.chunk_id in chunks]
 
@@ -122,12 +127,8 @@ class Product:
         from django.urls import reverse
 
         at = f"page={page}&" if page else ""
-        address = reverse(
-            "collections:document", args=[self.tenant.slug, self.collection.pk, document.pk]
-        )
-        found = self.client.get(
-            f"{address}?{at}chunk={source.passage.chunk_id}&mark={mark}&view={view}"
-        )
+        address = reverse("collections:document", args=[self.tenant.slug, self.collection.pk, document.pk])
+        found = self.client.get(f"{address}?{at}chunk={source.passage.chunk_id}&mark={mark}&view={view}")
         if found.status_code != 200:
             raise SystemExit(f"{address}: {found.status_code}")
         return found.content.decode()
@@ -182,18 +183,12 @@ def check(product: Product, document: Any, truth: Truth, source: Any) -> list[st
     return wrong
 
 
-def scan_make(
-    pdf: Path, pages: int, folder: Path, rng: random.Random
-) -> tuple[Path, list[int]] | None:
+def scan_make(pdf: Path, pages: int, folder: Path, rng: random.Random) -> tuple[Path, list[int]] | None:
     """Draw some pages of a PDF as a PDF of pictures."""
     import pypdfium2
 
     with pypdfium2.PdfDocument(pdf) as document:
-        full = [
-            n
-            for n in range(len(document))
-            if len(document[n].get_textpage().get_text_range()) > 900
-        ]
+        full = [n for n in range(len(document)) if len(document[n].get_textpage().get_text_range()) > 900]
         if not full:
             return None
         chosen = sorted(rng.sample(full, min(pages, len(full))))
@@ -251,32 +246,32 @@ def run(jobs: list[tuple[Path, Any]], options: argparse.Namespace, rng: random.R
                 by_kind.setdefault(asked.kind, []).append(asked)
             for asked in by_kind.values():
                 rng.shuffle(asked)
-            print(
-                f"{path.name}: " + ", ".join(f"{k} {len(v)}" for k, v in by_kind.items()),
-                flush=True,
-            )
+            print(f"{path.name}: " + ", ".join(f"{k} {len(v)}" for k, v in by_kind.items()), flush=True)
             queues += [(document, truth, kind, asked) for kind, asked in by_kind.items()]
         while queues := [queue for queue in queues if queue[3]]:
             for document, truth, kind, left in queues:
                 if (
                     not left
-                    or sum(n for (_, what), n in counts.items() if what == "all")
-                    >= options.citations
+                    or sum(n for (_, what), n in counts.items() if what == "all") >= options.citations
                 ):
                     continue
                 asked = left.pop()
-                shown += one(
-                    product, document, truth, kind, asked, counts, rng, shown < options.show
-                )
+                shown += one(product, document, truth, kind, asked, counts, rng, shown < options.show)
             if sum(n for (_, what), n in counts.items() if what == "all") >= options.citations:
                 break
     return report(counts, options)
 
 
 def one(
-    product: Product, document: Any, truth: Truth, kind: str, asked: Asked, counts: Counter[tuple[str, str]],
-    rng: random.Random, is_shown: bool,
-) -> int:  # fmt: skip
+    product: Product,
+    document: Any,
+    truth: Truth,
+    kind: str,
+    asked: Asked,
+    counts: Counter[tuple[str, str]],
+    rng: random.Random,
+    is_shown: bool,
+) -> int:
     """Make and check one citation; returns 1 if something was printed."""
     claim = claim_of(asked, rng)
     chunks = product.passages(document, asked, claim)
@@ -296,7 +291,10 @@ def one(
     for problem in wrong:
         counts[kind, re.sub(r" [\d.]+", "", problem)] += 1
     if wrong and is_shown:
-        print(f"- {document.name} page {source.page} ({asked.page}), {', '.join(wrong)}\n    asked: {asked.text[:300]}\n    quote: {source.quote[:400]}", flush=True)  # fmt: skip
+        print(
+            f"- {document.name} page {source.page} ({asked.page}), {', '.join(wrong)}\n    asked: {asked.text[:300]}\n    quote: {source.quote[:400]}",
+            flush=True,
+        )
     return int(bool(wrong))
 
 
@@ -306,7 +304,9 @@ def report(counts: Counter[tuple[str, str]], options: argparse.Namespace) -> int
     for kind in sorted({kind for kind, _ in counts}):
         rows[kind] = {what: n for (k, what), n in sorted(counts.items()) if k == kind}
         row = rows[kind]
-        print(f"{kind:18} {row.get('good', 0)} of {row.get('all', 0)} good, {row.get('meant', 0)} the sentence or row that was meant; {({k: v for k, v in row.items() if k not in ('all', 'good', 'meant')})}")  # fmt: skip
+        print(
+            f"{kind:18} {row.get('good', 0)} of {row.get('all', 0)} good, {row.get('meant', 0)} the sentence or row that was meant; { ({k: v for k, v in row.items() if k not in ('all', 'good', 'meant')}) }"
+        )
     every = sum(row.get("all", 0) for row in rows.values())
     good = sum(row.get("good", 0) for row in rows.values())
     print(f"{good} of {every} whole, on their page and marked")

@@ -87,9 +87,7 @@ def main() -> None:
         counts["names agree"] += len({e[:2] for e in expected} & {f[:2] for f in found})
         counts["invented"] += len({f[:2] for f in found} - {e[:2] for e in expected})
         counts["chunks"] += len(chunks)
-        missed += [
-            f"{path.relative_to(folder)}:{line} {name}" for _, name, line, _ in expected - found
-        ]
+        missed += [f"{path.relative_to(folder)}:{line} {name}" for _, name, line, _ in expected - found]
     megabytes = counts["bytes"] / 1e6
     result = {
         **counts,

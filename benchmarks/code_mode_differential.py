@@ -32,7 +32,9 @@ async def measure(programs: int, seed: int) -> dict[str, Any]:
         for why, count in part.refused.items():
             total.refused[why] = total.refused.get(why, 0) + count
         for found in part.different:
-            print(f"--- seed {found['seed']} ({found['families']})\n{found['program']}\n{found['difference']}\n")  # fmt: skip
+            print(
+                f"--- seed {found['seed']} ({found['families']})\n{found['program']}\n{found['difference']}\n"
+            )
         print(f"{first + len(seeds)} programs, {len(total.different)} different", flush=True)
     refused = sum(total.refused.values())
     return {

@@ -36,9 +36,7 @@ FILES = (
     "trade-us/2025-15819.pdf",
     "trade-us/s232_mhd_parts.txt",
 )
-_PRINTED = re.compile(
-    r"(?<![\d.\-])(?:\d{4}\.\d{2}(?:\.\d{2})?(?:\.?\d{2})?|\d{8}|\d{10})(?![\d\-]|\.\d)"
-)
+_PRINTED = re.compile(r"(?<![\d.\-])(?:\d{4}\.\d{2}(?:\.\d{2})?(?:\.?\d{2})?|\d{8}|\d{10})(?![\d\-]|\.\d)")
 _WIDE = str.maketrans("0123456789.", "０１２３４５６７８９．")
 _ARABIC = str.maketrans("0123456789", "٠١٢٣٤٥٦٧٨٩")
 SENTENCES = ("What is the rate of duty on {}?", "Does {} cover steel parts from Brazil in 2025")
@@ -110,16 +108,17 @@ class Bench:
         self.actor = actor_of(self.owner)
         with self.scope():
             example_install(tenant=self.tenant, actor=self.actor, name="trade_compliance")
-            self.collection = services.collection_create(
-                tenant=self.tenant, actor=self.actor, name="Trade"
-            )
+            self.collection = services.collection_create(tenant=self.tenant, actor=self.actor, name="Trade")
             embedding.embedder_for(self.collection.space, tenant=self.tenant).embed_query("warm")
             for path in paths:
                 with path.open("rb") as file:
                     made = services.document_upload(
-                        tenant=self.tenant, actor=self.actor, collection=self.collection,
-                        name=path.name, chunks=iter(lambda f=file: f.read(1 << 20), b""),
-                    ).document  # fmt: skip
+                        tenant=self.tenant,
+                        actor=self.actor,
+                        collection=self.collection,
+                        name=path.name,
+                        chunks=iter(lambda f=file: f.read(1 << 20), b""),
+                    ).document
                 run_here(self.tenant.pk, made.job_id)
             rows = Document.objects.order_by("pk")
             for row in rows:
@@ -127,8 +126,7 @@ class Bench:
                     raise SystemExit(f"{row.name}: {row.status}: {row.error_message}")
             self.types = {row.name: row.document_type for row in rows}
             self.texts = {
-                row.name: "\n".join(page.text for page in row.pages.order_by("number"))
-                for row in rows
+                row.name: "\n".join(page.text for page in row.pages.order_by("number")) for row in rows
             }
             self.chunks = Chunk.objects.count()
         self.codes = {name: printed_codes(text) for name, text in self.texts.items()}
@@ -157,9 +155,7 @@ class Bench:
         known = {tool.name: tool for tools in sets for tool in tools}
 
         def call(name: str, **arguments: Any) -> dict[str, Any]:
-            told: dict[str, Any] = json.loads(
-                finished(known[name].function(context, **arguments)).content
-            )
+            told: dict[str, Any] = json.loads(finished(known[name].function(context, **arguments)).content)
             return told
 
         return call
@@ -249,11 +245,7 @@ def measure(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
     for number, digits in enumerate(gone):
         text = list(spellings(digits).values())[number % 8]
         told = ask("lookup_hts_code", code=text)
-        note(
-            "none alone",
-            told["found"] == "none" and not told["results"],
-            f"{digits}: {told['note']}",
-        )
+        note("none alone", told["found"] == "none" and not told["results"], f"{digits}: {told['note']}")
         told = ask("search_documents", query=SENTENCES[0].format(text))
         note("none in a sentence", told["found"] == "none", f"{digits}: {told['note']}")
     printed = {digits for some in bench.codes.values() for digits in some}
@@ -267,9 +259,7 @@ def measure(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         told = ask("lookup_hts_code", code=digits)
         first = told["results"][0]["text"] if told["results"] else ""
         note(
-            "near",
-            told["found"] == "near" and holds(first, digits, longer=True),
-            f"{digits}: {told['note']}",
+            "near", told["found"] == "near" and holds(first, digits, longer=True), f"{digits}: {told['note']}"
         )
     for digits in codes:
         longer = f"{digits}{chance.randrange(1, 99):02}"
@@ -278,7 +268,9 @@ def measure(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
             note("parent", told["found"] == "parent", f"{longer}: {told['note']}")
     took.sort()
     return {
-        "documents": {name: {"codes": len(codes), "type": bench.types[name]} for name, codes in bench.codes.items()},
+        "documents": {
+            name: {"codes": len(codes), "type": bench.types[name]} for name, codes in bench.codes.items()
+        },
         "chunks": bench.chunks,
         "codes": len(codes),
         "digits": dict(Counter(map(len, codes))),
@@ -286,7 +278,7 @@ def measure(bench: Bench, options: argparse.Namespace) -> dict[str, Any]:
         "wrong": wrong[:40],
         "ms_p50": round(1000 * took[len(took) // 2], 1),
         "ms_p95": round(1000 * took[int(len(took) * 0.95)], 1),
-    }  # fmt: skip
+    }
 
 
 def reindexed(bench: Bench) -> dict[str, Any]:
@@ -343,17 +335,10 @@ def main() -> None:
     for line in result["wrong"]:
         print("  wrong", line)
     print(
-        json.dumps(result["documents"]),
-        result["chunks"],
-        "chunks;",
-        result["ms_p50"],
-        result["ms_p95"],
-        "ms",
+        json.dumps(result["documents"]), result["chunks"], "chunks;", result["ms_p50"], result["ms_p95"], "ms"
     )
     print(result["reindex"])
-    write_result(
-        "codes", {**result, "seed": options.seed, "load_before": before, "load_after": load()}
-    )
+    write_result("codes", {**result, "seed": options.seed, "load_before": before, "load_after": load()})
 
 
 if __name__ == "__main__":

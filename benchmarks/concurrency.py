@@ -89,8 +89,7 @@ def prepare(count: int) -> list[tuple]:
             time.sleep(0.1)
         model = f"compatible/{MODEL}"
         return [
-            (tenant, actor, conversation_create(tenant=tenant, actor=actor, model=model))
-            for actor in people
+            (tenant, actor, conversation_create(tenant=tenant, actor=actor, model=model)) for actor in people
         ]
 
 

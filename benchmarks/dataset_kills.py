@@ -65,7 +65,10 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
     from tests.fake_provider import running
 
     chance, model, cast = random.Random(seed), NumberedModel(), make_cast()
-    texts = tuple(f"Notice {n} sets a duty of {n} percent on goods of the heading {n:05}. {'It is paid at the border by whoever enters the goods. ' * 4}" for n in range(rows + 20))  # fmt: skip
+    texts = tuple(
+        f"Notice {n} sets a duty of {n} percent on goods of the heading {n:05}. {'It is paid at the border by whoever enters the goods. ' * 4}"
+        for n in range(rows + 20)
+    )
     library = make_open_library(cast, texts=texts)
     calls = 6 * rows
     began, done, pause = time.monotonic(), 0, {}
@@ -78,9 +81,15 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
         )
         budget = PRICE * calls / 2 + 40 * ROW_USD
         job = start(
-            cast, library.collection, model=f"compatible/{NAME}", rows=rows, types={"factual": 1},
-            concurrency=CONCURRENCY, row_usd=float(ROW_USD), budget=str(budget),
-        )  # fmt: skip
+            cast,
+            library.collection,
+            model=f"compatible/{NAME}",
+            rows=rows,
+            types={"factual": 1},
+            concurrency=CONCURRENCY,
+            row_usd=float(ROW_USD),
+            budget=str(budget),
+        )
         who = {"tenant": cast.tenant, "actor": cast.actor("member")}
         with nursery(**env) as workers:
             while (driver := driver_waiting(job)) is not None:
@@ -95,7 +104,12 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
                 if job.state == "paused":
                     workers.kill()
                     paid = paid_usd(model, PRICE)
-                    pause = {"budget_usd": budget, "billed_at_pause_usd": paid, "counted_at_pause_usd": job_spend(job), "reason": job.reason}  # fmt: skip
+                    pause = {
+                        "budget_usd": budget,
+                        "billed_at_pause_usd": paid,
+                        "counted_at_pause_usd": job_spend(job),
+                        "reason": job.reason,
+                    }
                     job = generation_resume(**who, job=job, budget_usd=str(100 * budget))
                     continue
                 if job.state in ("completed", "failed", "stopped"):
@@ -110,13 +124,27 @@ def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
         # A short job ends before its budget does; then the budget must simply hold all of it.
         is_within = pause.get("billed_at_pause_usd", billed) <= budget + ROW_USD
         return {
-            "rows": rows, "kept": job.kept, "kills": done, "seed": seed, "state": job.state,
-            "paused_by_budget": bool(pause), "calls_answered": len(model.answered), "calls_committed": committed,
+            "rows": rows,
+            "kept": job.kept,
+            "kills": done,
+            "seed": seed,
+            "state": job.state,
+            "paused_by_budget": bool(pause),
+            "calls_answered": len(model.answered),
+            "calls_committed": committed,
             "answered_but_lost_with_the_worker": len(model.answered) - committed,
-            **pause, "reserve_usd": ROW_USD, "billed_usd": billed, "counted_usd": job.spent_usd,
-            "seconds": round(time.monotonic() - began, 1), **asdict(found),
-            "ok": found == Findings() and done == kills and job.kept == rows and is_within and billed <= job.spent_usd,
-        }  # fmt: skip
+            **pause,
+            "reserve_usd": ROW_USD,
+            "billed_usd": billed,
+            "counted_usd": job.spent_usd,
+            "seconds": round(time.monotonic() - began, 1),
+            **asdict(found),
+            "ok": found == Findings()
+            and done == kills
+            and job.kept == rows
+            and is_within
+            and billed <= job.spent_usd,
+        }
 
 
 def _wait(job: Any, model: Any, requests: int) -> None:

@@ -24,7 +24,16 @@ from _common import ROOT, data_dir, shared_data, write_result
 from _stack import database, load
 
 NAME = "fake-rows"
-TYPES = {"factual": 4.0, "multi_hop": 2.0, "comparison": 1.0, "how_to": 1.0, "code": 1.0, "unanswerable": 1.0, "adversarial": 1.0, "injected": 1.0}  # fmt: skip
+TYPES = {
+    "factual": 4.0,
+    "multi_hop": 2.0,
+    "comparison": 1.0,
+    "how_to": 1.0,
+    "code": 1.0,
+    "unanswerable": 1.0,
+    "adversarial": 1.0,
+    "injected": 1.0,
+}
 SUFFIXES = {".pdf", ".docx", ".pptx", ".xlsx", ".html", ".epub", ".md", ".csv", ".txt"}
 LARGE = 400_000
 """Bytes; larger files say no more about the pipeline, and take minutes to read."""
@@ -85,7 +94,9 @@ def run(documents: int, rows: int) -> dict[str, Any]:
     return result
 
 
-def compared(cast: Any, collection: Any, model: str, rows: int, texts: dict[int, str], server: Any) -> dict[str, Any]:  # fmt: skip
+def compared(
+    cast: Any, collection: Any, model: str, rows: int, texts: dict[int, str], server: Any
+) -> dict[str, Any]:
     """Make rows both ways; returns numbers and problems."""
     from apps.datasets.models import DatasetRow, GenerationJob
     from tests.datasets.pipeline import by_command, exported, problems_of, start_by_rest
@@ -95,9 +106,15 @@ def compared(cast: Any, collection: Any, model: str, rows: int, texts: dict[int,
     with tempfile.TemporaryDirectory() as folder:
         began = time.monotonic()
         made = by_command(
-            cast, collection.name, Path(folder) / "rows.jsonl", f"types={shares}", f"rows={rows}",
-            "concurrency=1", f"model={model}", f"name=By command, {model}",
-        )  # fmt: skip
+            cast,
+            collection.name,
+            Path(folder) / "rows.jsonl",
+            f"types={shares}",
+            f"rows={rows}",
+            "concurrency=1",
+            f"model={model}",
+            f"name=By command, {model}",
+        )
         seconds = time.monotonic() - began
     server.log.clear()
     settings = {"collections": [collection.pk], "rows": rows, "types": TYPES, "concurrency": 1}
@@ -133,13 +150,15 @@ def ingested(cast: Any, wanted: int) -> tuple[Any, Counter[str]]:
     collection = collection_create(tenant=cast.tenant, actor=actor, name="Corpus")
     kinds: Counter[str] = Counter()
     for name, content, origin in documents_of(wanted):
-        uploaded = document_upload(tenant=cast.tenant, actor=actor, collection=collection, name=name, chunks=[content])  # fmt: skip
+        uploaded = document_upload(
+            tenant=cast.tenant, actor=actor, collection=collection, name=name, chunks=[content]
+        )
         run_here(cast.tenant.pk, uploaded.document.job_id)
         row = Document.objects.get(pk=uploaded.document.pk)
         if row.status != "ready":
             raise SystemExit(f"{name}: {row.status}: {row.error_message}")
         if license_ := LICENSES[origin]:
-            document_describe(tenant=cast.tenant, actor=actor, document=row, attributes={"license": license_})  # fmt: skip
+            document_describe(tenant=cast.tenant, actor=actor, document=row, attributes={"license": license_})
         kinds[Path(name).suffix] += 1
     return collection, kinds
 

@@ -85,7 +85,13 @@ def run(rows: int) -> dict[str, Any]:
             worker = psutil.Process(stack.worker.pid)
             with tenant_scope(cast.tenant.pk):
                 collection = ingested(cast, rows)
-                who = {"cast": cast, "collection": collection, "model": f"compatible/{NAME}", "types": {"factual": 1}, "concurrency": CONCURRENCY}  # fmt: skip
+                who = {
+                    "cast": cast,
+                    "collection": collection,
+                    "model": f"compatible/{NAME}",
+                    "types": {"factual": 1},
+                    "concurrency": CONCURRENCY,
+                }
                 _end(start(**who, name="Warm up", rows=4, seed=1))
                 model.asked.clear()
                 model.refused = 0
@@ -119,7 +125,9 @@ def ingested(cast: Any, rows: int) -> Any:
     from apps.collections.services import collection_create, document_upload
 
     actor = cast.actor("member")
-    collection = collection_create(tenant=cast.tenant, actor=actor, name="Notices", chunk_size=300, chunk_overlap=0)  # fmt: skip
+    collection = collection_create(
+        tenant=cast.tenant, actor=actor, name="Notices", chunk_size=300, chunk_overlap=0
+    )
     each = rows // DOCUMENTS + 2
     for number in range(DOCUMENTS):
         text = "\n\n".join(
@@ -127,7 +135,13 @@ def ingested(cast: Any, rows: int) -> Any:
             f"{number:02}{n:03}. {'It is paid at the border by whoever enters the goods. ' * 4}"
             for n in range(each)
         )
-        document_upload(tenant=cast.tenant, actor=actor, collection=collection, name=f"notices-{number}.md", chunks=[text.encode()])  # fmt: skip
+        document_upload(
+            tenant=cast.tenant,
+            actor=actor,
+            collection=collection,
+            name=f"notices-{number}.md",
+            chunks=[text.encode()],
+        )
     while Document.objects.exclude(status__in=("ready", "failed")).exists():
         time.sleep(0.2)
     assert Chunk.objects.filter(collection=collection).count() >= rows, "too few passages"

@@ -42,9 +42,7 @@ PAGES = ("?page=1", "?page=100", "?order=path&page=2", "?tag=tag3", "?q=n99")
 def filled() -> tuple[Tenant, User, Collection]:
     """Return the benchmark's tenant with its documents, made at the first run and kept (an audit trail stays)."""
     with platform_scope():
-        tenant, is_new = Tenant.objects.get_or_create(
-            slug="benchmark-list", defaults={"name": "List"}
-        )
+        tenant, is_new = Tenant.objects.get_or_create(slug="benchmark-list", defaults={"name": "List"})
         if is_new:
             person = User.objects.create_user("list@example.com")
         else:
@@ -52,20 +50,28 @@ def filled() -> tuple[Tenant, User, Collection]:
     with tenant_scope(tenant.pk):
         if is_new:
             Membership.objects.create(tenant=tenant, user=person, role=Role.MEMBER)
-            collection = services.collection_create(
-                tenant=tenant, actor=system_actor(tenant.pk), name="Many"
-            )
+            collection = services.collection_create(tenant=tenant, actor=system_actor(tenant.pk), name="Many")
             Document.objects.bulk_create(
                 (
                     Document(
-                        tenant=tenant, collection=collection, name=f"n{n}.txt", path=f"f{n % 50}/n{n}.txt", size=n,
-                        sha256=f"{n:064}", file=f"x{n}", media_type="text/plain", status="ready", chunk_count=3,
-                        document_type=f"type{n % 5}", tags=[f"tag{n % 7}"], is_restricted=n % 10 == 0,
+                        tenant=tenant,
+                        collection=collection,
+                        name=f"n{n}.txt",
+                        path=f"f{n % 50}/n{n}.txt",
+                        size=n,
+                        sha256=f"{n:064}",
+                        file=f"x{n}",
+                        media_type="text/plain",
+                        status="ready",
+                        chunk_count=3,
+                        document_type=f"type{n % 5}",
+                        tags=[f"tag{n % 7}"],
+                        is_restricted=n % 10 == 0,
                     )
                     for n in range(DOCUMENTS)
                 ),
                 batch_size=2000,
-            )  # fmt: skip
+            )
             with as_login_role(), connection.cursor() as cursor:
                 cursor.execute("ANALYZE collections_document")
         return tenant, person, Collection.objects.get(name="Many")

@@ -40,9 +40,7 @@ def full_chunks(text: str, count: int) -> list[str]:
     tokenizer.no_padding()
     offsets = tokenizer.encode(text, add_special_tokens=False).offsets
     step = MAX_TOKENS - 2
-    pieces = [
-        text[offsets[i][0] : offsets[i + step - 1][1]] for i in range(0, len(offsets) - step, step)
-    ]
+    pieces = [text[offsets[i][0] : offsets[i + step - 1][1]] for i in range(0, len(offsets) - step, step)]
     return [piece for piece in pieces if len(tokenizer.encode(piece).ids) == MAX_TOKENS][:count]
 
 
@@ -96,9 +94,7 @@ def main() -> int:
     }
     for key, value in result.items():
         print(f"{key:24}{value:10.3f}")
-    passed = (
-        result["chunks_per_cpu_second"] >= CHUNKS_PER_CPU_SECOND and result["cosine_min"] >= COSINE
-    )
+    passed = result["chunks_per_cpu_second"] >= CHUNKS_PER_CPU_SECOND and result["cosine_min"] >= COSINE
     print("bars met" if passed else "BARS MISSED")
     write_result("embedder", {**result, "passed": passed})
     return 0 if passed else 1

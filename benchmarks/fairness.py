@@ -52,13 +52,10 @@ class Vectors(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         data = [
-            {"object": "embedding", "index": n, "embedding": self._vector}
-            for n in range(len(asked["input"]))
+            {"object": "embedding", "index": n, "embedding": self._vector} for n in range(len(asked["input"]))
         ]
         usage = {"prompt_tokens": 1, "total_tokens": 1}
-        body = json.dumps(
-            {"object": "list", "data": data, "model": asked["model"], "usage": usage}
-        ).encode()
+        body = json.dumps({"object": "list", "data": data, "model": asked["model"], "usage": usage}).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))
@@ -157,9 +154,12 @@ class Site:
         cast = self.casts[whose]
         with tenant_scope(cast.tenant.pk):
             return document_upload(
-                tenant=cast.tenant, actor=cast.actor("member"), collection=collection,
-                name=name, chunks=[data],
-            ).document.pk  # fmt: skip
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                collection=collection,
+                name=name,
+                chunks=[data],
+            ).document.pk
 
     def row(self, pk: int) -> Any:
         """Read a document."""
@@ -223,9 +223,11 @@ def ingest(site: Site, text: bytes, *, every: float, window: float) -> Run:
     if first is not None:
         chunks, seconds = row.vector_count - first[2], time.monotonic() - first[0]
         run.window = {
-            "chunks": chunks, "seconds": seconds, "per_second": chunks / seconds,
+            "chunks": chunks,
+            "seconds": seconds,
+            "per_second": chunks / seconds,
             "per_cpu_second": chunks / max(0.01, site.cpu() - first[1]),
-        }  # fmt: skip
+        }
         with tenant_scope(row.tenant_id):
             cast = site.casts["same"]
             document_cancel(tenant=cast.tenant, actor=cast.actor("member"), document=row)
@@ -314,19 +316,23 @@ def main() -> int:
         else:
             wall = beside.seconds / alone.seconds - 1
             cpu = (beside.cpu_s - own) / alone.cpu_s - 1
-        print(
-            f"\nthe large one: wall {wall:+.1%}, processor {cpu:+.1%} (small files: {own:.1f} CPU s)"
-        )
+        print(f"\nthe large one: wall {wall:+.1%}, processor {cpu:+.1%} (small files: {own:.1f} CPU s)")
         passed = is_quick and cpu <= SLOWER
         print("bars met" if passed else "BARS MISSED")
         write_result(
             f"fairness_{options.embedder}",
             {
-                "megabytes": options.megabytes, "passed": passed, "slower_wall": wall,
-                "slower_cpu": cpu, "small_cpu_s": own, "load_before": before, "load_after": load(),
-                "alone": vars(alone), "beside": vars(beside),
+                "megabytes": options.megabytes,
+                "passed": passed,
+                "slower_wall": wall,
+                "slower_cpu": cpu,
+                "small_cpu_s": own,
+                "load_before": before,
+                "load_after": load(),
+                "alone": vars(alone),
+                "beside": vars(beside),
             },
-        )  # fmt: skip
+        )
         return 0 if passed else 1
 
 

@@ -62,9 +62,7 @@ def against_expected(path: Path, expected: Path) -> dict[str, float]:
     markdown = re.sub(r"<!--.*?-->", "", expected.read_text(encoding="utf-8"))
     shown = unescape(re.sub(r"\]\([^)]*\)", "]", markdown).replace("\\", "")).lower()
     wanted, found = Counter(WORD.findall(shown)), Counter(WORD.findall(document.text.lower()))
-    titles = Counter(
-        key(line.lstrip("#")) for line in markdown.split("\n") if re.match(r"#{1,6} ", line)
-    )
+    titles = Counter(key(line.lstrip("#")) for line in markdown.split("\n") if re.match(r"#{1,6} ", line))
     kept = titles & Counter(key(h.title) for h in document.headings)
     chunks = chunk_document(document)
     return {
@@ -72,9 +70,7 @@ def against_expected(path: Path, expected: Path) -> dict[str, float]:
         "headings": titles.total(),
         "headings_found": kept.total(),
         "tables": sum(1 for r in document.regions if r.kind == "table"),
-        "facts_in_chunks": fidelity_measure(
-            document.body_text, (c.indexed_text for c in chunks)
-        ).share,
+        "facts_in_chunks": fidelity_measure(document.body_text, (c.indexed_text for c in chunks)).share,
     }
 
 
@@ -112,18 +108,7 @@ def word_document(folder: Path) -> dict[str, float]:
     from docx import Document
 
     rng = random.Random(1)
-    words = (
-        "duty",
-        "tariff",
-        "heading",
-        "goods",
-        "entry",
-        "value",
-        "rate",
-        "article",
-        "country",
-        "steel",
-    )
+    words = ("duty", "tariff", "heading", "goods", "entry", "value", "rate", "article", "country", "steel")
     word = Document()
     for page in range(PAGES):
         if page % 3 == 0:
@@ -173,9 +158,7 @@ def statistics_page(folder: Path) -> dict[str, float]:
     canvas.save()
     document = read(folder / "statistics.pdf")
     shown = [row.strip("| ").split(" | ") for r in document.regions for row in r.rows[1:]]
-    right = sum(
-        a == b for x, y in zip(shown, rows, strict=False) for a, b in zip(x, y, strict=False)
-    )
+    right = sum(a == b for x, y in zip(shown, rows, strict=False) for a, b in zip(x, y, strict=False))
     return {
         "rows": len(shown),
         "columns": max((r.columns for r in document.regions), default=0),
@@ -185,13 +168,34 @@ def statistics_page(folder: Path) -> dict[str, float]:
 
 
 TYPES = {
-    "hts_schedule": ("chapter99_2026_rev_6.txt", "brazil_eo_nov2025_annexes.pdf", "s232_auto_parts.txt",
-                     "Metals-ANNEXES-I-A-I-B-II-III-IV.pdf", "s232_mhd_parts.txt"),
+    "hts_schedule": (
+        "chapter99_2026_rev_6.txt",
+        "brazil_eo_nov2025_annexes.pdf",
+        "s232_auto_parts.txt",
+        "Metals-ANNEXES-I-A-I-B-II-III-IV.pdf",
+        "s232_mhd_parts.txt",
+    ),
     "agency_regulation": ("2025-15819.pdf", "2025-23316.pdf"),
-    "general": ("s232_metals_update_note.pdf", "architecture.md", "assumptions.md", "methodology.md", "policy_timing.md"),
-    "gov_publication": tuple(f"{n}.pdf" for n in ("DHS2020", "DOC2022", "DOL2022", "EDAPP2022", "EPA2022", "GSA2022",
-                                                  "2013-annual-performance-report")),
-}  # fmt: skip
+    "general": (
+        "s232_metals_update_note.pdf",
+        "architecture.md",
+        "assumptions.md",
+        "methodology.md",
+        "policy_timing.md",
+    ),
+    "gov_publication": tuple(
+        f"{n}.pdf"
+        for n in (
+            "DHS2020",
+            "DOC2022",
+            "DOL2022",
+            "EDAPP2022",
+            "EPA2022",
+            "GSA2022",
+            "2013-annual-performance-report",
+        )
+    ),
+}
 
 
 def types(data: Path) -> dict[str, float]:
@@ -239,23 +243,40 @@ def main() -> int:
         "office_headings_missed": (sum(r["headings"] - r["headings_found"] for r in office), 1),
         "redp_headings": (files["redp5110_sampled.pdf"]["headings_found"], 19),
         "multi_page_headings": (files["multi_page.pdf"]["headings_found"], 11),
-        "codes_lost": (sum(r["codes"] - min(r["codes_indexed"], r["codes_cited"]) for r in codes.values()), 0),
+        "codes_lost": (
+            sum(r["codes"] - min(r["codes_indexed"], r["codes_cited"]) for r in codes.values()),
+            0,
+        ),
         "word_cpu_s": (word["cpu_s"], 2.0),
         "facts_lost_in_files": (sum(r["facts_in_chunks"] < 1 for r in files.values()), 0),
         "statistics_cells_wrong": (page["cells"] - page["right_cells"], 0),
         "types_wrong": (kinds["documents"] - kinds["right"], 0),
-    }  # fmt: skip
-    lower_is_better = ("office_headings_missed", "codes_lost", "word_cpu_s", "facts_lost_in_files", "statistics_cells_wrong", "types_wrong")  # fmt: skip
+    }
+    lower_is_better = (
+        "office_headings_missed",
+        "codes_lost",
+        "word_cpu_s",
+        "facts_lost_in_files",
+        "statistics_cells_wrong",
+        "types_wrong",
+    )
     met = {
-        name: value <= bar if name in lower_is_better else value >= bar
-        for name, (value, bar) in bars.items()
+        name: value <= bar if name in lower_is_better else value >= bar for name, (value, bar) in bars.items()
     }
     for name, (value, bar) in bars.items():
         print(f"{name:28}{value:10.3f}  bar {bar:g}  {'met' if met[name] else 'MISSED'}")
     write_result(
         "fidelity",
-        {"bars": bars, "met": met, "files": files, "codes": codes, "word": word, "statistics": page, "types": kinds},
-    )  # fmt: skip
+        {
+            "bars": bars,
+            "met": met,
+            "files": files,
+            "codes": codes,
+            "word": word,
+            "statistics": page,
+            "types": kinds,
+        },
+    )
     return 0 if all(met.values()) else 1
 
 

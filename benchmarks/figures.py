@@ -91,12 +91,7 @@ def figures() -> str:
         ),
         ("Recall@10 of the vector leg", f"{latency['vector_recall_at_10']:.2f}", "1.0", "search"),
         ("SciFact nDCG@10, BM25", f"{legs['lexical']['ndcg_at_10']:.4f}", ".69", "search"),
-        (
-            "SciFact nDCG@10, hybrid",
-            f"{legs['vector+lexical+exact']['ndcg_at_10']:.4f}",
-            ".715",
-            "search",
-        ),
+        ("SciFact nDCG@10, hybrid", f"{legs['vector+lexical+exact']['ndcg_at_10']:.4f}", ".715", "search"),
     ]
     reading = _read("ingestion")["total"]
     pipeline = _read("pipeline")
@@ -185,9 +180,7 @@ def _dataset_rows() -> list[Row]:
         _read("scifact_experiment"),
         _read("dataset_scale"),
     )
-    wrong = sum(
-        len(kills[name]) for name in ("repeated", "twice", "unknown", "incomplete", "counts")
-    )
+    wrong = sum(len(kills[name]) for name in ("repeated", "twice", "unknown", "incomplete", "counts"))
     return [
         (
             f"{speed['rows']} rows of a dataset by a model that takes 1 s a call and refuses one in twenty for its rate, "
@@ -268,12 +261,7 @@ def _loop_rows() -> list[Row]:
             "5 ms, 1.5 x",
             "loop_overhead",
         ),
-        (
-            "`import toolloop`",
-            f"{bars['import toolloop']:.0f} ms",
-            "60 ms",
-            "loop_overhead",
-        ),
+        ("`import toolloop`", f"{bars['import toolloop']:.0f} ms", "60 ms", "loop_overhead"),
         (
             "Right tool among the first five that a search finds, worst of the public sets over 200 and over 1,000 tools; by "
             "words alone",
@@ -317,9 +305,7 @@ def main() -> int:
     current = head + BEGIN + figures() + END + rest.partition(END)[2]
     if "--check" in sys.argv:
         if current != text:
-            print(
-                "README.md quotes other figures than benchmarks/results: run python benchmarks/figures.py"
-            )
+            print("README.md quotes other figures than benchmarks/results: run python benchmarks/figures.py")
         return int(current != text)
     readme.write_text(current, encoding="utf-8")
     return 0

@@ -48,7 +48,7 @@ def main() -> None:
         "from_the_word_to_the_reader_p50_ms": round(1000 * percentile([t[3] - t[2] for t in times], 0.5), 1),
         "load_before": before,
         "load_after": load(),
-    }  # fmt: skip
+    }
     for name, value in result.items():
         print(f"{name:40} {value}")
     print(write_result("first_text", result))
@@ -63,13 +63,9 @@ def measure(portal: Portal, tenant, actor) -> tuple[float, ...]:
     from tenancy.scope import tenant_scope
 
     with tenant_scope(tenant.pk):
-        conversation = conversation_create(
-            tenant=tenant, actor=actor, model=f"compatible/{MODEL}"
-        ).pk
+        conversation = conversation_create(tenant=tenant, actor=actor, model=f"compatible/{MODEL}").pk
     sent = time.time()
-    page = portal.post(
-        f"{conversation}/turns/", text="What time is it?", client_id=str(uuid.uuid4())
-    )
+    page = portal.post(f"{conversation}/turns/", text="What time is it?", client_id=str(uuid.uuid4()))
     answered = time.time()
     found = re.search(rf"{conversation}/runs/(\d+)/stream/", page)
     assert found is not None, page

@@ -38,9 +38,7 @@ def questions_read(path: Path) -> tuple[list[str], list[tuple[str, int]]]:
     return passages, asked
 
 
-def collection_load(
-    tenant: Any, actor: Any, collection: Any, name: str, passages: list[str]
-) -> None:
+def collection_load(tenant: Any, actor: Any, collection: Any, name: str, passages: list[str]) -> None:
     from search import document_make, draft
 
     from apps.collections import pipeline
@@ -69,12 +67,7 @@ def measure(
         firsts, gains = 0, 0.0
         for question, number in asked:
             hits = search_run(
-                tenant=tenant,
-                actor=actor,
-                collections=[collection],
-                query=question,
-                k=10,
-                legs=legs,
+                tenant=tenant, actor=actor, collections=[collection], query=question, k=10, legs=legs
             ).hits
             found = [hit.metadata["key"] for hit in hits]
             firsts += found[:1] == [f"{name}-{number}"]
@@ -108,8 +101,7 @@ def main() -> int:
     worse = [
         name
         for name, row in results.items()
-        if row["both"]["recall_at_1"]
-        < max(row["words"]["recall_at_1"], row["meaning"]["recall_at_1"]) - 0.01
+        if row["both"]["recall_at_1"] < max(row["words"]["recall_at_1"], row["meaning"]["recall_at_1"]) - 0.01
     ]
     if options.write:
         from _common import write_result
@@ -151,8 +143,7 @@ def run(files: dict[str, Path], options: argparse.Namespace) -> dict[str, Any]:
 
 def show(name: str, row: dict[str, Any]) -> None:
     legs = "   ".join(
-        f"{label} {row[label]['recall_at_1']:.3f} / {row[label]['ndcg_at_10']:.3f}"
-        for label in LEGS
+        f"{label} {row[label]['recall_at_1']:.3f} / {row[label]['ndcg_at_10']:.3f}" for label in LEGS
     )
     print(f"{name:4} {row['questions']} questions, recall@1 / nDCG@10:   {legs}", flush=True)
 

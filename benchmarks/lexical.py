@@ -65,9 +65,7 @@ def evaluate(ranked: dict[str, list[str]], relevant) -> dict[str, float]:
     for question, wanted in relevant.items():
         got = ranked[question]
         gain = sum(wanted.get(d, 0) / np.log2(i + 2) for i, d in enumerate(got[:10]))
-        best = sum(
-            s / np.log2(i + 2) for i, s in enumerate(sorted(wanted.values(), reverse=True)[:10])
-        )
+        best = sum(s / np.log2(i + 2) for i, s in enumerate(sorted(wanted.values(), reverse=True)[:10]))
         ndcg.append(gain / best)
         r10.append(len(wanted.keys() & set(got[:10])) / len(wanted))
         r100.append(len(wanted.keys() & set(got[:100])) / len(wanted))
@@ -97,11 +95,7 @@ def bm25(corpus, questions):
                 scores[row] += weight * tf
         order = np.argsort(-scores, kind="stable")[:DEPTH]
         ranked[question] = [ids[i] for i in order if scores[i] > 0]
-    facts = {
-        "documents_per_cpu_second": len(ids) / seconds,
-        "most_terms": most,
-        "average_terms": average,
-    }
+    facts = {"documents_per_cpu_second": len(ids) / seconds, "most_terms": most, "average_terms": average}
     return ranked, facts
 
 

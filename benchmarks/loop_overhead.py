@@ -159,15 +159,7 @@ def compare(protocol: str, url: str, logs: Path, args: argparse.Namespace) -> di
             for mode in peer.modes if peer.is_installed else ():
                 errors = logs / f"{peer.script}.{protocol}.{mode}.log"
                 process = stack.enter_context(
-                    running(
-                        peer.script,
-                        protocol,
-                        mode,
-                        url,
-                        python=peer.python,
-                        core=-1,
-                        errors=errors,
-                    )
+                    running(peer.script, protocol, mode, url, python=peer.python, core=-1, errors=errors)
                 )
                 workers.append(Worker(peer, mode, process, errors))
         for worker in workers:
@@ -244,8 +236,13 @@ Bar = dict[str, Any]
 def bar(what: str, value: float | None, limit: float | None, unit: str = "ms") -> Bar:
     """Compare a value with its limit; one of them None: not measured."""
     known = value is not None and limit is not None
-    return {"what": what, "value": value, "limit": limit, "unit": unit,
-            "met": value <= limit if known else None}  # fmt: skip
+    return {
+        "what": what,
+        "value": value,
+        "limit": limit,
+        "unit": unit,
+        "met": value <= limit if known else None,
+    }
 
 
 def bars(result: dict[str, Any]) -> list[Bar]:
@@ -280,8 +277,10 @@ def cheapest(found: dict[str, Any] | None) -> float | None:
 
 
 def table(result: dict[str, Any]) -> None:
-    print(f"{'CPU ms per model call':34}{'streamed':>9}{'x bare':>8}{'plain':>9}{'x bare':>8}"
-          f"{'10 in one turn':>16}{'wall ms':>9}")  # fmt: skip
+    print(
+        f"{'CPU ms per model call':34}{'streamed':>9}{'x bare':>8}{'plain':>9}{'x bare':>8}"
+        f"{'10 in one turn':>16}{'wall ms':>9}"
+    )
     for protocol, found in result["protocols"].items():
         for name, modes in found.items():
             row = f"{protocol + ' ' + name:34}"
@@ -295,15 +294,11 @@ def table(result: dict[str, Any]) -> None:
                 else:
                     row += f"{'-':>9}{'':8}"
             streamed = modes["streamed"]
-            print(
-                f"{row}{streamed['cpu_ms_ten_in_one_turn']:16.2f}{streamed['wall_ms_per_call']:9.2f}"
-            )
+            print(f"{row}{streamed['cpu_ms_ten_in_one_turn']:16.2f}{streamed['wall_ms_per_call']:9.2f}")
     print()
     for row in result["bars"]:
         verdict = {True: "met", False: "NOT MET", None: "not measured"}[row["met"]]
-        value, limit = (
-            f"{row[key]:.2f}" if row[key] is not None else "-" for key in ("value", "limit")
-        )
+        value, limit = (f"{row[key]:.2f}" if row[key] is not None else "-" for key in ("value", "limit"))
         print(f"{row['what']:50}{value:>8} of {limit:>6} {row['unit']:10}{verdict}")
 
     print()
@@ -337,12 +332,14 @@ def main() -> int:
     logs = ROOT / "var" / "loop-overhead"
     logs.mkdir(parents=True, exist_ok=True)
     before = os.getloadavg()[0]
-    result: dict[str, Any] = {"rounds": args.rounds, "conversations_a_round": args.conversations,
-                              "protocols": {}, "long": {}}  # fmt: skip
+    result: dict[str, Any] = {
+        "rounds": args.rounds,
+        "conversations_a_round": args.conversations,
+        "protocols": {},
+        "long": {},
+    }
     try:
-        with running(
-            "_server.py", python=sys.executable, core=0, errors=logs / "server.log"
-        ) as server:
+        with running("_server.py", python=sys.executable, core=0, errors=logs / "server.log") as server:
             url = f"http://127.0.0.1:{int(server.stdout.readline())}"
             for protocol in args.protocol or PROTOCOLS:
                 result["protocols"][protocol] = compare(protocol, url, logs, args)

@@ -69,9 +69,7 @@ def measure(url: str, count: int, seconds: float) -> dict[str, Any]:
         )
         scopes = ["collection.read", "document.write"]
         _, key = api_key_create(tenant=tenant, actor=owner, name="benchmark", scopes=scopes)
-    client = httpx2.Client(
-        base_url=f"{url}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=120
-    )
+    client = httpx2.Client(base_url=f"{url}/api/v1", headers={"Authorization": f"Bearer {key}"}, timeout=120)
     began = time.monotonic()
     answers: Counter[int] = Counter()
     for name, data in hostile_corpus(count, real):
@@ -85,15 +83,13 @@ def measure(url: str, count: int, seconds: float) -> dict[str, Any]:
         waited = [(d.finished_at - d.created_at).total_seconds() for d in [*ready, *failed]]
         jobs = [(d.job.finished_at - d.job.started_at).total_seconds() for d in [*ready, *failed]]
         took = time.monotonic() - began
-        unequal = [
-            d.name for d in ready if not ledger_agrees(d, ledger_count(d, collection.space_id))
-        ]
+        unequal = [d.name for d in ready if not ledger_agrees(d, ledger_count(d, collection.space_id))]
         findings = ingestion_check(tenant=tenant, actor=owner, collection=collection).findings
         reasons = {d.pk: d.error_code for d in failed}
         for pk in reasons:
             client.post(f"/documents/{pk}/retry").raise_for_status()
         again = {d.pk: d.error_code for d in ended(collection, seconds) if d.pk in reasons}
-        others = Document.objects.filter(collection=collection).exclude(status__in=("ready", "failed"))  # fmt: skip
+        others = Document.objects.filter(collection=collection).exclude(status__in=("ready", "failed"))
         return {
             "files": count,
             "real_documents_damaged": real is not None,
@@ -103,9 +99,7 @@ def measure(url: str, count: int, seconds: float) -> dict[str, Any]:
             "failed": len(failed),
             "failed_by_reason": dict(Counter(reasons.values()).most_common()),
             "without_an_end": len(documents) - len(ready) - len(failed),
-            "without_a_reason": sum(
-                d.error_code in BAD_REASONS or len(d.error_message) < 25 for d in failed
-            ),
+            "without_a_reason": sum(d.error_code in BAD_REASONS or len(d.error_message) < 25 for d in failed),
             "attempts_beyond_the_first": sum(d.job.attempts - 1 for d in documents),
             "longest_job_s": round(max(jobs), 1),
             "job_p95_s": round(percentile(jobs, 0.95), 2),

@@ -49,10 +49,12 @@ def squad(path: Path, count: int) -> tuple[dict[str, str], list[dict[str, Any]]]
             for question in paragraph["qas"]:
                 kind = "adversarial" if question.get("is_impossible") else "answerable"
                 golds = [answer["text"] for answer in question.get("answers", ())]
-                asked.append({"question": question["question"], "of": article["title"], "kind": kind, "golds": golds})  # fmt: skip
+                asked.append(
+                    {"question": question["question"], "of": article["title"], "kind": kind, "golds": golds}
+                )
     random.Random(3).shuffle(asked)
     kinds = ("answerable", "adversarial")
-    return paragraphs, [q for kind in kinds for q in [a for a in asked if a["kind"] == kind][:count]]  # fmt: skip
+    return paragraphs, [q for kind in kinds for q in [a for a in asked if a["kind"] == kind][:count]]
 
 
 def filings() -> tuple[dict[str, str], list[dict[str, Any]]]:
@@ -60,16 +62,16 @@ def filings() -> tuple[dict[str, str], list[dict[str, Any]]]:
     import pypdfium2
 
     pieces: dict[str, str] = {}
-    for path in sorted([*(shared_data() / "pdf-us-gov").iterdir(), *(shared_data() / "trade-us").iterdir()]):  # fmt: skip
+    for path in sorted([*(shared_data() / "pdf-us-gov").iterdir(), *(shared_data() / "trade-us").iterdir()]):
         if path.suffix == ".pdf":
             pdf = pypdfium2.PdfDocument(path)
-            text = "\n".join(pdf[n].get_textpage().get_text_range() for n in range(min(len(pdf), 40)))  # fmt: skip
+            text = "\n".join(pdf[n].get_textpage().get_text_range() for n in range(min(len(pdf), 40)))
         elif path.suffix == ".md":
             text = path.read_text()
         else:
             continue
         text = text.replace("\r\n", "\n").replace("\ufffe", "")
-        pieces |= {f"{path.stem}#{at}": text[at : at + 900] for at in range(0, min(len(text), 120_000), 750)}  # fmt: skip
+        pieces |= {f"{path.stem}#{at}": text[at : at + 900] for at in range(0, min(len(text), 120_000), 750)}
     asked = json.loads((Path(__file__).parent / "not_found_questions.json").read_text())
     return pieces, [{**q, "of": "", "golds": [q["gold"]] if q.get("gold") else []} for q in asked]
 
@@ -94,12 +96,14 @@ def cases(
             fused = [*dict.fromkeys([*words[question], *near])]
         like = dict(zip(ids, map(float, nearness), strict=True))
         others = [name for name in fused if name.rsplit("#", 1)[0] != item["of"]]
-        kinds = [(item["kind"], fused), ("moved", others)][: 2 if item["kind"] == "answerable" and item["of"] else 1]  # fmt: skip
+        kinds = [(item["kind"], fused), ("moved", others)][
+            : 2 if item["kind"] == "answerable" and item["of"] else 1
+        ]
         for kind, found in kinds:
             passages = [
                 Passage(f"c{at}", name.rsplit("#", 1)[0].replace("_", " "), None, "", paragraphs[name])
                 for at, name in enumerate(found[:FOUND])
-            ]  # fmt: skip
+            ]
             best = max((like[name] for name in found[:FOUND]), default=0.0)
             is_known = (told or language_or_script(passages[0].text)) in ("", "English")
             yield kind, (question, passages, best if is_known else None, item["golds"])
@@ -110,17 +114,19 @@ def measure(found: list[Case]) -> dict[str, Any]:
     told = [evidence_of(question, passages, near) for question, passages, near, _ in found]
     strengths = [strength_of(question, passages, near) for question, passages, near, _ in found]
     quoted = sum(
-        any(gold.casefold() in " ".join(q.text for q in best_quotes(question, passages, 5)).casefold() for gold in golds)
-        for (question, passages, _, golds), said in zip(found, told, strict=True) if said != "none"
-    )  # fmt: skip
+        any(
+            gold.casefold() in " ".join(q.text for q in best_quotes(question, passages, 5)).casefold()
+            for gold in golds
+        )
+        for (question, passages, _, golds), said in zip(found, told, strict=True)
+        if said != "none"
+    )
     count = len(found)
     return {
         "questions": count,
         **{name: round(told.count(name) / count, 3) for name in ("answer", "near", "none")},
         "quotes the gold answer": round(quoted / count, 3),
-        "strength at least": {
-            str(b): round(sum(s >= b for s in strengths) / count, 3) for b in BOUNDS
-        },
+        "strength at least": {str(b): round(sum(s >= b for s in strengths) / count, 3) for b in BOUNDS},
     }
 
 
@@ -144,7 +150,9 @@ def main() -> None:
             by_kind.setdefault(kind, []).append(case)
         results[name] = {kind: measure(found) for kind, found in by_kind.items()}
         for kind, row in results[name].items():
-            print(f"{name:10} {kind:12}", {k: v for k, v in row.items() if k != "strength at least"}, flush=True)  # fmt: skip
+            print(
+                f"{name:10} {kind:12}", {k: v for k, v in row.items() if k != "strength at least"}, flush=True
+            )
             print(" " * 23, row["strength at least"], flush=True)
     write_result("not_found", results)
 

@@ -51,9 +51,7 @@ WAYS: dict[str, Callable[[Image.Image], Image.Image]] = {
     "upside-down": lambda p: p.rotate(180),
     "skewed": lambda p: p.rotate(2, fillcolor="white", resample=Image.Resampling.BICUBIC),
     "noisy": _noisy,
-    "skewed-noisy": lambda p: _noisy(
-        p.rotate(-1.5, fillcolor="white", resample=Image.Resampling.BICUBIC)
-    ),
+    "skewed-noisy": lambda p: _noisy(p.rotate(-1.5, fillcolor="white", resample=Image.Resampling.BICUBIC)),
 }
 
 
@@ -125,9 +123,7 @@ def _visible_text(page: pypdfium2.PdfPage) -> str:
         if not letter.isalnum() or textpage.count_chars() != len(text):
             shown.append(letter)
             continue
-        left, bottom, right, top = (
-            round(v * scale) for v in textpage.get_charbox(place, loose=True)
-        )
+        left, bottom, right, top = (round(v * scale) for v in textpage.get_charbox(place, loose=True))
         ink = grey[
             max(0, round(height * scale) - top) : max(0, round(height * scale) - bottom),
             max(0, left) : max(0, right),

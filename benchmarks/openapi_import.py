@@ -41,7 +41,10 @@ def main() -> None:
         runner.teardown_databases(databases)
     print("operations     KB   read s import s   wall s  again s")
     for row in table:
-        print(f"{row['operations']:>10} {row['kilobytes']:>6} " + " ".join(f"{row[n]:>8}" for n in ("read_s", "import_s", "wall_s", "again_s")))  # fmt: skip
+        print(
+            f"{row['operations']:>10} {row['kilobytes']:>6} "
+            + " ".join(f"{row[n]:>8}" for n in ("read_s", "import_s", "wall_s", "again_s"))
+        )
     write_result("openapi_import", {"rounds": ROUNDS, "bar_s": BAR_S, "medians": table})
 
 
@@ -55,7 +58,7 @@ def _measured(cast: Cast, size: int) -> dict[str, float | int]:
     for number in range(ROUNDS):
         row = services.source_create(
             tenant=cast.tenant, actor=admin, kind="openapi", name=f"biz{size}x{number}", document=text
-        )  # fmt: skip
+        )
         with tenant_scope(cast.tenant.pk):
             row.refresh_from_db()
             wall, begun = time.perf_counter(), time.process_time()

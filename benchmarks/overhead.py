@@ -52,9 +52,7 @@ def main() -> None:
     with database(), product(args.model) as (stack, _):
         turns = measure(stack.url, args.model, args.warm_up, args.samples)
     whole = [turn["text"] - turn["post"] for turn in turns]
-    phases = {
-        name: statistics.median(turn[name] for turn in splits(turns)) for name in splits(turns)[0]
-    }
+    phases = {name: statistics.median(turn[name] for turn in splits(turns)) for name in splits(turns)[0]}
     result = {
         "samples": len(whole),
         "p50_ms": round(statistics.median(whole), 1),

@@ -37,9 +37,7 @@ def main() -> None:
         "load_after": load(),
     }
     for d in documents:
-        print(
-            f"{d['name']:45} {d['pages']:4} pages {d['seconds']:6.2f} s, outside {d['outside']:.1%}"
-        )
+        print(f"{d['name']:45} {d['pages']:4} pages {d['seconds']:6.2f} s, outside {d['outside']:.1%}")
     print(f"outside the embedder: {result['outside_embedder']:.1%} (bar: 20 %)")
     write_result("pipeline", result)
 

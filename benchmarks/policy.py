@@ -40,26 +40,36 @@ def _nothing() -> str:
 
 def _guard(policy: Policy, *bundles: Bundle) -> Guard:
     return Guard(
-        policy, Subject("member", 1), scope={1: "a"}, entries={}, can=lambda right: True, clock=lambda: NOW,
-        admit=lambda tool: None, bundles=bundles,
-    )  # fmt: skip
+        policy,
+        Subject("member", 1),
+        scope={1: "a"},
+        entries={},
+        can=lambda right: True,
+        clock=lambda: NOW,
+        admit=lambda tool: None,
+        bundles=bundles,
+    )
 
 
 def _versions(source: ToolSource) -> list[ToolVersion]:
     schema = {
         "type": "object",
-        "properties": {f"field_{i}": {"type": "string", "description": "What it is about."} for i in range(6)},
+        "properties": {
+            f"field_{i}": {"type": "string", "description": "What it is about."} for i in range(6)
+        },
         "required": ["field_0"],
-    }  # fmt: skip
+    }
     wire = {"definition": {"name": "x"}, "method": "get", "path": "/x", "tool": "x"}
     found = [
         FoundTool(f"many_{i}", f"Does number {i} of what can be done. " * 5, schema, wire=wire)
         for i in range(TOOLS)
     ]
     return [
-        ToolVersion(source=source, tool_name=one.name, number=1, spec=one.to_json(), digest="", state="current")
+        ToolVersion(
+            source=source, tool_name=one.name, number=1, spec=one.to_json(), digest="", state="current"
+        )
         for one in found
-    ]  # fmt: skip
+    ]
 
 
 def _made() -> dict[str, float]:
@@ -90,17 +100,27 @@ def _cpu(work: Callable[[], object]) -> float:
 
 def main() -> None:
     tools = [
-        Tool(f"tool_{i}", "Does something.", {"type": "object", "properties": {}}, _nothing, group=f"g{i % 20}.s{i}")
+        Tool(
+            f"tool_{i}",
+            "Does something.",
+            {"type": "object", "properties": {}},
+            _nothing,
+            group=f"g{i % 20}.s{i}",
+        )
         for i in range(TOOLS)
-    ]  # fmt: skip
+    ]
     bundle = Bundle("many", lambda: tools)
     table = []
     for grants in (10, 100, 500):
         given = [
-            Grant(i, ("allow", "allow", "ask", "deny")[i % 4], ("tool", "group", "pattern")[i % 3 if i % 50 == 0 else i % 2],
-                  f"tool_{i}" if i % 2 == 0 else f"many.g{i % 20}")
+            Grant(
+                i,
+                ("allow", "allow", "ask", "deny")[i % 4],
+                ("tool", "group", "pattern")[i % 3 if i % 50 == 0 else i % 2],
+                f"tool_{i}" if i % 2 == 0 else f"many.g{i % 20}",
+            )
             for i in range(grants)
-        ]  # fmt: skip
+        ]
         compiled, offered = [], []
         for _ in range(ROUNDS):
             begun = time.process_time()

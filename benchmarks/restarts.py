@@ -162,9 +162,7 @@ class _Trial:
 
         open_ = Run.objects.filter(status__in=ACTIVE).values_list("status", flat=True)
         if RunStatus.PARKED in open_:
-            raise RuntimeError(
-                "a turn waits for approval: the rules of this workspace are not as wanted"
-            )
+            raise RuntimeError("a turn waits for approval: the rules of this workspace are not as wanted")
         return len(open_)
 
     def _kill(self) -> None:
@@ -175,9 +173,7 @@ class _Trial:
         carried = {pk: worker for pk, worker in rows if not worker_is_dead(worker)}
         if not carried:
             return
-        whole = self._args.victim == "command" or (
-            self._args.victim == "both" and len(self._kills) % 2 == 1
-        )
+        whole = self._args.victim == "command" or (self._args.victim == "both" and len(self._kills) % 2 == 1)
         if whole:
             command = self._stack.worker
             os.killpg(command.pid, signal.SIGKILL)
@@ -216,7 +212,7 @@ class _Trial:
         rights = [f"Turn {number} is done." for number in range(1, len(runs) + 1)]
         said = dict(
             Message.objects.filter(author=Message.Author.ASSISTANT).values_list("turn__run_id", "text")
-        )  # fmt: skip
+        )
         return {
             "turns": len(runs),
             "steps": self._args.steps,
@@ -224,8 +220,7 @@ class _Trial:
             "kills": self._kills,
             "ended": dict(Counter(f"{run.status} {run.error_code}".strip() for run in runs)),
             "answers_right": sum(
-                run.answer == right == said.get(run.pk)
-                for run, right in zip(runs, rights, strict=True)
+                run.answer == right == said.get(run.pk) for run, right in zip(runs, rights, strict=True)
             ),
             "outcome_unknown": ToolCall.objects.filter(error_code="outcome_unknown").count(),
             "most_claims_of_a_turn": max(Job.objects.values_list("attempts", flat=True)),

@@ -87,8 +87,7 @@ async def latency() -> dict[str, Any]:
     await mode.execute(PROGRAM)
     warm = [await timed(mode.execute(PROGRAM)) for _ in range(400)]
     lowered = "import heapq, statistics\nfrom operator import itemgetter\n" + PROGRAM.replace(
-        'max(users, key=lambda user: user["id"])',
-        "heapq.nlargest(1, users, key=itemgetter('id'))[0]",
+        'max(users, key=lambda user: user["id"])', "heapq.nlargest(1, users, key=itemgetter('id'))[0]"
     )
     brought = [await timed(mode.execute(lowered)) for _ in range(200)]
     calls = CodeMode([get_user], limits=CodeLimits(tool_calls=50))
@@ -154,9 +153,7 @@ async def shared_cases() -> dict[str, Any]:
 
     watch = asyncio.create_task(beat())
     for case in hostile:
-        mode = CodeMode(
-            [offered[name] for name in case["tools"]], limits=CodeLimits(run_s=2.0, turn_s=2.0)
-        )
+        mode = CodeMode([offered[name] for name in case["tools"]], limits=CodeLimits(run_s=2.0, turn_s=2.0))
         begun = time.perf_counter()
         result = await mode.execute(case["code"], journal=Refusing())
         slowest = max(slowest, time.perf_counter() - begun)
@@ -164,11 +161,7 @@ async def shared_cases() -> dict[str, Any]:
         contained += bool(ENDINGS[str(result.ending)] & set(case["expect"]))
     watch.cancel()
     return {
-        "compat": {
-            "cases": len(compat),
-            "passed": len(passed),
-            "refused_before_any_tool": refused,
-        },
+        "compat": {"cases": len(compat), "passed": len(passed), "refused_before_any_tool": refused},
         "hostile": {
             "cases": len(hostile),
             "contained": contained,
@@ -187,11 +180,7 @@ def exits(count: int) -> dict[str, Any]:
     begun = time.perf_counter()
     for _ in range(count):
         done = subprocess.run(
-            [sys.executable, "-c", EXIT],
-            env=environment,
-            capture_output=True,
-            timeout=60,
-            check=False,
+            [sys.executable, "-c", EXIT], env=environment, capture_output=True, timeout=60, check=False
         )
         codes[done.returncode] += 1
     return {

@@ -33,7 +33,9 @@ SCORE, TOLERANCE = "ndcg@10", 1e-4
 def beir_write(path: Path, corpus: dict, questions: dict, relevant: dict, places: dict) -> None:
     """Write corpus, queries and labels as a BEIR archive; where a passage stands is in its metadata."""
     cited = {key for wanted in relevant.values() for key in wanted}
-    passages = [{"_id": k, "title": "corpus", "text": corpus[k], "metadata": places[k]} for k in sorted(cited)]  # fmt: skip
+    passages = [
+        {"_id": k, "title": "corpus", "text": corpus[k], "metadata": places[k]} for k in sorted(cited)
+    ]
     queries = [{"_id": key, "text": text} for key, text in questions.items()]
     labels = [f"{key}\t{doc}\t1" for key, wanted in relevant.items() for doc in wanted]
     with zipfile.ZipFile(path, "w") as archive:
@@ -68,19 +70,22 @@ def run() -> dict[str, Any]:
         collection = services.collection_create(**who, name="SciFact")
         drafts, start = [], 0
         for index, (key, text) in enumerate(corpus.items()):
-            drafts.append(ChunkDraft(index, text, start, start + len(text), 1, 1, metadata={"key": key}))  # fmt: skip
+            drafts.append(ChunkDraft(index, text, start, start + len(text), 1, 1, metadata={"key": key}))
             start += len(text) + 1
         document = search.document_make(tenant, collection, "corpus", drafts)
         began = time.perf_counter()
-        pipeline.document_ingest(
-            JobContext(Job.objects.get(pk=document.job_id)), document_id=document.pk
-        )
+        pipeline.document_ingest(JobContext(Job.objects.get(pk=document.job_id)), document_id=document.pk)
         print(f"embedded {len(corpus):,} abstracts in {time.perf_counter() - began:.0f} s")
         search.analyse()
         places = {
-            c.metadata["key"]: {"document": "corpus", "document_id": document.pk, "start": c.char_start, "end": c.char_end}
+            c.metadata["key"]: {
+                "document": "corpus",
+                "document_id": document.pk,
+                "start": c.char_start,
+                "end": c.char_end,
+            }
             for c in Chunk.objects.filter(collection=collection)
-        }  # fmt: skip
+        }
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "scifact.zip"
             beir_write(path, corpus, questions, relevant, places)
@@ -97,7 +102,7 @@ def run() -> dict[str, Any]:
                 for name, legs in ARMS.items()
             ],
             scorers=[{"kind": "retrieval", "options": {"k": 10}}],
-        )  # fmt: skip
+        )
     began = time.perf_counter()
     with ThreadPoolExecutor(2) as lane:
         done = asyncio.run(work_off(experiment, lane, most=2_000))
@@ -106,18 +111,20 @@ def run() -> dict[str, Any]:
         arms = list(experiment.arms.order_by("position"))
         scores = [arm_scores(actor=actor, arm=arm) for arm in arms]
         found = arms_compare(scores[0], scores[1], leading=SCORE)
-        measured = {
-            arm.name: round(s.values[SCORE].mean, 4) for arm, s in zip(arms, scores, strict=True)
-        }
+        measured = {arm.name: round(s.values[SCORE].mean, 4) for arm, s in zip(arms, scores, strict=True)}
     return {
         "rows": version.row_count,
         "trials": done,
         "seconds": round(took, 1),
         "ndcg_at_10": measured,
         "label_coverage": scores[0].coverage,
-        "change": {"value": found.leading.change.value, "low": found.leading.change.low, "high": found.leading.change.high},
+        "change": {
+            "value": found.leading.change.value,
+            "low": found.leading.change.low,
+            "high": found.leading.change.high,
+        },
         "verdict": " ".join(verdict(found)),
-    }  # fmt: skip
+    }
 
 
 def main() -> int:

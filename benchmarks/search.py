@@ -66,19 +66,28 @@ def tenant_of(slug: str, *, is_fresh: bool) -> tuple[Tenant, Actor, bool]:
         return tenant, system_actor(tenant.pk), not Document.objects.filter(status="ready").exists()
 
 
-def document_make(
-    tenant: Tenant, collection: Collection, name: str, drafts: list[ChunkDraft]
-) -> Document:
+def document_make(tenant: Tenant, collection: Collection, name: str, drafts: list[ChunkDraft]) -> Document:
     """Make a document whose chunks are given: it stands before the embed stage."""
     with transaction.atomic():
         job = Job.objects.create(
             tenant=tenant, kind="collections.document_ingest", status=JobStatus.RUNNING, worker="benchmark"
-        )  # fmt: skip
+        )
         document = Document.objects.create(
-            tenant=tenant, collection=collection, name=name, path=name, live_from=timezone.now(), media_type="text/plain", size=0, is_paged=False,
-            sha256=name.rjust(64, "0"), file="none", job=job, status="processing", stage=Stage.EMBED,
+            tenant=tenant,
+            collection=collection,
+            name=name,
+            path=name,
+            live_from=timezone.now(),
+            media_type="text/plain",
+            size=0,
+            is_paged=False,
+            sha256=name.rjust(64, "0"),
+            file="none",
+            job=job,
+            status="processing",
+            stage=Stage.EMBED,
             chunk_count=len(drafts),
-        )  # fmt: skip
+        )
         chunks_write(document, drafts)
     return document
 
@@ -98,9 +107,7 @@ def scifact_run(is_fresh: bool) -> dict[str, Any]:
             job = Job.objects.get(pk=document.job_id)
             began = time.perf_counter()
             pipeline.document_ingest(JobContext(job), document_id=document.pk)
-            print(
-                f"embedded and indexed {len(corpus)} abstracts in {time.perf_counter() - began:.0f} s"
-            )
+            print(f"embedded and indexed {len(corpus)} abstracts in {time.perf_counter() - began:.0f} s")
             analyse()
         collection = Collection.objects.select_related("space").get(name="SciFact")
         keys = {c.pk: c.metadata["key"] for c in Chunk.objects.filter(collection=collection)}
@@ -112,7 +119,7 @@ def scifact_run(is_fresh: bool) -> dict[str, Any]:
                 began = time.perf_counter()
                 result = search_run(
                     tenant=tenant, actor=actor, collections=[collection], query=question, k=10, legs=legs
-                )  # fmt: skip
+                )
                 times.append((time.perf_counter() - began) * 1000)
                 found = [keys[h.chunk_id] for h in result.hits]
                 wanted = relevant[key]
@@ -124,8 +131,10 @@ def scifact_run(is_fresh: bool) -> dict[str, Any]:
                 **percentiles(times),
             }
             table["+".join(legs)] = row
-            print(f"{'+'.join(legs):28} {row['ndcg_at_10']:.4f}   {row['recall_at_10']:.4f}    "
-                  f"{row['p50_ms']:6.1f}  {row['p95_ms']:6.1f}")  # fmt: skip
+            print(
+                f"{'+'.join(legs):28} {row['ndcg_at_10']:.4f}   {row['recall_at_10']:.4f}    "
+                f"{row['p50_ms']:6.1f}  {row['p95_ms']:6.1f}"
+            )
     return {"documents": len(corpus), "questions": len(questions), "legs": table}
 
 
@@ -142,8 +151,10 @@ def percentiles(times: list[float]) -> dict[str, float]:
 def analyse() -> None:
     """Do what autovacuum does some time after a load."""
     with as_login_role(), connection.cursor() as cursor:
-        cursor.execute("VACUUM ANALYZE collections_chunk, collections_embedding, collections_chunkterms, "
-                       "collections_termfrequency, collections_document")  # fmt: skip
+        cursor.execute(
+            "VACUUM ANALYZE collections_chunk, collections_embedding, collections_chunkterms, "
+            "collections_termfrequency, collections_document"
+        )
 
 
 def latency_run(is_fresh: bool, questions_asked: int) -> dict[str, Any]:
@@ -154,17 +165,14 @@ def latency_run(is_fresh: bool, questions_asked: int) -> dict[str, Any]:
         if is_empty:
             began = time.perf_counter()
             latency_load(tenant, actor, rng, words)
-            print(
-                f"loaded {PER_COLLECTION * COLLECTIONS:,} chunks in {time.perf_counter() - began:.0f} s"
-            )
+            print(f"loaded {PER_COLLECTION * COLLECTIONS:,} chunks in {time.perf_counter() - began:.0f} s")
             analyse()
         collections = list(Collection.objects.select_related("space").order_by("pk"))
         one = collections[0]
         document = Document.objects.filter(collection=one).first()
         with connection.cursor() as cursor:
             cursor.execute(
-                "SELECT chunk_id, vector::text FROM collections_embedding WHERE collection_id = %s",
-                [one.pk],
+                "SELECT chunk_id, vector::text FROM collections_embedding WHERE collection_id = %s", [one.pk]
             )
             rows = cursor.fetchall()
         ids = np.array([r[0] for r in rows])
@@ -175,11 +183,7 @@ def latency_run(is_fresh: bool, questions_asked: int) -> dict[str, Any]:
         print(f"\n{'scope':44} p50 ms  p95 ms  p99 ms (database p95)")
         for label, scope, extra in (
             ("collection of 10k chunks, hybrid", [one], {}),
-            (
-                "collection of 10k chunks, one document",
-                [one],
-                {"filters": {"document_id": document.pk}},
-            ),
+            ("collection of 10k chunks, one document", [one], {"filters": {"document_id": document.pk}}),
             ("collection of 10k chunks, words only", [one], {"legs": ("lexical",)}),
             ("collection of 10k chunks, vectors only", [one], {"legs": ("vector",)}),
             ("tenant of 100k chunks, hybrid", None, {}),
@@ -187,16 +191,11 @@ def latency_run(is_fresh: bool, questions_asked: int) -> dict[str, Any]:
             times, inside = [], []
             for i, text in enumerate(["warm up", *asked]):
                 began = time.perf_counter()
-                result = search_run(
-                    tenant=tenant, actor=actor, collections=scope, query=text, **extra
-                )
+                result = search_run(tenant=tenant, actor=actor, collections=scope, query=text, **extra)
                 if i:
                     times.append((time.perf_counter() - began) * 1000)
                     inside.append(result.database_ms)
-            row = {
-                **percentiles(times),
-                "database_p95_ms": round(float(np.percentile(inside, 95)), 1),
-            }
+            row = {**percentiles(times), "database_p95_ms": round(float(np.percentile(inside, 95)), 1)}
             table[label] = row
             print(
                 f"{label:44} {row['p50_ms']:6.1f}  {row['p95_ms']:6.1f}  {row['p99_ms']:6.1f}  ({row['database_p95_ms']:.1f})"
@@ -215,8 +214,10 @@ def latency_run(is_fresh: bool, questions_asked: int) -> dict[str, Any]:
                 scores = vectors @ query / np.linalg.norm(vectors, axis=1)
                 into.append(len(found & set(ids[np.argsort(-scores)[:10]].tolist())) / 10)
         recall, recall_f32 = (round(float(np.mean(r)), 4) for r in (recalls, recalls_f32))
-        print(f"recall@10 of the vector leg: {recall} of an exact scan of what is stored, "
-              f"{recall_f32} with the question in 32 instead of 16 bits")  # fmt: skip
+        print(
+            f"recall@10 of the vector leg: {recall} of an exact scan of what is stored, "
+            f"{recall_f32} with the question in 32 instead of 16 bits"
+        )
     return {
         "chunks": PER_COLLECTION * COLLECTIONS,
         "scopes": table,
@@ -240,29 +241,31 @@ def latency_load(tenant: Tenant, actor: Actor, rng: np.random.Generator, words: 
         texts.append(" ".join([*picked, code]))
     tokens = [terms.chunk_tokenise(0, text) for text in texts]
     for number in range(COLLECTIONS):
-        collection = services.collection_create(
-            tenant=tenant, actor=actor, name=f"Collection {number}"
-        )
+        collection = services.collection_create(tenant=tenant, actor=actor, name=f"Collection {number}")
         for start in range(0, PER_COLLECTION, PER_DOCUMENT):
             drafts = [draft(i, texts[start + i]) for i in range(PER_DOCUMENT)]
             document = document_make(tenant, collection, f"{number}-{start}", drafts)
             chunks = list(
-                Chunk.objects.filter(document=document)
-                .order_by("index")
-                .values_list("pk", flat=True)
+                Chunk.objects.filter(document=document).order_by("index").values_list("pk", flat=True)
             )
-            vectors = centres[rng.integers(0, 200, PER_DOCUMENT)] + rng.normal(
-                size=(PER_DOCUMENT, 384)
-            )
+            vectors = centres[rng.integers(0, 200, PER_DOCUMENT)] + rng.normal(size=(PER_DOCUMENT, 384))
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
             with transaction.atomic():
                 rows_copy(
                     "collections_embedding",
-                    {"tenant_id": "int8", "chunk_id": "int8", "space_id": "int8", "collection_id": "int8",
-                     "document_id": "int8", "vector": "halfvec"},
-                    ((tenant.pk, pk, collection.space_id, collection.pk, document.pk, HalfVector(v))
-                     for pk, v in zip(chunks, vectors, strict=True)),
-                )  # fmt: skip
+                    {
+                        "tenant_id": "int8",
+                        "chunk_id": "int8",
+                        "space_id": "int8",
+                        "collection_id": "int8",
+                        "document_id": "int8",
+                        "vector": "halfvec",
+                    },
+                    (
+                        (tenant.pk, pk, collection.space_id, collection.pk, document.pk, HalfVector(v))
+                        for pk, v in zip(chunks, vectors, strict=True)
+                    ),
+                )
                 locked = Collection.objects.select_for_update().get(pk=collection.pk)
                 terms.document_index(
                     collection=locked,

@@ -191,9 +191,7 @@ def tenant_wide(tenant_id: int, questions: list[str]) -> dict[str, Any]:
     for question in questions:
         began = time.perf_counter()
         with tenant_scope(tenant_id):
-            search_run(
-                tenant=tenant, actor=system_actor(tenant_id), collections=None, query=question
-            )
+            search_run(tenant=tenant, actor=system_actor(tenant_id), collections=None, query=question)
         times.append((time.perf_counter() - began) * 1000)
     return percentiles(times) | {"collections": len(sizes), "chunks": sum(sizes)}
 
@@ -207,13 +205,7 @@ def chosen() -> dict[str, Collection]:
             .filter(tenant__slug__startswith=SLUG)
             .order_by("-chunk_total")
         )
-    for label, wanted in (
-        ("60k", 60_000),
-        ("10k", 10_000),
-        ("2k", 2_000),
-        ("200", 200),
-        ("50", 50),
-    ):
+    for label, wanted in (("60k", 60_000), ("10k", 10_000), ("2k", 2_000), ("200", 200), ("50", 50)):
         found[label] = min(rows, key=lambda c: abs(c.chunk_total - wanted))
     return found
 
@@ -254,7 +246,7 @@ def chroma(questions: list[str]) -> dict[str, Any]:
                 [SLUG + "%"],
             )
             rows = cursor.fetchall()
-        np.save(target / "v.npy", np.array([np.fromstring(r[3][1:-1], sep=",") for r in rows], np.float32))  # fmt: skip
+        np.save(target / "v.npy", np.array([np.fromstring(r[3][1:-1], sep=",") for r in rows], np.float32))
         (target / "rows.json").write_text(json.dumps([[r[0], r[1], r[2], r[4]] for r in rows]))
         scopes = {label: c.pk for label, c in chosen().items()}
         one = chosen()["10k"]
@@ -264,8 +256,10 @@ def chroma(questions: list[str]) -> dict[str, Any]:
         (target / "scopes.json").write_text(json.dumps(scopes))
         done = subprocess.run(
             [python, Path(__file__).with_name("search_scale_chroma.py"), target],
-            check=True, capture_output=True, text=True,
-        )  # fmt: skip
+            check=True,
+            capture_output=True,
+            text=True,
+        )
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
@@ -287,8 +281,10 @@ def main() -> None:
         result["loaded_per_second"] = load(rng, words)
         print("prepared chunks loaded per second:", result["loaded_per_second"])
         with as_login_role(), connection.cursor() as cursor:
-            cursor.execute("VACUUM ANALYZE collections_chunk, collections_embedding, collections_chunkterms, "
-                           "collections_termfrequency, collections_document")  # fmt: skip
+            cursor.execute(
+                "VACUUM ANALYZE collections_chunk, collections_embedding, collections_chunkterms, "
+                "collections_termfrequency, collections_document"
+            )
     found = chosen()
     result["index_s"] = {}
     with platform_scope():
@@ -303,7 +299,9 @@ def main() -> None:
         result["index_s"][f"{collection.pk} ({collection.chunk_total})"] = taken
     print(f"indexes built in {result['index_s']} s")
     result["collections"] = table = {}
-    print(f"\n{'collection':>10} {'chunks':>7}  p50    p95 ms alone | p50    p95 ms, 20 clients at 1/s | at once, per s | recall@10, foreign | CPU ms python, database")  # fmt: skip
+    print(
+        f"\n{'collection':>10} {'chunks':>7}  p50    p95 ms alone | p50    p95 ms, 20 clients at 1/s | at once, per s | recall@10, foreign | CPU ms python, database"
+    )
     for label, collection in found.items():
         # Questions that nobody asked before, so that nothing is kept from an earlier answer.
         asked = [[words.question() for _ in range(options.questions)] for _ in range(4)]
@@ -317,12 +315,15 @@ def main() -> None:
             "cpu_ms": cpu_ms(collection, asked[3]),
         }
         table[label] = row
-        print(f"{label:>10} {row['chunks']:>7}  {row['alone']['p50_ms']:5.1f} {row['alone']['p95_ms']:6.1f}          | "
-              f"{row['clients_20']['p50_ms']:5.1f} {row['clients_20']['p95_ms']:6.1f}                    | "
-              f"{row['clients_20_at_once']['per_second']:7.1f}        | {row['vector_recall_at_10']}  "
-              f"{row['vector_recall_at_10_of_foreign_questions']} | {row['cpu_ms']}", flush=True)  # fmt: skip
+        print(
+            f"{label:>10} {row['chunks']:>7}  {row['alone']['p50_ms']:5.1f} {row['alone']['p95_ms']:6.1f}          | "
+            f"{row['clients_20']['p50_ms']:5.1f} {row['clients_20']['p95_ms']:6.1f}                    | "
+            f"{row['clients_20_at_once']['per_second']:7.1f}        | {row['vector_recall_at_10']}  "
+            f"{row['vector_recall_at_10_of_foreign_questions']} | {row['cpu_ms']}",
+            flush=True,
+        )
     whole = found["10k"]
-    result["tenant_of_the_10k"] = tenant_wide(whole.tenant_id, [words.question() for _ in range(100)])  # fmt: skip
+    result["tenant_of_the_10k"] = tenant_wide(whole.tenant_id, [words.question() for _ in range(100)])
     print("all collections of its tenant:", result["tenant_of_the_10k"])
     questions = [words.question() for _ in range(50)]
     result["load_average_after"] = os.getloadavg()[0]

@@ -41,9 +41,7 @@ def main(folder: Path) -> None:
         times, shares = [], []
         for number, question in enumerate([questions[0], *questions[:50]]):
             began = time.perf_counter()
-            found = collection.query(
-                query_embeddings=[question], n_results=10, where={"collection": pk}
-            )
+            found = collection.query(query_embeddings=[question], n_results=10, where={"collection": pk})
             if number:
                 times.append((time.perf_counter() - began) * 1000)
                 best = ids[np.argsort(-(vectors[own] @ question))[:10]]

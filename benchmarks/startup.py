@@ -45,10 +45,20 @@ class Run:
         environment = {k: v for k, v in os.environ.items() if k != "DATABASE_URL"}
         began = time.perf_counter()
         self.process = subprocess.Popen(
-            [sys.executable, str(ROOT / "manage.py"), "up", "--port", str(free_port()),
-             "--data-dir", str(data_dir)],
-            env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        )  # fmt: skip
+            [
+                sys.executable,
+                str(ROOT / "manage.py"),
+                "up",
+                "--port",
+                str(free_port()),
+                "--data-dir",
+                str(data_dir),
+            ],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
         assert self.process.stdout
         said = []
         for line in self.process.stdout:
@@ -103,9 +113,7 @@ class Run:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--rest", type=float, default=20.0, help="seconds of rest before memory is read"
-    )
+    parser.add_argument("--rest", type=float, default=20.0, help="seconds of rest before memory is read")
     parser.add_argument("--starts", type=int, default=3, help="starts after the first")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="groundwork-startup-"))
@@ -113,8 +121,9 @@ def main() -> None:
     try:
         subprocess.run(
             [sys.executable, str(ROOT / "manage.py"), "embedder_prepare"],
-            env={**os.environ, "GROUNDWORK_DATA_DIR": str(folder / "var")}, check=True,
-        )  # fmt: skip
+            env={**os.environ, "GROUNDWORK_DATA_DIR": str(folder / "var")},
+            check=True,
+        )
         first = Run(folder / "var")
         print(f"first start    {first.ready_s:6.2f} s   (bar: 20), CPU {first.cpu_s:.1f} s")
         time.sleep(5)
@@ -124,9 +133,7 @@ def main() -> None:
             again = Run(folder / "var")
             starts.append(again.ready_s)
             cpu.append(again.cpu_s)
-            print(
-                f"start {number + 2}        {again.ready_s:6.2f} s   (bar: 6), CPU {again.cpu_s:.1f} s"
-            )
+            print(f"start {number + 2}        {again.ready_s:6.2f} s   (bar: 6), CPU {again.cpu_s:.1f} s")
             if number == options.starts - 1:
                 time.sleep(options.rest)
                 memory = again.memory()
@@ -137,13 +144,9 @@ def main() -> None:
     print(f"stop           {max(stops):6.2f} s   (longest)\n")
     print(f"{'at rest':<12}{'processes':>10}{'PSS MB':>10}{'RSS MB':>10}")
     for name, values in memory.items():
-        print(
-            f"{name:<12}{values['processes']:>10}{values['pss_mb']:>10.0f}{values['rss_mb']:>10.0f}"
-        )
+        print(f"{name:<12}{values['processes']:>10}{values['pss_mb']:>10.0f}{values['rss_mb']:>10.0f}")
     total = {key: sum(v[key] for v in memory.values()) for key in ("processes", "pss_mb", "rss_mb")}
-    print(
-        f"{'all':<12}{total['processes']:>10}{total['pss_mb']:>10.0f}{total['rss_mb']:>10.0f}   (bar: 700)"
-    )
+    print(f"{'all':<12}{total['processes']:>10}{total['pss_mb']:>10.0f}{total['rss_mb']:>10.0f}   (bar: 700)")
     path = write_result(
         "startup",
         {

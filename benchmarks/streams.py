@@ -46,10 +46,7 @@ def main() -> None:
     model = f"fake-clock-words{LONG}-gap{gap_ms}"
     # One worker of two processes; as many slots as it takes for every answer to have one.
     slots = str(-(-args.open // 2) + 8)
-    with (
-        database(),
-        product(model, GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS=slots) as (stack, _),
-    ):
+    with database(), product(model, GROUNDWORK_WORKERS="2", GROUNDWORK_LOOP_SLOTS=slots) as (stack, _):
         tenant, actor, user = person("streams")
         portal = Portal(stack.port, tenant.slug, user)
         opened = submit(tenant, actor, f"compatible/{model}", args.open)
@@ -95,15 +92,17 @@ def submit(tenant, actor, model: str, count: int) -> list[tuple[int, int]]:
         for _ in range(count):
             conversation = conversation_create(tenant=tenant, actor=actor, model=model)
             turn = turn_submit(
-                tenant=tenant, actor=actor, conversation=conversation, text="Tell me the time.", client_id=uuid.uuid4()
-            )  # fmt: skip
+                tenant=tenant,
+                actor=actor,
+                conversation=conversation,
+                text="Tell me the time.",
+                client_id=uuid.uuid4(),
+            )
             made.append((conversation.pk, turn.run_id))
     return made
 
 
-async def watch(
-    portal: Portal, opened: list[tuple[int, int]], seconds: float, gap_s: float
-) -> list[float]:
+async def watch(portal: Portal, opened: list[tuple[int, int]], seconds: float, gap_s: float) -> list[float]:
     """Follow all answers; return the latency of each word that came in the measured time, in seconds."""
     latencies: list[float] = []
     speaking: set[int] = set()

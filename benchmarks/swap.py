@@ -95,8 +95,10 @@ def main() -> None:
         result = measure(options.chunks)
     result |= {"load_before": before, "load_after": load()}
     for name, row in result["stretches"].items():
-        print(f"{name:28} {row['searches']:5} searches, p50 {row['p50_ms']:6.1f} p95 {row['p95_ms']:6.1f} "
-              f"max {row['max_ms']:7.1f} ms, bad {len(row['bad'])}")  # fmt: skip
+        print(
+            f"{name:28} {row['searches']:5} searches, p50 {row['p50_ms']:6.1f} p95 {row['p95_ms']:6.1f} "
+            f"max {row['max_ms']:7.1f} ms, bad {len(row['bad'])}"
+        )
     for name in ("build_s", "switch_ms", "undo_ms", "bad"):
         print(f"{name:28} {result[name]}")
     print("written:", write_result("swap", result).name)
@@ -117,9 +119,11 @@ def measure(chunks: int) -> dict[str, Any]:
     tenant = make_tenant()
     who: dict[str, Any] = {"tenant": tenant, "actor": system_actor(tenant.pk)}
     spaces = [
-        EmbeddingSpace.objects.create(provider="benchmark", model=name, dimensions=DIMENSIONS, fingerprint=name)
+        EmbeddingSpace.objects.create(
+            provider="benchmark", model=name, dimensions=DIMENSIONS, fingerprint=name
+        )
         for name in ("old", "new")
-    ]  # fmt: skip
+    ]
     embedders = {space.pk: HashEmbedder(space.model) for space in spaces}
 
     def embedder_for(space: EmbeddingSpace, *, tenant: Any) -> HashEmbedder:
@@ -167,9 +171,7 @@ def measure(chunks: int) -> dict[str, Any]:
         time.sleep(10)
         client.stop()
         end = time.perf_counter()
-        graphs = list(
-            SearchIndex.objects.filter(kind="hnsw").values_list("space__model", flat=True)
-        )
+        graphs = list(SearchIndex.objects.filter(kind="hnsw").values_list("space__model", flat=True))
     for patch in patches:
         patch.stop()
     stretches = {
@@ -199,9 +201,7 @@ def timed(times: list[float], service: Any, who: dict[str, Any], swap: Any) -> A
     return swap
 
 
-def fill(
-    who: dict[str, Any], space: Any, embedder: HashEmbedder, chunks: int
-) -> tuple[Any, list[str]]:
+def fill(who: dict[str, Any], space: Any, embedder: HashEmbedder, chunks: int) -> tuple[Any, list[str]]:
     """Make a collection in a space with so many chunks; return it and its texts."""
     from django.db import transaction
     from django.utils import timezone
@@ -219,21 +219,38 @@ def fill(
     texts: list[str] = []
     for start in range(0, chunks, PER_DOCUMENT):
         own = [
-            f"Passage p{start + i}x of many. " + " ".join(words[int(w)] for w in rng.integers(0, len(words), 60))
+            f"Passage p{start + i}x of many. "
+            + " ".join(words[int(w)] for w in rng.integers(0, len(words), 60))
             for i in range(min(PER_DOCUMENT, chunks - start))
-        ]  # fmt: skip
+        ]
         document = Document.objects.create(
-            tenant_id=who["tenant"].pk, collection=collection, name=f"d{start}", path=f"d{start}", live_from=timezone.now(),
-            media_type="text/plain", size=0, is_paged=False, sha256=f"{start:064d}", file="none", status="ready",
-            stage=Stage.INDEX, chunk_count=len(own), vector_count=len(own), lexical_count=len(own),
-        )  # fmt: skip
+            tenant_id=who["tenant"].pk,
+            collection=collection,
+            name=f"d{start}",
+            path=f"d{start}",
+            live_from=timezone.now(),
+            media_type="text/plain",
+            size=0,
+            is_paged=False,
+            sha256=f"{start:064d}",
+            file="none",
+            status="ready",
+            stage=Stage.INDEX,
+            chunk_count=len(own),
+            vector_count=len(own),
+            lexical_count=len(own),
+        )
         with transaction.atomic():
             chunks_write(document, [ChunkDraft(i, t, 0, len(t), 1, 1) for i, t in enumerate(own)])
-            pks = list(Chunk.objects.filter(document=document).order_by("index").values_list("pk", flat=True))  # fmt: skip
+            pks = list(Chunk.objects.filter(document=document).order_by("index").values_list("pk", flat=True))
             vectors_write(
-                tenant_id=document.tenant_id, collection_id=collection.pk, space_id=space.pk, chunk_ids=pks,
-                document_ids=[document.pk] * len(pks), vectors=embedder.embed_documents(own),
-            )  # fmt: skip
+                tenant_id=document.tenant_id,
+                collection_id=collection.pk,
+                space_id=space.pk,
+                chunk_ids=pks,
+                document_ids=[document.pk] * len(pks),
+                vectors=embedder.embed_documents(own),
+            )
             locked = Collection.objects.select_for_update().get(pk=collection.pk)
             tokens = [terms.chunk_tokenise(pk, text) for pk, text in zip(pks, own, strict=True)]
             terms.document_index(collection=locked, document_id=document.pk, chunks=tokens)

@@ -54,9 +54,7 @@ async def ranked(
 
 
 def measured(part: ToolSet, embedder: MiniLmEmbedder, share: float) -> dict[str, Any]:
-    catalog = Catalog(
-        part.tools.values(), embedder=lambda texts: [*embedder.embed_documents(texts)]
-    )
+    catalog = Catalog(part.tools.values(), embedder=lambda texts: [*embedder.embed_documents(texts)])
     return {
         "words": asyncio.run(ranked(catalog, part.questions, None)),
         "meaning": asyncio.run(ranked(catalog, part.questions, 0.0)),
@@ -89,14 +87,22 @@ def main() -> None:
         for part, is_chosen_on in parts_of(sets, size, given.questions):
             row = measured(part, embedder, share)
             met &= is_chosen_on or row["both"]["recall_5"] >= bar
-            rows.append({"set": part.name, "tools": len(part.tools), "questions": len(part.questions),
-                         "chosen_on": is_chosen_on, "bar": bar, **row})  # fmt: skip
+            rows.append(
+                {
+                    "set": part.name,
+                    "tools": len(part.tools),
+                    "questions": len(part.questions),
+                    "chosen_on": is_chosen_on,
+                    "bar": bar,
+                    **row,
+                }
+            )
             told = "   ".join(
                 f"{how} {found['recall_1']:.3f} {found['recall_5']:.3f} {found['ms']:5.1f} ms"
                 for how, found in row.items()
             )
             note = "   (constants chosen here)" if is_chosen_on else ""
-            print(f"{len(part.tools):5} {part.name:30}{len(part.questions):5}   {told}{note}", flush=True)  # fmt: skip
+            print(f"{len(part.tools):5} {part.name:30}{len(part.questions):5}   {told}{note}", flush=True)
     print("recall@1, recall@5, time a question. " + ("bars met" if met else "BARS NOT MET"))
     write_result("tool_choice", {"rows": rows, "words_share": share, "met": met})
 

@@ -46,54 +46,10 @@ _DENIED = re.compile(
 )
 _NAME = re.compile(r"[A-Z][a-zA-Z’'\-]+(?: (?:of the |of |de )?[A-Z][a-zA-Z’'\-]+)*")
 _NO_NAMES = frozenset(
-    [
-        "The",
-        "A",
-        "An",
-        "In",
-        "On",
-        "At",
-        "It",
-        "This",
-        "That",
-        "These",
-        "Those",
-        "He",
-        "She",
-        "They",
-        "We",
-        "I",
-        "If",
-        "When",
-        "While",
-        "For",
-        "And",
-        "But",
-        "As",
-        "By",
-        "To",
-        "Of",
-        "From",
-        "With",
-        "After",
-        "Before",
-        "However",
-        "Additionally",
-        "Yes",
-        "No",
-        "Your",
-        "You",
-        "Their",
-        "His",
-        "Her",
-        "Its",
-        "There",
-        "Some",
-        "Many",
-        "Most",
-        "All",
-        "Also",
-    ]
+    """
+        The A An In On At It This That These Those He She They We I If When While For And But As By To Of From
+        With After Before However Additionally Yes No Your You Their His Her Its There Some Many Most All Also
+    """.split()
 )
 _NUMBER = re.compile(r"(?<![\w\-.,])\d+(?!\w)")
 
@@ -157,9 +113,7 @@ def mtragun(folder: Path) -> Iterator[Case]:
         question = " ".join(one["text"] for one in row["input"])
         for answer in row["targets"]:
             for text in sentences(answer["text"]):
-                yield Case(
-                    "mtragun", half_of(row["task_id"]), text, passages, True, question, titles
-                )
+                yield Case("mtragun", half_of(row["task_id"]), text, passages, True, question, titles)
 
 
 def mtrag(folder: Path) -> Iterator[Case]:
@@ -170,13 +124,18 @@ def mtrag(folder: Path) -> Iterator[Case]:
     for row in data["evaluations"]:
         task = tasks[row["task_id"]]
         grades = {int(one["value"]) for one in row["annotations"].get("faithfulness", {}).values()}
-        if row["model_id"] != "reference" or grades != {4} or task["Answerability"] != ["ANSWERABLE"] or not task["contexts"]:  # fmt: skip
+        if (
+            row["model_id"] != "reference"
+            or grades != {4}
+            or task["Answerability"] != ["ANSWERABLE"]
+            or not task["contexts"]
+        ):
             continue
         found = [documents[one["document_id"]] for one in task["contexts"]]
-        passages, titles = tuple(d["text"] for d in found), tuple(d.get("title") or "" for d in found)  # fmt: skip
+        passages, titles = tuple(d["text"] for d in found), tuple(d.get("title") or "" for d in found)
         question = " ".join(one["text"] for one in task["input"])
         for text in sentences(row["model_response"]):
-            yield Case("mtrag", half_of(row["task_id"].split("<")[0]), text, passages, True, question, titles)  # fmt: skip
+            yield Case("mtrag", half_of(row["task_id"].split("<")[0]), text, passages, True, question, titles)
 
 
 def labelled(folder: Path) -> Iterator[Case]:
@@ -189,7 +148,7 @@ def labelled(folder: Path) -> Iterator[Case]:
                 yield Case("summedits", 1, changed[0], (row["doc"],), row["label"] == 1)
     if (file := folder / "bump.json").exists():
         for row in json.loads(file.read_text()):
-            right, wrong = (sentences(joined(row[name])) for name in ("reference_summary", "edited_summary"))  # fmt: skip
+            right, wrong = (sentences(joined(row[name])) for name in ("reference_summary", "edited_summary"))
             for ours, theirs, is_right in ((right, wrong, True), (wrong, right, False)):
                 changed = [one for one in ours if one not in theirs]
                 if len(changed) == 1:
@@ -200,12 +159,21 @@ def labelled(folder: Path) -> Iterator[Case]:
             row = json.loads(line)
             if row["claim"] not in seen and row["label"] != "partially_supported":
                 seen.add(row["claim"])
-                yield Case("wice", 1, row["claim"], ("\n".join(row["evidence"]),), row["label"] == "supported")  # fmt: skip
+                yield Case(
+                    "wice", 1, row["claim"], ("\n".join(row["evidence"]),), row["label"] == "supported"
+                )
     if (file := folder / "begin.tsv").exists():
         with file.open(newline="") as lines:
             for row in csv.DictReader(lines, delimiter="\t"):
                 if row["begin_label"] != "Generic":
-                    yield Case("begin", 1, row["response"], (row["knowledge"],), row["begin_label"] == "Fully attributable", row["message"])  # fmt: skip
+                    yield Case(
+                        "begin",
+                        1,
+                        row["response"],
+                        (row["knowledge"],),
+                        row["begin_label"] == "Fully attributable",
+                        row["message"],
+                    )
 
 
 def names_of(text: str) -> list[str]:
@@ -242,27 +210,31 @@ def planted(cases: list[Case], seed: int = 7) -> Iterator[Case]:
             yield wrong("not taken away", taken)
         if number := _NUMBER.search(case.text):
             changed = str(int(number[0]) + chance.choice([1, 2, 3, 7, 10]))
-            yield wrong("number changed", case.text[: number.start()] + changed + case.text[number.end() :])  # fmt: skip
+            yield wrong("number changed", case.text[: number.start()] + changed + case.text[number.end() :])
         passage = " ".join(case.passages)
         own = [name for name in names_of(case.text) if name in passage]
         near = " ".join([passage, case.question, *case.titles])
         if own:
             other = chance.choice([name for name in everybody if name not in near])
             yield wrong("name of elsewhere", case.text.replace(chance.choice(own), other))
-        rest = [n for n in names_of(passage) if n not in case.text and not any(n in o or o in n for o in own)]  # fmt: skip
+        rest = [n for n in names_of(passage) if n not in case.text and not any(n in o or o in n for o in own)]
         if own and rest:
-            yield wrong("name of the passage", case.text.replace(chance.choice(own), chance.choice(rest)))  # fmt: skip
-        pairs = [(a, b) for n, a in enumerate(own) for b in own[n + 1 :] if a not in b and b not in a]  # fmt: skip
+            yield wrong("name of the passage", case.text.replace(chance.choice(own), chance.choice(rest)))
+        pairs = [(a, b) for n, a in enumerate(own) for b in own[n + 1 :] if a not in b and b not in a]
         if pairs:
             one, two = chance.choice(pairs)
             both = re.compile(f"{re.escape(one)}|{re.escape(two)}")
-            swap: Callable[[re.Match[str]], str] = lambda m, one=one, two=two: two if m[0] == one else one  # type: ignore[misc]  # noqa: E731  # fmt: skip
+            swap: Callable[[re.Match[str]], str] = lambda m, one=one, two=two: two if m[0] == one else one  # type: ignore[misc]  # noqa: E731
             yield wrong("names exchanged", both.sub(swap, case.text))
     for case, other_case in zip(cases, cases[40:], strict=False):
         if case.passages != other_case.passages:
             yield replace(
-                case, kind="of other passages", passages=other_case.passages, titles=other_case.titles, is_right=False
-            )  # fmt: skip
+                case,
+                kind="of other passages",
+                passages=other_case.passages,
+                titles=other_case.titles,
+                is_right=False,
+            )
 
 
 def reasons(case: Case) -> list[str]:
@@ -270,14 +242,18 @@ def reasons(case: Case) -> list[str]:
     passages = dict(enumerate(case.passages, 1))
     cited = Cited([Piece(case.text.rstrip(), tuple(passages))])
     around = ". ".join([case.question, *case.titles])
-    return [reason for _, _, reason in unsupported_find(cited, passages, around) if reason != LANGUAGE]  # fmt: skip
+    return [reason for _, _, reason in unsupported_find(cited, passages, around) if reason != LANGUAGE]
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)  # fmt: skip
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--half", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=ROOT / "benchmarks" / "results" / "unsupported_sentences.json")  # fmt: skip
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "benchmarks" / "results" / "unsupported_sentences.json"
+    )
     options = parser.parse_args()
     people = [case for read in (clapnq, mtragun, mtrag) for case in read(options.data)]
     cases = [case for case in [*people, *planted(people)] if case.half == options.half]
@@ -288,7 +264,7 @@ def main() -> None:
         found = reasons(case)
         name = case.kind or ("right" if case.is_right else "wrong")
         own = "people's answers" if case.source in HUMAN else case.source
-        for group in (f"{own}: {name}", *([f"{case.source}: {name}"] if own != case.source else ())):  # fmt: skip
+        for group in (f"{own}: {name}", *([f"{case.source}: {name}"] if own != case.source else ())):
             row = rows.setdefault(group, {"cases": 0, "flagged": 0, "reasons": {}})
             row["cases"] += 1
             row["flagged"] += bool(found)
@@ -298,13 +274,16 @@ def main() -> None:
     for group, row in sorted(rows.items()):
         row["share"] = round(row["flagged"] / row["cases"], 3)
         print(f"{group:40s} {row['cases']:5d}  {row['share']:.3f}  {row['reasons']}", flush=True)
-    wanted = ("not planted", "number changed", "name of elsewhere", "names exchanged", "of other passages")  # fmt: skip
+    wanted = ("not planted", "number changed", "name of elsewhere", "names exchanged", "of other passages")
     recall = sum(rows[f"people's answers: {kind}"]["share"] for kind in wanted) / len(wanted)
     false = rows["people's answers: right"]["share"]
     summary = {
-        "half": options.half, "recall": round(recall, 3), "false_alarms": false,
-        "precision_one_to_one": round(recall / (recall + false), 3), "ms_a_sentence": round(milliseconds, 2),
-    }  # fmt: skip
+        "half": options.half,
+        "recall": round(recall, 3),
+        "false_alarms": false,
+        "precision_one_to_one": round(recall / (recall + false), 3),
+        "ms_a_sentence": round(milliseconds, 2),
+    }
     print(summary)
     options.out.write_text(json.dumps({**summary, "groups": rows}, indent=1, sort_keys=True) + "\n")
 

@@ -65,7 +65,7 @@ FROM generate_series(1, %(calls)s) AS n JOIN numbered ON place = 1 + n %% %(runs
 def filled() -> tuple[Tenant, User]:
     """Return the benchmark's tenant with its calls, made at the first run and kept."""
     with platform_scope():
-        tenant, is_new = Tenant.objects.get_or_create(slug="benchmark-usage", defaults={"name": "Usage"})  # fmt: skip
+        tenant, is_new = Tenant.objects.get_or_create(slug="benchmark-usage", defaults={"name": "Usage"})
         if not is_new:
             return tenant, User.objects.get(email="usage0@example.com")
         people = [User.objects.create_user(f"usage{n}@example.com") for n in range(PEOPLE)]
@@ -73,7 +73,14 @@ def filled() -> tuple[Tenant, User]:
         for person in people:
             Membership.objects.create(tenant=tenant, user=person, role=Role.OWNER)
     with as_login_role(), connection.cursor() as cursor:
-        values = {"tenant": tenant.pk, "people": [p.pk for p in people], "count": PEOPLE, "runs": RUNS, "calls": CALLS, "tools": TOOLS}  # fmt: skip
+        values = {
+            "tenant": tenant.pk,
+            "people": [p.pk for p in people],
+            "count": PEOPLE,
+            "runs": RUNS,
+            "calls": CALLS,
+            "tools": TOOLS,
+        }
         cursor.execute(_FILL, values)
         cursor.execute("ANALYZE runs_toolcall, runs_run, runs_usagerecord")
     return tenant, people[0]
@@ -102,7 +109,7 @@ def main() -> int:
         Membership.objects.get_or_create(tenant=empty, user=person, role=Role.OWNER)
         run, is_new = Run.objects.get_or_create(tenant=empty, user=person, kind="t", model="m")
         if is_new:
-            ToolCall.objects.create(tenant=empty, run=run, user_id=person.pk, step=0, call_id="c", name="one")  # fmt: skip
+            ToolCall.objects.create(tenant=empty, run=run, user_id=person.pk, step=0, call_id="c", name="one")
     client = Client(HTTP_HOST="localhost")
     client.force_login(person, "django.contrib.auth.backends.ModelBackend")
     (few, _), (many, ms) = asked(client, empty), asked(client, tenant)
@@ -110,8 +117,9 @@ def main() -> int:
     passed = ms < BAR_MS and few == many
     print("bar met" if passed else "BAR MISSED")
     write_result(
-        "usage_page", {"calls": CALLS, "queries": many, "queries_one_call": few, "p50_ms": ms, "passed": passed}
-    )  # fmt: skip
+        "usage_page",
+        {"calls": CALLS, "queries": many, "queries_one_call": few, "p50_ms": ms, "passed": passed},
+    )
     return 0 if passed else 1
 
 

@@ -105,9 +105,7 @@ def measured(pages: int, chosen: str) -> list[dict]:
             stack.stop()
             said = (Path(logs) / "web.log").read_text(errors="replace")
             print(
-                "\n".join(
-                    line for line in said.splitlines() if "search_without_vectors" not in line
-                )[-3000:]
+                "\n".join(line for line in said.splitlines() if "search_without_vectors" not in line)[-3000:]
             )
     return rows
 

@@ -35,7 +35,6 @@ def make_cast() -> Cast:
     """Return a fresh cast."""
     tenant, other = make_tenant(), make_tenant()
     owner, admin, member, viewer, outsider = make_members(
-        *((tenant, role) for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER)),
-        (other, Role.OWNER),
+        *((tenant, role) for role in (Role.OWNER, Role.ADMIN, Role.MEMBER, Role.VIEWER)), (other, Role.OWNER)
     )
     return Cast(tenant, owner, admin, member, viewer, other, outsider)

@@ -19,10 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # The same examples in every run, and no clock: a slow machine is no failure.
 hypothesis.settings.register_profile(
-    "groundwork",
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    "groundwork", derandomize=True, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("groundwork")
 # Hypothesis also draws the constants it finds in our loaded modules: these depend on which tests ran before in the same

@@ -8,11 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [
-    ROOT / "README.md",
-    *sorted((ROOT / "docs").glob("*.md")),
-    ROOT / "clients/python/README.md",
-]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "clients/python/README.md"]
 _FENCE = re.compile(r"^```([a-z]*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _MARKER = re.compile(r"<!-- not run: (.*?) -->\s*\Z", re.DOTALL)
 _CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")

@@ -26,9 +26,7 @@ def make_tenant(slug: str = "") -> Tenant:
 
 def make_user(email: str = "", **extra: Any) -> User:
     """Return a new user whose password is "secret-password"."""
-    return User.objects.create_user(
-        email or f"user{next(_numbers)}@example.org", "secret-password", **extra
-    )
+    return User.objects.create_user(email or f"user{next(_numbers)}@example.org", "secret-password", **extra)
 
 
 def make_member(tenant: Tenant, role: str, user: User | None = None) -> Membership:

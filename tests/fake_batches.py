@@ -123,9 +123,7 @@ class FakeBatches:
     def _begin(
         self, wire: str, batch_id: str, mark: str, lines: Iterable[tuple[str, Any]], file: str = ""
     ) -> Batch:
-        batch = Batch(
-            batch_id, wire, mark, list(lines), self.outcome, self.polls, self.unanswered, file
-        )
+        batch = Batch(batch_id, wire, mark, list(lines), self.outcome, self.polls, self.unanswered, file)
         self.batches[batch_id] = batch
         return batch
 
@@ -257,9 +255,7 @@ class FakeBatches:
 
     # --- Anthropic ----------------------------------------------------------------------------------------------
 
-    def _anthropic(
-        self, method: str, path: str, content: bytes, query: dict[str, str]
-    ) -> Sent | None:
+    def _anthropic(self, method: str, path: str, content: bytes, query: dict[str, str]) -> Sent | None:
         name, action = (*path.split("/")[4:], "", "")[:2]
         if method == "POST" and not name:
             if self.refuse:
@@ -445,11 +441,7 @@ def _openai_batch(batch: Batch) -> dict[str, Any]:
         "errors": None,
     }
     if status == "failed":
-        problem = {
-            "code": "model_mismatch",
-            "message": "Every line must name one model.",
-            "line": 2,
-        }
+        problem = {"code": "model_mismatch", "message": "Every line must name one model.", "line": 2}
         found["errors"] = {"object": "list", "data": [problem]}
     return found
 

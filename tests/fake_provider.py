@@ -30,7 +30,7 @@ from typing import Any
 
 from tests.fake_batches import FakeBatches, Sent
 
-WORDS = (  # noqa: SIM905 - prose reads better than a list
+WORDS = (
     "The duty applies to every entry on or after the date named in the notice and stays in force "
     "until it is changed by another one so importers should keep proof of origin at hand"
 ).split()
@@ -49,9 +49,7 @@ class FakeProvider:
 
     def __init__(self) -> None:
         self.log: list[dict[str, Any]] = []
-        self.replies: dict[
-            str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]] | None]
-        ] = {}
+        self.replies: dict[str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]] | None]] = {}
         self.retry_after = ""
         self.batches = FakeBatches(self.replies)
 
@@ -101,9 +99,7 @@ class FakeProvider:
             return None
         lines = raw.decode("latin-1").split("\r\n")
         method, path, _ = lines[0].split(" ", 2)
-        found = re.search(
-            r"^content-length: (\d+)", raw.decode("latin-1"), re.IGNORECASE | re.MULTILINE
-        )
+        found = re.search(r"^content-length: (\d+)", raw.decode("latin-1"), re.IGNORECASE | re.MULTILINE)
         return method, path, int(found[1]) if found else 0
 
     @staticmethod
@@ -120,10 +116,13 @@ class FakeProvider:
     ) -> bool:
         """Answer one completion; False when the connection must close."""
         entry = {
-            "model": body["model"], "messages": body["messages"], "closed_early": False,
+            "model": body["model"],
+            "messages": body["messages"],
+            "closed_early": False,
             "tools": [tool["function"]["name"] for tool in body.get("tools") or ()],
-            "asked_at": time.time(), "closed_at": None,
-        }  # fmt: skip
+            "asked_at": time.time(),
+            "closed_at": None,
+        }
         self.log.append(entry)
         reply = self.replies.get(body["model"])
         said = reply(body) if reply is not None else None
@@ -135,9 +134,7 @@ class FakeProvider:
 
         if status := number("fail", 0):
             extra = f"Retry-After: {self.retry_after}\r\n" if self.retry_after else ""
-            self._plain(
-                writer, status, {"error": {"message": "told to fail", "type": "fake"}}, extra
-            )
+            self._plain(writer, status, {"error": {"message": "told to fail", "type": "fake"}}, extra)
             return True
         await asyncio.sleep(number("think", 0) / 1000)
         results = [m for m in body["messages"] if m["role"] == "tool"]
@@ -145,8 +142,7 @@ class FakeProvider:
         wants_tool = len(results) < rounds and body.get("tools")
         tool = next((o[4:] for o in options if o.startswith("use_")), "search_documents")
         writer.write(
-            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
-            b"Transfer-Encoding: chunked\r\n\r\n"
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
         )
         try:
             if isinstance(said, str):
@@ -171,10 +167,7 @@ class FakeProvider:
                     "index": 0,
                     "id": f"call_{len(self.log)}",
                     "type": "function",
-                    "function": {
-                        "name": tool,
-                        "arguments": json.dumps({argument: str(question)[:200]}),
-                    },
+                    "function": {"name": tool, "arguments": json.dumps({argument: str(question)[:200]})},
                 }
                 self._event(writer, body, {"role": "assistant", "tool_calls": [call]})
                 self._event(writer, body, {}, finish="tool_calls")
@@ -197,9 +190,7 @@ class FakeProvider:
                     if gap := number("gap", 0):
                         with contextlib.suppress(TimeoutError):
                             async with asyncio.timeout(gap / 1000):
-                                await reader.read(
-                                    1
-                                )  # nothing comes but the end: the client has gone
+                                await reader.read(1)  # nothing comes but the end: the client has gone
                                 raise ConnectionResetError
                 ends = (option[5:] for option in options if option.startswith("ends_"))
                 self._event(writer, body, {}, finish=next(ends, "stop"))

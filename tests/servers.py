@@ -25,9 +25,7 @@ def database_url() -> str:
     """Return the URL of the test database for another process."""
     chosen = connection.settings_dict
     secret = f":{quote(chosen['PASSWORD'])}" if chosen["PASSWORD"] else ""
-    return (
-        f"postgresql://{chosen['USER']}{secret}@{chosen['HOST']}:{chosen['PORT']}/{chosen['NAME']}"
-    )
+    return f"postgresql://{chosen['USER']}{secret}@{chosen['HOST']}:{chosen['PORT']}/{chosen['NAME']}"
 
 
 def free_port() -> int:

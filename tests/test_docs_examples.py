@@ -53,7 +53,12 @@ RUN_BY = {
 }
 # Commands that are words of the shell, or of programs that are not here.
 SHELL = {".", "cp"}
-NOT_HERE = {"docker": "Docker", "claude": "Claude Code", "npx": "Node.js", "opentelemetry-instrument": "its package"}  # fmt: skip
+NOT_HERE = {
+    "docker": "Docker",
+    "claude": "Claude Code",
+    "npx": "Node.js",
+    "opentelemetry-instrument": "its package",
+}
 
 
 def test_every_example_is_run_or_says_why_not() -> None:
@@ -87,7 +92,9 @@ def shown_commands() -> Iterator[tuple[str, str]]:
     for path in PAGES:
         page = str(path.relative_to(ROOT))
         for text in inline(page):
-            if re.match(r"(make|python|manage\.py|pip|docker|claude|npx|curl|cp|opentelemetry-instrument) ", text):  # fmt: skip
+            if re.match(
+                r"(make|python|manage\.py|pip|docker|claude|npx|curl|cp|opentelemetry-instrument) ", text
+            ):
                 yield page, text
 
 
@@ -120,9 +127,7 @@ def test_command_is_one_that_there_is(page: str, line: str) -> None:
 def made_dry(words: list[str]) -> None:
     """Have make itself read the line, and ``up`` what it passes on."""
     wanted = [w for w in words if w not in ("NAME", "...")]
-    done = subprocess.run(
-        ["make", "-n", *wanted], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["make", "-n", *wanted], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     passed = next((w.partition("=")[2] for w in words if w.startswith("ARGS=")), "")
     if passed:

@@ -10,17 +10,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-TOP = {
-    "apps", "benchmarks", "clients", "docs", "platform", "requirements", "static", "templates", "tests",
-}  # fmt: skip
+TOP = {"apps", "benchmarks", "clients", "docs", "platform", "requirements", "static", "templates", "tests"}
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
     """Run code as `manage.py` would, with the two roots on the path and nothing imported yet."""
     start = f"import sys; sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / 'platform')!r}];"
-    return subprocess.run(
-        [sys.executable, "-I", "-c", start + code], capture_output=True, text=True
-    )
+    return subprocess.run([sys.executable, "-I", "-c", start + code], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize("name", ["platform", "collections"])

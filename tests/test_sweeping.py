@@ -26,9 +26,7 @@ def rows_left() -> list[str]:
 
 @pytest.mark.parametrize("many", [1, 2000], ids=["truncated", "deleted"])
 @pytest.mark.django_db(transaction=True)
-def test_every_row_goes_and_what_migrate_made_stays(
-    many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_row_goes_and_what_migrate_made_stays(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     side = Side()
     for label in ("conversations.Turn", "evaluations.Trial", "collections.FileRevision"):
         make_row(apps.get_model(label), side.tenant, side.user("owner"))

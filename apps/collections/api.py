@@ -35,12 +35,19 @@ class CollectionsView(TenantAPIView):
     actions = {"GET": "collection.read", "POST": "collection.write"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="collections_list", tags=["collections"], responses=CollectionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="collections_list", tags=["collections"], responses=CollectionOutput(many=True)
+    )
     def get(self, request: Request) -> Response:
         """List collections with their counts, newest first."""
         return self.paginated(selectors.collection_list(actor=self.actor), CollectionOutput)
 
-    @extend_schema(operation_id="collections_create", tags=["collections"], request=CollectionInput, responses={201: CollectionOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="collections_create",
+        tags=["collections"],
+        request=CollectionInput,
+        responses={201: CollectionOutput},
+    )
     def post(self, request: Request) -> Response:
         """Create a collection."""
         values = valid(CollectionInput, request.data)
@@ -52,25 +59,24 @@ class CollectionsView(TenantAPIView):
 class CollectionView(TenantAPIView):
     """One collection."""
 
-    actions = {
-        "GET": "collection.read",
-        "PATCH": "collection.write",
-        "DELETE": "collection.delete",
-    }
+    actions = {"GET": "collection.read", "PATCH": "collection.write", "DELETE": "collection.delete"}
 
     @extend_schema(operation_id="collections_get", tags=["collections"], responses=CollectionOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return a collection."""
         return Response(CollectionOutput(selectors.collection_get(actor=self.actor, pk=pk)).data)
 
-    @extend_schema(operation_id="collections_update", tags=["collections"], request=CollectionInput(partial=True), responses=CollectionOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="collections_update",
+        tags=["collections"],
+        request=CollectionInput(partial=True),
+        responses=CollectionOutput,
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Change name, description or chunk sizes; sizes count for documents added from now on."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         values = valid(CollectionInput, request.data, partial=True)
-        services.collection_update(
-            tenant=self.tenant, actor=self.actor, collection=collection, **values
-        )
+        services.collection_update(tenant=self.tenant, actor=self.actor, collection=collection, **values)
         return self.get(request, pk)
 
     @extend_schema(operation_id="collections_delete", tags=["collections"], responses={204: None})
@@ -126,9 +132,7 @@ class DocumentsView(TenantAPIView):
         An archive (ZIP, TAR) is imported file by file; the answer (202) is that import.
         """
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        who: dict[str, Any] = {
-            "tenant": self.tenant, "actor": self.actor, "collection": collection
-        }  # fmt: skip
+        who: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "collection": collection}
         posted = posted_file(request)
         if is_archive(posted["name"]):
             row = services.import_start(
@@ -144,11 +148,7 @@ class DocumentsView(TenantAPIView):
 class DocumentView(TenantAPIView):
     """One document."""
 
-    actions = {
-        "GET": "collection.read",
-        "PATCH": "document.write",
-        "DELETE": "document.write",
-    }
+    actions = {"GET": "collection.read", "PATCH": "document.write", "DELETE": "document.write"}
 
     @extend_schema(operation_id="documents_get", tags=["documents"], responses=DocumentDetailOutput)
     def get(self, request: Request, pk: int) -> Response:
@@ -157,14 +157,14 @@ class DocumentView(TenantAPIView):
         document.ledger = selectors.document_ledger(actor=self.actor, document=document)  # type: ignore[attr-defined]
         return Response(DocumentDetailOutput(document).data)
 
-    @extend_schema(operation_id="documents_describe", tags=["documents"], request=DescribeInput, responses=DocumentOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="documents_describe", tags=["documents"], request=DescribeInput, responses=DocumentOutput
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Set type, tags, date or the team's own metadata; a type set here no rule changes."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         values = valid(DescribeInput, request.data, partial=True)
-        row = services.document_describe(
-            tenant=self.tenant, actor=self.actor, document=document, **values
-        )
+        row = services.document_describe(tenant=self.tenant, actor=self.actor, document=document, **values)
         return Response(DocumentOutput(row).data)
 
     @extend_schema(operation_id="documents_delete", tags=["documents"], responses={204: None})
@@ -180,7 +180,9 @@ class DocumentRetryView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="documents_retry", tags=["documents"], request=None, responses={202: DocumentOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="documents_retry", tags=["documents"], request=None, responses={202: DocumentOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Ingest a failed or cancelled document again, from the stage where it stopped."""
         document = selectors.document_get(actor=self.actor, pk=pk)
@@ -193,7 +195,9 @@ class DocumentCancelView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="documents_cancel", tags=["documents"], request=None, responses={202: DocumentOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="documents_cancel", tags=["documents"], request=None, responses={202: DocumentOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Stop a document's ingestion: at once while it waits, within a second while it runs."""
         document = selectors.document_get(actor=self.actor, pk=pk)

@@ -17,30 +17,43 @@ class CollectionInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120)
     description = serializers.CharField(required=False, allow_blank=True, max_length=2000)
     chunk_size = serializers.IntegerField(
-        required=False, min_value=CHUNK_SIZES[0], max_value=CHUNK_SIZES[1], help_text="Characters per chunk, at most; 1200 if not given."
-    )  # fmt: skip
+        required=False,
+        min_value=CHUNK_SIZES[0],
+        max_value=CHUNK_SIZES[1],
+        help_text="Characters per chunk, at most; 1200 if not given.",
+    )
     chunk_overlap = serializers.IntegerField(
-        required=False, min_value=0, max_value=CHUNK_SIZES[1] // 2, help_text="Less than half of chunk_size; 200 if not given."
-    )  # fmt: skip
+        required=False,
+        min_value=0,
+        max_value=CHUNK_SIZES[1] // 2,
+        help_text="Less than half of chunk_size; 200 if not given.",
+    )
 
     language = serializers.ChoiceField(
-        choices=list(LANGUAGES), required=False, help_text="How words are reduced to stems; a change reads every document again."
-    )  # fmt: skip
+        choices=list(LANGUAGES),
+        required=False,
+        help_text="How words are reduced to stems; a change reads every document again.",
+    )
     links_by = serializers.ChoiceField(
         choices=LinkOrigin.choices, required=False, help_text="Who writes key points and links."
     )
     links_model = serializers.CharField(
         required=False, allow_blank=True, max_length=120, help_text="The model, where links_by is `model`."
-    )  # fmt: skip
+    )
     reranker = serializers.ChoiceField(
-        choices=RerankerChoice.choices, required=False, help_text="What reads the best passages of a search once more and orders them anew."
-    )  # fmt: skip
+        choices=RerankerChoice.choices,
+        required=False,
+        help_text="What reads the best passages of a search once more and orders them anew.",
+    )
     reranker_model = serializers.CharField(
         required=False, allow_blank=True, max_length=120, help_text="The model, where reranker is `model`."
-    )  # fmt: skip
+    )
     keep_versions = serializers.IntegerField(
-        required=False, min_value=0, max_value=MAX_VERSIONS, help_text="Earlier versions kept of each document; 10 if not given."
-    )  # fmt: skip
+        required=False,
+        min_value=0,
+        max_value=MAX_VERSIONS,
+        help_text="Earlier versions kept of each document; 10 if not given.",
+    )
 
 
 class CollectionOutput(serializers.Serializer[Any]):
@@ -91,9 +104,7 @@ class DocumentOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     path = serializers.CharField(help_text="Its identity in the collection.")
     version = serializers.IntegerField()
-    live_from = serializers.DateTimeField(
-        allow_null=True, help_text="When it began to be searched."
-    )
+    live_from = serializers.DateTimeField(allow_null=True, help_text="When it began to be searched.")
     live_to = serializers.DateTimeField(
         allow_null=True, help_text="When a newer version took its place; null for the current one."
     )
@@ -125,9 +136,7 @@ class DocumentOutput(serializers.Serializer[Any]):
     chunk_count = serializers.IntegerField()
     vector_count = serializers.IntegerField()
     lexical_count = serializers.IntegerField()
-    identifiers_total = serializers.IntegerField(
-        help_text="Distinct codes and numbers of the original."
-    )
+    identifiers_total = serializers.IntegerField(help_text="Distinct codes and numbers of the original.")
     identifiers_found = serializers.IntegerField(help_text="Of them found in some chunk.")
     timings = serializers.DictField(child=serializers.FloatField(), help_text="Seconds per stage.")
     created_at = serializers.DateTimeField()
@@ -153,10 +162,8 @@ class DocumentOutput(serializers.Serializer[Any]):
 class DescribeInput(serializers.Serializer[Any]):
     document_type = serializers.CharField(
         required=False, allow_blank=True, max_length=60, help_text="Empty gives it back to the rules."
-    )  # fmt: skip
-    tags = serializers.ListField(
-        child=serializers.CharField(max_length=60), required=False, max_length=50
     )
+    tags = serializers.ListField(child=serializers.CharField(max_length=60), required=False, max_length=50)
     dated = serializers.DateField(required=False, allow_null=True)
     attributes = serializers.DictField(required=False, help_text="The team's own metadata, whole.")
 
@@ -179,9 +186,7 @@ class LedgerOutput(serializers.Serializer[Any]):
     chunks = serializers.IntegerField(source="found.chunks")
     vectors = serializers.IntegerField(source="found.vectors")
     lexical = serializers.IntegerField(source="found.lexical")
-    agrees = serializers.BooleanField(
-        help_text="Whether the document's counts are what the tables hold."
-    )
+    agrees = serializers.BooleanField(help_text="Whether the document's counts are what the tables hold.")
 
     class Meta:
         ref_name = "Ledger"
@@ -226,9 +231,7 @@ class ChunkOutput(serializers.Serializer[Any]):
 
 
 class ChunkDetailOutput(ChunkOutput):
-    previous_id = serializers.IntegerField(
-        allow_null=True, help_text="The chunk before it in the document."
-    )
+    previous_id = serializers.IntegerField(allow_null=True, help_text="The chunk before it in the document.")
     next_id = serializers.IntegerField(allow_null=True)
 
     class Meta:

@@ -24,9 +24,17 @@ urlpatterns = [
     path("documents/<int:pk>/move", document_api.MoveView.as_view(), name="documents-move"),
     path("documents/<int:pk>/access", document_api.AccessView.as_view(), name="documents-access"),
     path("documents/<int:pk>/chunks", chunk_api.DocumentChunksView.as_view(), name="documents-chunks"),
-    path("documents/<int:pk>/statistics", chunk_api.DocumentStatisticsView.as_view(), name="documents-statistics"),
+    path(
+        "documents/<int:pk>/statistics",
+        chunk_api.DocumentStatisticsView.as_view(),
+        name="documents-statistics",
+    ),
     path("collections/<int:pk>/chunks", chunk_api.ChunksView.as_view(), name="chunks-list"),
-    path("collections/<int:pk>/statistics", chunk_api.CollectionStatisticsView.as_view(), name="chunks-statistics"),
+    path(
+        "collections/<int:pk>/statistics",
+        chunk_api.CollectionStatisticsView.as_view(),
+        name="chunks-statistics",
+    ),
     path("collections/<int:pk>/reader", chunk_api.ReaderView.as_view(), name="chunks-reader"),
     path("chunks/<int:pk>", chunk_api.ChunkView.as_view(), name="chunks-detail"),
     path("chunks/<int:pk>/links", chunk_api.ChunkLinksView.as_view(), name="chunks-links"),
@@ -35,16 +43,22 @@ urlpatterns = [
     path("chunks/<int:pk>/graph", chunk_api.ChunkGraphView.as_view(), name="chunks-graph"),
     path("chunks/<int:pk>/history", chunk_api.ChunkHistoryView.as_view(), name="chunks-history"),
     path("chunk-changes/<int:pk>/restore", chunk_api.ChunkRestoreView.as_view(), name="chunks-restore"),
-    path("collections/<int:pk>/reindex", document_api.CollectionReindexView.as_view(), name="collections-reindex"),
+    path(
+        "collections/<int:pk>/reindex",
+        document_api.CollectionReindexView.as_view(),
+        name="collections-reindex",
+    ),
     path("collections/<int:pk>/check", document_api.CheckView.as_view(), name="collections-check"),
     path("collections/<int:pk>/swaps", document_api.SwapsView.as_view(), name="swaps-list"),
     path("swaps/<int:pk>", document_api.SwapView.as_view(), name="swaps-detail"),
     path("document-types", document_api.TypeRulesView.as_view(), name="document-types"),
     path("code-patterns", document_api.CodePatternsView.as_view(), name="code-patterns"),
-    path("document-types/example", document_api.TypeRulesExampleView.as_view(), name="document-types-example"),
+    path(
+        "document-types/example", document_api.TypeRulesExampleView.as_view(), name="document-types-example"
+    ),
     path("collections/<int:pk>/snapshots", search_api.SnapshotsView.as_view(), name="snapshots-list"),
     path("snapshots/<int:pk>", search_api.SnapshotView.as_view(), name="snapshots-detail"),
     path("collections/<int:pk>/search-cases", search_api.SearchCasesView.as_view(), name="search-cases-list"),
     path("search-cases/<int:pk>", search_api.SearchCaseView.as_view(), name="search-cases-detail"),
     path("search", search_api.SearchView.as_view(), name="search"),
-]  # fmt: skip
+]

@@ -44,10 +44,7 @@ def number(
     if not value:
         return default
     digits = value.removeprefix("-")
-    if (
-        not (digits.isascii() and digits.isdecimal() and len(digits) < 20)
-        or not low <= int(value) <= high
-    ):
+    if not (digits.isascii() and digits.isdecimal() and len(digits) < 20) or not low <= int(value) <= high:
         raise serializers.ValidationError({name: [f"A whole number from {low} to {high}."]})
     return int(value)
 

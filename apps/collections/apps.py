@@ -13,20 +13,14 @@ class CollectionsConfig(AppConfig):
         from apps.collections import identifier_sql
         from apps.collections.code_kinds import codes_sweep
         from apps.collections.lexical_upgrade import terms_sweep
-        from apps.collections.selectors import (
-            collection_choices,
-            document_readable,
-            documents_unnamed,
-        )
+        from apps.collections.selectors import collection_choices, document_readable, documents_unnamed
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
         from tenancy.audit_names import audit_names_judged_by
         from tenancy.walls import register_function
         from web.key_collections import key_collections_from
 
-        register_function(
-            identifier_sql.SIGNATURE, identifier_sql.SQL, tables=identifier_sql.TABLES
-        )
+        register_function(identifier_sql.SIGNATURE, identifier_sql.SQL, tables=identifier_sql.TABLES)
         before_fork(_preload)
         on_sweep(codes_sweep, every_s=300)
         on_sweep(terms_sweep, every_s=300)

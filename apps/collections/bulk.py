@@ -107,9 +107,7 @@ def _copy(
                 cursor.execute(f'ALTER TABLE {stage} ALTER "{name}" SET STORAGE PLAIN')
         with cursor.copy(f"COPY {stage} ({names}) FROM STDIN (FORMAT BINARY)") as copy:
             send(copy)
-        cursor.execute(
-            f'INSERT INTO "{table}" ({names}) SELECT {values} FROM {stage} WHERE {where} {suffix}'
-        )
+        cursor.execute(f'INSERT INTO "{table}" ({names}) SELECT {values} FROM {stage} WHERE {where} {suffix}')
         inserted: int = cursor.rowcount
         cursor.execute(f"DROP TABLE {stage}")
     return inserted

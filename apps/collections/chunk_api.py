@@ -82,13 +82,13 @@ class ChunksView(TenantAPIView):
     actions = {"GET": "collection.read"}
     pagination_class = ReadingOrder
 
-    @extend_schema(operation_id="chunks_list", tags=["chunks"], parameters=FILTERS, responses=ChunkOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="chunks_list", tags=["chunks"], parameters=FILTERS, responses=ChunkOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the chunks of a collection's live documents that match all filters, with key points."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        rows = chunk_reader.chunk_rows(
-            actor=self.actor, collection=collection, where=filter_of(request)
-        )
+        rows = chunk_reader.chunk_rows(actor=self.actor, collection=collection, where=filter_of(request))
         return self.paginated(rows, ChunkOutput)
 
 
@@ -98,7 +98,12 @@ class DocumentChunksView(TenantAPIView):
     actions = {"GET": "collection.read"}
     pagination_class = ReadingOrder
 
-    @extend_schema(operation_id="document_chunks_list", tags=["chunks"], parameters=FILTERS[1:], responses=ChunkOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="document_chunks_list",
+        tags=["chunks"],
+        parameters=FILTERS[1:],
+        responses=ChunkOutput(many=True),
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the chunks of a document, an earlier version too, in reading order."""
         document = selectors.document_get(actor=self.actor, pk=pk)
@@ -119,9 +124,7 @@ class ReaderView(TenantAPIView):
         parameters=[
             OpenApiParameter("step", str, enum=STEPS, description="`next` if not given."),
             OpenApiParameter("cursor", str, description="Of the step before; filters are in it."),
-            OpenApiParameter(
-                "place", int, description="For `jump`: from 0; negative from the end."
-            ),
+            OpenApiParameter("place", int, description="For `jump`: from 0; negative from the end."),
             *FILTERS,
         ],
         responses=ReaderOutput,
@@ -137,12 +140,7 @@ class ReaderView(TenantAPIView):
             cursor = ReaderCursor(collection.pk, filter_of(request))
         step = self._step(request, cursor)
         place, total = chunk_reader.reader_place(actor=self.actor, cursor=step.cursor)
-        told = {
-            "cursor": step.cursor.to_text(),
-            "chunk": step.chunk,
-            "place": place,
-            "total": total,
-        }
+        told = {"cursor": step.cursor.to_text(), "chunk": step.chunk, "place": place, "total": total}
         return Response(ReaderOutput(told).data)
 
     def _step(self, request: Request, cursor: ReaderCursor) -> ReaderStep:
@@ -176,7 +174,9 @@ class ChunkView(TenantAPIView):
         chunk.next_id = detail.next.pk if detail.next else None
         return Response(ChunkDetailOutput(chunk).data)
 
-    @extend_schema(operation_id="chunks_change", tags=["chunks"], request=ChunkInput, responses=ChunkDetailOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="chunks_change", tags=["chunks"], request=ChunkInput, responses=ChunkDetailOutput
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Give a chunk another text, or leave it out of search; both are kept in its history."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
@@ -227,7 +227,7 @@ class ChunkChainView(TenantAPIView):
             OpenApiParameter("depth", int, description="Steps at most, 1 to 100; 10 if not given."),
         ],
         responses=ChainStepOutput(many=True),
-    )  # fmt: skip
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Walk from a chunk along its strongest links, never to a chunk twice."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
@@ -257,9 +257,7 @@ class ChunkNeighboursView(TenantAPIView):
         reach = number(request, "reach", low=1, high=MAX_NEIGHBOURS) or 1
         around = range(max(0, chunk.index - reach), chunk.index + reach + 1)
         rows = chunk_reader.chunk_rows(
-            actor=self.actor,
-            collection=chunk.collection,
-            where=ChunkFilter(document_id=chunk.document_id),
+            actor=self.actor, collection=chunk.collection, where=ChunkFilter(document_id=chunk.document_id)
         ).filter(index__in=around)
         near: list[Chunk] = list(rows)
         told = {
@@ -289,13 +287,11 @@ class ChunkHistoryView(TenantAPIView):
     actions = {"GET": "collection.read"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="chunk_history_list", tags=["chunks"], responses=RevisionOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="chunk_history_list", tags=["chunks"], responses=RevisionOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List what people have changed in a chunk, newest first."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
-        return self.paginated(
-            kept_rows.chunk_revisions(actor=self.actor, chunk=chunk), RevisionOutput
-        )
+        return self.paginated(kept_rows.chunk_revisions(actor=self.actor, chunk=chunk), RevisionOutput)
 
 
 class ChunkRestoreView(TenantAPIView):
@@ -303,7 +299,7 @@ class ChunkRestoreView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="chunk_history_restore", tags=["chunks"], request=None, responses=ChunkOutput)  # fmt: skip
+    @extend_schema(operation_id="chunk_history_restore", tags=["chunks"], request=None, responses=ChunkOutput)
     def post(self, request: Request, pk: int) -> Response:
         """Put a chunk back to what it was before this change."""
         revision = kept_rows.chunk_revision_get(actor=self.actor, pk=pk)
@@ -320,9 +316,7 @@ class CollectionStatisticsView(TenantAPIView):
     def get(self, request: Request, pk: int) -> Response:
         """Return counts, sizes, kinds, links and coverage of the chunks of a collection's live documents."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        return Response(
-            StatisticsOutput(chunk_statistics(actor=self.actor, collection=collection)).data
-        )
+        return Response(StatisticsOutput(chunk_statistics(actor=self.actor, collection=collection)).data)
 
 
 class DocumentStatisticsView(TenantAPIView):
@@ -330,11 +324,9 @@ class DocumentStatisticsView(TenantAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="document_statistics_get", tags=["chunks"], responses=StatisticsOutput)  # fmt: skip
+    @extend_schema(operation_id="document_statistics_get", tags=["chunks"], responses=StatisticsOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return counts, sizes, kinds, links and coverage of a document's chunks."""
         document = selectors.document_get(actor=self.actor, pk=pk)
-        found = chunk_statistics(
-            actor=self.actor, collection=document.collection, document=document
-        )
+        found = chunk_statistics(actor=self.actor, collection=document.collection, document=document)
         return Response(StatisticsOutput(found).data)

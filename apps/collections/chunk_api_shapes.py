@@ -14,9 +14,7 @@ class ChunkInput(serializers.Serializer[Any]):
     text = serializers.CharField(
         required=False, max_length=MAX_CHUNK_CHARS, trim_whitespace=False, help_text="Another text."
     )
-    is_disabled = serializers.BooleanField(
-        required=False, help_text="True leaves it out of every search."
-    )
+    is_disabled = serializers.BooleanField(required=False, help_text="True leaves it out of every search.")
     note = serializers.CharField(required=False, allow_blank=True, max_length=255, help_text="Why.")
 
     class Meta:

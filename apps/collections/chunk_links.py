@@ -76,9 +76,7 @@ def chunk_links(
 
 
 def _linked(link: ChunkLink, other: Chunk, direction: str) -> LinkedChunk:
-    return LinkedChunk(
-        other, direction, link.relation, link.common_topic, link.made_by, link.weight
-    )
+    return LinkedChunk(other, direction, link.relation, link.common_topic, link.made_by, link.weight)
 
 
 def link_follow(*, actor: Actor, chunk: Chunk, relation: str = "", place: int = 0) -> LinkedChunk:
@@ -127,12 +125,7 @@ def chain_walk(
                 WHERE w.depth < %(depth)s)
             SELECT chunk_id, depth, relation FROM walk ORDER BY depth
             """,
-            {
-                "start": chunk.pk,
-                "tenant": actor.tenant_id,
-                "relations": list(relations),
-                "depth": depth,
-            },
+            {"start": chunk.pk, "tenant": actor.tenant_id, "relations": list(relations), "depth": depth},
         )
         steps = cursor.fetchall()
     rows = Chunk.objects.visible_to(actor).select_related("document")

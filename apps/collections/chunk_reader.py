@@ -15,14 +15,7 @@ from typing import Any, Literal, cast
 from django.db.models import BooleanField, Exists, F, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
-from apps.collections.models import (
-    Chunk,
-    ChunkKind,
-    ChunkLink,
-    Collection,
-    Document,
-    DocumentStatus,
-)
+from apps.collections.models import Chunk, ChunkKind, ChunkLink, Collection, Document, DocumentStatus
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
 
@@ -121,9 +114,7 @@ class ReaderStep:
     chunk: Chunk | None
 
 
-def chunk_rows(
-    *, actor: Actor, collection: Collection, where: ChunkFilter | None = None
-) -> QuerySet[Chunk]:
+def chunk_rows(*, actor: Actor, collection: Collection, where: ChunkFilter | None = None) -> QuerySet[Chunk]:
     """Return the chunks of a collection's ready documents that a filter leaves, in reading order, with documents.
 
     Raises:
@@ -164,9 +155,7 @@ def _filtered(rows: Any, where: ChunkFilter) -> Any:
     if where.has_points is not None:
         rows = rows.filter(~Q(key_points=[]) if where.has_points else Q(key_points=[]))
     if where.relation:
-        links = ChunkLink.objects.filter(
-            chunk_id=OuterRef("pk"), document_id=OuterRef("document_id")
-        )
+        links = ChunkLink.objects.filter(chunk_id=OuterRef("pk"), document_id=OuterRef("document_id"))
         if where.relation != "any":
             links = links.filter(relation=where.relation)
         rows = rows.filter(Exists(links))
@@ -194,31 +183,19 @@ def _check(where: ChunkFilter) -> None:
         problems["kind"] = [
             f"There is no kind {', '.join(map(str, sorted(unknown, key=str)))}. Known: {known}."
         ]
-    for name in (
-        "path",
-        "path_prefix",
-        "header",
-        "text",
-        "qualified_name",
-        "relation",
-        "points_by",
-    ):
+    for name in ("path", "path_prefix", "header", "text", "qualified_name", "relation", "points_by"):
         value = getattr(where, name)
         limit = 1000 if name.startswith("path") else MAX_TEXT
         if not isinstance(value, str) or "\x00" in value or len(value) > limit:
             problems[name] = [f"Text of at most {limit} characters."]
     for name in ("document_id", "page"):
         value = getattr(where, name)
-        if value is not None and not _is_number(
-            value, 2**63 - 1 if name == "document_id" else _MAX_INT
-        ):
+        if value is not None and not _is_number(value, 2**63 - 1 if name == "document_id" else _MAX_INT):
             problems[name] = ["A whole number."]
     if where.header_match not in ("exact", "contains"):
         problems["header_match"] = ["Choose exact or contains."]
     if problems:
-        raise Invalid(
-            "filter_invalid", "Some filters are not right; see details.", data={"fields": problems}
-        )
+        raise Invalid("filter_invalid", "Some filters are not right; see details.", data={"fields": problems})
 
 
 def _is_number(value: Any, most: int = 2**63 - 1) -> bool:
@@ -246,9 +223,7 @@ def reader_current(*, actor: Actor, cursor: ReaderCursor) -> ReaderStep:
     rows = _rows(actor, cursor)
     if cursor.document_id is None:
         return _step(cursor, rows.first())
-    at = Q(document_id__gt=cursor.document_id) | Q(
-        document_id=cursor.document_id, index__gte=cursor.index
-    )
+    at = Q(document_id__gt=cursor.document_id) | Q(document_id=cursor.document_id, index__gte=cursor.index)
     return _step(cursor, rows.filter(at).first())
 
 

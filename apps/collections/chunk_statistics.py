@@ -96,19 +96,14 @@ def chunk_statistics(
     *, actor: Actor, collection: Collection, document: Document | None = None
 ) -> ChunkStatistics:
     """Count the chunks of a collection's live documents, or of one document, in four queries."""
-    documents = Document.objects.visible_to(actor).filter(
-        collection=collection, status=DocumentStatus.READY
-    )
-    documents = (
-        documents.filter(pk=document.pk) if document else documents.filter(live_to__isnull=True)
-    )
+    documents = Document.objects.visible_to(actor).filter(collection=collection, status=DocumentStatus.READY)
+    documents = documents.filter(pk=document.pk) if document else documents.filter(live_to__isnull=True)
     where = ChunkFilter(document_id=document.pk if document else None)
     rows = chunk_rows(actor=actor, collection=collection, where=where).order_by()
     size = Length("text")
     kinds = {f"kind_{kind}": Count("pk", filter=Q(kind=kind)) for kind in ChunkKind.values}
     points = {
-        f"points_{who}": Count("pk", filter=Q(points_by=who) & ~Q(key_points=[]))
-        for who in ("rule", "model")
+        f"points_{who}": Count("pk", filter=Q(points_by=who) & ~Q(key_points=[])) for who in ("rule", "model")
     }
     found = rows.aggregate(
         count=Count("pk"),
@@ -143,9 +138,7 @@ def chunk_statistics(
         ),
         disabled=found["disabled"],
         edited=found["edited"],
-        with_points={
-            who: found[f"points_{who}"] for who in ("rule", "model") if found[f"points_{who}"]
-        },
+        with_points={who: found[f"points_{who}"] for who in ("rule", "model") if found[f"points_{who}"]},
         links=[LinkCount(row["relation"], row["made_by"], row["count"]) for row in links],
         coverage=_coverage(documents),
     )

@@ -81,11 +81,7 @@ def _detail(request: TenantRequest, pk: int, chunk_pk: int) -> selectors.ChunkDe
 
 
 def _page(
-    request: TenantRequest,
-    detail: selectors.ChunkDetail,
-    *,
-    text: str | None = None,
-    status: int = 200,
+    request: TenantRequest, detail: selectors.ChunkDetail, *, text: str | None = None, status: int = 200
 ) -> HttpResponse:
     one = chunk_dress(detail.chunk)
     collection = selectors.collection_get(actor=request.actor, pk=one.collection_id)
@@ -114,11 +110,7 @@ def _change(revision: ChunkRevision) -> dict[str, Any]:
         words.append("Text changed")
     if before["is_disabled"] != after["is_disabled"]:
         words.append("Left out of search" if after["is_disabled"] else "Taken into search again")
-    return {
-        "revision": revision,
-        "what": ", ".join(words),
-        "parts": word_diff(before["text"], after["text"]),
-    }
+    return {"revision": revision, "what": ", ".join(words), "parts": word_diff(before["text"], after["text"])}
 
 
 def word_diff(before: str, after: str) -> list[dict[str, str]]:
@@ -173,8 +165,7 @@ def chunk_disable(request: TenantRequest, tenant_slug: str, pk: int, chunk_pk: i
         note=request.POST.get("note", ""),
     )
     messages.success(
-        request,
-        "No search finds this passage any more." if is_disabled else "Search finds it again.",
+        request, "No search finds this passage any more." if is_disabled else "Search finds it again."
     )
     return _back(tenant_slug, row)
 

@@ -19,12 +19,7 @@ from apps.collections.bulk import rows_copy
 from apps.collections.ingestion.code.edges import CodeFile, EdgeKind, file_edges
 from apps.collections.ingestion.code.languages import BY_MEDIA_TYPE, family_of
 from apps.collections.ingestion.code.modules import module_key
-from apps.collections.ingestion.code.resolution import (
-    Definition,
-    ResolvedEdge,
-    definitions_of,
-    file_resolve,
-)
+from apps.collections.ingestion.code.resolution import Definition, ResolvedEdge, definitions_of, file_resolve
 from apps.collections.ingestion.code.types import Symbol, structure_from_json
 from apps.collections.models import Chunk, CodeEdge, Collection, Document, Page
 
@@ -66,9 +61,7 @@ def code_graph_settle(collection_id: int, *, limit: int = SETTLE_DOCUMENTS) -> b
         True when nothing stale is left.
     """
     stale = CodeEdge.objects.filter(collection_id=collection_id, is_stale=True)
-    todo = list(
-        stale.order_by("document_id").values_list("document_id", flat=True).distinct()[: limit + 1]
-    )
+    todo = list(stale.order_by("document_id").values_list("document_id", flat=True).distinct()[: limit + 1])
     for pk in todo[:limit]:
         with transaction.atomic():
             # Settling takes turns with documents that go live (they hold this lock): neither misses what the other
@@ -226,12 +219,7 @@ class _Definitions:
             .exclude(document__path=document.path)
             .order_by("document_id", "line", "pk")
             .values_list(
-                "name",
-                "written",
-                "target_name",
-                "target_id",
-                "document__path",
-                "document__media_type",
+                "name", "written", "target_name", "target_id", "document__path", "document__media_type"
             )
         )
         for name, written, full, chunk, path, media_type in rows:
@@ -269,9 +257,7 @@ def _names_of(document: Document) -> set[str]:
     """List the names that the stored versions of a document's file provide."""
     return set(
         CodeEdge.objects.filter(
-            collection_id=document.collection_id,
-            document__path=document.path,
-            kind=EdgeKind.DEFINES,
+            collection_id=document.collection_id, document__path=document.path, kind=EdgeKind.DEFINES
         ).values_list("name", flat=True)
     )
 
@@ -279,9 +265,7 @@ def _names_of(document: Document) -> set[str]:
 def _mark_stale(document: Document, names: Iterable[str]) -> None:
     (
         CodeEdge.objects.filter(
-            live_documents("document__"),
-            collection_id=document.collection_id,
-            name__in=list(names),
+            live_documents("document__"), collection_id=document.collection_id, name__in=list(names)
         )
         .exclude(kind=EdgeKind.DEFINES)
         .exclude(document__path=document.path)

@@ -105,10 +105,7 @@ def _document_reindex(ctx: ReindexContext, document: Document, kinds: CodeKinds)
             after = int(last) if last and form == kinds.form else 0
             rows = Chunk.objects.filter(document=row, pk__gt=after).order_by("pk")
             chunks = list(rows[:BATCH])
-            _write(
-                row,
-                {chunk.pk: terms.lexemes_of(chunk_indexed_text(chunk), kinds) for chunk in chunks},
-            )
+            _write(row, {chunk.pk: terms.lexemes_of(chunk_indexed_text(chunk), kinds) for chunk in chunks})
             is_done = len(chunks) < BATCH
             row.code_form = kinds.form if is_done else f"{kinds.form}{_UP_TO}{chunks[-1].pk}"
             row.save(update_fields=["code_form"])
@@ -150,13 +147,10 @@ def codes_sweep() -> int:
     """Have documents of another form indexed again, after an upgrade for example."""
     digest = CodePatterns.objects.filter(tenant=OuterRef("tenant")).exclude(digest="")
     wanted = Coalesce(
-        Subquery(digest.annotate(form=Concat(Value(f"{FORM}."), "digest")).values("form")),
-        Value(str(FORM)),
+        Subquery(digest.annotate(form=Concat(Value(f"{FORM}."), "digest")).values("form")), Value(str(FORM))
     )
     with platform_scope():
-        rows = (
-            _indexed(Document.objects.all()).annotate(wanted=wanted).exclude(code_form=F("wanted"))
-        )
+        rows = _indexed(Document.objects.all()).annotate(wanted=wanted).exclude(code_form=F("wanted"))
         tenants = list(Tenant.objects.filter(is_active=True, pk__in=rows.values("tenant_id")))
     for tenant in tenants:
         with tenant_scope(tenant.pk):

@@ -87,37 +87,27 @@ def definitions_starting(
     return _listed(rows.order_by("name", "target_name", "pk"), limit)
 
 
-def callers_of(
-    *, actor: Actor, collection: Collection, name: str, limit: int = 100
-) -> list[CodeLink]:
+def callers_of(*, actor: Actor, collection: Collection, name: str, limit: int = 100) -> list[CodeLink]:
     """List the calls of a function, method or class, in two queries."""
     return _links_to(actor, collection, name, EdgeKind.CALLS, limit)
 
 
-def importers_of(
-    *, actor: Actor, collection: Collection, name: str, limit: int = 100
-) -> list[CodeLink]:
+def importers_of(*, actor: Actor, collection: Collection, name: str, limit: int = 100) -> list[CodeLink]:
     """List the imports of a module or of a name in it, in two queries."""
     return _links_to(actor, collection, name, EdgeKind.IMPORTS, limit)
 
 
-def subclasses_of(
-    *, actor: Actor, collection: Collection, name: str, limit: int = 100
-) -> list[CodeLink]:
+def subclasses_of(*, actor: Actor, collection: Collection, name: str, limit: int = 100) -> list[CodeLink]:
     """List what extends or implements a class, interface or trait directly, in two queries."""
     return _links_to(actor, collection, name, EdgeKind.INHERITS, limit)
 
 
-def callees_of(
-    *, actor: Actor, collection: Collection, name: str, limit: int = 100
-) -> list[CodeLink]:
+def callees_of(*, actor: Actor, collection: Collection, name: str, limit: int = 100) -> list[CodeLink]:
     """List what a function, a class or (by its module name) a file's top level calls, in two queries."""
     found = definition_of(actor=actor, collection=collection, name=name)
     if not found:
         return []
-    rows = _edges(actor, collection).filter(
-        kind=EdgeKind.CALLS, source_name__in={d.name for d in found}
-    )
+    rows = _edges(actor, collection).filter(kind=EdgeKind.CALLS, source_name__in={d.name for d in found})
     return _links(rows, limit)
 
 
@@ -163,9 +153,7 @@ def neighbourhood(
     return list(links)[:limit]
 
 
-def _links_to(
-    actor: Actor, collection: Collection, name: str, kind: EdgeKind, limit: int
-) -> list[CodeLink]:
+def _links_to(actor: Actor, collection: Collection, name: str, kind: EdgeKind, limit: int) -> list[CodeLink]:
     last = last_part(name)
     if not last:
         return []
@@ -203,9 +191,7 @@ def _definitions(actor: Actor, collection: Collection) -> QuerySet[CodeEdge]:
 
 
 def _listed(rows: QuerySet[CodeEdge], limit: int) -> list[CodeDefinition]:
-    listed = rows.values_list(
-        "target_name", "written", "target_id", "document_id", "document__path", "line"
-    )
+    listed = rows.values_list("target_name", "written", "target_id", "document_id", "document__path", "line")
     return [
         CodeDefinition(name, written.partition(" ")[0], chunk, document, path, line or 1)
         for name, written, chunk, document, path, line in listed[:limit]
@@ -250,9 +236,7 @@ def _names(full: str, name: str) -> bool:
     return full == name or any(full.endswith(f"{mark}{name}") for mark in (".", "::", "/"))
 
 
-def edges_of_chunk(
-    *, actor: Actor, chunk: Chunk, limit: int = 100
-) -> tuple[list[CodeLink], list[CodeLink]]:
+def edges_of_chunk(*, actor: Actor, chunk: Chunk, limit: int = 100) -> tuple[list[CodeLink], list[CodeLink]]:
     """List the edges that start in a chunk of code, and those that point to it, in two queries."""
     rows = _edges(actor, chunk.collection)
     outgoing = rows.filter(chunk=chunk).exclude(target=chunk)

@@ -37,7 +37,9 @@ class VersionsView(TenantAPIView):
     actions = {"GET": "collection.read"}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="document_versions_list", tags=["documents"], responses=DocumentOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="document_versions_list", tags=["documents"], responses=DocumentOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List all versions at a document's path, newest first; `live_to` is null for the current one."""
         document = selectors.document_get(actor=self.actor, pk=pk)
@@ -50,7 +52,9 @@ class RestoreView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="documents_restore", tags=["documents"], request=None, responses={202: DocumentOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="documents_restore", tags=["documents"], request=None, responses={202: DocumentOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Make an earlier version the current one: its bytes are read anew as the newest version."""
         document = selectors.document_get(actor=self.actor, pk=pk)
@@ -63,7 +67,9 @@ class ReindexView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="documents_reindex", tags=["documents"], request=None, responses={202: DocumentOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="documents_reindex", tags=["documents"], request=None, responses={202: DocumentOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Read a document's original again; the version that is live answers until the new one is ready."""
         document = selectors.document_get(actor=self.actor, pk=pk)
@@ -76,15 +82,14 @@ class MoveView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="documents_move", tags=["documents"], request=MoveInput, responses=DocumentOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="documents_move", tags=["documents"], request=MoveInput, responses=DocumentOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Give a document with all its versions another path."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         row = services.document_move(
-            tenant=self.tenant,
-            actor=self.actor,
-            document=document,
-            **valid(MoveInput, request.data),
+            tenant=self.tenant, actor=self.actor, document=document, **valid(MoveInput, request.data)
         )
         return Response(DocumentOutput(row).data)
 
@@ -99,14 +104,14 @@ class AccessView(TenantAPIView):
         """Return whether a document is limited, and to which roles and members."""
         return self._told(selectors.document_get(actor=self.actor, pk=pk))
 
-    @extend_schema(operation_id="document_access_set", tags=["documents"], request=AccessInput, responses=AccessOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="document_access_set", tags=["documents"], request=AccessInput, responses=AccessOutput
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Limit a document with all its versions to roles and members, or open it to the workspace."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         values = valid(AccessInput, request.data)
-        row = services.document_access_set(
-            tenant=self.tenant, actor=self.actor, document=document, **values
-        )
+        row = services.document_access_set(tenant=self.tenant, actor=self.actor, document=document, **values)
         return self._told(row)
 
     def _told(self, document: Document) -> Response:
@@ -124,13 +129,13 @@ class CollectionReindexView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="collections_reindex", tags=["collections"], request=None, responses={202: CountOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="collections_reindex", tags=["collections"], request=None, responses={202: CountOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Read every live document of a collection again, for example after its chunk sizes were changed."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        count = services.collection_reindex(
-            tenant=self.tenant, actor=self.actor, collection=collection
-        )
+        count = services.collection_reindex(tenant=self.tenant, actor=self.actor, collection=collection)
         return Response({"count": count}, status=status.HTTP_202_ACCEPTED)
 
 
@@ -144,16 +149,14 @@ class CheckView(TenantAPIView):
         """Compare documents, chunks, vectors and statistics with each other and list what is wrong."""
         return self._check(pk, repair=False)
 
-    @extend_schema(operation_id="ingestion_repair", tags=["collections"], request=None, responses=CheckOutput)  # fmt: skip
+    @extend_schema(operation_id="ingestion_repair", tags=["collections"], request=None, responses=CheckOutput)
     def post(self, request: Request, pk: int) -> Response:
         """The same, and put right what can be; the rest is returned with advice."""
         return self._check(pk, repair=True)
 
     def _check(self, pk: int, *, repair: bool) -> Response:
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        found = ingestion_check(
-            tenant=self.tenant, actor=self.actor, collection=collection, repair=repair
-        )
+        found = ingestion_check(tenant=self.tenant, actor=self.actor, collection=collection, repair=repair)
         shown = kept_rows.check_shown(actor=self.actor, collection=collection, check=found)
         return Response(CheckOutput(shown).data)
 
@@ -168,19 +171,16 @@ class SwapsView(TenantAPIView):
     def get(self, request: Request, pk: int) -> Response:
         """List the moves of a collection to other embedding models, newest first."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
-        return self.paginated(
-            kept_rows.swap_list(actor=self.actor, collection=collection), SwapOutput
-        )
+        return self.paginated(kept_rows.swap_list(actor=self.actor, collection=collection), SwapOutput)
 
-    @extend_schema(operation_id="swaps_start", tags=["collections"], request=SwapInput, responses={202: SwapOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="swaps_start", tags=["collections"], request=SwapInput, responses={202: SwapOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Begin to make vectors of another model beside the live ones; search goes on with these."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         swap = services.swap_start(
-            tenant=self.tenant,
-            actor=self.actor,
-            collection=collection,
-            **valid(SwapInput, request.data),
+            tenant=self.tenant, actor=self.actor, collection=collection, **valid(SwapInput, request.data)
         )
         return Response(SwapOutput(swap).data, status=status.HTTP_202_ACCEPTED)
 
@@ -195,7 +195,9 @@ class SwapView(TenantAPIView):
         """Return how far it is and how both models compare."""
         return Response(SwapOutput(kept_rows.swap_get(actor=self.actor, pk=pk)).data)
 
-    @extend_schema(operation_id="swaps_step", tags=["collections"], request=SwapStepInput, responses=SwapOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="swaps_step", tags=["collections"], request=SwapStepInput, responses=SwapOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Switch to the new vectors, undo that, drop the old ones, cancel, or retry after a failure."""
         swap = kept_rows.swap_get(actor=self.actor, pk=pk)
@@ -221,7 +223,12 @@ class TypeRulesView(TenantAPIView):
         """Return the rules that give documents their types, null when there are none."""
         return Response({"rules": kept_rows.type_rules_get(actor=self.actor)})
 
-    @extend_schema(operation_id="document_types_set", tags=["documents"], request=TypeRulesShape, responses=TypeRulesShape)  # fmt: skip
+    @extend_schema(
+        operation_id="document_types_set",
+        tags=["documents"],
+        request=TypeRulesShape,
+        responses=TypeRulesShape,
+    )
     def put(self, request: Request) -> Response:
         """Replace the rules; documents that are here get their types in the background. Null removes the rules."""
         rules = valid(TypeRulesShape, request.data)["rules"]
@@ -234,7 +241,7 @@ class TypeRulesExampleView(TenantAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="document_types_example", tags=["documents"], responses=TypeRulesShape)  # fmt: skip
+    @extend_schema(operation_id="document_types_example", tags=["documents"], responses=TypeRulesShape)
     def get(self, request: Request) -> Response:
         """Return the rules for trade compliance, as an example of what rules can say."""
         return Response({"rules": trade_compliance_data()})
@@ -245,18 +252,21 @@ class CodePatternsView(TenantAPIView):
 
     actions = {"GET": "collection.read", "PUT": "collection.write"}
 
-    @extend_schema(operation_id="code_patterns_get", tags=["documents"], responses=CodePatternsOutput)  # fmt: skip
+    @extend_schema(operation_id="code_patterns_get", tags=["documents"], responses=CodePatternsOutput)
     def get(self, request: Request) -> Response:
         """Return the patterns, null when there are none, and which of them took too long on some passages."""
         row = code_patterns_get(actor=self.actor)
         found = (
-            {"patterns": None, "late": []}
-            if row is None
-            else {"patterns": row.patterns, "late": row.late}
+            {"patterns": None, "late": []} if row is None else {"patterns": row.patterns, "late": row.late}
         )
         return Response(CodePatternsOutput(found).data)
 
-    @extend_schema(operation_id="code_patterns_set", tags=["documents"], request=CodePatternsInput, responses=CodePatternsOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="code_patterns_set",
+        tags=["documents"],
+        request=CodePatternsInput,
+        responses=CodePatternsOutput,
+    )
     def put(self, request: Request) -> Response:
         """Replace the patterns; passages that are here are indexed by them in the background. Null removes them."""
         patterns = valid(CodePatternsInput, request.data)["patterns"]

@@ -21,13 +21,17 @@ class MoveInput(serializers.Serializer[Any]):
 class AccessInput(serializers.Serializer[Any]):
     is_restricted = serializers.BooleanField(help_text="False opens it to the workspace.")
     roles = serializers.ListField(
-        child=serializers.ChoiceField(choices=Role.choices), required=False, max_length=10,
+        child=serializers.ChoiceField(choices=Role.choices),
+        required=False,
+        max_length=10,
         help_text="Each alone: owners are not included by themselves.",
-    )  # fmt: skip
+    )
     users = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**31 - 1), required=False, max_length=1000,
+        child=serializers.IntegerField(min_value=1, max_value=2**31 - 1),
+        required=False,
+        max_length=1000,
         help_text="Ids of members.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "DocumentAccessInput"
@@ -126,7 +130,7 @@ class CodePatternsOutput(CodePatternsInput):
 class TypeRulesShape(serializers.Serializer[Any]):
     rules = serializers.JSONField(
         allow_null=True, help_text="Signals by type, as data; null for none. See document-types/example."
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "DocumentTypeRules"

@@ -85,8 +85,7 @@ def describe(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
         }
     except (ValueError, RecursionError):
         messages.error(
-            request,
-            "Nothing was changed: the date must be like 2026-11-20, and the metadata a JSON object.",
+            request, "Nothing was changed: the date must be like 2026-11-20, and the metadata a JSON object."
         )
         return redirect("collections:document-about", tenant_slug, pk, doc_pk)
     kind = clean(request.POST.get("document_type", ""))
@@ -172,9 +171,7 @@ def bulk(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         ),
         "untag": (
             f"without “{tag}”",
-            lambda d: services.document_describe(
-                **common, document=d, tags=[t for t in d.tags if t != tag]
-            ),
+            lambda d: services.document_describe(**common, document=d, tags=[t for t in d.tags if t != tag]),
         ),
     }
     action = actions.get(request.POST.get("action", ""))

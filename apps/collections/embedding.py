@@ -56,9 +56,7 @@ def installed_model(setting: str) -> FolderModel | None:
     row = InstalledEmbedder.objects.filter(name=name.model).first()
     if row is None:
         return None
-    return FolderModel(
-        row.name, Path(row.folder), options_stored(row.options), row.dimensions, row.digests
-    )
+    return FolderModel(row.name, Path(row.folder), options_stored(row.options), row.dimensions, row.digests)
 
 
 def default_setting() -> str:
@@ -86,10 +84,7 @@ def space_for(setting: str, *, tenant: Tenant) -> EmbeddingSpace:
     """
     space = _make(setting, tenant).space
     row, _ = EmbeddingSpace.objects.get_or_create(
-        provider=space.provider,
-        model=space.model,
-        dimensions=space.dims,
-        fingerprint=space.precision,
+        provider=space.provider, model=space.model, dimensions=space.dims, fingerprint=space.precision
     )
     return row
 
@@ -162,6 +157,11 @@ def _make(setting: str, tenant: Tenant, *, counts_apart: bool = False) -> base.E
             api_key = next((os.environ[name] for name in names if os.environ.get(name)), "")
             base_url = os.environ.get(url_name, "")
     return make_embedder(
-        setting, data_dir=Path(settings.DATA_DIR), api_key=api_key, base_url=base_url or None,
-        http_client=http_client, counts_apart=counts_apart, folder=installed_model(setting),
-    )  # fmt: skip
+        setting,
+        data_dir=Path(settings.DATA_DIR),
+        api_key=api_key,
+        base_url=base_url or None,
+        http_client=http_client,
+        counts_apart=counts_apart,
+        folder=installed_model(setting),
+    )

@@ -44,19 +44,22 @@ class EmbeddingBill:
         BudgetExceeded: there is no money for them.
     """
 
-    def __init__(
-        self, embedder: Embedder, *, tenant: Tenant, payer: Payer, texts: Sequence[str]
-    ) -> None:
+    def __init__(self, embedder: Embedder, *, tenant: Tenant, payer: Payer, texts: Sequence[str]) -> None:
         space = embedder.space
         self._embedder, self._before = embedder, embedder.usage
         self._estimate = sum(len(text) // _CHARS_PER_TOKEN + 1 for text in texts)
         self._record = None
         if space.provider != "local" and texts:
             self._record = usage_record(
-                tenant=tenant, payer=payer, kind=KIND, provider=space.provider, model=space.model,
+                tenant=tenant,
+                payer=payer,
+                kind=KIND,
+                provider=space.provider,
+                model=space.model,
                 input_price=PRICES.get(f"{space.provider}/{space.model}"),
-                input_tokens=self._estimate, seconds=_SECONDS,
-            )  # fmt: skip
+                input_tokens=self._estimate,
+                seconds=_SECONDS,
+            )
 
     @property
     def is_free(self) -> bool:
@@ -67,10 +70,7 @@ class EmbeddingBill:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._record is None:
             return

@@ -12,14 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.collections import file_api_shapes as shapes
-from apps.collections import (
-    file_checks,
-    file_history,
-    file_search,
-    file_selectors,
-    selectors,
-    services,
-)
+from apps.collections import file_checks, file_history, file_search, file_selectors, selectors, services
 from apps.collections.api_values import flag
 from apps.collections.file_edits import TextEdit
 from apps.collections.file_rules import FileRules
@@ -69,9 +62,7 @@ class FilesAPIView(TenantAPIView):
     def path(self) -> str:
         """Return the required parameter ``path``. Raises ValidationError."""
         body = self.request.data if self.request.method == "DELETE" else None
-        found = self.word("path") or (
-            str(body.get("path", "")) if isinstance(body, Mapping) else ""
-        )
+        found = self.word("path") or (str(body.get("path", "")) if isinstance(body, Mapping) else "")
         if not found:
             raise serializers.ValidationError({"path": ["This parameter is required."]})
         return found
@@ -94,15 +85,29 @@ class FilesView(FilesAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="files_list", tags=_TAG, parameters=[*_words("folder", "pattern"), OpenApiParameter("recursive", bool), OpenApiParameter("show_hidden", bool), *_numbers("offset", "limit")], responses=shapes.ListingOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_list",
+        tags=_TAG,
+        parameters=[
+            *_words("folder", "pattern"),
+            OpenApiParameter("recursive", bool),
+            OpenApiParameter("show_hidden", bool),
+            *_numbers("offset", "limit"),
+        ],
+        responses=shapes.ListingOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List a folder of the collection: folders first, then files, by name."""
         found = file_selectors.file_list(
-            actor=self.actor, collection=self.collection(pk), folder=self.word("folder"),
-            offset=self.number("offset", 0), limit=min(self.number("limit", 200, 1), 1000),
-            pattern=self.word("pattern"), is_recursive=flag(request, "recursive") or False,
+            actor=self.actor,
+            collection=self.collection(pk),
+            folder=self.word("folder"),
+            offset=self.number("offset", 0),
+            limit=min(self.number("limit", 200, 1), 1000),
+            pattern=self.word("pattern"),
+            is_recursive=flag(request, "recursive") or False,
             show_hidden=flag(request, "show_hidden"),
-        )  # fmt: skip
+        )
         return Response(shapes.ListingOutput(found).data)
 
 
@@ -111,31 +116,54 @@ class FileContentView(FilesAPIView):
 
     actions = {"GET": "collection.read", "PUT": "document.write", "DELETE": "document.write"}
 
-    @extend_schema(operation_id="files_read", tags=_TAG, parameters=[OpenApiParameter("path", str, required=True), *_words("encoding"), *_numbers("start", "end")], responses=shapes.FileOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_read",
+        tags=_TAG,
+        parameters=[
+            OpenApiParameter("path", str, required=True),
+            *_words("encoding"),
+            *_numbers("start", "end"),
+        ],
+        responses=shapes.FileOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Read lines of a file; 500 when no end is given, 2000 at most."""
         found = file_selectors.file_read(
-            actor=self.actor, collection=self.collection(pk), path=self.path(),
-            start=self.number("start", 1, 1), end=self.number("end", 0) or None, encoding=self.word("encoding"),
-        )  # fmt: skip
+            actor=self.actor,
+            collection=self.collection(pk),
+            path=self.path(),
+            start=self.number("start", 1, 1),
+            end=self.number("end", 0) or None,
+            encoding=self.word("encoding"),
+        )
         return Response(shapes.FileOutput(found).data)
 
-    @extend_schema(operation_id="files_write", tags=_TAG, request=shapes.FileWriteInput, responses=shapes.ChangedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_write", tags=_TAG, request=shapes.FileWriteInput, responses=shapes.ChangedOutput
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Write a whole file, new or in place of the one that is there."""
         collection = self.collection(pk)
         values = _valid(shapes.FileWriteInput, request.data)
-        batch = services.file_write(tenant=self.tenant, actor=self.actor, collection=collection, **values)  # fmt: skip
+        batch = services.file_write(tenant=self.tenant, actor=self.actor, collection=collection, **values)
         return self.changed(collection, batch)
 
-    @extend_schema(operation_id="files_delete", tags=_TAG, parameters=[OpenApiParameter("path", str, required=True), *_words("expected")], responses=shapes.ChangedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_delete",
+        tags=_TAG,
+        parameters=[OpenApiParameter("path", str, required=True), *_words("expected")],
+        responses=shapes.ChangedOutput,
+    )
     def delete(self, request: Request, pk: int) -> Response:
         """Delete a file and its document; it can be undone."""
         collection = self.collection(pk)
         batch = services.file_delete(
-            tenant=self.tenant, actor=self.actor, collection=collection, path=self.path(),
+            tenant=self.tenant,
+            actor=self.actor,
+            collection=collection,
+            path=self.path(),
             expected=self.word("expected") or None,
-        )  # fmt: skip
+        )
         return self.changed(collection, batch)
 
 
@@ -144,23 +172,19 @@ class FilesEditView(FilesAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="files_edit", tags=_TAG, request=shapes.FilesEditInput, responses=shapes.ChangedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_edit", tags=_TAG, request=shapes.FilesEditInput, responses=shapes.ChangedOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Edit several files by lines or exact text; all edits are made, or none."""
         collection = self.collection(pk)
         values = _valid(shapes.FilesEditInput, request.data)
         edits = [
-            services.FileEdit(
-                one["path"], [TextEdit(**edit) for edit in one["edits"]], one["expected"]
-            )
+            services.FileEdit(one["path"], [TextEdit(**edit) for edit in one["edits"]], one["expected"])
             for one in values["files"]
         ]
         batch = services.files_edit(
-            tenant=self.tenant,
-            actor=self.actor,
-            collection=collection,
-            edits=edits,
-            note=values["note"],
+            tenant=self.tenant, actor=self.actor, collection=collection, edits=edits, note=values["note"]
         )
         return self.changed(collection, batch)
 
@@ -170,12 +194,14 @@ class FileMoveView(FilesAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="files_move", tags=_TAG, request=shapes.FileMoveInput, responses=shapes.ChangedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_move", tags=_TAG, request=shapes.FileMoveInput, responses=shapes.ChangedOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Move a file; its document keeps versions and limits."""
         collection = self.collection(pk)
         values = _valid(shapes.FileMoveInput, request.data)
-        batch = services.file_move(tenant=self.tenant, actor=self.actor, collection=collection, **values)  # fmt: skip
+        batch = services.file_move(tenant=self.tenant, actor=self.actor, collection=collection, **values)
         return self.changed(collection, batch)
 
 
@@ -184,17 +210,34 @@ class FilesSearchView(FilesAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="files_search", tags=_TAG, parameters=[OpenApiParameter("query", str, required=True), OpenApiParameter("kind", str, enum=get_args(file_search.Kind)), *_words("folder", "names"), OpenApiParameter("case", bool), *_numbers("offset", "limit")], responses=shapes.MatchesOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_search",
+        tags=_TAG,
+        parameters=[
+            OpenApiParameter("query", str, required=True),
+            OpenApiParameter("kind", str, enum=get_args(file_search.Kind)),
+            *_words("folder", "names"),
+            OpenApiParameter("case", bool),
+            *_numbers("offset", "limit"),
+        ],
+        responses=shapes.MatchesOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Find lines by text or regular expression, or files by name; the search ends after five seconds."""
         kind: Any = self.word("kind", "text")
         if kind not in get_args(file_search.Kind):
             raise serializers.ValidationError({"kind": ["Give text, name or regex."]})
         found = file_search.search_files(
-            actor=self.actor, collection=self.collection(pk), query=self.word("query"), kind=kind,
-            folder=self.word("folder"), names=self.word("names"), is_case_sensitive=self.word("case") in ("true", "1"),
-            offset=self.number("offset", 0), limit=self.number("limit", file_search.PAGE, 1),
-        )  # fmt: skip
+            actor=self.actor,
+            collection=self.collection(pk),
+            query=self.word("query"),
+            kind=kind,
+            folder=self.word("folder"),
+            names=self.word("names"),
+            is_case_sensitive=self.word("case") in ("true", "1"),
+            offset=self.number("offset", 0),
+            limit=self.number("limit", file_search.PAGE, 1),
+        )
         return Response(shapes.MatchesOutput(found).data)
 
 
@@ -203,15 +246,17 @@ class FilesStructureView(FilesAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="files_structure", tags=_TAG, parameters=[*_words("folder"), *_numbers("depth")], responses=shapes.StructureOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_structure",
+        tags=_TAG,
+        parameters=[*_words("folder"), *_numbers("depth")],
+        responses=shapes.StructureOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Return folders and files with sizes and languages, three levels deep unless told otherwise."""
         depth = min(self.number("depth", 3, 1), 20)
         root = file_selectors.project_structure(
-            actor=self.actor,
-            collection=self.collection(pk),
-            folder=self.word("folder"),
-            depth=depth,
+            actor=self.actor, collection=self.collection(pk), folder=self.word("folder"), depth=depth
         )
         return Response(file_selectors.as_json(root))
 
@@ -221,15 +266,24 @@ class FilesDiffView(FilesAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="files_diff", tags=_TAG, parameters=[*_words("path", "other"), *_numbers("revision", "other_revision")], responses=shapes.DiffOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_diff",
+        tags=_TAG,
+        parameters=[*_words("path", "other"), *_numbers("revision", "other_revision")],
+        responses=shapes.DiffOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Compare two files (path, other), show what a revision changed, or compare two revisions."""
         collection = self.collection(pk)
         if revision := self.number("revision", 0):
             other = self.number("other_revision", 0) or None
-            text = file_history.diff_revisions(actor=self.actor, collection=collection, pk=revision, other=other)  # fmt: skip
+            text = file_history.diff_revisions(
+                actor=self.actor, collection=collection, pk=revision, other=other
+            )
         else:
-            text = file_history.diff_files(actor=self.actor, collection=collection, path=self.path(), other=self.word("other"))  # fmt: skip
+            text = file_history.diff_files(
+                actor=self.actor, collection=collection, path=self.path(), other=self.word("other")
+            )
         return Response({"diff": text})
 
 
@@ -238,10 +292,15 @@ class FileSyntaxView(FilesAPIView):
 
     actions = {"GET": "collection.read"}
 
-    @extend_schema(operation_id="files_syntax", tags=_TAG, parameters=[OpenApiParameter("path", str, required=True)], responses=shapes.SyntaxOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_syntax",
+        tags=_TAG,
+        parameters=[OpenApiParameter("path", str, required=True)],
+        responses=shapes.SyntaxOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Say where a source, JSON, TOML or YAML file breaks its grammar."""
-        found = file_checks.check_syntax(actor=self.actor, collection=self.collection(pk), path=self.path())  # fmt: skip
+        found = file_checks.check_syntax(actor=self.actor, collection=self.collection(pk), path=self.path())
         return Response(asdict(found))
 
 
@@ -251,13 +310,16 @@ class FileChangesView(FilesAPIView):
     actions = {"GET": "collection.read"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="files_changes", tags=_TAG, parameters=_words("path"), responses=shapes.ChangeOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="files_changes",
+        tags=_TAG,
+        parameters=_words("path"),
+        responses=shapes.ChangeOutput(many=True),
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the changes of the collection's files, newest first, each with the files that you may see."""
         collection = self.collection(pk)
-        rows = file_history.batch_list(
-            actor=self.actor, collection=collection, path=self.word("path")
-        )
+        rows = file_history.batch_list(actor=self.actor, collection=collection, path=self.word("path"))
         pages = Pagination()
         page = pages.paginate_queryset(rows, request, view=self) or []
         self.shown(collection, page)
@@ -280,7 +342,9 @@ class _TurnView(FilesAPIView):
 class FilesUndoView(_TurnView):
     """Undo."""
 
-    @extend_schema(operation_id="files_undo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_undo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Take a change back as a whole; refused (409) when one of its files was changed since."""
         return self.turn(request, pk, services.batch_undo)
@@ -289,7 +353,9 @@ class FilesUndoView(_TurnView):
 class FilesRedoView(_TurnView):
     """Redo."""
 
-    @extend_schema(operation_id="files_redo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_redo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Make a change again that was taken back."""
         return self.turn(request, pk, services.batch_redo)
@@ -300,13 +366,17 @@ class FileRestoreView(FilesAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="files_restore", tags=_TAG, request=shapes.RestoreInput, responses=shapes.ChangedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="files_restore", tags=_TAG, request=shapes.RestoreInput, responses=shapes.ChangedOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Give a file the content it had after a revision."""
         collection = self.collection(pk)
         wanted = _valid(shapes.RestoreInput, request.data)["revision"]
         row = file_history.revision_get(actor=self.actor, collection=collection, pk=wanted)
-        batch = services.revision_restore(tenant=self.tenant, actor=self.actor, collection=collection, revision=row)  # fmt: skip
+        batch = services.revision_restore(
+            tenant=self.tenant, actor=self.actor, collection=collection, revision=row
+        )
         return self.changed(collection, batch)
 
 
@@ -320,15 +390,14 @@ class FileRulesView(FilesAPIView):
         """Return what file tools may touch."""
         return Response(FileRules.of(self.collection(pk).file_rules).as_json())
 
-    @extend_schema(operation_id="files_rules_set", tags=_TAG, request=shapes.RulesShape, responses=shapes.RulesShape)  # fmt: skip
+    @extend_schema(
+        operation_id="files_rules_set", tags=_TAG, request=shapes.RulesShape, responses=shapes.RulesShape
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Replace the rules; what is left out gets its default."""
         if not isinstance(request.data, Mapping):
             raise Invalid("invalid", "The rules are an object; see the schema.")
         rules = services.file_rules_update(
-            tenant=self.tenant,
-            actor=self.actor,
-            collection=self.collection(pk),
-            rules=dict(request.data),
+            tenant=self.tenant, actor=self.actor, collection=self.collection(pk), rules=dict(request.data)
         )
         return Response(rules.as_json())

@@ -10,9 +10,7 @@ from apps.collections.file_edits import MAX_EDITS
 from apps.collections.services.files import MAX_CHANGES
 
 _KINDS = ["insert", "replace_lines", "delete_lines", "replace_text"]
-_EXPECTED = (
-    "SHA-256 of the file as it was read; the change is refused (409) when it is another one by now."
-)
+_EXPECTED = "SHA-256 of the file as it was read; the change is refused (409) when it is another one by now."
 
 
 class ListedOutput(serializers.Serializer[Any]):
@@ -66,11 +64,14 @@ class FileWriteInput(NotedInput):
     content = serializers.CharField(allow_blank=True, trim_whitespace=False)
     expected = serializers.CharField(
         required=False, allow_null=True, allow_blank=True, default=None, max_length=64, help_text=_EXPECTED
-    )  # fmt: skip
+    )
     encoding = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=40,
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=40,
         help_text="Such as utf-8 or latin-1; left out, a new file is UTF-8 and another keeps its own.",
-    )  # fmt: skip
+    )
 
 
 class FileMoveInput(NotedInput):
@@ -133,9 +134,13 @@ class ChangedOutput(serializers.Serializer[Any]):
 
 class ChangeInput(serializers.Serializer[Any]):
     change = serializers.IntegerField(
-        required=False, allow_null=True, default=None, min_value=1, max_value=2**63 - 1,
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**63 - 1,
         help_text="The change; the newest that fits if left out.",
-    )  # fmt: skip
+    )
 
 
 class RestoreInput(serializers.Serializer[Any]):

@@ -46,5 +46,5 @@ def check_syntax(*, actor: Actor, collection: Collection, path: str) -> SyntaxCh
         raise Invalid("file_binary", f"“{path}” is no text.")
     found = run_limited(
         "syntax", {"text": text.text, "language": language}, seconds=_SYNTAX_S, memory_bytes=_SYNTAX_BYTES
-    )  # fmt: skip
+    )
     return SyntaxCheck(stored.path, language, found)

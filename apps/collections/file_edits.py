@@ -84,16 +84,11 @@ def _span(edit: TextEdit, count: int, path: str) -> tuple[int, int]:
     """Return the lines an edit takes away, from 0, as a half-open range."""
     if edit.kind == "insert":
         if not 1 <= edit.line <= count + 1:
-            raise Invalid(
-                "edit_invalid",
-                f"“{path}” has {count} lines: insert before line 1 to {count + 1}.",
-            )
+            raise Invalid("edit_invalid", f"“{path}” has {count} lines: insert before line 1 to {count + 1}.")
         return edit.line - 1, edit.line - 1
     end = edit.end_line or edit.line
     if not 1 <= edit.line <= end <= count:
-        raise Invalid(
-            "edit_invalid", f"“{path}” has {count} lines; there is no range {edit.line} to {end}."
-        )
+        raise Invalid("edit_invalid", f"“{path}” has {count} lines; there is no range {edit.line} to {end}.")
     return edit.line - 1, end
 
 

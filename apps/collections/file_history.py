@@ -74,9 +74,7 @@ def revision_list(
             .current()
             .values_list("path", flat=True)
         )
-    return [
-        row for row in rows if rules.shows(row.path) and _is_open(row, restricted, visible, actor)
-    ]
+    return [row for row in rows if rules.shows(row.path) and _is_open(row, restricted, visible, actor)]
 
 
 def _is_open(row: FileRevision, restricted: set[str], visible: set[str], actor: Actor) -> bool:
@@ -114,9 +112,7 @@ def text_diff(
         )
     lines = before.lines, after.lines
     if max(map(len, lines)) > MAX_DIFF_LINES:
-        raise Invalid(
-            "file_too_large", f"Texts of more than {MAX_DIFF_LINES} lines are not compared."
-        )
+        raise Invalid("file_too_large", f"Texts of more than {MAX_DIFF_LINES} lines are not compared.")
     rows = difflib.unified_diff(*lines, fromfile=old, tofile=new, lineterm="", n=context)
     return "\n".join(rows)
 
@@ -128,15 +124,12 @@ def diff_files(*, actor: Actor, collection: Collection, path: str, other: str) -
         Missing, Invalid: as ``file_content`` and ``text_diff``.
     """
     texts = [
-        file_text(file_content(actor=actor, collection=collection, path=one)[1])
-        for one in (path, other)
+        file_text(file_content(actor=actor, collection=collection, path=one)[1]) for one in (path, other)
     ]
     return text_diff(texts[0], texts[1], old=path, new=other)
 
 
-def diff_revisions(
-    *, actor: Actor, collection: Collection, pk: int, other: int | None = None
-) -> str:
+def diff_revisions(*, actor: Actor, collection: Collection, pk: int, other: int | None = None) -> str:
     """Return what a revision changed, or the difference from its result to that of another revision.
 
     Raises:

@@ -79,9 +79,12 @@ def diff_rows(before: FileText, after: FileText) -> DiffRows:
                     kind = "remove" if has_left else "add"
                 rows.append(
                     DiffRow(
-                        kind, left + 1 if has_left else None, old[left] if has_left else "",
-                        right + 1 if has_right else None, new[right] if has_right else "",
+                        kind,
+                        left + 1 if has_left else None,
+                        old[left] if has_left else "",
+                        right + 1 if has_right else None,
+                        new[right] if has_right else "",
                     )
-                )  # fmt: skip
+                )
     note = f"Only the first {MAX_ROWS} rows are shown." if len(rows) > MAX_ROWS else ""
     return DiffRows(rows[:MAX_ROWS], added, removed, note)

@@ -97,9 +97,7 @@ def search_files(
     return _Search(collection, actor, finder, seconds).page(files, offset, limit)
 
 
-def _finder(
-    query: str, kind: Kind, is_case_sensitive: bool
-) -> Callable[[str, float], Iterator[Any]]:
+def _finder(query: str, kind: Kind, is_case_sensitive: bool) -> Callable[[str, float], Iterator[Any]]:
     flags = regex.MULTILINE | (0 if is_case_sensitive else regex.IGNORECASE)
     try:
         if kind == "text":
@@ -107,9 +105,7 @@ def _finder(
         else:
             pattern = pattern_compile(query, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-        raise Invalid(
-            "search_invalid", f"The regular expression cannot be read: {error}."
-        ) from error
+        raise Invalid("search_invalid", f"The regular expression cannot be read: {error}.") from error
     return lambda text, seconds: pattern.finditer(text, timeout=seconds)
 
 

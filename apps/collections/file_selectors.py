@@ -144,10 +144,16 @@ def file_list(
     if folder and not found:
         raise Missing("folder")
     if show_hidden and not FileRules.of(collection.file_rules).show_hidden:
-        raise Invalid("hidden_files_off", "Hidden files are switched off for this collection (Files, Rules).", data={"field": "show_hidden"})  # fmt: skip
+        raise Invalid(
+            "hidden_files_off",
+            "Hidden files are switched off for this collection (Files, Rules).",
+            data={"field": "show_hidden"},
+        )
     below = len(folder) + 1 if folder else 0
     if show_hidden is False:
-        found = {p: f for p, f in found.items() if not any(part.startswith(".") for part in p[below:].split("/"))}  # fmt: skip
+        found = {
+            p: f for p, f in found.items() if not any(part.startswith(".") for part in p[below:].split("/"))
+        }
     if pattern:
         wanted = pattern_read(pattern)
         found = {path: file for path, file in found.items() if wanted.match_file(path[below:])}
@@ -158,8 +164,16 @@ def file_list(
 
 def _listed(file: StoredFile, name: str) -> Listed:
     return Listed(
-        name, file.path, False, file.size, 1, language_label(file.path), file.changed_at, file.document_id, file.is_restricted,
-    )  # fmt: skip
+        name,
+        file.path,
+        False,
+        file.size,
+        1,
+        language_label(file.path),
+        file.changed_at,
+        file.document_id,
+        file.is_restricted,
+    )
 
 
 def _files(folder: str, files: Iterable[StoredFile]) -> list[Listed]:
@@ -179,11 +193,16 @@ def _entries(folder: str, files: Iterable[StoredFile]) -> list[Listed]:
             entries.append(_listed(file, name))
     folders = [
         Listed(
-            name, prefix + name, True, sum(f.size for f in inside), len(inside), "",
+            name,
+            prefix + name,
+            True,
+            sum(f.size for f in inside),
+            len(inside),
+            "",
             max(f.changed_at for f in inside),
         )
         for name, inside in below.items()
-    ]  # fmt: skip
+    ]
     by_name = lambda entry: (entry.name.casefold(), entry.name)  # noqa: E731
     return sorted(folders, key=by_name) + sorted(entries, key=by_name)
 
@@ -246,15 +265,23 @@ def file_read(
     last = start + PAGE_LINES - 1 if end is None else end
     if start < 1 or last < start or (start > max(1, len(lines)) and text is not None):
         raise Invalid(
-            "range_invalid",
-            f"“{path}” has {len(lines)} lines; there is no range {start} to {last}.",
+            "range_invalid", f"“{path}” has {len(lines)} lines; there is no range {start} to {last}."
         )
     chosen = lines[start - 1 : min(last, start - 1 + MAX_LINES)]
     return FileRead(
-        stored.path, chosen, start, len(lines), stored.size, text.encoding if text else "",
-        text.newline if text else "", language_label(stored.path), stored.sha256, text is None,
-        stored.document_id, stored.changed_at,
-    )  # fmt: skip
+        stored.path,
+        chosen,
+        start,
+        len(lines),
+        stored.size,
+        text.encoding if text else "",
+        text.newline if text else "",
+        language_label(stored.path),
+        stored.sha256,
+        text is None,
+        stored.document_id,
+        stored.changed_at,
+    )
 
 
 def language_label(path: str) -> str:

@@ -76,11 +76,7 @@ class StoredFile:
         """
         if self.key:
             return file_path(self.key).read_bytes()
-        blob = (
-            FileBlob.objects.filter(pk__in=[self.blob_id or 0])
-            .values_list("content", flat=True)
-            .first()
-        )
+        blob = FileBlob.objects.filter(pk__in=[self.blob_id or 0]).values_list("content", flat=True).first()
         if blob is None:
             raise Missing("file")
         return bytes(blob)
@@ -109,20 +105,15 @@ def files_stored(
         "pk", "path", "sha256", "size", "media_type", "created_at", "is_restricted", "file"
     )
     documents = {
-        row[1]: StoredFile(row[1], row[2], row[3], row[4], row[5], row[0], row[6], row[7])
-        for row in rows
+        row[1]: StoredFile(row[1], row[2], row[3], row[4], row[5], row[0], row[6], row[7]) for row in rows
     }
     seen = dict(documents)
     if any(file.is_restricted for file in documents.values()):
         restricted = [f.document_id or 0 for f in documents.values() if f.is_restricted]
         visible = set(
-            Document.objects.visible_to(actor)
-            .filter(pk__in=restricted)
-            .values_list("pk", flat=True)
+            Document.objects.visible_to(actor).filter(pk__in=restricted).values_list("pk", flat=True)
         )
-        seen = {
-            k: f for k, f in documents.items() if not f.is_restricted or f.document_id in visible
-        }
+        seen = {k: f for k, f in documents.items() if not f.is_restricted or f.document_id in visible}
     revisions = latest.order_by("path", "-id").distinct("path")
     found = revisions.values_list(
         "path", "after_id", "after__sha256", "after__size", "batch__created_at", "is_indexed"
@@ -196,9 +187,7 @@ def tree_forget(tenant_id: int, collection_id: int, path: str) -> None:
     """Delete a file's copy from the folder on disk; ``tree_tidy`` makes good what fails here."""
     try:
         parts = path_parts(path)
-        with tree_open(
-            trees_folder(), (f"t{tenant_id}", str(collection_id)), is_making=False
-        ) as tree:
+        with tree_open(trees_folder(), (f"t{tenant_id}", str(collection_id)), is_making=False) as tree:
             tree.remove(parts)
     except (FileNotFoundError, PathRefused):
         return  # no folder yet, or a name that it never held
@@ -206,9 +195,7 @@ def tree_forget(tenant_id: int, collection_id: int, path: str) -> None:
         logger.warning("tree of collection %s keeps %r: %s", collection_id, path, error)
 
 
-def tree_tidy(
-    tenant_id: int, collection_id: int, files: Callable[[], dict[str, StoredFile]]
-) -> bool:
+def tree_tidy(tenant_id: int, collection_id: int, files: Callable[[], dict[str, StoredFile]]) -> bool:
     """Remove from a collection's folder what the database no longer has, unless nothing changed since the last time.
 
     Args:

@@ -22,7 +22,17 @@ _BOMS = (
 
 
 # Forms of host names and of Python's own literals: no file is kept in them, and some take time beyond all measure.
-_NO_FILES = frozenset({"idna", "punycode", "undefined", "unicode_escape", "raw_unicode_escape", "unicode-escape", "raw-unicode-escape"})  # fmt: skip
+_NO_FILES = frozenset(
+    {
+        "idna",
+        "punycode",
+        "undefined",
+        "unicode_escape",
+        "raw_unicode_escape",
+        "unicode-escape",
+        "raw-unicode-escape",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +81,10 @@ def encoding_named(name: str) -> str:
         found = ""
     if not found or found in _NO_FILES:
         raise Invalid(
-            "encoding_unknown", f"“{name}” isn't a text encoding that is known here. Use utf-8, utf-16, latin-1 or cp1252, for example.",
+            "encoding_unknown",
+            f"“{name}” isn't a text encoding that is known here. Use utf-8, utf-16, latin-1 or cp1252, for example.",
             data={"field": "encoding"},
-        )  # fmt: skip
+        )
     return found
 
 
@@ -88,9 +99,10 @@ def file_text_in(content: bytes, name: str) -> FileText:
         text = content.decode(encoding)
     except UnicodeError:
         raise Invalid(
-            "encoding_wrong", f"The file isn't text in {encoding}. Leave the encoding out, and it is recognised.",
+            "encoding_wrong",
+            f"The file isn't text in {encoding}. Leave the encoding out, and it is recognised.",
             data={"field": "encoding"},
-        ) from None  # fmt: skip
+        ) from None
     return _settled(text.removeprefix("\ufeff"), encoding)
 
 
@@ -133,6 +145,4 @@ def _settled(text: str, encoding: str, bom: bytes = b"") -> FileText:
     old = text.count("\r") - windows
     newline = max((unix, "\n"), (windows, "\r\n"), (old, "\r"), key=lambda pair: pair[0])[1]
     is_mixed = sum(1 for count in (windows, unix, old) if count) > 1
-    return FileText(
-        text.replace("\r\n", "\n").replace("\r", "\n"), encoding, bom, newline, is_mixed
-    )
+    return FileText(text.replace("\r\n", "\n").replace("\r", "\n"), encoding, bom, newline, is_mixed)

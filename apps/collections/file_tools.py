@@ -7,13 +7,7 @@ are never run twice for one call, and by default somebody approves each change.
 from __future__ import annotations
 
 from apps.collections.file_tool_scope import FILE_SCOPE, FileScope
-from apps.collections.file_tools_git import (
-    git_blame,
-    git_commit,
-    git_diff,
-    git_log,
-    git_status,
-)
+from apps.collections.file_tools_git import git_blame, git_commit, git_diff, git_log, git_status
 from apps.collections.file_tools_reading import (
     check_syntax,
     diff_files,
@@ -22,18 +16,28 @@ from apps.collections.file_tools_reading import (
     read_file,
     search_files,
 )
-from apps.collections.file_tools_writing import (
-    delete_file,
-    edit_file,
-    move_file,
-    undo_change,
-    write_file,
-)
+from apps.collections.file_tools_writing import delete_file, edit_file, move_file, undo_change, write_file
 from toolloop.tools import Toolset
 
 __all__ = ["FILE_SCOPE", "FILE_TOOLS", "FileScope"]
 
-FILE_TOOLS = Toolset([
-    list_directory, read_file, search_files, project_structure, diff_files, check_syntax, git_status, git_log, git_diff,
-    git_blame, write_file, edit_file, delete_file, move_file, undo_change, git_commit,
-])  # fmt: skip
+FILE_TOOLS = Toolset(
+    [
+        list_directory,
+        read_file,
+        search_files,
+        project_structure,
+        diff_files,
+        check_syntax,
+        git_status,
+        git_log,
+        git_diff,
+        git_blame,
+        write_file,
+        edit_file,
+        delete_file,
+        move_file,
+        undo_change,
+        git_commit,
+    ]
+)

@@ -26,9 +26,7 @@ async def git_status(context: ToolContext, collection: str, repository: str = ""
     return await files_read(
         context,
         collection,
-        lambda actor, row: repositories.git_status(
-            actor=actor, collection=row, repository=repository
-        ),
+        lambda actor, row: repositories.git_status(actor=actor, collection=row, repository=repository),
     )
 
 
@@ -54,7 +52,7 @@ async def git_log(
     def work(actor: Actor, row: Collection) -> Any:
         commits = repositories.git_log(
             actor=actor, collection=row, ref=ref, path=path, skip=skip, limit=_COMMITS, repository=repository
-        )  # fmt: skip
+        )
         return {"commits": commits}
 
     return await files_read(context, collection, work)
@@ -108,17 +106,20 @@ async def git_blame(
     """
 
     def work(actor: Actor, row: Collection) -> Any:
-        found = repositories.git_blame(
-            actor=actor, collection=row, path=path, ref=ref, repository=repository
-        )
+        found = repositories.git_blame(actor=actor, collection=row, path=path, ref=ref, repository=repository)
         first = max(1, start_line)
         last = min(len(found["text"]), first + _BLAMED - 1)
-        runs = [run for run in found["runs"] if run["line"] <= last and run["line"] + run["lines"] > first]  # fmt: skip
+        runs = [run for run in found["runs"] if run["line"] <= last and run["line"] + run["lines"] > first]
         text = "\n".join(found["text"][first - 1 : last])
         return {
-            "path": path, "ref": found["ref"], "start_line": first, "total_lines": len(found["text"]),
-            "has_more": last < len(found["text"]), "runs": runs, "text": text,
-        }  # fmt: skip
+            "path": path,
+            "ref": found["ref"],
+            "start_line": first,
+            "total_lines": len(found["text"]),
+            "has_more": last < len(found["text"]),
+            "runs": runs,
+            "text": text,
+        }
 
     return await files_read(context, collection, work, (path,))
 
@@ -146,9 +147,14 @@ async def git_commit(
 
     def work(scope: FileScope, actor: Actor, row: Collection) -> Any:
         made = services.git_commit(
-            tenant=scope.tenant, actor=actor, collection=row, message=message, paths=paths or [], branch=branch,
+            tenant=scope.tenant,
+            actor=actor,
+            collection=row,
+            message=message,
+            paths=paths or [],
+            branch=branch,
             repository=repository,
-        )  # fmt: skip
+        )
         return asdict(made)
 
     return await files_act(context, collection, work, None)

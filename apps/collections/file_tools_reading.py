@@ -37,9 +37,15 @@ async def list_directory(
 
     def work(actor: Actor, row: Collection) -> Any:
         page = file_selectors.file_list(
-            actor=actor, collection=row, folder=folder, offset=max(0, offset), limit=_LISTED, pattern=pattern,
-            is_recursive=recursive, show_hidden=show_hidden,
-        )  # fmt: skip
+            actor=actor,
+            collection=row,
+            folder=folder,
+            offset=max(0, offset),
+            limit=_LISTED,
+            pattern=pattern,
+            is_recursive=recursive,
+            show_hidden=show_hidden,
+        )
         return _listing(page)
 
     return await files_read(context, collection, work, None)
@@ -177,17 +183,10 @@ def _listing(page: file_selectors.Listing) -> Any:
         else {"name": one.name, "size": one.size}
         for one in page.entries
     ]
-    return {
-        "folder": page.folder,
-        "entries": entries,
-        "total": page.total,
-        "has_more": page.has_more,
-    }
+    return {"folder": page.folder, "entries": entries, "total": page.total, "has_more": page.has_more}
 
 
-def _read(
-    actor: Actor, row: Collection, path: str, start: int, end: int | None, encoding: str
-) -> Any:
+def _read(actor: Actor, row: Collection, path: str, start: int, end: int | None, encoding: str) -> Any:
     found = file_selectors.file_read(
         actor=actor, collection=row, path=path, start=start, end=end, encoding=encoding
     )

@@ -59,9 +59,18 @@ async def write_file(
 
     def work(scope: FileScope, actor: Actor, row: Collection) -> Any:
         batch = services.file_write(
-            tenant=scope.tenant, actor=actor, collection=row, path=path, content=content, expected=expected, note=note,
-            run=scope.run, encoding=encoding, may_overwrite=overwrite, may_make_folders=create_directories,
-        )  # fmt: skip
+            tenant=scope.tenant,
+            actor=actor,
+            collection=row,
+            path=path,
+            content=content,
+            expected=expected,
+            note=note,
+            run=scope.run,
+            encoding=encoding,
+            may_overwrite=overwrite,
+            may_make_folders=create_directories,
+        )
         return _changed(actor, row, batch)
 
     return await files_act(context, collection, work)
@@ -123,9 +132,7 @@ async def delete_file(
 
 
 @tool(group="collections.files", side_effects=True, sequential=True)
-async def move_file(
-    context: ToolContext, collection: str, path: str, to: str, note: str = ""
-) -> ToolOutput:
+async def move_file(context: ToolContext, collection: str, path: str, to: str, note: str = "") -> ToolOutput:
     """Give a file of a collection another path or name.
 
     Args:
@@ -137,13 +144,7 @@ async def move_file(
 
     def work(scope: FileScope, actor: Actor, row: Collection) -> Any:
         batch = services.file_move(
-            tenant=scope.tenant,
-            actor=actor,
-            collection=row,
-            path=path,
-            to=to,
-            note=note,
-            run=scope.run,
+            tenant=scope.tenant, actor=actor, collection=row, path=path, to=to, note=note, run=scope.run
         )
         return _changed(actor, row, batch)
 
@@ -173,9 +174,7 @@ def _file_edit(one: FileEditArgument) -> FileEdit:
     if not one.get("path") or not one.get("edits"):
         raise ToolError("Each file needs a path and edits.")
     if any("kind" not in edit for edit in one["edits"]):
-        raise ToolError(
-            "Each edit needs a kind: insert, replace_lines, delete_lines or replace_text."
-        )
+        raise ToolError("Each edit needs a kind: insert, replace_lines, delete_lines or replace_text.")
     return FileEdit(one["path"], [TextEdit(**edit) for edit in one["edits"]], one.get("expected"))
 
 
@@ -183,7 +182,5 @@ def _changed(actor: Actor, row: Collection, batch: FileBatch | None) -> Any:
     if batch is None:
         return {"changed": [], "note": "No change: the files already hold this."}
     rows = file_history.revision_list(actor=actor, collection=row, batches=[batch])
-    changed = [
-        {"path": one.path, "sha256": one.after.sha256 if one.after else None} for one in rows
-    ]
+    changed = [{"path": one.path, "sha256": one.after.sha256 if one.after else None} for one in rows]
     return {"change": batch.pk, "changed": changed}

@@ -12,14 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.collections import (
-    file_history,
-    file_rows,
-    file_selectors,
-    repositories,
-    selectors,
-    services,
-)
+from apps.collections import file_history, file_rows, file_selectors, repositories, selectors, services
 from apps.collections.file_rules import FileRules
 from apps.collections.file_text import file_text
 from apps.collections.models import Collection, FileBatch
@@ -45,9 +38,7 @@ def files_context(request: TenantRequest, collection: Collection) -> dict[str, A
 def crumbs_of(path: str) -> list[dict[str, str]]:
     """Return the folders on the way to a path, each with its own path."""
     parts = path.split("/") if path else []
-    return [
-        {"name": name, "path": "/".join(parts[: depth + 1])} for depth, name in enumerate(parts)
-    ]
+    return [{"name": name, "path": "/".join(parts[: depth + 1])} for depth, name in enumerate(parts)]
 
 
 def _number(request: TenantRequest, name: str) -> int:
@@ -62,9 +53,12 @@ def files(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     collection = selectors.collection_get(actor=request.actor, pk=pk)
     page = max(1, _number(request, "page"))
     listing = file_selectors.file_list(
-        actor=request.actor, collection=collection, folder=request.GET.get("folder", ""),
-        offset=(page - 1) * ENTRIES_PER_PAGE, limit=ENTRIES_PER_PAGE,
-    )  # fmt: skip
+        actor=request.actor,
+        collection=collection,
+        folder=request.GET.get("folder", ""),
+        offset=(page - 1) * ENTRIES_PER_PAGE,
+        limit=ENTRIES_PER_PAGE,
+    )
     context = files_context(request, collection) | {
         "listing": listing,
         "crumbs": crumbs_of(listing.folder),
@@ -82,9 +76,12 @@ def file(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     page = max(1, _number(request, "page"))
     start = (page - 1) * LINES_PER_PAGE + 1
     shown = file_selectors.file_read(
-        actor=request.actor, collection=collection, path=request.GET.get("path", ""), start=start,
+        actor=request.actor,
+        collection=collection,
+        path=request.GET.get("path", ""),
+        start=start,
         end=start + LINES_PER_PAGE - 1,
-    )  # fmt: skip
+    )
     context = files_context(request, collection) | {
         "file": shown,
         "crumbs": crumbs_of(shown.path),
@@ -109,9 +106,7 @@ def edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     if values["path"]:
         values["path"] = f"{str(values['path']).rstrip('/')}/"
     if path:
-        stored, content = file_selectors.file_content(
-            actor=request.actor, collection=collection, path=path
-        )
+        stored, content = file_selectors.file_content(actor=request.actor, collection=collection, path=path)
         text = file_text(content)
         if text is None or stored.size > MAX_EDITED:
             messages.error(request, "Only text of up to 500 kB can be edited here.")
@@ -134,14 +129,17 @@ def _save(request: TenantRequest, tenant_slug: str, collection: Collection) -> H
     values["is_new"] = not values["expected"]
     try:
         batch = services.file_write(
-            tenant=request.tenant, actor=request.actor, collection=collection, path=values["path"],
-            content=values["content"], expected=values["expected"], note=values["note"],
-        )  # fmt: skip
+            tenant=request.tenant,
+            actor=request.actor,
+            collection=collection,
+            path=values["path"],
+            content=values["content"],
+            expected=values["expected"],
+            note=values["note"],
+        )
     except DomainError as error:
         return _form(request, collection, values, error.message)
-    messages.success(
-        request, "Saved. Search follows in a moment." if batch else "Nothing was different."
-    )
+    messages.success(request, "Saved. Search follows in a moment." if batch else "Nothing was different.")
     return _to_file(tenant_slug, collection, values["path"])
 
 
@@ -158,9 +156,12 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     path = request.POST.get("path", "")
     try:
         services.file_delete(
-            tenant=request.tenant, actor=request.actor, collection=collection, path=path,
+            tenant=request.tenant,
+            actor=request.actor,
+            collection=collection,
+            path=path,
             expected=request.POST.get("expected") or None,
-        )  # fmt: skip
+        )
     except Missing:
         raise
     except DomainError as error:
@@ -222,9 +223,7 @@ def redo(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     return _turn(request, tenant_slug, pk, services.batch_redo, "The change is made again.")
 
 
-def _turn(
-    request: TenantRequest, tenant_slug: str, pk: int, service: Any, said: str
-) -> HttpResponse:
+def _turn(request: TenantRequest, tenant_slug: str, pk: int, service: Any, said: str) -> HttpResponse:
     collection = selectors.collection_get(actor=request.actor, pk=pk)
     wanted, batch = request.POST.get("change", ""), None
     if wanted:
@@ -232,9 +231,12 @@ def _turn(
             raise Missing("change")
         batch = file_history.batch_get(actor=request.actor, collection=collection, pk=int(wanted))
     return _done(
-        request, tenant_slug, pk, said,
+        request,
+        tenant_slug,
+        pk,
+        said,
         lambda: service(tenant=request.tenant, actor=request.actor, collection=collection, batch=batch),
-    )  # fmt: skip
+    )
 
 
 @require_POST
@@ -247,11 +249,14 @@ def restore(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         raise Missing("revision")
     row = file_history.revision_get(actor=request.actor, collection=collection, pk=int(wanted))
     return _done(
-        request, tenant_slug, pk, f"“{row.path}” is as it was then.",
+        request,
+        tenant_slug,
+        pk,
+        f"“{row.path}” is as it was then.",
         lambda: services.revision_restore(
             tenant=request.tenant, actor=request.actor, collection=collection, revision=row
         ),
-    )  # fmt: skip
+    )
 
 
 def _done(request: TenantRequest, tenant_slug: str, pk: int, said: str, act: Any) -> HttpResponse:

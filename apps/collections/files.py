@@ -105,9 +105,7 @@ def file_lock(key: str) -> None:
     """Take the lock on a key until the transaction ends: placing a file and removing it never cross."""
     if not connection.in_atomic_block:
         raise RuntimeError("file_lock() belongs into a transaction")
-    number = int.from_bytes(
-        hashlib.blake2b(key.encode(), digest_size=8).digest(), "big", signed=True
-    )
+    number = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big", signed=True)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 

@@ -62,10 +62,7 @@ class CollectionForm(RefusableForm):
     links_by = forms.ChoiceField(
         label="Key points and links",
         required=False,
-        choices=[
-            (LinkOrigin.RULE, "By rules, at no cost"),
-            (LinkOrigin.MODEL, "By a model"),
-        ],
+        choices=[(LinkOrigin.RULE, "By rules, at no cost"), (LinkOrigin.MODEL, "By a model")],
         initial=LinkOrigin.RULE,
         help_text="Who writes what each passage says, and joins passages. Counts for documents read from now on.",
     )
@@ -100,14 +97,7 @@ class CollectionForm(RefusableForm):
     def clean(self) -> dict[str, Any]:
         """Refuse an overlap of half a chunk and more, and leave out what was not sent."""
         data = super().clean() or {}
-        for name in (
-            "language",
-            "links_by",
-            "links_model",
-            "reranker",
-            "reranker_model",
-            "keep_versions",
-        ):
+        for name in ("language", "links_by", "links_model", "reranker", "reranker_model", "keep_versions"):
             if name not in self.data:
                 data.pop(name, None)  # not asked for: it stays as it is
             elif data.get(name) in (None, "") and not name.endswith("_model"):
@@ -159,9 +149,7 @@ class FileRulesForm(RefusableForm):
         decimal_places=6,
     )
     max_files = forms.IntegerField(
-        label="Number of files, at most",
-        min_value=RANGES["max_files"][0],
-        max_value=RANGES["max_files"][1],
+        label="Number of files, at most", min_value=RANGES["max_files"][0], max_value=RANGES["max_files"][1]
     )
 
     @classmethod

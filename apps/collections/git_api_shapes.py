@@ -22,9 +22,7 @@ class GitStatusOutput(serializers.Serializer[Any]):
 
 class GitLogOutput(serializers.Serializer[Any]):
     next = serializers.URLField(allow_null=True, help_text="The next page; null at the end.")
-    previous = serializers.URLField(
-        allow_null=True, help_text="Always null: pages are read forwards."
-    )
+    previous = serializers.URLField(allow_null=True, help_text="Always null: pages are read forwards.")
     results = serializers.ListField(child=serializers.DictField())
 
     class Meta:
@@ -54,16 +52,20 @@ class GitBlameOutput(serializers.Serializer[Any]):
 class GitCommitInput(serializers.Serializer[Any]):
     message = serializers.CharField(max_length=10_000)
     paths = serializers.ListField(
-        child=serializers.CharField(max_length=1000), required=False, max_length=200,
+        child=serializers.CharField(max_length=1000),
+        required=False,
+        max_length=200,
         help_text="Only these files and folders; all that changed when left out.",
-    )  # fmt: skip
+    )
     branch = serializers.CharField(
         required=False, max_length=200, allow_blank=True, help_text="A new branch for it."
     )
     repository = serializers.CharField(
-        required=False, max_length=1000, allow_blank=True,
+        required=False,
+        max_length=1000,
+        allow_blank=True,
         help_text="Its folder, where the collection has several.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "GitCommitInput"

@@ -42,17 +42,20 @@ def _page(
     ref, path, skip, chosen = (context[name] for name in ("ref", "path", "skip", "chosen"))
     try:
         commits = repositories.git_log(
-            actor=request.actor, collection=collection, ref=ref, path=path, skip=skip,
-            limit=COMMITS_PER_PAGE + 1, repository=chosen,
-        )  # fmt: skip
+            actor=request.actor,
+            collection=collection,
+            ref=ref,
+            path=path,
+            skip=skip,
+            limit=COMMITS_PER_PAGE + 1,
+            repository=chosen,
+        )
         context["commits"] = [_dated(one) for one in commits[:COMMITS_PER_PAGE]]
         if len(commits) > COMMITS_PER_PAGE:
             more = {"ref": ref, "path": path, "skip": skip + COMMITS_PER_PAGE, "repository": chosen}
             context["more"] = urlencode(more)
         if not skip and not path:
-            state = repositories.git_status(
-                actor=request.actor, collection=collection, repository=chosen
-            )
+            state = repositories.git_status(actor=request.actor, collection=collection, repository=chosen)
             total = len(state["changed"]) + len(state["untracked"])
             context |= {"state": state, "total": total, "unlisted": max(0, total - PATHS_SHOWN)}
             state["changed"] = state["changed"][:PATHS_SHOWN]
@@ -71,8 +74,11 @@ def _context(request: TenantRequest, collection: Collection) -> dict[str, Any]:
 
 
 def _dated(commit: dict[str, Any]) -> dict[str, Any]:
-    return {**commit, "when": parse_datetime(commit["at"]) if commit["at"] else None,
-            "name": commit["author"].partition(" <")[0]}  # fmt: skip
+    return {
+        **commit,
+        "when": parse_datetime(commit["at"]) if commit["at"] else None,
+        "name": commit["author"].partition(" <")[0],
+    }
 
 
 @require_GET
@@ -85,8 +91,13 @@ def git_diff(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     context = _context(request, collection) | {"old": old, "new": new, "path": path}
     try:
         found = repositories.git_diff(
-            actor=request.actor, collection=collection, old=old, new=new, path=path, repository=context["chosen"]
-        )  # fmt: skip
+            actor=request.actor,
+            collection=collection,
+            old=old,
+            new=new,
+            path=path,
+            repository=context["chosen"],
+        )
     except DomainError as error:
         return _refused(request, "collections/git_diff.html", context, error)
     context["changes"] = [(one, _coloured(one.text)) for one in found]
@@ -103,13 +114,19 @@ def git_blame(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     try:
         found = repositories.git_blame(
             actor=request.actor, collection=collection, path=path, ref=ref, repository=context["chosen"]
-        )  # fmt: skip
+        )
     except DomainError as error:
         return _refused(request, "collections/git_blame.html", context, error)
     context["runs"] = [
-        {**_dated(run), "last": run["line"] + run["lines"] - 1, "rows": list(enumerate(found["text"][run["line"] - 1 : run["line"] - 1 + run["lines"]], run["line"]))}
+        {
+            **_dated(run),
+            "last": run["line"] + run["lines"] - 1,
+            "rows": list(
+                enumerate(found["text"][run["line"] - 1 : run["line"] - 1 + run["lines"]], run["line"])
+            ),
+        }
         for run in found["runs"]
-    ]  # fmt: skip
+    ]
     return render(request, "collections/git_blame.html", context)
 
 
@@ -121,9 +138,13 @@ def git_commit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     chosen, message = clean(request.POST.get("repository", "")), request.POST.get("message", "")
     try:
         made = services.git_commit(
-            tenant=request.tenant, actor=request.actor, collection=collection, message=message,
-            branch=clean(request.POST.get("branch", "")).strip(), repository=chosen,
-        )  # fmt: skip
+            tenant=request.tenant,
+            actor=request.actor,
+            collection=collection,
+            message=message,
+            branch=clean(request.POST.get("branch", "")).strip(),
+            repository=chosen,
+        )
     except DomainError as error:
         if isinstance(error, Denied):
             raise
@@ -131,7 +152,9 @@ def git_commit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         context |= {"said": message, "why_not": error.message}
         return _page(request, collection, context, status=error.status)
     count = len(made.paths)
-    messages.success(request, f"Committed {count} file{'' if count == 1 else 's'} on {made.branch} as {made.commit[:8]}.")  # fmt: skip
+    messages.success(
+        request, f"Committed {count} file{'' if count == 1 else 's'} on {made.branch} as {made.commit[:8]}."
+    )
     address = reverse("collections:git", args=[tenant_slug, pk])
     return redirect(f"{address}?{urlencode({'repository': chosen})}" if chosen else address)
 

@@ -29,39 +29,51 @@ class ImportInput(serializers.Serializer[Any]):
         help_text="The archive (multipart only): documents, a packed repository or Chroma folder.",
     )
     path = serializers.CharField(
-        required=False, allow_blank=True, max_length=1000,
+        required=False,
+        allow_blank=True,
+        max_length=1000,
         help_text="Absolute path on the server, below a folder that the operator has opened.",
-    )  # fmt: skip
+    )
     urls = serializers.ListField(
         child=serializers.CharField(max_length=2000), required=False, max_length=MAX_URLS
     )
     into = serializers.CharField(
-        required=False, allow_blank=True, max_length=500,
+        required=False,
+        allow_blank=True,
+        max_length=500,
         help_text="Folder of the collection for everything; without it the source's name, with “” the top.",
-    )  # fmt: skip
+    )
     ref = serializers.CharField(
         required=False, allow_blank=True, max_length=200, help_text="Branch, tag or commit of a repository."
-    )  # fmt: skip
+    )
     include = serializers.ListField(
-        child=serializers.CharField(max_length=200), required=False, max_length=MAX_PATTERNS,
+        child=serializers.CharField(max_length=200),
+        required=False,
+        max_length=MAX_PATTERNS,
         help_text="Patterns as in .gitignore; only files that match one are taken.",
-    )  # fmt: skip
+    )
     exclude = serializers.ListField(
         child=serializers.CharField(max_length=200), required=False, max_length=MAX_PATTERNS
     )
     with_hidden = serializers.BooleanField(required=False, default=False)
     sync = serializers.BooleanField(
-        required=False, default=False,
+        required=False,
+        default=False,
         help_text="Delete documents that an earlier import of the same source brought and that are gone from it.",
-    )  # fmt: skip
+    )
     chroma_collection = serializers.CharField(required=False, allow_blank=True, max_length=200)
     source_key = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, help_text="Metadata field that names a chunk's source file."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=200,
+        help_text="Metadata field that names a chunk's source file.",
+    )
     vectors_model = serializers.CharField(
-        required=False, allow_blank=True, max_length=200,
+        required=False,
+        allow_blank=True,
+        max_length=200,
         help_text="Take vectors over as this model's, which must be the collection's own; else chunks are embedded anew.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "ImportStart"
@@ -117,7 +129,12 @@ class ImportsView(TenantAPIView):
         rows = import_selectors.import_list(actor=self.actor, collection=collection)
         return self.paginated(rows, ImportOutput)
 
-    @extend_schema(operation_id="imports_start", tags=["imports"], request=ImportInput, responses={202: ImportDetailOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="imports_start",
+        tags=["imports"],
+        request=ImportInput,
+        responses={202: ImportDetailOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Start an import of an archive, folder, repository, Chroma collection or web pages."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
@@ -156,7 +173,9 @@ class ImportCancelView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="imports_cancel", tags=["imports"], request=None, responses={202: ImportDetailOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="imports_cancel", tags=["imports"], request=None, responses={202: ImportDetailOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Stop an import; what it brought stays."""
         row = import_selectors.import_get(actor=self.actor, pk=pk)
@@ -169,7 +188,9 @@ class ImportRetryView(TenantAPIView):
 
     actions = {"POST": "document.write"}
 
-    @extend_schema(operation_id="imports_retry", tags=["imports"], request=None, responses={202: ImportDetailOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="imports_retry", tags=["imports"], request=None, responses={202: ImportDetailOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Do an import again; what is here already with the same bytes stays as it is."""
         row = import_selectors.import_get(actor=self.actor, pk=pk)

@@ -39,7 +39,7 @@ class ImportForm(forms.Form):
     )
     ref = forms.CharField(
         required=False, max_length=200, label="Revision", help_text="Branch, tag or commit of a repository."
-    )  # fmt: skip
+    )
     include = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
@@ -51,7 +51,7 @@ class ImportForm(forms.Form):
     )
     with_hidden = forms.BooleanField(
         required=False, label="With hidden files", help_text="Files and folders whose names begin with a dot."
-    )  # fmt: skip
+    )
     sync = forms.BooleanField(
         required=False,
         label="Remove what is gone",

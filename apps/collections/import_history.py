@@ -21,13 +21,7 @@ NAME = ".git"
 
 
 def history_items(
-    row: Import,
-    control: Path,
-    inside: str,
-    *,
-    scratch: str,
-    child: ReaderLimits,
-    on_tick: Callable[[], None],
+    row: Import, control: Path, inside: str, *, scratch: str, child: ReaderLimits, on_tick: Callable[[], None]
 ) -> Iterator[History | Problem]:
     """Yield the history of a repository, or the problem with it: files come in whatever becomes of it.
 
@@ -40,7 +34,9 @@ def history_items(
     into = "/".join(part for part in (row.options.get("into", ""), inside.strip("/")) if part)
     folder = services.document_path(into) if into else ""
     place = f"{inside.strip('/')}/{NAME}".lstrip("/")
-    known = Repository.objects.filter(tenant_id=row.tenant_id, collection_id=row.collection_id, folder=folder).first()  # fmt: skip
+    known = Repository.objects.filter(
+        tenant_id=row.tenant_id, collection_id=row.collection_id, folder=folder
+    ).first()
     request = {
         "action": "history",
         "path": str(control),
@@ -72,14 +68,17 @@ def history_items(
             history.discard()
     if facts["left"]:
         yield Problem(
-            place, Reason.HISTORY,
-            f"Refs that cannot be kept: {', '.join(facts['left'][:20])}.", len(facts["left"]),
-        )  # fmt: skip
+            place,
+            Reason.HISTORY,
+            f"Refs that cannot be kept: {', '.join(facts['left'][:20])}.",
+            len(facts["left"]),
+        )
     if facts["shallow"]:
         yield Problem(
-            place, Reason.HISTORY,
+            place,
+            Reason.HISTORY,
             "The repository is shallow: its history ends at the commits where it was cut off. Everything there is was kept.",
-        )  # fmt: skip
+        )
 
 
 class _Parts:
@@ -101,8 +100,7 @@ class _Parts:
     def received(self, packs: int) -> list[tuple[files.ReceivedFile, files.ReceivedFile]]:
         """Return each pack with its index, hashed and ready to be kept."""
         return [
-            (self._received((number, "pack")), self._received((number, "index")))
-            for number in range(packs)
+            (self._received((number, "pack")), self._received((number, "index"))) for number in range(packs)
         ]
 
     def _received(self, key: tuple[int, str]) -> files.ReceivedFile:
@@ -111,9 +109,7 @@ class _Parts:
         return files.file_receive(iter(lambda: stream.read(1 << 20), b""), max_bytes=2 * MAX_BYTES)
 
 
-def repository_ignored(
-    row: Import, folder: str, inside: str, paths: Iterable[str]
-) -> frozenset[str]:
+def repository_ignored(row: Import, folder: str, inside: str, paths: Iterable[str]) -> frozenset[str]:
     """Return those of a source's paths that the kept repository's own ``.gitignore`` files leave out.
 
     Args:
@@ -121,7 +117,9 @@ def repository_ignored(
         inside: its folder in the source.
         paths: of files, in the source.
     """
-    found = Repository.objects.filter(tenant_id=row.tenant_id, collection_id=row.collection_id, folder=folder).first()  # fmt: skip
+    found = Repository.objects.filter(
+        tenant_id=row.tenant_id, collection_id=row.collection_id, folder=folder
+    ).first()
     base = f"{inside.strip('/')}/".lstrip("/")
     below = {path[len(base) :]: path for path in paths if path.startswith(base)}
     if found is None:

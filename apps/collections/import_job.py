@@ -19,25 +19,11 @@ from apps.collections import files, services
 from apps.collections.import_settings import import_limits
 from apps.collections.import_sources import source_items
 from apps.collections.ingestion.detect import detect
-from apps.collections.ingestion.sources.base import (
-    Entry,
-    EntryFailure,
-    Problem,
-    Reason,
-    SourceFailure,
-    shown,
-)
+from apps.collections.ingestion.sources.base import Entry, EntryFailure, Problem, Reason, SourceFailure, shown
 from apps.collections.ingestion.sources.prepared import PREPARED
 from apps.collections.ingestion.sources.web import Unchanged
 from apps.collections.ingestion.types import FailureCode, ReadFailure
-from apps.collections.models import (
-    Document,
-    DocumentSource,
-    DocumentStatus,
-    Import,
-    ImportStatus,
-    Repository,
-)
+from apps.collections.models import Document, DocumentSource, DocumentStatus, Import, ImportStatus, Repository
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from jobs.context import JobCancelled
 from jobs.notify import notify
@@ -48,10 +34,7 @@ from tenancy.selectors import user_actor
 
 MAX_LISTED = 1000
 REPORT_EVERY_S = 0.5
-_SKIPPED_CODES = {
-    FailureCode.UNSUPPORTED_TYPE: Reason.UNSUPPORTED,
-    FailureCode.EMPTY_FILE: Reason.EMPTY,
-}
+_SKIPPED_CODES = {FailureCode.UNSUPPORTED_TYPE: Reason.UNSUPPORTED, FailureCode.EMPTY_FILE: Reason.EMPTY}
 
 
 class ImportContext(Protocol):
@@ -127,18 +110,14 @@ def _actor_now(row: Import) -> Actor:
         if membership is None:
             raise Denied("actor_gone", "The person who started this import is no longer a member.")
         return user_actor(membership)
-    key = ApiKey.objects.filter(
-        tenant_id=row.tenant_id, pk=facts.get("api_key_id"), revoked_at=None
-    ).first()
+    key = ApiKey.objects.filter(tenant_id=row.tenant_id, pk=facts.get("api_key_id"), revoked_at=None).first()
     is_over = key is not None and key.expires_at is not None and key.expires_at <= timezone.now()
     if key is None or is_over or (key.user_id is not None and membership is None):
         raise Denied("actor_gone", "The API key that started this import is no longer valid.")
     actions = expand_scopes(key.scopes)
     if membership is not None:
         actions &= ROLE_ACTIONS[membership.role]
-    return Actor(
-        "api_key", row.tenant_id, actions, row.created_by_id, key.pk, name=f"key {key.name}"
-    )
+    return Actor("api_key", row.tenant_id, actions, row.created_by_id, key.pk, name=f"key {key.name}")
 
 
 def _no_space(error: OSError) -> Exception:
@@ -183,14 +162,16 @@ class _Work:
             try:
                 self._bring(item)
             except (EntryFailure, ReadFailure) as failure:
-                reason = failure.reason if isinstance(failure, EntryFailure) else _SKIPPED_CODES.get(FailureCode(failure.code), Reason.DAMAGED)  # fmt: skip
+                reason = (
+                    failure.reason
+                    if isinstance(failure, EntryFailure)
+                    else _SKIPPED_CODES.get(FailureCode(failure.code), Reason.DAMAGED)
+                )
                 self._list(Problem(shown(item.path), reason, failure.message), is_found=True)
             except (Missing, Denied, SourceFailure):
                 raise  # the collection, the right to write to it or the rest of the source is gone
             except DomainError as refusal:
-                self._list(
-                    Problem(shown(item.path), Reason.REFUSED, refusal.message), is_found=True
-                )
+                self._list(Problem(shown(item.path), Reason.REFUSED, refusal.message), is_found=True)
         self.report()
 
     def _keep(self, history: services.History) -> None:
@@ -218,11 +199,17 @@ class _Work:
             is_whole = self._row.source == DocumentSource.GIT
             try:
                 services.left_out_settle(
-                    tenant=self._row.tenant, collection=self._row.collection, row=kept,
-                    is_seen=None if is_whole else lambda path: path in self._seen or self._is_under_seen(path),
-                )  # fmt: skip
+                    tenant=self._row.tenant,
+                    collection=self._row.collection,
+                    row=kept,
+                    is_seen=None
+                    if is_whole
+                    else lambda path: path in self._seen or self._is_under_seen(path),
+                )
             except DomainError as refusal:
-                self._list(Problem(".git", Reason.HISTORY, f"Its last commit cannot be read: {refusal.message}"))  # fmt: skip
+                self._list(
+                    Problem(".git", Reason.HISTORY, f"Its last commit cannot be read: {refusal.message}")
+                )
 
     def _list(self, problem: Problem, *, is_found: bool = False) -> None:
         if not is_found:
@@ -310,9 +297,7 @@ class _Work:
         failed = document.status in (DocumentStatus.FAILED, DocumentStatus.CANCELLED)
         if failed and (document.finished_at or document.updated_at) < self._row.created_at:
             try:
-                services.document_retry(
-                    tenant=self._row.tenant, actor=self._actor, document=document
-                )
+                services.document_retry(tenant=self._row.tenant, actor=self._actor, document=document)
             except Conflict:
                 failed = False  # somebody else was first
             self._counts["retried" if failed else "unchanged"] += 1
@@ -361,7 +346,17 @@ class _Work:
             notify(self._row.tenant_id, f"collection:{self._row.collection_id}")
 
     def _entries(self) -> dict[str, Any]:
-        names = ("found", "created", "updated", "unchanged", "retried", "skipped", "problems", "removed", "unlisted")  # fmt: skip
+        names = (
+            "found",
+            "created",
+            "updated",
+            "unchanged",
+            "retried",
+            "skipped",
+            "problems",
+            "removed",
+            "unlisted",
+        )
         return {
             **{name: self._counts[name] for name in names},
             "by_reason": dict(self._reasons),
@@ -388,7 +383,5 @@ class _Work:
             notify(row.tenant_id, f"collection:{row.collection_id}")
             if key:
                 tenant_id, sha256 = row.tenant_id, key.rpartition("/")[2]
-                transaction.on_commit(
-                    lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256)
-                )
+                transaction.on_commit(lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256))
             self._ctx.complete()

@@ -26,11 +26,7 @@ from apps.collections.ingestion.sources.base import (
     shown,
 )
 from apps.collections.ingestion.sources.folders import folder_entries, folder_open
-from apps.collections.ingestion.sources.isolated import (
-    isolated_entries,
-    packed_repositories,
-    unpacked_folder,
-)
+from apps.collections.ingestion.sources.isolated import isolated_entries, packed_repositories, unpacked_folder
 from apps.collections.ingestion.sources.web import Known, Unchanged, web_entries
 from apps.collections.models import Document, DocumentSource, DocumentStatus, Import
 from apps.collections.pipeline import reader_limits
@@ -78,29 +74,21 @@ def source_items(
     elif row.source == DocumentSource.ARCHIVE:
         archive = files.file_path(row.file)
         listed = partial(archive_entries, archive, row.name, limits=limits)
-        yield from _with_history(
-            row, rules, listed, _packed_control(archive, limits), limits, on_tick
-        )
+        yield from _with_history(row, rules, listed, _packed_control(archive, limits), limits, on_tick)
     elif row.source == DocumentSource.FOLDER:
         folder = _server_folder(row, stack)
         listed = partial(folder_entries, folder, limits=limits)
         yield from _with_history(row, rules, listed, _folder_control(row, folder), limits, on_tick)
     else:
         path = _isolated_path(row, stack, limits)
-        request = (
-            _git_request(options) if row.source == DocumentSource.GIT else _chroma_request(row)
-        )
+        request = _git_request(options) if row.source == DocumentSource.GIT else _chroma_request(row)
         yield from isolated_entries(
-            row.source,
-            path,
-            request,
-            limits=limits,
-            child=reader_limits(),
-            on_fact=on_fact,
-            on_tick=on_tick,
+            row.source, path, request, limits=limits, child=reader_limits(), on_fact=on_fact, on_tick=on_tick
         )
         if row.source == DocumentSource.GIT:
-            yield from history_items(row, path, "", scratch=limits.scratch, child=reader_limits(), on_tick=on_tick)  # fmt: skip
+            yield from history_items(
+                row, path, "", scratch=limits.scratch, child=reader_limits(), on_tick=on_tick
+            )
 
 
 def _with_history(
@@ -123,7 +111,9 @@ def _with_history(
             continue
         control, inside = found
         kept: list[History] = []
-        for item in history_items(row, control, inside, scratch=limits.scratch, child=reader_limits(), on_tick=on_tick):  # fmt: skip
+        for item in history_items(
+            row, control, inside, scratch=limits.scratch, child=reader_limits(), on_tick=on_tick
+        ):
             yield item
             kept += [item] if isinstance(item, History) else []
         if kept:
@@ -141,7 +131,9 @@ def _packed_control(archive: Path, limits: SourceLimits) -> Iterator[tuple[Path,
     for base in packed_repositories(archive, limits):
         inside = base.removesuffix(".git/")
         if not first:
-            message = "Another repository lies here; its files come in, its history does not. Import it by itself."
+            message = (
+                "Another repository lies here; its files come in, its history does not. Import it by itself."
+            )
             yield Problem(shown(base), Reason.HISTORY, message)
             continue
         first = False
@@ -150,7 +142,7 @@ def _packed_control(archive: Path, limits: SourceLimits) -> Iterator[tuple[Path,
         try:
             yield unpacked_folder(archive, into, "git", limits, base), inside
         except SourceFailure as failure:
-            yield Problem(shown(base), Reason.HISTORY, f"Its history was not kept: {failure.message}")  # fmt: skip
+            yield Problem(shown(base), Reason.HISTORY, f"Its history was not kept: {failure.message}")
 
 
 def _folder_control(row: Import, folder: int) -> Iterator[tuple[Path, str] | Problem]:
@@ -183,7 +175,10 @@ def _path_of(row: Import, judged: int) -> Path:
 
 
 def _git_request(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: options.get(name) or default for name, default in (("ref", ""), ("include", []), ("exclude", []), ("with_hidden", False))}  # fmt: skip
+    return {
+        name: options.get(name) or default
+        for name, default in (("ref", ""), ("include", []), ("exclude", []), ("with_hidden", False))
+    }
 
 
 def _chroma_request(row: Import) -> dict[str, Any]:

@@ -17,13 +17,7 @@ from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
 
-from apps.collections.models import (
-    Collection,
-    Embedding,
-    EmbeddingSpace,
-    SearchIndex,
-    SearchIndexStatus,
-)
+from apps.collections.models import Collection, Embedding, EmbeddingSpace, SearchIndex, SearchIndexStatus
 from apps.collections.postings import index_forget, postings_build
 from apps.collections.search.indexed import HNSW_MIN, POSTINGS_MIN
 from apps.collections.spaces import spaces_written
@@ -73,8 +67,7 @@ def _due(collection: Collection) -> list[tuple[str, EmbeddingSpace | None]]:
     """Return the indexes that lack, or whose tail has grown too long."""
     wanted: list[tuple[str, EmbeddingSpace | None]] = []
     ready = {
-        (row.kind, row.space_id): row
-        for row in _rows(collection).filter(status=SearchIndexStatus.READY)
+        (row.kind, row.space_id): row for row in _rows(collection).filter(status=SearchIndexStatus.READY)
     }
     if collection.chunk_total >= HNSW_MIN:
         wanted += [(Kind.HNSW.value, space) for space in spaces_written(collection)]
@@ -105,9 +98,7 @@ def indexes_build(ctx: BuildContext, *, collection_id: int) -> None:
     Raises:
         JobCancelled: the collection is gone.
     """
-    collection = (
-        Collection.objects.select_related("space", "tenant").filter(pk=collection_id).first()
-    )
+    collection = Collection.objects.select_related("space", "tenant").filter(pk=collection_id).first()
     if collection is None:
         raise JobCancelled(f"collection {collection_id} is gone")
     with _alone(collection, ctx.check):
@@ -148,9 +139,7 @@ def _build_due(ctx: BuildContext, collection: Collection) -> None:
         _take_over(row)
 
 
-def _row_create(
-    collection: Collection, kind: str, space: EmbeddingSpace | None, job_id: int
-) -> SearchIndex:
+def _row_create(collection: Collection, kind: str, space: EmbeddingSpace | None, job_id: int) -> SearchIndex:
     with transaction.atomic():
         # Who edits a chunk holds this lock too: an edit is committed before the build reads, or it sees this row.
         Collection.objects.select_for_update(no_key=True).get(pk=collection.pk)

@@ -50,9 +50,7 @@ def snapshot_list(*, actor: Actor, collection: Collection) -> QuerySet[Collectio
     """Return the named moments of a collection, newest first."""
     actor.require("collection.read")
     rows = CollectionSnapshot.objects.visible_to(actor).filter(collection=collection)
-    return cast(
-        "QuerySet[CollectionSnapshot]", rows.select_related("created_by").order_by("-at", "-pk")
-    )
+    return cast("QuerySet[CollectionSnapshot]", rows.select_related("created_by").order_by("-at", "-pk"))
 
 
 def snapshot_get(*, actor: Actor, pk: int) -> CollectionSnapshot:
@@ -99,9 +97,7 @@ def check_shown(*, actor: Actor, collection: Collection | None, check: Check) ->
     subjects = {finding.subject for finding in check.findings}
     paths = set(hidden.filter(path__in=subjects).values_list("path", flat=True))
     findings = [
-        replace(finding, subject="A document limited to others")
-        if finding.subject in paths
-        else finding
+        replace(finding, subject="A document limited to others") if finding.subject in paths else finding
         for finding in check.findings
     ]
     return replace(check, findings=findings)
@@ -111,9 +107,7 @@ def swap_list(*, actor: Actor, collection: Collection) -> QuerySet[SpaceSwap]:
     """Return the moves of a collection to other embedding models, newest first."""
     actor.require("collection.read")
     rows = SpaceSwap.objects.visible_to(actor).filter(collection=collection)
-    return cast(
-        "QuerySet[SpaceSwap]", rows.select_related("from_space", "to_space").order_by("-pk")
-    )
+    return cast("QuerySet[SpaceSwap]", rows.select_related("from_space", "to_space").order_by("-pk"))
 
 
 def swap_get(*, actor: Actor, pk: int) -> SpaceSwap:

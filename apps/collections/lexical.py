@@ -25,7 +25,9 @@ B = 0.75
 # Dimensions of the ``sparsevec`` column, pgvector's limit. Ids count from 0 as in the ``pgvector`` package's
 # ``SparseVector(dict, dims)``; its text form adds one by itself.
 SPARSE_DIMS = 1_000_000_000
-MAX_TERMS = 8000  # non-zero entries; pgvector's sparsevec takes 16,000, and 4,000 Chinese letters make up to 8,000
+MAX_TERMS = (
+    8000  # non-zero entries; pgvector's sparsevec takes 16,000, and 4,000 Chinese letters make up to 8,000
+)
 _MAX_TERM_CHARS = 200
 
 # Words that carry no topic; negations and numbers are kept.
@@ -40,13 +42,14 @@ _STOP = """
 STOP_WORDS = frozenset(_STOP.split())
 
 # Languages a collection can have; "simple" reduces nothing.
-# fmt: off
-LANGUAGES = (
-    "simple", "arabic", "czech", "danish", "dutch", "english", "finnish", "french", "german", "greek", "hindi",
-    "hungarian", "indonesian", "italian", "norwegian", "persian", "polish", "portuguese", "romanian", "russian",
-    "spanish", "swedish", "turkish",
+
+LANGUAGES = tuple(
+    """
+    simple arabic czech danish dutch english finnish french german greek hindi hungarian indonesian italian
+    norwegian persian polish portuguese romanian russian spanish swedish turkish
+""".split()
 )
-# fmt: on
+
 VERSION = 2
 """Of the way in which texts become terms; raised when the same text becomes others. 1 knew Latin-like scripts alone."""
 _WORD = re.compile(r"[^\W_]+")
@@ -85,11 +88,7 @@ def tokenise_as(text: str, form: str, common: frozenset[str] = frozenset()) -> l
 
 
 def tokenise(
-    text: str,
-    language: str = "english",
-    *,
-    version: int = VERSION,
-    common: frozenset[str] = frozenset(),
+    text: str, language: str = "english", *, version: int = VERSION, common: frozenset[str] = frozenset()
 ) -> list[str]:
     """List the terms of a text in order, repeats included.
 
@@ -115,9 +114,7 @@ def tokenise(
     elif version > 1:
         stops = stop_words(language)
         terms = [
-            word if _DIGIT.search(word) else _stem(word, language)
-            for word in words
-            if word not in stops
+            word if _DIGIT.search(word) else _stem(word, language) for word in words if word not in stops
         ]
     else:
         terms = [_stem(word, language) if word.isalpha() else word for word in words]

@@ -25,9 +25,7 @@ from tenancy.scope import platform_scope, tenant_scope
 KIND = "collections.terms_upgrade"
 BATCH = 200  # chunks of one transaction
 _CURRENT = [form_of(language) for language in LANGUAGES]
-_DONE = (
-    "terms_upgraded"  # in ``Document.metadata`` while it goes on: chunks that have their new terms
-)
+_DONE = "terms_upgraded"  # in ``Document.metadata`` while it goes on: chunks that have their new terms
 
 
 def terms_sweep() -> int:
@@ -54,9 +52,7 @@ def terms_upgrade(ctx: IngestContext, *, collection_id: int) -> None:
     Raises:
         JobCancelled: the collection is gone.
     """
-    while (
-        pk := _behind(collection_id).order_by("pk").values_list("pk", flat=True).first()
-    ) is not None:
+    while (pk := _behind(collection_id).order_by("pk").values_list("pk", flat=True).first()) is not None:
         ctx.check()
         with transaction.atomic():
             ctx.hold()
@@ -72,9 +68,7 @@ def terms_upgrade(ctx: IngestContext, *, collection_id: int) -> None:
         ready = Document.objects.filter(collection_id=collection_id, status=DocumentStatus.READY)
         if not _behind(collection_id).exists():
             # Rows of a document that is not ready are in no search; the transaction that opens it notes its form.
-            forms = ready.aggregate(forms=ArrayAgg("lexical_form", distinct=True, default=[]))[
-                "forms"
-            ]
+            forms = ready.aggregate(forms=ArrayAgg("lexical_form", distinct=True, default=[]))["forms"]
             collection.lexical_forms = sorted(forms)
             collection.save(update_fields=["lexical_forms"])
             indexes_consider(collection)

@@ -46,11 +46,7 @@ def is_worker_alive() -> bool:
 
 
 def ingestion_finish(
-    tenant: Tenant,
-    documents: Sequence[int],
-    *,
-    on_change: Callable[[Document], None],
-    timeout_s: float,
+    tenant: Tenant, documents: Sequence[int], *, on_change: Callable[[Document], None], timeout_s: float
 ) -> list[Document]:
     """Wait until documents are ready, failed or cancelled, doing their work here while no worker is alive.
 
@@ -116,9 +112,7 @@ def import_finish(tenant: Tenant, row: Import, *, timeout_s: float) -> Import:
 
 def import_documents(row: Import) -> list[Document]:
     """Return the documents that an import brought, and those of its source that it made to be tried again."""
-    retried = Q(
-        collection_id=row.collection_id, source=row.source, job__created_at__gte=row.created_at
-    )
+    retried = Q(collection_id=row.collection_id, source=row.source, job__created_at__gte=row.created_at)
     found = Document.objects.filter(tenant_id=row.tenant_id).filter(Q(batch=row) | retried)
     return list(found.order_by("pk"))
 
@@ -142,12 +136,15 @@ def _run(tenant: Tenant, job_id: int) -> None:
 def _run_next(tenant: Tenant, waiting: Sequence[int]) -> None:
     queued = (
         Document.objects.filter(
-            tenant=tenant, pk__in=waiting, status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING],
-            job__status=JobStatus.QUEUED, job__run_after__lte=timezone.now(),
+            tenant=tenant,
+            pk__in=waiting,
+            status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING],
+            job__status=JobStatus.QUEUED,
+            job__run_after__lte=timezone.now(),
         )
         .order_by("pk")
         .values_list("job_id", flat=True)
         .first()
-    )  # fmt: skip
+    )
     if queued is not None:
         _run(tenant, queued)

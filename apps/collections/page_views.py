@@ -31,9 +31,7 @@ def page_image(document: Document, number: int) -> Path:
     """
     target = _cached(document, f"{number}.v{FORMAT_VERSION}.webp")
     if not target.is_file():
-        image = render_page_image(
-            file_path(document.file), number, SCALE, media_type=document.media_type
-        )
+        image = render_page_image(file_path(document.file), number, SCALE, media_type=document.media_type)
         cache_write(target, image.data)
     return target
 

@@ -16,9 +16,7 @@ from basics.sentences import is_complete
 _BULLET = re.compile(r"[ \t>]*[-*+•‣◦▪●■□➢✓][ \t]+\S")
 _NUMBERED = re.compile(r"[ \t]*\(?(?:[A-Za-z]|[ivxIVX]{1,5}|\d{1,2}(?:\.\d{1,3}){0,3})[.)]\s+\S")
 _LEADER = re.compile(r"(?:\.{4,}|(?:\. ){3,}|…{2,})\s*\w{0,6}\Z")  # an entry of a table of contents
-_ROW = re.compile(
-    r"\S(?:\t+| {3,}| \| )\S(?:[^\n]*\S)?(?:\t+| {3,}| \| )\S"
-)  # of a table in plain text
+_ROW = re.compile(r"\S(?:\t+| {3,}| \| )\S(?:[^\n]*\S)?(?:\t+| {3,}| \| )\S")  # of a table in plain text
 # A line that ends so goes on, whatever begins the next one.
 _GOES_ON = re.compile(
     r"(?:[,;–—/&(-]|\b(?:a|an|the|of|and|or|to|in|on|at|by|for|from|with|as|that|which|under|is|are|was|were|be|its|their|this|"
@@ -97,11 +95,9 @@ def _is_break(
         # A page ends: in mid-sentence the next one goes on.
         if not is_gap:
             return not is_drawn or is_over or not (text[0].islower() or said.endswith(","))
-        return is_over or (begins and not _GOES_ON.search(said) and not _is_full(width, filled, place))  # fmt: skip
+        return is_over or (begins and not _GOES_ON.search(said) and not _is_full(width, filled, place))
     if _NUMBERED.match(text) and (
-        _ENDS_ENTRY.search(said)
-        or _NUMBERED.match(first.text)
-        or not _is_full(width, filled, place)
+        _ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place)
     ):
         return True
     if said.endswith(":") and begins and not _is_full(width, filled, place):
@@ -126,9 +122,7 @@ def _is_full(width: Sequence[int], filled: Sequence[int], place: int, word: int 
     return width[filled[before]] + (1 + word if word else 0) >= _SHORT * longest
 
 
-def _title_lists(
-    lines: Sequence[Line], filled: Sequence[int], width: Sequence[int]
-) -> frozenset[int]:
+def _title_lists(lines: Sequence[Line], filled: Sequence[int], width: Sequence[int]) -> frozenset[int]:
     """Find lines that each stand for themselves: names under each other, all short, each beginning anew, none ending."""
     widest = max((width[i] for i in filled), default=0)
     found: set[int] = set()

@@ -59,20 +59,11 @@ from apps.collections.pipeline_stage import (
 )
 from apps.collections.pipeline_types import type_infer
 from apps.collections.postings import postings_note_late
-from apps.collections.prepared import (
-    came_vectors,
-    came_vectors_insert,
-    came_with_write,
-    prepared_of,
-)
+from apps.collections.prepared import came_vectors, came_vectors_insert, came_with_write, prepared_of
 from apps.collections.scans import scans_hand_over, scans_note, scans_wait
 from apps.collections.spaces import spaces_written, vectors_insert
 from apps.collections.summaries import summaries_make, summaries_write, summary_windows
-from apps.collections.summaries_model import (
-    SummaryPass,
-    model_summarises,
-    summary_warn,
-)
+from apps.collections.summaries_model import SummaryPass, model_summarises, summary_warn
 from basics.errors import DomainError
 from budgets.ledger import Payer
 from jobs.context import JobCancelled, JobYielded
@@ -82,7 +73,9 @@ from webhooks.services import webhook_emit
 
 # What is done between two commits takes a second or less, so that a slice ends in time and a killed worker loses little.
 CHUNK_BATCH = 4_000
-EMBED_BATCH = 128  # chunks at most; a slow embedder gets as many as it makes in EMBED_S, but not fewer than EMBED_FIRST
+EMBED_BATCH = (
+    128  # chunks at most; a slow embedder gets as many as it makes in EMBED_S, but not fewer than EMBED_FIRST
+)
 EMBED_FIRST = 16
 EMBED_S = 1.0
 _EMBEDDED_AGAIN = "embedded_again"  # in ``Document.metadata`` while it holds
@@ -114,9 +107,7 @@ def _begin(ctx: IngestContext, document_id: int) -> Document:
     with transaction.atomic():
         ctx.hold()
         document: Document | None = (
-            Document.objects.select_for_update(no_key=True)
-            .filter(pk=document_id, job_id=ctx.job_id)
-            .first()
+            Document.objects.select_for_update(no_key=True).filter(pk=document_id, job_id=ctx.job_id).first()
         )
         if document is None:
             raise JobCancelled(f"document {document_id} is gone or has another job")
@@ -201,10 +192,7 @@ def _chunk(ctx: IngestContext, document: Document) -> Document:
         drafts = prepared_drafts(prepared, extracted)
     else:
         drafts = chunk_document(
-            extracted,
-            size=collection.chunk_size,
-            overlap=collection.chunk_overlap,
-            path=document.path,
+            extracted, size=collection.chunk_size, overlap=collection.chunk_overlap, path=document.path
         )
     drafts = scans_note(extracted, drafts)
     if not drafts:
@@ -296,11 +284,7 @@ def _embed(ctx: IngestContext, document: Document) -> Document:
 
 
 def _embed_in(
-    ctx: IngestContext,
-    document: Document,
-    collection: Collection,
-    space: EmbeddingSpace,
-    meter: Meter,
+    ctx: IngestContext, document: Document, collection: Collection, space: EmbeddingSpace, meter: Meter
 ) -> None:
     of_document = Chunk.objects.filter(document=document)
     came = came_vectors(document, space)
@@ -325,18 +309,14 @@ def _embed_in(
             vectors = embedder.embed_documents(texts, on_progress=report)
         vectors = normalised(vectors, space.dimensions, len(batch), str(space))
         took = max(time.monotonic() - asked, 0.001)
-        size = max(
-            min(EMBED_BATCH, EMBED_FIRST), min(EMBED_BATCH, int(len(batch) * EMBED_S / took))
-        )
+        size = max(min(EMBED_BATCH, EMBED_FIRST), min(EMBED_BATCH, int(len(batch) * EMBED_S / took)))
         with stage_writing(ctx, document) as (row, locked):
             vectors_insert(space, batch, vectors)
             done += len(batch)
             if space.pk == locked.space_id:
                 row.vector_count = done
             row.progress_current, row.progress_total = done, total
-            row.save(
-                update_fields=["vector_count", "progress_current", "progress_total", "updated_at"]
-            )
+            row.save(update_fields=["vector_count", "progress_current", "progress_total", "updated_at"])
         ctx.give_way()
 
 

@@ -60,9 +60,7 @@ def rows_index(
             late_note(document.tenant_id, kinds)
             return tokens, form
         with stage_writing(ctx, document, is_indexing=True) as (row, locked):
-            terms.rows_write(
-                collection=locked, document_id=row.pk, chunks=tokens, before=(done, known)
-            )
+            terms.rows_write(collection=locked, document_id=row.pk, chunks=tokens, before=(done, known))
             done += len(batch)
             known += sum(len(one.terms) for one in tokens)
             row.code_form = form

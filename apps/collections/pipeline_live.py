@@ -49,9 +49,7 @@ def version_go_live(row: Document, collection: Collection) -> None:
 
 def prune_later(row: Document, collection: Collection) -> None:
     """Have the earlier versions of a document beyond those that are kept removed after the commit."""
-    retired = Document.objects.filter(
-        collection_id=row.collection_id, path=row.path, live_to__isnull=False
-    )
+    retired = Document.objects.filter(collection_id=row.collection_id, path=row.path, live_to__isnull=False)
     if retired.count() > collection.keep_versions:
         job_enqueue(
             tenant=row.tenant,

@@ -15,13 +15,7 @@ from apps.collections.ingestion.document_types import (
     document_type_rules_parse,
 )
 from apps.collections.ingestion.types import ExtractedDocument
-from apps.collections.models import (
-    TYPE_BY_HAND,
-    Document,
-    DocumentStatus,
-    DocumentTypeRules,
-    Page,
-)
+from apps.collections.models import TYPE_BY_HAND, Document, DocumentStatus, DocumentTypeRules, Page
 
 KIND = "collections.types_infer"
 

@@ -209,9 +209,7 @@ def postings_add(
     sums = np.zeros(len(contents.chunks), np.float32)
     for weight, places, weights in postings:
         # A place stands once in a block of a term, so that adding by index misses none.
-        sums[np.frombuffer(places, np.uint32)] += np.frombuffer(weights, np.float32) * np.float32(
-            weight
-        )
+        sums[np.frombuffer(places, np.uint32)] += np.frombuffer(weights, np.float32) * np.float32(weight)
     if documents is not None:
         sums[~np.isin(contents.documents, documents)] = 0
     if disabled is not None and len(disabled):

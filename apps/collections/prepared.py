@@ -51,9 +51,7 @@ def came_with_write(row: Document) -> None:
 def came_vectors(row: Document, space: EmbeddingSpace) -> Prepared | None:
     """Return the document as it came when its vectors are of this space, None when they must be made."""
     prepared = prepared_of(row)
-    if prepared is None or not vectors_fit(
-        prepared, model=space.model, dimensions=space.dimensions
-    ):
+    if prepared is None or not vectors_fit(prepared, model=space.model, dimensions=space.dimensions):
         return None
     return prepared
 
@@ -65,9 +63,5 @@ def came_vectors_insert(prepared: Prepared, space: EmbeddingSpace, chunks: Seque
         How many were new.
     """
     texts = [came.text for came in prepared.chunks]
-    same = [
-        chunk for chunk in chunks if chunk.index < len(texts) and chunk.text == texts[chunk.index]
-    ]
-    return vectors_insert(
-        space, same, normalised(prepared.vectors, [chunk.index for chunk in same])
-    )
+    same = [chunk for chunk in chunks if chunk.index < len(texts) and chunk.text == texts[chunk.index]]
+    return vectors_insert(space, same, normalised(prepared.vectors, [chunk.index for chunk in same]))

@@ -32,9 +32,7 @@ _BROKEN = re.compile(r"\w{1,60}[-\u2010\u00ad][ \t]*\n\s*\w+")
 _TOKEN_BREAK = re.compile(r"(?<=[\w/][-–/@])[ \t]*\n\s*(?=[\w])")
 _MARKUP = (
     (
-        re.compile(
-            r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s\"[^\"]*\")?\)"
-        ),
+        re.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s\"[^\"]*\")?\)"),
         r"\1",
     ),
     (re.compile(r"(?<![\\\w*])(\*{1,3})(?=[^\s*])(.{1,500}?)(?<=[^\s*\\])\1(?![\w*])"), r"\2"),
@@ -149,8 +147,7 @@ class Quotable:
             "tail": self.text[chunk_end - self.start :],
             "length": len(self.text),
             "units": [
-                [u.start - self.start, u.end - self.start, u.page, _KINDS.index(u.kind)]
-                for u in self.units
+                [u.start - self.start, u.end - self.start, u.page, _KINDS.index(u.kind)] for u in self.units
             ],
             "skips": [[a - self.start, b - self.start] for a, b in self.skips],
             "header": self.header,
@@ -175,7 +172,7 @@ def quotable_from_json(data: object, chunk_start: int, chunk_text: str) -> Quota
         header=str(data["header"]),
         is_markdown=bool(data["is_markdown"]),
         is_cut=(bool(data["is_cut"][0]), bool(data["is_cut"][1])),
-    )  # fmt: skip
+    )
 
 
 def quotable_of(
@@ -327,7 +324,7 @@ def _rows(
             # The reader has seen a table and not its rows: what it says is read like any text.
             yield from _sentences(text, base, [(start, end)], lead, page_at)
             continue
-        yield from _trimmed(text, base, start, end, page_at(start), "heading" if start < body else "row")  # fmt: skip
+        yield from _trimmed(text, base, start, end, page_at(start), "heading" if start < body else "row")
 
 
 def _code_lines(text: str, base: int, low: int, high: int, page_at: Any) -> Iterator[Unit]:
@@ -338,9 +335,7 @@ def _code_lines(text: str, base: int, low: int, high: int, page_at: Any) -> Iter
         at += len(line)
 
 
-def _trimmed(
-    text: str, base: int, start: int, end: int, page: int | None, kind: Kind
-) -> Iterator[Unit]:
+def _trimmed(text: str, base: int, start: int, end: int, page: int | None, kind: Kind) -> Iterator[Unit]:
     inside = text[start - base : end - base]
     if inside.strip():
         first = start + len(inside) - len(inside.lstrip())
@@ -348,11 +343,7 @@ def _trimmed(
 
 
 def _sentences(
-    text: str,
-    base: int,
-    prose: Sequence[tuple[int, int]],
-    lead: re.Pattern[str],
-    page_at: Any,
+    text: str, base: int, prose: Sequence[tuple[int, int]], lead: re.Pattern[str], page_at: Any
 ) -> Iterator[Unit]:
     """Join the lines of paragraphs, over the borders of pages too, and cut them into sentences."""
     lines = [

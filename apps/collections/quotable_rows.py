@@ -13,9 +13,7 @@ from apps.collections.ingestion.readers.base import PART_CHARS
 from apps.collections.quotable import AROUND, PagePart, Quotable, quotable_of
 
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
-_AS_IT_IS = frozenset(
-    {detect.PDF, detect.TEXT, detect.CSV, detect.JSON, detect.EML, *detect.IMAGES}
-)
+_AS_IT_IS = frozenset({detect.PDF, detect.TEXT, detect.CSV, detect.JSON, detect.EML, *detect.IMAGES})
 _AROUND = """
 SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page_start IS NOT NULL, p.number, p.char_start,
     p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),
@@ -46,13 +44,7 @@ def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[s
     with connection.cursor() as cursor:
         cursor.execute(
             _AROUND,
-            {
-                "tenant": tenant_id,
-                "chunks": wanted,
-                "around": AROUND,
-                "part": _LONGEST_PART,
-                "most": _MOST,
-            },
+            {"tenant": tenant_id, "chunks": wanted, "around": AROUND, "part": _LONGEST_PART, "most": _MOST},
         )
         rows = cursor.fetchall()
     found: dict[int, dict[str, Any]] = {}
@@ -87,7 +79,7 @@ def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
 
 def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
     number, page_start, part_start, text, is_left_out, headings, regions, is_code = row[7:]
-    headings, regions = (json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions))  # fmt: skip
+    headings, regions = (json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions))
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:

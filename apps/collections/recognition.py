@@ -72,9 +72,7 @@ def recognition_count(tenant_id: int, seconds: float) -> None:
     month = _month()
     row, _ = Recognition.objects.get_or_create(tenant_id=tenant_id)
     Recognition.objects.filter(pk=row.pk).update(
-        used_seconds=Case(
-            When(used_month=month, then=F("used_seconds") + seconds), default=Value(seconds)
-        ),
+        used_seconds=Case(When(used_month=month, then=F("used_seconds") + seconds), default=Value(seconds)),
         used_month=month,
     )
 
@@ -107,9 +105,7 @@ def recognition_set(
         fields["cpu_seconds"] = [f"A number from 0 to {MOST_SECONDS:,}."]
     if fields:
         raise Invalid(
-            "recognition_invalid",
-            "Some values are not right; see details.",
-            data={"fields": fields},
+            "recognition_invalid", "Some values are not right; see details.", data={"fields": fields}
         )
     values: dict[str, Any] = {
         "is_on": is_on,

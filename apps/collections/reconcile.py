@@ -116,9 +116,7 @@ def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -
     """Find documents that wait or run without a job that will ever end them."""
     job = Job.objects.filter(pk=OuterRef("job_id"), status__in=ACTIVE)
     stuck = Document.objects.filter(
-        ~Exists(job),
-        collection=collection,
-        status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING],
+        ~Exists(job), collection=collection, status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING]
     )
     for document in stuck.order_by("pk"):
         if repair:
@@ -126,14 +124,10 @@ def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -
                 row = document_lock(tenant, document)
                 row.status = DocumentStatus.QUEUED
                 document_enqueue(tenant, actor, row)
-        yield Finding(
-            "stuck", document.path, f"It is {document.status} and no job works on it.", repair
-        )
+        yield Finding("stuck", document.path, f"It is {document.status} and no job works on it.", repair)
 
 
-def _ledgers(
-    tenant: Tenant, actor: Actor, collection: Collection, repair: bool
-) -> Iterator[Finding]:
+def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
     """Find ready documents whose rows are not what their counts say, or that a space lacks vectors of."""
     spaces = spaces_written(collection)
     ready = Document.objects.filter(collection=collection, status=DocumentStatus.READY)
@@ -193,9 +187,7 @@ _COUNTED = """
 """
 
 
-def _statistics(
-    tenant: Tenant, actor: Actor, collection: Collection, repair: bool
-) -> Iterator[Finding]:
+def _statistics(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
     """Compare the statistics of the lexical leg with the rows they count."""
     values: dict[str, Any] = {"collection": collection.pk, "tenant": tenant.pk}
     with transaction.atomic(), connection.cursor() as cursor:
@@ -238,9 +230,7 @@ def _statistics(
     )
 
 
-def _vectors_left(
-    tenant: Tenant, actor: Actor, collection: Collection, repair: bool
-) -> Iterator[Finding]:
+def _vectors_left(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
     """Find vectors in spaces that the collection does not use."""
     spaces = [space.pk for space in spaces_written(collection)]
     where = "FROM collections_embedding WHERE tenant_id = %s AND collection_id = %s AND space_id <> ALL (%s)"
@@ -252,19 +242,14 @@ def _vectors_left(
             cursor.execute(f"DELETE {where}", [tenant.pk, collection.pk, spaces])
     if left:
         yield Finding(
-            "vectors_left",
-            collection.name,
-            f"{left} vectors are in a space that is not used.",
-            repair,
+            "vectors_left", collection.name, f"{left} vectors are in a space that is not used.", repair
         )
 
 
 def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
     """Compare the tenant's originals and page images on disk with the documents."""
     keys = set(Document.objects.filter(tenant=tenant).values_list("file", flat=True))
-    keys |= set(
-        Import.objects.filter(tenant=tenant).exclude(file="").values_list("file", flat=True)
-    )
+    keys |= set(Import.objects.filter(tenant=tenant).exclude(file="").values_list("file", flat=True))
     packs = RepositoryPack.objects.filter(tenant=tenant).select_related("repository__collection")
     for pack in packs.order_by("pk"):
         keys |= {pack.file, pack.index}
@@ -322,9 +307,7 @@ def _contents(tenant: Tenant, repair: bool) -> Iterator[Finding]:
 def _old_files(root: Path) -> Iterator[Path]:
     if root.is_dir():
         yield from (
-            original
-            for original in sorted(root.rglob("*"))
-            if original.is_file() and _is_old(original)
+            original for original in sorted(root.rglob("*")) if original.is_file() and _is_old(original)
         )
 
 

@@ -68,9 +68,7 @@ def repository_get(
     """
     actor.require("collection.read")
     _check_open(actor, collection)
-    rows = list(
-        Repository.objects.visible_to(actor).filter(collection=collection).order_by("folder")
-    )
+    rows = list(Repository.objects.visible_to(actor).filter(collection=collection).order_by("folder"))
     if not rows:
         raise DomainError("no_repository", "This collection holds no repository.", status=422)
     wanted = repository.strip("/")
@@ -80,7 +78,9 @@ def repository_get(
         fitting = [max(above, key=lambda row: len(row.folder))]
     if not fitting:
         names = ", ".join(f"“{row.folder}”" for row in rows[:20])
-        raise DomainError("no_repository", f"There is no repository in “{wanted}”. There are: {names}.", status=422)  # fmt: skip
+        raise DomainError(
+            "no_repository", f"There is no repository in “{wanted}”. There are: {names}.", status=422
+        )
     if len(fitting) > 1:
         names = ", ".join(f"“{row.folder}”" for row in rows[:20])
         raise DomainError(
@@ -116,8 +116,13 @@ def git_log(
     """
     row = repository_get(actor=actor, collection=collection, repository=repository, path=path)
     _check_shown(collection, path)
-    request = {"what": "log", "ref": ref, "path": _inside(row, path), "skip": max(0, skip),
-               "limit": min(max(1, limit), MAX_COMMITS)}  # fmt: skip
+    request = {
+        "what": "log",
+        "ref": ref,
+        "path": _inside(row, path),
+        "skip": max(0, skip),
+        "limit": min(max(1, limit), MAX_COMMITS),
+    }
     rows: list[dict[str, Any]] = repository_ask(row, request)
     return rows
 
@@ -140,7 +145,7 @@ def status_of(
     actor: Actor, collection: Collection, row: Repository, files: Mapping[str, StoredFile]
 ) -> dict[str, Any]:
     """Return how some files, by their paths in the repository, differ from the last commit of it."""
-    request = {"what": "status", "files": checksums(actor, collection, files), "left_out": row.left_out}  # fmt: skip
+    request = {"what": "status", "files": checksums(actor, collection, files), "left_out": row.left_out}
     found: dict[str, Any] = repository_ask(row, request)
     rules = FileRules.of(collection.file_rules)
     changed = [{**one, "path": _outside(row, one["path"])} for one in found["changed"]]
@@ -223,7 +228,9 @@ def repository_ask(row: Repository, request: Mapping[str, Any]) -> Any:
     with ExitStack() as stack:
         pairs: list[list[int]] = []
         for pack in row.packs.order_by("pk"):
-            pair = [os.open(files.file_path(key), os.O_RDONLY | os.O_CLOEXEC) for key in (pack.file, pack.index)]  # fmt: skip
+            pair = [
+                os.open(files.file_path(key), os.O_RDONLY | os.O_CLOEXEC) for key in (pack.file, pack.index)
+            ]
             for descriptor in pair:
                 stack.callback(os.close, descriptor)
             pairs.append(pair)
@@ -241,9 +248,9 @@ def files_below(actor: Actor, collection: Collection, row: Repository) -> dict[s
     found = files_visible(actor=actor, collection=collection)
     others = [
         one
-        for one in Repository.objects.filter(
-            tenant_id=actor.tenant_id, collection=collection
-        ).values_list("folder", flat=True)
+        for one in Repository.objects.filter(tenant_id=actor.tenant_id, collection=collection).values_list(
+            "folder", flat=True
+        )
         if one != row.folder and _is_below(one, row.folder)
     ]
     return {
@@ -253,12 +260,13 @@ def files_below(actor: Actor, collection: Collection, row: Repository) -> dict[s
     }
 
 
-def checksums(
-    actor: Actor, collection: Collection, files: Mapping[str, StoredFile]
-) -> dict[str, str]:
+def checksums(actor: Actor, collection: Collection, files: Mapping[str, StoredFile]) -> dict[str, str]:
     """Return the name that git gives each file's bytes as they are now."""
     if len(files) > _MAX_FILES or sum(file.size for file in files.values()) > _MAX_BYTES:
-        raise Invalid("work_too_large", f"The collection has too many files for this: at most {_MAX_FILES} with {_MAX_BYTES} bytes.")  # fmt: skip
+        raise Invalid(
+            "work_too_large",
+            f"The collection has too many files for this: at most {_MAX_FILES} with {_MAX_BYTES} bytes.",
+        )
     found = {}
     for path, file in files.items():
         content = file_bytes(collection.pk, actor.tenant_id, file)
@@ -282,7 +290,7 @@ def _inside(row: Repository, path: str) -> str:
     if not row.folder or not clean:
         return clean
     if not _is_below(clean, row.folder):
-        raise Invalid("path_invalid", f"“{path[:200]}” does not lie in the repository “{row.folder}”.")  # fmt: skip
+        raise Invalid("path_invalid", f"“{path[:200]}” does not lie in the repository “{row.folder}”.")
     return clean[len(row.folder) + 1 :]
 
 
@@ -292,7 +300,9 @@ def _outside(row: Repository, path: str) -> str:
 
 def _check_shown(collection: Collection, path: str) -> None:
     if path.strip("/") and not FileRules.of(collection.file_rules).shows(path.strip("/")):
-        raise Denied("path_denied", f"“{path[:200]}” may not be shown here: the collection's file rules hide it.")  # fmt: skip
+        raise Denied(
+            "path_denied", f"“{path[:200]}” may not be shown here: the collection's file rules hide it."
+        )
 
 
 def _check_open(actor: Actor, collection: Collection) -> None:
@@ -302,9 +312,7 @@ def _check_open(actor: Actor, collection: Collection) -> None:
 
 def _is_open(actor: Actor, collection: Collection) -> bool:
     """Tell whether an actor may see all documents: a repository's history holds their bytes under any name."""
-    rows = Document.objects.filter(
-        tenant_id=actor.tenant_id, collection=collection, is_restricted=True
-    )
+    rows = Document.objects.filter(tenant_id=actor.tenant_id, collection=collection, is_restricted=True)
     return not rows.exclude(pk__in=Document.objects.visible_to(actor).values("pk")).exists()
 
 

@@ -7,9 +7,7 @@ from apps.collections.models import Collection, Repository, RepositoryPack
 
 def repository_bytes(collection: Collection) -> int:
     """Return how many bytes the repositories of a collection take, for its quota."""
-    packs = RepositoryPack.objects.filter(
-        tenant_id=collection.tenant_id, repository__collection=collection
-    )
+    packs = RepositoryPack.objects.filter(tenant_id=collection.tenant_id, repository__collection=collection)
     return sum(packs.values_list("size", flat=True))
 
 

@@ -47,9 +47,7 @@ PAGE_SECONDS = 120
 PAGE_WEIGHT = 8 * int(BYTES_A_SECOND)
 """What a page counts in the lane for scans, in bytes that take as long: until finished jobs tell, 8 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
-_SURE = (
-    0.85  # mean confidence; noisy pages of a script that is known have .96, of one that is not .77
-)
+_SURE = 0.85  # mean confidence; noisy pages of a script that is known have .96, of one that is not .77
 _VERSIONS = 10  # of a document, in which the same pages are looked for
 _WAITING = {"layout__scan__state": "wanted"}
 _ACTIVE = (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)

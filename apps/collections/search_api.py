@@ -31,7 +31,7 @@ class SearchView(TenantAPIView):
     actions = {"POST": "search.run"}
     waits = True  # for an embedder, and for the model that reranks
 
-    @extend_schema(operation_id="search", tags=["search"], request=SearchInput, responses=SearchOutput)  # fmt: skip
+    @extend_schema(operation_id="search", tags=["search"], request=SearchInput, responses=SearchOutput)
     def post(self, request: Request) -> Response:
         """Find passages by meaning, by words and by exact codes, with the rank of each."""
         values = valid(SearchInput, request.data)
@@ -39,9 +39,7 @@ class SearchView(TenantAPIView):
         result = search_run(
             tenant=self.tenant,
             actor=self.actor,
-            collections=None
-            if pks is None
-            else selectors.collections_named(actor=self.actor, pks=pks),
+            collections=None if pks is None else selectors.collections_named(actor=self.actor, pks=pks),
             query=values["query"],
             k=values["k"],
             filters=values.get("filters"),
@@ -67,7 +65,7 @@ class SearchCasesView(TenantAPIView):
     actions = {"GET": "collection.read", "POST": "collection.write"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="search_cases_list", tags=["search"], responses=SearchCaseOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="search_cases_list", tags=["search"], responses=SearchCaseOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List the questions saved for evaluation, newest first."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
@@ -77,7 +75,12 @@ class SearchCasesView(TenantAPIView):
         shown = kept_rows.cases_shown(actor=self.actor, cases=found)
         return pages.get_paginated_response(SearchCaseOutput(shown, many=True).data)
 
-    @extend_schema(operation_id="search_cases_save", tags=["search"], request=SearchCaseInput, responses={201: SearchCaseOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="search_cases_save",
+        tags=["search"],
+        request=SearchCaseInput,
+        responses={201: SearchCaseOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Save a question with the passages that should answer it."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
@@ -99,9 +102,7 @@ class SearchCaseView(TenantAPIView):
     def get(self, request: Request, pk: int) -> Response:
         """Return a saved question."""
         case = kept_rows.search_case_get(actor=self.actor, pk=pk)
-        return Response(
-            SearchCaseOutput(kept_rows.cases_shown(actor=self.actor, cases=[case])[0]).data
-        )
+        return Response(SearchCaseOutput(kept_rows.cases_shown(actor=self.actor, cases=[case])[0]).data)
 
     @extend_schema(operation_id="search_cases_delete", tags=["search"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
@@ -117,22 +118,24 @@ class SnapshotsView(TenantAPIView):
     actions = {"GET": "collection.read", "POST": "collection.write"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="snapshots_list", tags=["collections"], responses=SnapshotOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="snapshots_list", tags=["collections"], responses=SnapshotOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List the moments that have a name, to search as of."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         rows = kept_rows.snapshot_list(actor=self.actor, collection=collection)
         return self.paginated(rows, SnapshotOutput)
 
-    @extend_schema(operation_id="snapshots_create", tags=["collections"], request=SnapshotInput, responses={201: SnapshotOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="snapshots_create",
+        tags=["collections"],
+        request=SnapshotInput,
+        responses={201: SnapshotOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Give a moment of the collection a name; as far back as versions are kept, it can be searched as it was."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         row = services.snapshot_create(
-            tenant=self.tenant,
-            actor=self.actor,
-            collection=collection,
-            **valid(SnapshotInput, request.data),
+            tenant=self.tenant, actor=self.actor, collection=collection, **valid(SnapshotInput, request.data)
         )
         return Response(SnapshotOutput(row).data, status=status.HTTP_201_CREATED)
 

@@ -15,9 +15,11 @@ _BIGINT = 2**63 - 1
 class SearchInput(serializers.Serializer[Any]):
     query = serializers.CharField(max_length=MAX_QUERY_CHARS)
     collections = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=1000,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        max_length=1000,
         help_text="Ids of collections; without it, all of the workspace.",
-    )  # fmt: skip
+    )
     k = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MAX_K)
     filters = serializers.DictField(
         required=False,
@@ -28,18 +30,28 @@ class SearchInput(serializers.Serializer[Any]):
         + ". An unknown one is an error.",
     )
     legs = serializers.ListField(
-        child=serializers.ChoiceField(choices=list(LEGS)), required=False, min_length=1, max_length=len(LEGS),
+        child=serializers.ChoiceField(choices=list(LEGS)),
+        required=False,
+        min_length=1,
+        max_length=len(LEGS),
         help_text="Ways to search; without it, all.",
-    )  # fmt: skip
+    )
     as_of = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Search the versions that were live then."
     )
     snapshot = serializers.IntegerField(
-        required=False, min_value=1, max_value=_BIGINT, help_text="Id of a named moment to search as of, in place of as_of."
-    )  # fmt: skip
+        required=False,
+        min_value=1,
+        max_value=_BIGINT,
+        help_text="Id of a named moment to search as of, in place of as_of.",
+    )
     expand = serializers.IntegerField(
-        required=False, default=0, min_value=0, max_value=MAX_EXPAND, help_text="Neighbours to give with each passage, on either side."
-    )  # fmt: skip
+        required=False,
+        default=0,
+        min_value=0,
+        max_value=MAX_EXPAND,
+        help_text="Neighbours to give with each passage, on either side.",
+    )
     trace = serializers.BooleanField(
         required=False, default=False, help_text="Tell how the search came to its result."
     )
@@ -71,7 +83,7 @@ class SearchHitOutput(serializers.Serializer[Any]):
     bm25 = serializers.FloatField(allow_null=True)
     before = serializers.ListField(
         child=serializers.CharField(), help_text="Texts of the chunks before it, as asked for with expand."
-    )  # fmt: skip
+    )
     after = serializers.ListField(child=serializers.CharField())
 
     class Meta:
@@ -151,9 +163,7 @@ class SearchOutput(serializers.Serializer[Any]):
     behind = serializers.IntegerField(
         help_text="Documents whose codes are still being indexed: some spellings may miss them."
     )
-    legs = serializers.ListField(
-        child=serializers.CharField(), help_text="Ways that were searched."
-    )
+    legs = serializers.ListField(child=serializers.CharField(), help_text="Ways that were searched.")
     note = serializers.CharField(help_text="Not empty when a way could not be searched.")
     embed_ms = serializers.FloatField()
     database_ms = serializers.FloatField()
@@ -167,9 +177,11 @@ class SearchOutput(serializers.Serializer[Any]):
 class SearchCaseInput(serializers.Serializer[Any]):
     query = serializers.CharField(max_length=MAX_QUERY_CHARS)
     chunks = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=100,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        max_length=100,
         help_text="Ids of the passages that should answer it.",
-    )  # fmt: skip
+    )
     filters = serializers.DictField(required=False)
     k = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MAX_K)
     note = serializers.CharField(required=False, allow_blank=True, max_length=2000)
@@ -193,9 +205,7 @@ class SearchCaseOutput(serializers.Serializer[Any]):
     query = serializers.CharField()
     filters = serializers.DictField()
     k = serializers.IntegerField()
-    expected = SpanOutput(
-        many=True, help_text="Places in documents; those you may not see are left out."
-    )
+    expected = SpanOutput(many=True, help_text="Places in documents; those you may not see are left out.")
     note = serializers.CharField()
     created_at = serializers.DateTimeField()
 

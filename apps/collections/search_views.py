@@ -124,9 +124,7 @@ def _typed(name: str, value: str) -> Any:
 def _bench(request: TenantRequest, collection: Collection) -> dict[str, Any]:
     """Return what the form shows: what was asked, and what there is to choose."""
     data = request.GET
-    asked = list(
-        zip(data.getlist("field"), data.getlist("op"), data.getlist("value"), strict=False)
-    )
+    asked = list(zip(data.getlist("field"), data.getlist("op"), data.getlist("value"), strict=False))
     asked = [row for row in asked if row[0] or row[2]][:20]
     blank = [("", "eq", "")] * max(1, FILTER_ROWS - len(asked))
     cases = kept_rows.search_case_list(actor=request.actor, collection=collection)[:20]
@@ -143,8 +141,7 @@ def _bench(request: TenantRequest, collection: Collection) -> dict[str, Any]:
         "snapshot": data.get("snapshot", ""),
         "cases": kept_rows.cases_shown(actor=request.actor, cases=cases),
         "filters_text": json.dumps(filters_of(data), ensure_ascii=False),
-        "is_tuned": bool(asked or data.get("as_of") or data.get("snapshot"))
-        or set(legs) != set(LEGS),
+        "is_tuned": bool(asked or data.get("as_of") or data.get("snapshot")) or set(legs) != set(LEGS),
         "query_string": data.urlencode(),
     }
 
@@ -189,9 +186,7 @@ def _trace(found: SearchResult) -> dict[str, Any] | None:
         "terms": trace.terms,
         "identifiers": trace.identifiers,
         "legs": [(LEG_NAMES[name], leg) for name, leg in trace.legs.items()],
-        "candidates": [
-            {"row": c, "outcome": OUTCOMES.get(c.outcome, c.outcome)} for c in trace.candidates
-        ],
+        "candidates": [{"row": c, "outcome": OUTCOMES.get(c.outcome, c.outcome)} for c in trace.candidates],
         "hidden": [(name, count) for name, count in hidden.items() if count],
         "timings": trace.timings_ms,
         "reranker": trace.reranker,

@@ -6,28 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, cast
 
-from django.db.models import (
-    Count,
-    Exists,
-    F,
-    Func,
-    OuterRef,
-    Q,
-    QuerySet,
-    Sum,
-    Value,
-)
+from django.db.models import Count, Exists, F, Func, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce, Lower
 
 from apps.collections.ledger import Ledger, ledger_agrees, ledger_count
-from apps.collections.models import (
-    Chunk,
-    Collection,
-    Document,
-    DocumentAccess,
-    DocumentStatus,
-    Page,
-)
+from apps.collections.models import Chunk, Collection, Document, DocumentAccess, DocumentStatus, Page
 from apps.collections.models.document import access_of
 from basics.errors import Missing
 from tenancy.actors import Actor
@@ -51,15 +34,10 @@ def collection_list(*, actor: Actor) -> QuerySet[Collection]:
         .annotate(
             document_count=Count("documents", filter=seen),
             processing_count=Count("documents", filter=active),
-            failed_count=Count(
-                "documents", filter=seen & Q(documents__status=DocumentStatus.FAILED)
-            ),
+            failed_count=Count("documents", filter=seen & Q(documents__status=DocumentStatus.FAILED)),
             page_total=Coalesce(Sum("documents__page_count", filter=seen), Value(0)),
             chunk_count=Coalesce(
-                Sum(
-                    "documents__chunk_count",
-                    filter=seen & Q(documents__status=DocumentStatus.READY),
-                ),
+                Sum("documents__chunk_count", filter=seen & Q(documents__status=DocumentStatus.READY)),
                 Value(0),
             ),
         )
@@ -83,9 +61,7 @@ def collections_named(*, actor: Actor, pks: list[int]) -> list[Collection]:
         Missing: one of them does not exist for the actor.
     """
     actor.require("collection.read")
-    rows = list(
-        Collection.objects.visible_to(actor).select_related("space").filter(pk__in=set(pks))
-    )
+    rows = list(Collection.objects.visible_to(actor).select_related("space").filter(pk__in=set(pks)))
     if len(rows) != len(set(pks)):
         raise Missing("collection")
     return rows
@@ -149,9 +125,7 @@ def document_facets(*, actor: Actor, collection: Collection, limit: int = 50) ->
     """Count the types and tags of a collection's current documents, in two queries."""
     actor.require("collection.read")
     rows = Document.objects.visible_to(actor).current().filter(collection=collection).order_by()
-    types = (
-        rows.values_list("document_type").annotate(n=Count("pk")).order_by("-n", "document_type")
-    )
+    types = rows.values_list("document_type").annotate(n=Count("pk")).order_by("-n", "document_type")
     tagged = rows.exclude(tags=[]).annotate(tag=Func(F("tags"), function="unnest"))
     tags = tagged.values_list("tag").annotate(n=Count("pk")).order_by("-n", "tag")
     return DocumentFacets(list(types[:limit]), list(tags[:limit]))
@@ -160,9 +134,7 @@ def document_facets(*, actor: Actor, collection: Collection, limit: int = 50) ->
 def document_versions(*, actor: Actor, document: Document) -> list[Document]:
     """Return all versions at a document's path, newest first, with who brought each."""
     actor.require("collection.read")
-    rows = Document.objects.visible_to(actor).filter(
-        collection_id=document.collection_id, path=document.path
-    )
+    rows = Document.objects.visible_to(actor).filter(collection_id=document.collection_id, path=document.path)
     return list(rows.select_related("uploaded_by").order_by("-version"))
 
 
@@ -222,9 +194,7 @@ def document_ledger(*, actor: Actor, document: Document) -> DocumentLedger:
 def page_get(*, actor: Actor, document: Document, number: int) -> Page | None:
     """Return a page of a document, None if it has no such page (yet)."""
     actor.require("collection.read")
-    page: Page | None = (
-        Page.objects.visible_to(actor).filter(document=document, number=number).first()
-    )
+    page: Page | None = Page.objects.visible_to(actor).filter(document=document, number=number).first()
     return page
 
 
@@ -269,9 +239,7 @@ def chunk_get(*, actor: Actor, pk: int) -> ChunkDetail:
         raise Missing("chunk")
     near: dict[int, Any] = {
         c.index: c
-        for c in visible.filter(
-            document_id=chunk.document_id, index__in=[chunk.index - 1, chunk.index + 1]
-        )
+        for c in visible.filter(document_id=chunk.document_id, index__in=[chunk.index - 1, chunk.index + 1])
     }
     return ChunkDetail(chunk, near.get(chunk.index - 1), near.get(chunk.index + 1))
 

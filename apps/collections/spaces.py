@@ -14,14 +14,7 @@ from pgvector import HalfVector
 from apps.collections.bulk import packed_copy
 from apps.collections.embedding import embedder_for
 from apps.collections.embedding_bill import EmbeddingBill, payer_of
-from apps.collections.models import (
-    Chunk,
-    Collection,
-    Embedding,
-    EmbeddingSpace,
-    SearchCase,
-    SpaceSwap,
-)
+from apps.collections.models import Chunk, Collection, Embedding, EmbeddingSpace, SearchCase, SpaceSwap
 from apps.collections.packing import halfvec_rows
 from apps.collections.pipeline_rows import chunk_embedded_text
 from budgets.ledger import Payer
@@ -181,9 +174,7 @@ def vectors_missing(collection: Collection, space: EmbeddingSpace) -> int:
     return count
 
 
-def swap_build(
-    ctx: BuildContext, *, swap_id: int, index: Callable[[Collection], None] | None = None
-) -> None:
+def swap_build(ctx: BuildContext, *, swap_id: int, index: Callable[[Collection], None] | None = None) -> None:
     """Make the vectors a swap lacks, compare both spaces, and mark it ready; safe to run again after a crash.
 
     Args:
@@ -308,13 +299,7 @@ def _nearest(collection: Collection, space: EmbeddingSpace, vector: Any) -> list
         cursor.execute(
             "SELECT chunk_id FROM collections_embedding WHERE tenant_id = %s AND collection_id = %s "
             "AND space_id = %s ORDER BY vector <=> %s::halfvec, chunk_id LIMIT %s",
-            [
-                collection.tenant_id,
-                collection.pk,
-                space.pk,
-                HalfVector(vector).to_text(),
-                DEPTH,
-            ],
+            [collection.tenant_id, collection.pk, space.pk, HalfVector(vector).to_text(), DEPTH],
         )
         return [row[0] for row in cursor.fetchall()]
 

@@ -133,9 +133,7 @@ class _View:
         parts = await self._deletions(counts[0]["document_count"])
         documents = {row["id"]: Document(**row, tenant_id=self._tenant.pk) for row in rows}
         shown = {**self._active, **documents}
-        self._active = {
-            pk: shown[pk] for pk in sorted(shown) if shown[pk].is_active and self._is_known(pk)
-        }
+        self._active = {pk: shown[pk] for pk in sorted(shown) if shown[pk].is_active and self._is_known(pk)}
         await self._wait_look()
         for document in shown.values():
             document.waiting = self._waits.get(document.pk)  # type: ignore[attr-defined]
@@ -146,9 +144,7 @@ class _View:
                 parts.append(_partial(f"#doc-{document.pk}", "outerMorph", html))
         self._forget(rows)
         stats = self._render(
-            "_stats.html",
-            collection=SimpleNamespace(**counts[0]),
-            page_total=counts[0]["page_total"],
+            "_stats.html", collection=SimpleNamespace(**counts[0]), page_total=counts[0]["page_total"]
         )
         if stats != self._stats:
             self._stats = stats

@@ -103,10 +103,7 @@ def summaries_write(row: Document, made: Summaries) -> None:
         ChunkLink.objects.filter(document=row).delete()
     links_insert(row, made.chunks, made.links, made_by=LinkOrigin.RULE)
     points_update(
-        (
-            (chunk.pk, found)
-            for chunk, found in zip(made.chunks[made.known :], made.points, strict=True)
-        ),
+        ((chunk.pk, found) for chunk, found in zip(made.chunks[made.known :], made.points, strict=True)),
         made_by=LinkOrigin.RULE,
     )
 
@@ -147,9 +144,7 @@ def links_insert(
 def points_update(points: Iterable[tuple[int, list[str]]], *, made_by: LinkOrigin) -> None:
     """Write the key points of chunks, given by their ids, in the caller's transaction."""
     with connection.cursor() as cursor:
-        cursor.execute(
-            "CREATE TEMPORARY TABLE points (chunk_id int8 PRIMARY KEY, said jsonb) ON COMMIT DROP"
-        )
+        cursor.execute("CREATE TEMPORARY TABLE points (chunk_id int8 PRIMARY KEY, said jsonb) ON COMMIT DROP")
     rows_copy(
         "points",
         {"chunk_id": "int8", "said": "jsonb"},

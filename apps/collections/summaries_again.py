@@ -11,12 +11,7 @@ from django.db import transaction
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.collections.pipeline_stage import document_announce
 from apps.collections.summaries import summaries_make, summaries_write
-from apps.collections.summaries_model import (
-    Problem,
-    SummaryPass,
-    model_summarises,
-    summary_warn,
-)
+from apps.collections.summaries_model import Problem, SummaryPass, model_summarises, summary_warn
 from jobs.context import JobCancelled
 from jobs.models import Job, JobStatus
 from tenancy.actors import system_actor
@@ -94,9 +89,7 @@ def document_summarise(ctx: SummaryContext, *, document_id: int) -> None:
 
 def summarise_failed(ended: Job) -> None:
     """Let a document say that its key points were not made again, in the transaction that ends the job."""
-    row = (
-        Document.objects.select_for_update(no_key=True).filter(pk=ended.payload["document"]).first()
-    )
+    row = Document.objects.select_for_update(no_key=True).filter(pk=ended.payload["document"]).first()
     if row is None or ended.status == JobStatus.CANCELLED:
         return
     total = Chunk.objects.filter(document=row).count()

@@ -36,9 +36,14 @@ MAX_POINT_CHARS = 300
 MAX_LINKS = 24  # per window
 FAILED_IN_A_ROW = 3  # windows that a model may fail before the pass is given up
 LIMITS = Limits(
-    max_steps=1, max_tool_calls=0, max_seconds=120, final_seconds=5, max_retries=3, retry_max_s=10,
+    max_steps=1,
+    max_tool_calls=0,
+    max_seconds=120,
+    final_seconds=5,
+    max_retries=3,
+    retry_max_s=10,
     max_output_tokens=4_000,
-)  # fmt: skip
+)
 WARNING = "Key points and links are by rule for "
 """How the warning about what no model summarised begins; the next pass replaces it."""
 
@@ -173,19 +178,14 @@ class SummaryPass:
                 reason = error.message
                 failures += 1
                 log.warning(
-                    "summary_window_failed", document=self.document_id, code=error.code,
-                    first=window[0].index,
-                )  # fmt: skip
+                    "summary_window_failed", document=self.document_id, code=error.code, first=window[0].index
+                )
                 if failures >= FAILED_IN_A_ROW or not _is_about_window(error):
                     break
             self.on_progress(window[-1].index + 1, len(chunks))
             if not reason:
                 self.give_way()
-        left = (
-            Chunk.objects.filter(document_id=self.document_id)
-            .exclude(points_by=LinkOrigin.MODEL)
-            .count()
-        )
+        left = Chunk.objects.filter(document_id=self.document_id).exclude(points_by=LinkOrigin.MODEL).count()
         if not left:
             return None
         return Problem(left, len(chunks), reason or "The model left them out.")
@@ -239,9 +239,7 @@ def points_of(summary: WindowSummary, window: Sequence[Chunk]) -> dict[int, list
     return found
 
 
-def links_of(
-    summary: WindowSummary, window: Sequence[Chunk], elsewhere: Sequence[Chunk]
-) -> list[Link]:
+def links_of(summary: WindowSummary, window: Sequence[Chunk], elsewhere: Sequence[Chunk]) -> list[Link]:
     """Return both directions of the links between what was shown, by places in ``[*window, *elsewhere]``."""
     places = {chunk.index: place for place, chunk in enumerate([*window, *elsewhere])}
     found: dict[tuple[int, int, str], Link] = {}
@@ -278,7 +276,7 @@ def _prompt(window: Sequence[Chunk], elsewhere: Sequence[Chunk]) -> str:
         parts += [
             _shown(chunk, " ".join(chunk.key_points)[:CANDIDATE_CHARS] or chunk.text[:CANDIDATE_CHARS])
             for chunk in elsewhere
-        ]  # fmt: skip
+        ]
     return "\n\n".join(parts)
 
 

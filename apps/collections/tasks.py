@@ -19,14 +19,7 @@ from apps.collections import (
     summaries_again,
 )
 from apps.collections.import_scratch import import_scratch_remove
-from apps.collections.models import (
-    Collection,
-    Document,
-    DocumentStatus,
-    Import,
-    ImportStatus,
-    SpaceSwap,
-)
+from apps.collections.models import Collection, Document, DocumentStatus, Import, ImportStatus, SpaceSwap
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
 from jobs.registry import job
@@ -40,9 +33,7 @@ def document_ingest_ended(ended: Job) -> None:
     is_cancelled = ended.status == JobStatus.CANCELLED
     pk = ended.payload["document"]
     ended_now = Document.objects.filter(
-        pk=pk,
-        job_id=ended.pk,
-        status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING],
+        pk=pk, job_id=ended.pk, status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING]
     ).update(
         status=DocumentStatus.CANCELLED if is_cancelled else DocumentStatus.FAILED,
         error_code=ended.error_code,
@@ -78,9 +69,7 @@ def import_ended(ended: Job) -> None:
     tenant_id, pk = ended.tenant_id, ended.payload["import_id"]
     transaction.on_commit(lambda: import_scratch_remove(tenant_id=tenant_id, import_id=pk))
     Import.objects.filter(
-        pk=pk,
-        job_id=ended.pk,
-        status__in=[ImportStatus.QUEUED, ImportStatus.RUNNING],
+        pk=pk, job_id=ended.pk, status__in=[ImportStatus.QUEUED, ImportStatus.RUNNING]
     ).update(
         status=ImportStatus.CANCELLED if is_cancelled else ImportStatus.FAILED,
         error_code=ended.error_code,
@@ -105,9 +94,7 @@ def space_build_ended(ended: Job) -> None:
 def space_build(ctx: JobContext, *, swap: int) -> None:
     """Make the vectors of a collection's next embedding space, and the graph that a large one is searched through."""
     spaces.swap_build(
-        ctx,
-        swap_id=swap,
-        index=lambda collection: indexes.indexes_build(ctx, collection_id=collection.pk),
+        ctx, swap_id=swap, index=lambda collection: indexes.indexes_build(ctx, collection_id=collection.pk)
     )
 
 
@@ -125,9 +112,7 @@ def versions_prune(ctx: JobContext, *, collection: int) -> None:
     """Remove the earlier versions of documents beyond the number that a collection keeps."""
     row = Collection.objects.select_related("tenant").filter(pk=collection).first()
     if row is not None:
-        services.versions_prune(
-            tenant=row.tenant, actor=system_actor(row.tenant_id), collection=row
-        )
+        services.versions_prune(tenant=row.tenant, actor=system_actor(row.tenant_id), collection=row)
 
 
 @job("collections.index_build", lane="cpu", max_attempts=3)

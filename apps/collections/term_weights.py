@@ -32,7 +32,7 @@ def weights_pack(chunks: Sequence[Sequence[str]], average: float) -> Weighed:
     lengths = np.array([len(terms) for terms in chunks], np.int64)
     ids = np.array([term_id(term) for terms in chunks for term in terms], np.int64)
     # One number for chunk and term: sorted, it is in the order in which a sparse vector wants its indices.
-    keys, counts = np.unique((np.repeat(np.arange(len(chunks)), lengths) << 32) | ids, return_counts=True)  # fmt: skip
+    keys, counts = np.unique((np.repeat(np.arange(len(chunks)), lengths) << 32) | ids, return_counts=True)
     owners, ids = keys >> 32, keys & 0xFFFFFFFF
     if (np.bincount(owners, minlength=len(chunks)) > MAX_TERMS).any():
         kept = _most_frequent(owners, counts)

@@ -62,11 +62,7 @@ class ChunkTokens:
 
 
 def chunk_tokenise(
-    chunk_id: int,
-    text: str,
-    form: str = form_of("english"),
-    cover: str = "",
-    kinds: CodeKinds = EVERYWHERE,
+    chunk_id: int, text: str, form: str = form_of("english"), cover: str = "", kinds: CodeKinds = EVERYWHERE
 ) -> ChunkTokens:
     """Tokenise the indexed text of a chunk into terms of this form, with codes of these kinds.
 
@@ -100,11 +96,7 @@ class Rows:
 
 
 def document_index(
-    *,
-    collection: Collection,
-    document_id: int,
-    chunks: Sequence[ChunkTokens],
-    earlier: Rows | None = None,
+    *, collection: Collection, document_id: int, chunks: Sequence[ChunkTokens], earlier: Rows | None = None
 ) -> int:
     """Write the lexical rows that a document lacks, and count all it has in.
 
@@ -126,11 +118,7 @@ def document_index(
 
 
 def rows_write(
-    *,
-    collection: Collection,
-    document_id: int,
-    chunks: Sequence[ChunkTokens],
-    before: tuple[int, int],
+    *, collection: Collection, document_id: int, chunks: Sequence[ChunkTokens], before: tuple[int, int]
 ) -> None:
     """Write lexical rows of a part of a document that is not searched yet, and leave the statistics as they are.
 
@@ -247,9 +235,7 @@ def forms_note(collection: Collection, forms: Iterable[str]) -> None:
         collection.save(update_fields=["lexical_forms"])
 
 
-def terms_replace(
-    *, collection: Collection, chunks: Sequence[ChunkTokens], is_counted: bool = True
-) -> None:
+def terms_replace(*, collection: Collection, chunks: Sequence[ChunkTokens], is_counted: bool = True) -> None:
     """Give rows that are there the terms of another form, and the statistics with them; their lexemes stay.
 
     Args:
@@ -294,9 +280,7 @@ def terms_replace(
         collection.save(update_fields=["term_total"])
 
 
-def _count(
-    sql: str, collection: Collection, terms: npt.NDArray[Any], more: Rows | None = None
-) -> None:
+def _count(sql: str, collection: Collection, terms: npt.NDArray[Any], more: Rows | None = None) -> None:
     """Count terms in or out, given once for each chunk they stand in, and those of ``more``."""
     found, chunks = np.unique(terms, return_counts=True)
     if more is not None and more.chunks:
@@ -319,9 +303,7 @@ def _terms_of(rows: QuerySet[ChunkTerms]) -> npt.NDArray[Any]:
     sql, parameters = rows.annotate(sent=sent).values_list("sent").query.sql_with_params()
     with binary_cursor() as cursor:
         cursor.execute(sql, parameters)
-        return np.concatenate(
-            [np.empty(0, np.int32), *(sparsevec_read(row[0])[0] for row in cursor)]
-        )
+        return np.concatenate([np.empty(0, np.int32), *(sparsevec_read(row[0])[0] for row in cursor)])
 
 
 def document_uncount(*, collection: Collection, document_id: int) -> int:
@@ -389,9 +371,7 @@ def weights_rescale(*, collection: Collection, average: float) -> None:
         rows = cursor.fetchall()
         if not rows:
             return
-        stage = [
-            (chunk_id, _rescaled(length, vector, old, average)) for chunk_id, length, vector in rows
-        ]
+        stage = [(chunk_id, _rescaled(length, vector, old, average)) for chunk_id, length, vector in rows]
         cursor.execute(
             "CREATE TEMPORARY TABLE rescaled (chunk_id int8 PRIMARY KEY, weights sparsevec) ON COMMIT DROP"
         )
@@ -412,6 +392,4 @@ def _rescaled(length: int, vector: SparseVector, old: float, new: float) -> Spar
     # Two terms under one id have weights that add up, perhaps beyond what one term can reach.
     counts = values * before / np.maximum(K1 + 1 - values, 0.05)
     weights = counts * (K1 + 1) / (counts + after)
-    return SparseVector(
-        dict(zip(vector.indices(), weights.tolist(), strict=True)), vector.dimensions()
-    )
+    return SparseVector(dict(zip(vector.indices(), weights.tolist(), strict=True)), vector.dimensions())

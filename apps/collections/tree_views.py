@@ -10,12 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
-from apps.collections import (
-    file_search,
-    file_selectors,
-    selectors,
-    services,
-)
+from apps.collections import file_search, file_selectors, selectors, services
 from apps.collections.file_rules import FileRules
 from apps.collections.file_views import crumbs_of, files_context
 from apps.collections.forms import FileRulesForm
@@ -46,9 +41,14 @@ def search(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     if asked["q"]:
         try:
             found = file_search.search_files(
-                actor=request.actor, collection=collection, query=asked["q"], kind=kind,
-                folder=asked["folder"], names=asked["names"], offset=number_of(request, "offset"),
-            )  # fmt: skip
+                actor=request.actor,
+                collection=collection,
+                query=asked["q"],
+                kind=kind,
+                folder=asked["folder"],
+                names=asked["names"],
+                offset=number_of(request, "offset"),
+            )
         except Invalid as error:
             status, context["refused"] = error.status, error.message
         else:
@@ -74,7 +74,7 @@ def structure(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     folder = request.GET.get("folder", "")
     root = file_selectors.project_structure(
         actor=request.actor, collection=collection, folder=folder, depth=DEPTH, most=ENTRIES_PER_FOLDER
-    )  # fmt: skip
+    )
     _folders_first(root)
     languages = sorted(root.languages.items(), key=lambda entry: (-entry[1], entry[0]))
     context = files_context(request, collection) | {

@@ -42,10 +42,7 @@ def check(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     found = None
     if request.method == "POST" or request.GET.get("run"):
         found = ingestion_check(
-            tenant=request.tenant,
-            actor=request.actor,
-            collection=collection,
-            repair=request.method == "POST",
+            tenant=request.tenant, actor=request.actor, collection=collection, repair=request.method == "POST"
         )
         found = kept_rows.check_shown(actor=request.actor, collection=collection, check=found)
     context = section(request, collection, "check") | {"check": found}
@@ -57,9 +54,7 @@ def check(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def collection_reindex(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Read every document of a collection again."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
-    count = services.collection_reindex(
-        tenant=request.tenant, actor=request.actor, collection=collection
-    )
+    count = services.collection_reindex(tenant=request.tenant, actor=request.actor, collection=collection)
     messages.success(request, f"{count} document{'' if count == 1 else 's'} to be read again.")
     return redirect("collections:detail", tenant_slug, pk)
 
@@ -79,9 +74,7 @@ def swap_start(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     except DomainError as error:
         messages.error(request, f"Nothing was begun: {error.message}")
     else:
-        messages.success(
-            request, "The new vectors are being made. Search goes on with the old ones."
-        )
+        messages.success(request, "The new vectors are being made. Search goes on with the old ones.")
     return redirect("collections:settings", tenant_slug, pk)
 
 
@@ -141,9 +134,7 @@ def snapshot_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRe
 
 @require_POST
 @allowed("collection.write")
-def snapshot_delete(
-    request: TenantRequest, tenant_slug: str, pk: int, snapshot_pk: int
-) -> HttpResponse:
+def snapshot_delete(request: TenantRequest, tenant_slug: str, pk: int, snapshot_pk: int) -> HttpResponse:
     """Forget the name of a moment."""
     snapshot = kept_rows.snapshot_get(actor=request.actor, pk=snapshot_pk)
     services.snapshot_delete(tenant=request.tenant, actor=request.actor, snapshot=snapshot)
@@ -165,15 +156,11 @@ def type_rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except DomainError as error:
             status, problem = 422, error.message
         else:
-            messages.success(
-                request, "Saved. Documents that are here get their types in the background."
-            )
+            messages.success(request, "Saved. Documents that are here get their types in the background.")
             return redirect("collections:type-rules", tenant_slug)
     else:
         example = request.GET.get("example")
-        rules = (
-            trade_compliance_data() if example else kept_rows.type_rules_get(actor=request.actor)
-        )
+        rules = trade_compliance_data() if example else kept_rows.type_rules_get(actor=request.actor)
         text = "" if rules is None else json.dumps(rules, indent=1, ensure_ascii=False)
     context = {"text": text, "problem": problem, "is_example": bool(request.GET.get("example"))}
     return render(request, "collections/type_rules.html", context, status=status)
@@ -194,9 +181,7 @@ def code_patterns(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             if "try" in request.POST:
                 found = code_kinds_parse(patterns or _NO_PATTERNS).find(sample)
             else:
-                services.code_patterns_set(
-                    tenant=request.tenant, actor=request.actor, patterns=patterns
-                )
+                services.code_patterns_set(tenant=request.tenant, actor=request.actor, patterns=patterns)
                 messages.success(
                     request, "Saved. Passages that are here are indexed by it in the background."
                 )

@@ -43,25 +43,17 @@ urlpatterns = [
     path("<int:pk>/swap/<int:swap_pk>/", upkeep_views.swap_step, name="swap-step"),
     path("<int:pk>/snapshots/", upkeep_views.snapshot_create, name="snapshot-create"),
     path(
-        "<int:pk>/snapshots/<int:snapshot_pk>/delete/",
-        upkeep_views.snapshot_delete,
-        name="snapshot-delete",
+        "<int:pk>/snapshots/<int:snapshot_pk>/delete/", upkeep_views.snapshot_delete, name="snapshot-delete"
     ),
     path("<int:pk>/search/", search_views.search, name="search"),
     path("<int:pk>/search/cases/", search_views.case_save, name="case-save"),
-    path(
-        "<int:pk>/search/cases/<int:case_pk>/delete/", search_views.case_delete, name="case-delete"
-    ),
+    path("<int:pk>/search/cases/<int:case_pk>/delete/", search_views.case_delete, name="case-delete"),
     path("<int:pk>/bulk/", document_views.bulk, name="bulk"),
     path("<int:pk>/chunks/", chunk_views.chunks, name="chunks"),
     path(_CHUNK, chunk_views.chunk, name="chunk"),
     path(f"{_CHUNK}edit/", chunk_views.chunk_edit, name="chunk-edit"),
     path(f"{_CHUNK}disable/", chunk_views.chunk_disable, name="chunk-disable"),
-    path(
-        f"{_CHUNK}changes/<int:revision_pk>/restore/",
-        chunk_views.chunk_restore,
-        name="chunk-restore",
-    ),
+    path(f"{_CHUNK}changes/<int:revision_pk>/restore/", chunk_views.chunk_restore, name="chunk-restore"),
     path(f"{_DOCUMENT}about/", document_views.about, name="document-about"),
     path(f"{_DOCUMENT}describe/", document_views.describe, name="document-describe"),
     path(f"{_DOCUMENT}access/", document_views.access, name="document-access"),

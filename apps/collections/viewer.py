@@ -71,9 +71,7 @@ def document(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
         "segments": _segments(page, mark),
         "chunk": chunk,
         "mark": request.GET["mark"] if mark and "mark" in request.GET else "",
-        "chunks": [chunk_dress(c) for c in selectors.page_chunks(actor=actor, page=page)]
-        if page
-        else [],
+        "chunks": [chunk_dress(c) for c in selectors.page_chunks(actor=actor, page=page)] if page else [],
         "links": chunk_links(actor=actor, chunk=chunk, limit=12) if chunk else [],
         "previous_page": number - 1 if number > 1 else None,
         "next_page": number + 1 if 0 < number < shown.page_count else None,
@@ -112,9 +110,7 @@ def _chosen_mark(request: TenantRequest, chunk: Chunk | None) -> tuple[int, int]
     return int(found[1]), int(found[2])
 
 
-def _chosen_page(
-    request: TenantRequest, shown: Document, mark: tuple[int, int] | None
-) -> Page | None:
+def _chosen_page(request: TenantRequest, shown: Document, mark: tuple[int, int] | None) -> Page | None:
     wanted = request.GET.get("page", "")
     if wanted.isdecimal() and shown.page_count:
         number = min(max(1, int(wanted)), shown.page_count)
@@ -128,9 +124,7 @@ def _shown(page: Page | None) -> PageShown | None:
     if page is None:
         return None
     note = SKIPPED.get(page.skip_reason, page.skip_reason)
-    return PageShown(
-        page.number, page.text, "" if page.text.strip() else note or "Empty page.", note
-    )
+    return PageShown(page.number, page.text, "" if page.text.strip() else note or "Empty page.", note)
 
 
 def _segments(page: Page | None, mark: tuple[int, int] | None) -> list[dict[str, Any]]:
@@ -173,16 +167,12 @@ def _overlay(shown: Document, page: Page, mark: tuple[int, int]) -> dict[str, An
 
 @require_GET
 @allowed("collection.read")
-def page_image(
-    request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int, page: int
-) -> HttpResponse:
+def page_image(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int, page: int) -> HttpResponse:
     """Return a page of a PDF as an image."""
     shown = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
     if not page_views.has_images(shown) or not 1 <= page <= shown.page_count:
         raise Missing("page")
-    response = HttpResponse(
-        page_views.page_image(shown, page).read_bytes(), content_type="image/webp"
-    )
+    response = HttpResponse(page_views.page_image(shown, page).read_bytes(), content_type="image/webp")
     # The address holds the document's id, whose bytes never change; "private" keeps it out of shared caches.
     response["Cache-Control"] = "private, max-age=3600"
     return response

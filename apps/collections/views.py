@@ -53,9 +53,7 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     form = CollectionForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            row = services.collection_create(
-                tenant=request.tenant, actor=request.actor, **form.cleaned_data
-            )
+            row = services.collection_create(tenant=request.tenant, actor=request.actor, **form.cleaned_data)
         except (Invalid, Conflict) as error:
             form.refuse(error)
         else:
@@ -114,16 +112,11 @@ def stamp(document: Document) -> int:
 def settings(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show and change a collection's settings."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
-    form = (
-        CollectionForm(request.POST) if request.method == "POST" else CollectionForm.of(collection)
-    )
+    form = CollectionForm(request.POST) if request.method == "POST" else CollectionForm.of(collection)
     if request.method == "POST" and form.is_valid():
         try:
             services.collection_update(
-                tenant=request.tenant,
-                actor=request.actor,
-                collection=collection,
-                **form.cleaned_data,
+                tenant=request.tenant, actor=request.actor, collection=collection, **form.cleaned_data
             )
         except (Invalid, Conflict) as error:
             form.refuse(error)

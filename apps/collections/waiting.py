@@ -57,9 +57,9 @@ def document_waits(documents: Iterable[Document]) -> dict[int, Waiting]:
         return {jobs[job].pk: told for job in found}
     before = {job for wait in found.values() for job in wait.before}
     counted = set(
-        Document.objects.filter(
-            tenant_id=tenant_id, job_id__in=before, is_restricted=False
-        ).values_list("job_id", flat=True)
+        Document.objects.filter(tenant_id=tenant_id, job_id__in=before, is_restricted=False).values_list(
+            "job_id", flat=True
+        )
     )
     return {
         jobs[job].pk: _told(wait, sum(1 for one in wait.before if one in counted))

@@ -26,9 +26,13 @@ UNSPACED = f"{_HAN}{_BESIDE_HAN}{_SOUTH_EAST}"
 """Letters of scripts without spaces, to stand between the brackets of a regular expression."""
 
 # Points and signs that a writer of Hebrew or Arabic may set or leave out, and the stroke that widens Arabic words.
-_OPTIONAL = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed"
+_OPTIONAL = (
+    "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06ed"
+)
 # Signs without a width: direction, joining, places where a line may break, variants of a letter.
-_UNSEEN = "\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
+_UNSEEN = (
+    "\u00ad\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef"
+)
 _LAST_ALPHABET = 0x1FFFF  # beyond are Han, and signs that are left out
 # Written with and without its sign: the alefs of Arabic, the yo of Russian, the dot that Turkish capitals leave behind.
 _SAME = str.maketrans({**dict.fromkeys("أإآٱ", "ا"), "ё": "е", "Ё": "Е", "İ": "I"})

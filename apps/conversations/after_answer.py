@@ -20,9 +20,7 @@ async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
     """Have a model name a conversation after its first answer."""
     tenant = Tenant(pk=ctx.tenant_id)
     actor = system_actor(ctx.tenant_id, ctx.user_id)
-    await services.title_make(
-        tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check
-    )
+    await services.title_make(tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check)
 
 
 @job(services.SUPPORT_JOB, lane="cpu", max_attempts=2)
@@ -46,6 +44,4 @@ async def titles_withhold(ctx: JobContext, *, document_id: int) -> None:
     """Take titles back that tell of a document which their reader has lost."""
     tenant = Tenant(pk=ctx.tenant_id)
     actor = system_actor(ctx.tenant_id, ctx.user_id)
-    await ctx.in_db(
-        lambda: services.titles_withhold(tenant=tenant, actor=actor, document=document_id)
-    )
+    await ctx.in_db(lambda: services.titles_withhold(tenant=tenant, actor=actor, document=document_id))

@@ -123,7 +123,9 @@ def answering_of(
     limits = _limits(mode, options)
     if reading:  # around the mode, and its one turn on top of the mode's own
         provider = provider_wrapped(provider, AttachedProvider)
-        limits = replace(limits, max_steps=limits.max_steps + 1, max_tool_calls=(limits.max_tool_calls or 0) + 1)  # fmt: skip
+        limits = replace(
+            limits, max_steps=limits.max_steps + 1, max_tool_calls=(limits.max_tool_calls or 0) + 1
+        )
     return Answering(
         provider=provider,
         system=_system(
@@ -150,11 +152,7 @@ async def answering_execute(
     """
     context = {
         **offer_context(
-            tenant=scope.tenant,
-            run=scope.run,
-            guard=scope.guard,
-            collections=collections,
-            in_db=ctx.in_db,
+            tenant=scope.tenant, run=scope.run, guard=scope.guard, collections=collections, in_db=ctx.in_db
         ),
         tools.SCOPE: replace(scope, searching=way.searching),
     }
@@ -172,12 +170,7 @@ async def answering_execute(
 
 
 def _system(
-    version: AssistantVersion | None,
-    mode: Mode,
-    names: Iterable[str],
-    *,
-    is_formed: bool,
-    has_files: bool,
+    version: AssistantVersion | None, mode: Mode, names: Iterable[str], *, is_formed: bool, has_files: bool
 ) -> str:
     """Return our rules, then those of the mode and the form, then the assistant's own prompt."""
     parts = []

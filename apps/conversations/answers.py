@@ -190,9 +190,7 @@ def _body(item: Any) -> str:
 
 def _pairs(item: Mapping[str, Any]) -> str:
     return "\n".join(
-        f"- **{label_of(str(key))}:** {_scalar(value)}"
-        for key, value in item.items()
-        if not _is_empty(value)
+        f"- **{label_of(str(key))}:** {_scalar(value)}" for key, value in item.items() if not _is_empty(value)
     )
 
 

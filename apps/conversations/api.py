@@ -64,13 +64,20 @@ class ConversationsView(TenantAPIView):
     actions = {"GET": "conversation.read", "POST": "conversation.write"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="conversations_list", tags=["conversations"], responses=ConversationOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_list", tags=["conversations"], responses=ConversationOutput(many=True)
+    )
     def get(self, request: Request) -> Response:
         """List conversations, newest first."""
         rows = selectors.conversation_list(actor=self.actor).select_related("assistant")
         return self.paginated(rows, ConversationOutput)
 
-    @extend_schema(operation_id="conversations_create", tags=["conversations"], request=ConversationInput, responses={201: ConversationOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_create",
+        tags=["conversations"],
+        request=ConversationInput,
+        responses={201: ConversationOutput},
+    )
     def post(self, request: Request) -> Response:
         """Create an empty conversation."""
         values = valid(ConversationInput, request.data)
@@ -81,40 +88,35 @@ class ConversationsView(TenantAPIView):
 class ConversationView(TenantAPIView):
     """One conversation."""
 
-    actions = {
-        "GET": "conversation.read",
-        "PATCH": "conversation.write",
-        "DELETE": "conversation.write",
-    }
+    actions = {"GET": "conversation.read", "PATCH": "conversation.write", "DELETE": "conversation.write"}
 
-    @extend_schema(operation_id="conversations_get", tags=["conversations"], responses=ConversationOutput)  # fmt: skip
+    @extend_schema(operation_id="conversations_get", tags=["conversations"], responses=ConversationOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return a conversation."""
         return Response(conversation_out(self, pk))
 
-    @extend_schema(operation_id="conversations_update", tags=["conversations"], request=ConversationUpdate, responses=ConversationOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_update",
+        tags=["conversations"],
+        request=ConversationUpdate,
+        responses=ConversationOutput,
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Change the title or the collections that are searched."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         values = valid(ConversationUpdate, request.data)
-        who: dict[str, Any] = {
-            "tenant": self.tenant,
-            "actor": self.actor,
-            "conversation": conversation,
-        }
+        who: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "conversation": conversation}
         if "title" in values:
             services.conversation_rename(**who, title=values["title"])
         if "collections" in values:
             services.scope_set(**who, collections=values["collections"])
         return Response(conversation_out(self, pk))
 
-    @extend_schema(operation_id="conversations_delete", tags=["conversations"], responses={204: None})  # fmt: skip
+    @extend_schema(operation_id="conversations_delete", tags=["conversations"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
         """Delete a conversation with its turns and runs."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
-        services.conversation_delete(
-            tenant=self.tenant, actor=self.actor, conversation=conversation
-        )
+        services.conversation_delete(tenant=self.tenant, actor=self.actor, conversation=conversation)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -125,9 +127,18 @@ class TurnsView(TenantAPIView):
     pagination_class = Pagination
 
     @extend_schema(
-        operation_id="turns_list", tags=["conversations"], responses=TurnOutput(many=True),
-        parameters=[OpenApiParameter("branches", str, enum=["shown", "all"], description="`shown` (the default): the branch that ends with the conversation's `head_id`; `all`: every turn, a tree by `parent_id`.")],
-    )  # fmt: skip
+        operation_id="turns_list",
+        tags=["conversations"],
+        responses=TurnOutput(many=True),
+        parameters=[
+            OpenApiParameter(
+                "branches",
+                str,
+                enum=["shown", "all"],
+                description="`shown` (the default): the branch that ends with the conversation's `head_id`; `all`: every turn, a tree by `parent_id`.",
+            )
+        ],
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the turns of the branch that is shown, or of all, newest first."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
@@ -135,7 +146,12 @@ class TurnsView(TenantAPIView):
         rows = selectors.turn_list(actor=self.actor, conversation=conversation, all_branches=every)
         return self.paginated(rows, TurnOutput)
 
-    @extend_schema(operation_id="turns_create", tags=["conversations"], request=AskInput, responses={201: TurnOutput, 202: QueuedOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="turns_create",
+        tags=["conversations"],
+        request=AskInput,
+        responses={201: TurnOutput, 202: QueuedOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Ask a question; the answer is written in the background, see /runs/{id}/events. Without money for it: 402."""
         values = valid(AskInput, request.data)
@@ -177,7 +193,9 @@ class TurnRetryView(TenantAPIView):
 
     actions = {"POST": "conversation.write"}
 
-    @extend_schema(operation_id="turns_retry", tags=["conversations"], request=RetryInput, responses=TurnOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="turns_retry", tags=["conversations"], request=RetryInput, responses=TurnOutput
+    )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Answer the last question of a branch once more in place, after its answer failed or was stopped."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
@@ -212,7 +230,7 @@ class RunStopView(TenantAPIView):
 
     actions = {"POST": "conversation.write"}
 
-    @extend_schema(operation_id="runs_stop", tags=["runs"], request=None, responses={202: RunOutput})  # fmt: skip
+    @extend_schema(operation_id="runs_stop", tags=["runs"], request=None, responses={202: RunOutput})
     def post(self, request: Request, pk: int) -> Response:
         """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
         run = run_get(actor=self.actor, pk=pk)
@@ -226,7 +244,7 @@ class DecisionsView(TenantAPIView):
     actions = {"GET": "run.read"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="decisions_list", tags=["runs"], responses=DecisionOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="decisions_list", tags=["runs"], responses=DecisionOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List the calls a run waits for or has waited for, newest first; `pending` ones can be decided."""
         run = run_get(actor=self.actor, pk=pk)
@@ -238,7 +256,9 @@ class DecisionView(TenantAPIView):
 
     actions = {"POST": "conversation.write"}
 
-    @extend_schema(operation_id="decisions_decide", tags=["runs"], request=DecisionInput, responses=DecisionOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="decisions_decide", tags=["runs"], request=DecisionInput, responses=DecisionOutput
+    )
     def post(self, request: Request, pk: int, decision_pk: int) -> Response:
         """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
         values = valid(DecisionInput, request.data)

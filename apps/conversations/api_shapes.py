@@ -20,34 +20,56 @@ _BIGINT = 2**63 - 1
 class ConversationInput(serializers.Serializer[Any]):
     title = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
     model = serializers.CharField(
-        required=False, allow_blank=True, max_length=120, default="", help_text="An id of /models; the default if not given."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=120,
+        default="",
+        help_text="An id of /models; the default if not given.",
+    )
     collections = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=500,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=500,
         help_text="Ids of the collections to search; empty for all.",
-    )  # fmt: skip
+    )
     assistant = serializers.CharField(
-        required=False, allow_blank=True, max_length=60, default="", help_text="Slug of the assistant that answers; empty for the model alone."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=60,
+        default="",
+        help_text="Slug of the assistant that answers; empty for the model alone.",
+    )
     assistant_version = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=2**31 - 1, default=None,
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=2**31 - 1,
+        default=None,
         help_text="Number of a version to try in place of the published one; needs the right assistant.write.",
-    )  # fmt: skip
+    )
 
 
 class ConversationUpdate(serializers.Serializer[Any]):
     title = serializers.CharField(required=False, max_length=200)
     collections = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=500,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        max_length=500,
         help_text="Ids of the collections to search from now on; empty for all.",
-    )  # fmt: skip
+    )
 
 
 class ConversationOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     title = serializers.CharField()
     model = serializers.CharField()
-    assistant = serializers.CharField(source="assistant.slug", default=None, allow_null=True, help_text="Who answers; null for the model alone.")  # fmt: skip
+    assistant = serializers.CharField(
+        source="assistant.slug",
+        default=None,
+        allow_null=True,
+        help_text="Who answers; null for the model alone.",
+    )
     is_answering = serializers.BooleanField(help_text="A turn is under way.")
     state = serializers.SerializerMethodField(
         help_text="running, waiting (for a decision), failed (the last answer), done (and not looked at yet), or empty."
@@ -55,7 +77,7 @@ class ConversationOutput(serializers.Serializer[Any]):
     draft = serializers.CharField(help_text="What is typed and not sent.")
     head_id = serializers.IntegerField(
         allow_null=True, help_text="Last turn of the branch that is shown; the next question follows it."
-    )  # fmt: skip
+    )
     forked_from_id = serializers.IntegerField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -70,25 +92,34 @@ class ConversationOutput(serializers.Serializer[Any]):
 class TurnInput(serializers.Serializer[Any]):
     text = serializers.CharField(max_length=MAX_TEXT, help_text="The question.")
     client_id = serializers.UUIDField(
-        required=False, help_text="Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn that exists."
-    )  # fmt: skip
+        required=False,
+        help_text="Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn that exists.",
+    )
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
     assistant = serializers.CharField(
-        required=False, allow_null=True, allow_blank=True, max_length=60, default=None,
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=60,
+        default=None,
         help_text="Slug of who answers from now on, empty for the model alone; null or left out changes nothing.",
-    )  # fmt: skip
+    )
     attachments = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=20,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=20,
         help_text="Ids of files that were attached to the conversation for this question.",
-    )  # fmt: skip
+    )
 
 
 class AskInput(TurnInput):
     when_busy = serializers.ChoiceField(
-        choices=["refuse", "queue"], default="refuse",
+        choices=["refuse", "queue"],
+        default="refuse",
         help_text="While an answer is under way: `refuse` answers 409 `conversation_busy`; `queue` answers 202 with the question that waits, "
         "and it is asked as soon as its time has come. Sent again with the same client_id, it returns what has become of it.",
-    )  # fmt: skip
+    )
 
 
 class BranchesInput(serializers.Serializer[Any]):
@@ -145,23 +176,36 @@ class MarkOutput(serializers.Serializer[Any]):
 
 class TurnOutput(serializers.Serializer[Turn]):
     id = serializers.IntegerField()
-    index = serializers.IntegerField(help_text="Counts the questions in the order they were asked, over all branches, from 0.")  # fmt: skip
+    index = serializers.IntegerField(
+        help_text="Counts the questions in the order they were asked, over all branches, from 0."
+    )
     parent_id = serializers.IntegerField(
         allow_null=True, help_text="The turn it follows; turns with the same one are branches."
     )
     run_id = serializers.IntegerField(help_text="Follow it at /runs/{id}/events.")
     status = serializers.ChoiceField(choices=RunStatus.choices, source="run.status")
     model = serializers.CharField(source="run.model")
-    assistant_version = serializers.IntegerField(source="assistant_version.number", default=None, allow_null=True, help_text="Number of the version of the conversation's assistant that answers; null for the model alone.")  # fmt: skip
-    question = serializers.SerializerMethodField()
-    answer = serializers.SerializerMethodField(help_text="Markdown with markers [1]; empty until it is finished.")  # fmt: skip
-    output = serializers.SerializerMethodField(help_text="The answer as the assistant's output format has it; null for text.")  # fmt: skip
-    problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")  # fmt: skip
-    marks = serializers.SerializerMethodField(
-        help_text="Sentences of the answer to check, in its order."
+    assistant_version = serializers.IntegerField(
+        source="assistant_version.number",
+        default=None,
+        allow_null=True,
+        help_text="Number of the version of the conversation's assistant that answers; null for the model alone.",
     )
-    unsupported = serializers.SerializerMethodField(help_text="Of `marks`, those that did not pass: [start, end] in characters.")  # fmt: skip
-    compared = serializers.SerializerMethodField(help_text="What the sentences were compared with; empty where it is not kept.")  # fmt: skip
+    question = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField(
+        help_text="Markdown with markers [1]; empty until it is finished."
+    )
+    output = serializers.SerializerMethodField(
+        help_text="The answer as the assistant's output format has it; null for text."
+    )
+    problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")
+    marks = serializers.SerializerMethodField(help_text="Sentences of the answer to check, in its order.")
+    unsupported = serializers.SerializerMethodField(
+        help_text="Of `marks`, those that did not pass: [start, end] in characters."
+    )
+    compared = serializers.SerializerMethodField(
+        help_text="What the sentences were compared with; empty where it is not kept."
+    )
     citations = CitationOutput(many=True)
     attachments = AttachmentOutput(many=True, help_text="Files that came with the question.")
     removed_citations = serializers.IntegerField(
@@ -212,7 +256,9 @@ class RunOutput(serializers.Serializer[Any]):
     model = serializers.CharField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
     answer = serializers.CharField(help_text="As the model wrote it, with markers such as [c123].")
-    text = serializers.CharField(help_text="The finished answer as people read it: Markdown with markers [1]; empty until then.")  # fmt: skip
+    text = serializers.CharField(
+        help_text="The finished answer as people read it: Markdown with markers [1]; empty until then."
+    )
     marks = MarkOutput(many=True, help_text="Sentences of `text` to check, in its order.")
     last_seq = serializers.IntegerField(help_text="Number of the newest event.")
     limit_reached = serializers.CharField()
@@ -254,9 +300,7 @@ class ModelOutput(serializers.Serializer[Any]):
     label = serializers.CharField()  # type: ignore[assignment]
     context_window = serializers.IntegerField(allow_null=True, help_text="Tokens.")
     max_output_tokens = serializers.IntegerField(allow_null=True)
-    is_language_model = serializers.BooleanField(
-        help_text="False: answers quote, nothing is written."
-    )
+    is_language_model = serializers.BooleanField(help_text="False: answers quote, nothing is written.")
     endpoint = serializers.CharField(help_text="Named compatible server, empty for the default.")
     capabilities = serializers.ListField(child=serializers.CharField())
     prompt_cache = serializers.CharField(help_text="automatic, marked or none.")

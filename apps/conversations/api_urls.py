@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import (
-    api,
-    around_api,
-    assistant_api,
-    attachment_api,
-    branch_api,
-    trace_api,
-)
+from apps.conversations import api, around_api, assistant_api, attachment_api, branch_api, trace_api
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
 from apps.conversations.openai.responses_api import (
@@ -27,16 +20,8 @@ _TURNS = f"{_ONE}/turns"
 _FILES = f"{_ONE}/attachments"
 urlpatterns = [
     path("conversations", api.ConversationsView.as_view(), name="conversations-list"),
-    path(
-        "conversations/search",
-        around_api.ConversationSearchView.as_view(),
-        name="conversations-search",
-    ),
-    path(
-        "conversations/rules",
-        around_api.ConversationRulesView.as_view(),
-        name="conversations-rules",
-    ),
+    path("conversations/search", around_api.ConversationSearchView.as_view(), name="conversations-search"),
+    path("conversations/rules", around_api.ConversationRulesView.as_view(), name="conversations-rules"),
     path(
         "conversations/rules/preview",
         around_api.ConversationRulesPreviewView.as_view(),
@@ -48,30 +33,14 @@ urlpatterns = [
     path(f"{_TURNS}/<int:turn_pk>/retry", api.TurnRetryView.as_view(), name="turns-retry"),
     path(f"{_TURNS}/<int:turn_pk>/edit", branch_api.TurnEditView.as_view(), name="turns-edit"),
     path(
-        f"{_TURNS}/<int:turn_pk>/regenerate",
-        branch_api.TurnRegenerateView.as_view(),
-        name="turns-regenerate",
+        f"{_TURNS}/<int:turn_pk>/regenerate", branch_api.TurnRegenerateView.as_view(), name="turns-regenerate"
     ),
-    path(
-        f"{_TURNS}/<int:turn_pk>/continue",
-        branch_api.TurnContinueView.as_view(),
-        name="turns-continue",
-    ),
-    path(
-        f"{_TURNS}/<int:turn_pk>/choose", branch_api.TurnChooseView.as_view(), name="turns-choose"
-    ),
+    path(f"{_TURNS}/<int:turn_pk>/continue", branch_api.TurnContinueView.as_view(), name="turns-continue"),
+    path(f"{_TURNS}/<int:turn_pk>/choose", branch_api.TurnChooseView.as_view(), name="turns-choose"),
     path(f"{_TURNS}/<int:turn_pk>/fork", branch_api.TurnForkView.as_view(), name="turns-fork"),
-    path(
-        f"{_TURNS}/<int:turn_pk>/feedback",
-        around_api.TurnFeedbackView.as_view(),
-        name="turns-feedback",
-    ),
+    path(f"{_TURNS}/<int:turn_pk>/feedback", around_api.TurnFeedbackView.as_view(), name="turns-feedback"),
     path(_FILES, attachment_api.AttachmentsView.as_view(), name="attachments-list"),
-    path(
-        f"{_FILES}/<int:attachment_pk>",
-        attachment_api.AttachmentView.as_view(),
-        name="attachments-detail",
-    ),
+    path(f"{_FILES}/<int:attachment_pk>", attachment_api.AttachmentView.as_view(), name="attachments-detail"),
     path(
         f"{_FILES}/<int:attachment_pk>/retry",
         attachment_api.AttachmentRetryView.as_view(),
@@ -84,25 +53,17 @@ urlpatterns = [
     path(f"{_ONE}/shares", around_api.SharesView.as_view(), name="shares-list"),
     path(f"{_ONE}/shares/<int:share_pk>", around_api.ShareView.as_view(), name="shares-detail"),
     path("shares/<uuid:key>", around_api.SharedView.as_view(), name="shares-read"),
-    path(
-        f"{_ONE}/export", around_api.ConversationExportView.as_view(), name="conversations-export"
-    ),
+    path(f"{_ONE}/export", around_api.ConversationExportView.as_view(), name="conversations-export"),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
     path("runs/<int:pk>/trace", trace_api.RunTraceView.as_view(), name="runs-trace"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),
     path("runs/<int:pk>/decisions", api.DecisionsView.as_view(), name="decisions-list"),
-    path(
-        "runs/<int:pk>/decisions/<int:decision_pk>",
-        api.DecisionView.as_view(),
-        name="decisions-detail",
-    ),
+    path("runs/<int:pk>/decisions/<int:decision_pk>", api.DecisionView.as_view(), name="decisions-detail"),
     path("runs/<int:pk>/events", api.RunEventsView.as_view(), name="runs-events"),
     path("assistants", assistant_api.AssistantsView.as_view(), name="assistants-list"),
     path("assistants/<int:pk>", assistant_api.AssistantView.as_view(), name="assistants-detail"),
     path(
-        "assistants/<int:pk>/publish",
-        assistant_api.AssistantPublishView.as_view(),
-        name="assistants-publish",
+        "assistants/<int:pk>/publish", assistant_api.AssistantPublishView.as_view(), name="assistants-publish"
     ),
     path(_VERSIONS, assistant_api.AssistantVersionsView.as_view(), name="assistant-versions-list"),
     path(
@@ -118,14 +79,8 @@ urlpatterns = [
     path("chat/completions", ChatCompletionsView.as_view(), name="chat-completions"),
     path("responses", ResponsesView.as_view(), name="responses-list"),
     path("responses/<str:response_id>", ResponseView.as_view(), name="responses-detail"),
-    path(
-        "responses/<str:response_id>/cancel", ResponseCancelView.as_view(), name="responses-cancel"
-    ),
-    path(
-        "responses/<str:response_id>/input_items",
-        ResponseInputsView.as_view(),
-        name="responses-inputs",
-    ),
+    path("responses/<str:response_id>/cancel", ResponseCancelView.as_view(), name="responses-cancel"),
+    path("responses/<str:response_id>/input_items", ResponseInputsView.as_view(), name="responses-inputs"),
     path("embeddings", EmbeddingsView.as_view(), name="embeddings"),
     path("models", api.ModelsView.as_view(), name="models-list"),
     path("models/<path:model>", api.ModelView.as_view(), name="models-detail"),

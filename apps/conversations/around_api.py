@@ -59,7 +59,9 @@ class DraftView(_AroundView):
 
     actions = {"PUT": "conversation.write"}
 
-    @extend_schema(operation_id="conversations_draft", tags=["conversations"], request=DraftInput, responses={204: None})  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_draft", tags=["conversations"], request=DraftInput, responses={204: None}
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Keep what is typed and not sent; sending it as a question forgets it."""
         text = valid(DraftInput, request.data)["text"]
@@ -73,7 +75,7 @@ class QueueView(_AroundView):
     actions = {"GET": "conversation.read"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="queue_list", tags=["conversations"], responses=QueuedOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="queue_list", tags=["conversations"], responses=QueuedOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List the questions that wait, the last one first; they are asked oldest first. `turns_create` adds to them."""
         rows = selectors.queued_list(actor=self.actor, conversation=self.conversation(pk))
@@ -85,11 +87,13 @@ class QueuedView(_AroundView):
 
     actions = {"PATCH": "conversation.write", "DELETE": "conversation.write"}
 
-    @extend_schema(operation_id="queue_update", tags=["conversations"], request=QueuedUpdate, responses=QueuedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="queue_update", tags=["conversations"], request=QueuedUpdate, responses=QueuedOutput
+    )
     def patch(self, request: Request, pk: int, queued_pk: int) -> Response:
         """Change a question that waits."""
         text = valid(QueuedUpdate, request.data)["text"]
-        row = services.queued_edit(**self.who(), conversation=self.conversation(pk), pk=queued_pk, text=text)  # fmt: skip
+        row = services.queued_edit(**self.who(), conversation=self.conversation(pk), pk=queued_pk, text=text)
         return Response(QueuedOutput(row).data)
 
     @extend_schema(operation_id="queue_remove", tags=["conversations"], responses={204: None})
@@ -104,7 +108,9 @@ class TurnFeedbackView(_AroundView):
 
     actions = {"PUT": "conversation.write", "DELETE": "conversation.write"}
 
-    @extend_schema(operation_id="feedback_give", tags=["conversations"], request=FeedbackInput, responses=FeedbackOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="feedback_give", tags=["conversations"], request=FeedbackInput, responses=FeedbackOutput
+    )
     def put(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Say what one thinks of an answer; it replaces what was said before. Admins of the workspace can read it."""
         values = valid(FeedbackInput, request.data)
@@ -128,7 +134,12 @@ class FeedbackListView(TenantAPIView):
     actions = {"GET": "conversation.read"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="feedback_list", tags=["conversations"], parameters=[FeedbackFilter], responses=FeedbackOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="feedback_list",
+        tags=["conversations"],
+        parameters=[FeedbackFilter],
+        responses=FeedbackOutput(many=True),
+    )
     def get(self, request: Request) -> Response:
         """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read its audit log."""
         verdict = valid(FeedbackFilter, request.query_params)["verdict"]
@@ -141,13 +152,15 @@ class SharesView(_AroundView):
     actions = _BOTH
     pagination_class = Pagination
 
-    @extend_schema(operation_id="shares_list", tags=["conversations"], responses=ShareOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="shares_list", tags=["conversations"], responses=ShareOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List the links that work, newest first, with who has opened them."""
         rows = share_list(actor=self.actor, conversation=self.conversation(pk))
         return self.paginated(rows, ShareOutput)
 
-    @extend_schema(operation_id="shares_create", tags=["conversations"], request=None, responses={201: ShareMadeOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="shares_create", tags=["conversations"], request=None, responses={201: ShareMadeOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Make a link to what the branch that is shown says now; members of the workspace can open it."""
         conversation = self.conversation(pk)
@@ -187,11 +200,16 @@ class ConversationExportView(_AroundView):
 
     actions = {"GET": "conversation.read"}
 
-    @extend_schema(operation_id="conversations_export", tags=["conversations"], parameters=[ExportFilter], responses=ExportOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_export",
+        tags=["conversations"],
+        parameters=[ExportFilter],
+        responses=ExportOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Export a conversation: all branches as JSON, or the one that is shown as Markdown with its sources."""
         form = valid(ExportFilter, request.query_params)["form"]
-        made = services.conversation_export(**self.who(), conversation=self.conversation(pk), form=form)  # fmt: skip
+        made = services.conversation_export(**self.who(), conversation=self.conversation(pk), form=form)
         return Response(ExportOutput(made).data)
 
 
@@ -202,9 +220,15 @@ class ConversationSearchView(TenantAPIView):
     pagination_class = WholeList
 
     @extend_schema(
-        operation_id="conversations_search", tags=["conversations"], responses=FoundOutput(many=True),
-        parameters=[OpenApiParameter("q", str, required=True, description="Words; each finds longer words too that begin with it.")],
-    )  # fmt: skip
+        operation_id="conversations_search",
+        tags=["conversations"],
+        responses=FoundOutput(many=True),
+        parameters=[
+            OpenApiParameter(
+                "q", str, required=True, description="Words; each finds longer words too that begin with it."
+            )
+        ],
+    )
     def get(self, request: Request) -> Response:
         """Search one's own conversations: titles, questions and answers. The 30 last used are given."""
         query = valid(SearchFilter, request.query_params)["q"]
@@ -217,12 +241,19 @@ class ConversationRulesView(_AroundView):
 
     actions = {"GET": "audit.read", "PUT": "retention.manage"}
 
-    @extend_schema(operation_id="conversations_rules", tags=["conversations"], responses=ConversationRulesOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_rules", tags=["conversations"], responses=ConversationRulesOutput
+    )
     def get(self, request: Request) -> Response:
         """Tell how long conversations are kept, and whether a model names them."""
         return Response(ConversationRulesOutput(rules_get(self.tenant)).data)
 
-    @extend_schema(operation_id="conversations_rules_set", tags=["conversations"], request=ConversationRulesInput, responses=ConversationRulesOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_rules_set",
+        tags=["conversations"],
+        request=ConversationRulesInput,
+        responses=ConversationRulesOutput,
+    )
     def put(self, request: Request) -> Response:
         """Say so. What a rule deletes is gone for good: look at `conversations_rules_preview` first."""
         values = valid(ConversationRulesInput, request.data)
@@ -240,7 +271,12 @@ class ConversationRulesPreviewView(_AroundView):
 
     actions = {"GET": "audit.read"}
 
-    @extend_schema(operation_id="conversations_rules_preview", tags=["conversations"], parameters=[KeepDaysFilter], responses=RulesPreviewOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="conversations_rules_preview",
+        tags=["conversations"],
+        parameters=[KeepDaysFilter],
+        responses=RulesPreviewOutput,
+    )
     def get(self, request: Request) -> Response:
         """Tell what a rule would delete now; nothing is changed."""
         days = valid(KeepDaysFilter, request.query_params)["keep_days"]

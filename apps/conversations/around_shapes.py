@@ -32,7 +32,7 @@ class QueuedOutput(serializers.Serializer[Any]):
     text = serializers.CharField()
     model = serializers.CharField(help_text="Empty: the conversation's.")
     client_id = serializers.UUIDField()
-    problem = serializers.CharField(help_text="Why it was not asked when its time came; empty: it waits.")  # fmt: skip
+    problem = serializers.CharField(help_text="Why it was not asked when its time came; empty: it waits.")
     created_at = serializers.DateTimeField()
 
     class Meta:
@@ -42,18 +42,17 @@ class QueuedOutput(serializers.Serializer[Any]):
 class FeedbackInput(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(choices=list(REASONS))
     reason = serializers.ChoiceField(
-        choices=_REASONS, required=False, allow_blank=True, default="",
+        choices=_REASONS,
+        required=False,
+        allow_blank=True,
+        default="",
         help_text="; ".join(f"{verdict}: {', '.join(codes)}" for verdict, codes in REASONS.items()),
-    )  # fmt: skip
-    comment = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=MAX_COMMENT
     )
+    comment = serializers.CharField(required=False, allow_blank=True, default="", max_length=MAX_COMMENT)
 
 
 class FeedbackFilter(serializers.Serializer[Any]):
-    verdict = serializers.ChoiceField(
-        choices=list(REASONS), required=False, allow_blank=True, default=""
-    )
+    verdict = serializers.ChoiceField(choices=list(REASONS), required=False, allow_blank=True, default="")
 
 
 class FeedbackOutput(serializers.Serializer[Feedback]):
@@ -135,7 +134,9 @@ class SharedTurnOutput(serializers.Serializer[Any]):
     model = serializers.CharField(source="model_label")
     asked_at = serializers.DateTimeField()
     marks = MarkOutput(many=True, help_text="Sentences to check, in the order of the answer.")
-    compared = serializers.CharField(help_text="What the sentences were compared with; empty where it is not kept.")  # fmt: skip
+    compared = serializers.CharField(
+        help_text="What the sentences were compared with; empty where it is not kept."
+    )
     citations = SharedCitationOutput(many=True)
     hidden_citations = serializers.IntegerField(source="hidden")
 
@@ -181,7 +182,7 @@ class ExportFilter(serializers.Serializer[Any]):
 
 class ExportOutput(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="For a file.")
-    markdown = serializers.CharField(help_text="The branch that is shown, with sources; with form=markdown.")  # fmt: skip
+    markdown = serializers.CharField(help_text="The branch that is shown, with sources; with form=markdown.")
     conversation = serializers.JSONField(
         allow_null=True, help_text="All branches as a tree by `parent`; with form=json."
     )
@@ -195,23 +196,34 @@ _NULL = "null for the server's default; 0 for ever."
 
 class ConversationRulesInput(serializers.Serializer[Any]):
     keep_days = serializers.IntegerField(
-        allow_null=True, min_value=0, max_value=MOST_DAYS,
+        allow_null=True,
+        min_value=0,
+        max_value=MOST_DAYS,
         help_text=f"Days after the last question before a conversation is deleted; {_NULL}",
-    )  # fmt: skip
+    )
     makes_titles = serializers.BooleanField(
         allow_null=True, default=None, help_text="Left out or null: unchanged."
     )
     support_model = serializers.CharField(
-        allow_null=True, allow_blank=True, default=None, max_length=120,
+        allow_null=True,
+        allow_blank=True,
+        default=None,
+        max_length=120,
         help_text="Model that checks each answer against its sources again, once it has ended; empty for none, left out or null: unchanged.",
-    )  # fmt: skip
+    )
 
 
 class ConversationRulesOutput(serializers.Serializer[Any]):
-    keep_days = serializers.IntegerField(source="own_days", allow_null=True, help_text=f"The workspace's own rule; {_NULL}")  # fmt: skip
+    keep_days = serializers.IntegerField(
+        source="own_days", allow_null=True, help_text=f"The workspace's own rule; {_NULL}"
+    )
     days = serializers.IntegerField(help_text="The rule that holds; 0 for ever.")
-    makes_titles = serializers.BooleanField(help_text="A model names each conversation after its first answer.")  # fmt: skip
-    support_model = serializers.CharField(help_text="Model that checks each answer against its sources again; empty for none.")  # fmt: skip
+    makes_titles = serializers.BooleanField(
+        help_text="A model names each conversation after its first answer."
+    )
+    support_model = serializers.CharField(
+        help_text="Model that checks each answer against its sources again; empty for none."
+    )
 
     class Meta:
         ref_name = "ConversationRules"
@@ -219,18 +231,19 @@ class ConversationRulesOutput(serializers.Serializer[Any]):
 
 class KeepDaysFilter(serializers.Serializer[Any]):
     keep_days = serializers.IntegerField(
-        required=False, default=None, min_value=0, max_value=MOST_DAYS,
+        required=False,
+        default=None,
+        min_value=0,
+        max_value=MOST_DAYS,
         help_text="The rule to try; left out: the server's default.",
-    )  # fmt: skip
+    )
 
 
 class RulesPreviewOutput(serializers.Serializer[Any]):
     days = serializers.IntegerField(help_text="The rule that was tried; 0 for ever.")
     count = serializers.IntegerField(help_text="Conversations that it would delete now.")
     users = serializers.IntegerField(help_text="Of how many people.")
-    oldest_at = serializers.DateTimeField(
-        allow_null=True, help_text="Last question in the oldest of them."
-    )
+    oldest_at = serializers.DateTimeField(allow_null=True, help_text="Last question in the oldest of them.")
 
     class Meta:
         ref_name = "RulesPreview"

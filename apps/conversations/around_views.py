@@ -58,7 +58,7 @@ def recent(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     pk = request.GET.get("open", "")
     context: dict[str, Any] = {}
     if pk.isascii() and pk.isdigit() and len(pk) < 19:
-        context["open"] = selectors.conversation_list(actor=request.actor).filter(pk=int(pk)).first()  # fmt: skip
+        context["open"] = selectors.conversation_list(actor=request.actor).filter(pk=int(pk)).first()
     if context.get("open") is not None:
         assistant_id = context["open"].assistant_id
         context["notices"] = budget_notices(actor=request.actor, assistant_id=assistant_id)
@@ -132,12 +132,10 @@ def feedback(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) ->
         services.feedback_withdraw(**who)
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
-    return render(request, "conversations/_feedback.html", _feedback(conversation, turn, row, request))  # fmt: skip
+    return render(request, "conversations/_feedback.html", _feedback(conversation, turn, row, request))
 
 
-def _feedback(
-    conversation: Any, turn: Any, row: Feedback | None, request: TenantRequest
-) -> dict[str, Any]:
+def _feedback(conversation: Any, turn: Any, row: Feedback | None, request: TenantRequest) -> dict[str, Any]:
     asks = row is not None and "reason" not in request.POST
     return {
         "conversation": conversation,
@@ -201,10 +199,5 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         else:
             messages.success(request, "The rules are saved.")
             return redirect("conversations:settings-rules", tenant_slug)
-    context = {
-        "section": "conversations",
-        "form": form,
-        "rules": now,
-        "default": settings.CONVERSATION_DAYS,
-    }
-    return render(request, "settings/conversations.html", context, status=422 if form.errors else 200)  # fmt: skip
+    context = {"section": "conversations", "form": form, "rules": now, "default": settings.CONVERSATION_DAYS}
+    return render(request, "settings/conversations.html", context, status=422 if form.errors else 200)

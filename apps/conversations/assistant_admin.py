@@ -9,12 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from apps.conversations import services
-from apps.conversations.models import (
-    Assistant,
-    AssistantCollection,
-    AssistantHelper,
-    AssistantVersion,
-)
+from apps.conversations.models import Assistant, AssistantCollection, AssistantHelper, AssistantVersion
 from tenancy.admin_scope import JournalAdmin, JournalInline
 
 
@@ -53,9 +48,7 @@ class AssistantAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.assistant_archive(
-                tenant=tenant, actor=actor, assistant=row
-            ),
+            lambda tenant, actor, row: services.assistant_archive(tenant=tenant, actor=actor, assistant=row),
             "archived",
         )
 
@@ -64,9 +57,7 @@ class AssistantAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.assistant_restore(
-                tenant=tenant, actor=actor, assistant=row
-            ),
+            lambda tenant, actor, row: services.assistant_restore(tenant=tenant, actor=actor, assistant=row),
             "restored",
         )
 

@@ -54,21 +54,35 @@ class AssistantsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="assistants_list", tags=["assistants"], parameters=[OpenApiParameter("archived", bool, description="Those that are archived, in place of the others.")], responses=AssistantOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="assistants_list",
+        tags=["assistants"],
+        parameters=[
+            OpenApiParameter("archived", bool, description="Those that are archived, in place of the others.")
+        ],
+        responses=AssistantOutput(many=True),
+    )
     def get(self, request: Request) -> Response:
         """List assistants, the newest first."""
         archived = flag(request, "archived") or False
         rows = selectors.assistant_list(actor=self.actor, archived=archived)
         return self.paginated(rows, AssistantOutput)
 
-    @extend_schema(operation_id="assistants_create", tags=["assistants"], request=AssistantInput, responses={201: AssistantOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="assistants_create",
+        tags=["assistants"],
+        request=AssistantInput,
+        responses={201: AssistantOutput},
+    )
     def post(self, request: Request) -> Response:
         """Create an assistant with its first version, which people can talk to once it is published."""
         values = _valid(AssistantInput, request.data)
         row = services.assistant_create(
-            tenant=self.tenant, actor=self.actor, spec=spec_of(values),
+            tenant=self.tenant,
+            actor=self.actor,
+            spec=spec_of(values),
             **{name: values[name] for name in ("name", "slug", "description")},
-        )  # fmt: skip
+        )
         return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
 
 
@@ -82,7 +96,12 @@ class AssistantView(_Base):
         """Return an assistant."""
         return Response(self._shown(pk))
 
-    @extend_schema(operation_id="assistants_update", tags=["assistants"], request=AssistantUpdate, responses=AssistantOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="assistants_update",
+        tags=["assistants"],
+        request=AssistantUpdate,
+        responses=AssistantOutput,
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Change name or description, archive or restore; what it does is changed by a new version."""
         row = self._row(pk)
@@ -95,7 +114,7 @@ class AssistantView(_Base):
                 description=values.get("description", row.description),
             )
         if "is_archived" in values:
-            archive = services.assistant_archive if values["is_archived"] else services.assistant_restore  # fmt: skip
+            archive = services.assistant_archive if values["is_archived"] else services.assistant_restore
             archive(**who)
         return Response(self._shown(pk))
 
@@ -112,20 +131,29 @@ class AssistantVersionsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="assistant_versions_list", tags=["assistants"], responses=AssistantVersionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="assistant_versions_list",
+        tags=["assistants"],
+        responses=AssistantVersionOutput(many=True),
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List versions, the newest first."""
         rows = selectors.version_list(actor=self.actor, assistant=self._row(pk))
         return self.paginated(rows, AssistantVersionOutput)
 
-    @extend_schema(operation_id="assistant_versions_create", tags=["assistants"], request=VersionInput, responses={201: AssistantVersionOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="assistant_versions_create",
+        tags=["assistants"],
+        request=VersionInput,
+        responses={201: AssistantVersionOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Make the next version; versions are never changed."""
         row = self._row(pk)
         values = _valid(VersionInput, request.data)
         made = services.version_create(
             tenant=self.tenant, actor=self.actor, assistant=row, spec=spec_of(values), note=values["note"]
-        )  # fmt: skip
+        )
         found = selectors.version_get(actor=self.actor, assistant=row, number=made.number)
         return Response(AssistantVersionOutput(found).data, status=status.HTTP_201_CREATED)
 
@@ -135,7 +163,9 @@ class AssistantVersionView(_Base):
 
     actions = {"GET": _READ}
 
-    @extend_schema(operation_id="assistant_versions_get", tags=["assistants"], responses=AssistantVersionOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="assistant_versions_get", tags=["assistants"], responses=AssistantVersionOutput
+    )
     def get(self, request: Request, pk: int, number: int) -> Response:
         """Return a version."""
         found = selectors.version_get(actor=self.actor, assistant=self._row(pk), number=number)
@@ -147,7 +177,18 @@ class AssistantChangesView(_Base):
 
     actions = {"GET": _READ}
 
-    @extend_schema(operation_id="assistant_versions_changes", tags=["assistants"], parameters=[OpenApiParameter("against", int, description="Number of the version to compare with; the one before it if not given.")], responses=ChangesOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="assistant_versions_changes",
+        tags=["assistants"],
+        parameters=[
+            OpenApiParameter(
+                "against",
+                int,
+                description="Number of the version to compare with; the one before it if not given.",
+            )
+        ],
+        responses=ChangesOutput,
+    )
     def get(self, request: Request, pk: int, number: int) -> Response:
         """Return in what a version differs from another; the first one differs from nothing."""
         row = self._row(pk)
@@ -166,7 +207,12 @@ class AssistantPublishView(_Base):
 
     actions = {"POST": _WRITE, "DELETE": _WRITE}
 
-    @extend_schema(operation_id="assistants_publish", tags=["assistants"], request=PublishInput, responses=AssistantOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="assistants_publish",
+        tags=["assistants"],
+        request=PublishInput,
+        responses=AssistantOutput,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Publish a version, an earlier one too: people talk to it from their next question on."""
         row = self._row(pk)

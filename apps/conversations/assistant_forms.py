@@ -9,14 +9,7 @@ from typing import Any
 from django import forms
 
 from apps.conversations.assistant_selectors import OPTION_LABELS
-from apps.conversations.assistants import (
-    EFFORTS,
-    MAX_STARTERS,
-    OF_MODE,
-    RANGES,
-    Options,
-    VersionSpec,
-)
+from apps.conversations.assistants import EFFORTS, MAX_STARTERS, OF_MODE, RANGES, Options, VersionSpec
 from apps.conversations.models import Output
 from apps.conversations.services.assistant_spec import MAX_PROMPT
 from basics.errors import DomainError
@@ -47,37 +40,47 @@ class AssistantForm(forms.Form):
     """What a version is made of, for one mode; a new assistant's name too."""
 
     name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
-    description = forms.CharField(required=False, max_length=300, help_text="What it is good for, in a sentence.")  # fmt: skip
+    description = forms.CharField(
+        required=False, max_length=300, help_text="What it is good for, in a sentence."
+    )
     model = forms.ChoiceField(required=False)
     prompt = forms.CharField(
-        label="Instructions", required=False, max_length=MAX_PROMPT,
+        label="Instructions",
+        required=False,
+        max_length=MAX_PROMPT,
         widget=forms.Textarea(attrs={"rows": 8}),
         help_text="What the model reads beside the platform's own rules (search first, cite, say when the documents do not tell).",
-    )  # fmt: skip
+    )
     searches = forms.ChoiceField(
-        label="Searches", widget=forms.RadioSelect, initial=ALL,
+        label="Searches",
+        widget=forms.RadioSelect,
+        initial=ALL,
         choices=[(ALL, "All collections, later ones too"), ("chosen", "These alone:")],
-    )  # fmt: skip
+    )
     collections = forms.TypedMultipleChoiceField(
-        label="Collections", required=False, coerce=int, widget=forms.CheckboxSelectMultiple,
-        help_text="Nobody sees more through an assistant than they may see themselves.",
-    )  # fmt: skip
-    tools = forms.ChoiceField(required=False, help_text="Always within what the person who asks may call.")  # fmt: skip
-    helpers = forms.TypedMultipleChoiceField(
-        label="Other assistants it may ask", required=False, coerce=int,
+        label="Collections",
+        required=False,
+        coerce=int,
         widget=forms.CheckboxSelectMultiple,
-    )  # fmt: skip
+        help_text="Nobody sees more through an assistant than they may see themselves.",
+    )
+    tools = forms.ChoiceField(required=False, help_text="Always within what the person who asks may call.")
+    helpers = forms.TypedMultipleChoiceField(
+        label="Other assistants it may ask", required=False, coerce=int, widget=forms.CheckboxSelectMultiple
+    )
     output = forms.ChoiceField(label="Form of the answer", choices=Output.choices)
     output_name = forms.CharField(label="Name of the schema", required=False, max_length=64)
     output_schema = forms.JSONField(
-        label="JSON Schema", required=False,
+        label="JSON Schema",
+        required=False,
         widget=forms.Textarea(attrs={"rows": 10, "class": "mono", "spellcheck": "false"}),
         help_text="Of type object; only for the form “a JSON Schema of this workspace”.",
-    )  # fmt: skip
+    )
     starters = forms.CharField(
-        required=False, widget=forms.Textarea(attrs={"rows": 3}),
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
         help_text=f"Questions that a new conversation offers, one a line, {MAX_STARTERS} at most.",
-    )  # fmt: skip
+    )
     note = forms.CharField(label="What has changed", required=False, max_length=200)
 
     def __init__(
@@ -186,8 +189,10 @@ def _option_field(name: str) -> forms.Field:
     if name in service_fields.FIELDS:
         return service_fields.FIELDS[name]()
     shared: dict[str, Any] = {
-        "label": OPTION_LABELS[name], "required": False, "help_text": _HELP.get(name, ""),
-    }  # fmt: skip
+        "label": OPTION_LABELS[name],
+        "required": False,
+        "help_text": _HELP.get(name, ""),
+    }
     if name in RANGES:
         low, high = RANGES[name]
         hint = {"placeholder": str(getattr(Options(), name))}
@@ -198,9 +203,7 @@ def _option_field(name: str) -> forms.Field:
         step = forms.NumberInput(attrs={"step": "0.1", "placeholder": "the model's own"})
         return forms.FloatField(min_value=0, max_value=2, widget=step, **shared)
     if name == "effort":
-        return forms.ChoiceField(
-            choices=[("", "the model's own"), *((e, e) for e in EFFORTS)], **shared
-        )
+        return forms.ChoiceField(choices=[("", "the model's own"), *((e, e) for e in EFFORTS)], **shared)
     if name == "filters":
         return forms.JSONField(widget=forms.Textarea(attrs={"rows": 2, "class": "mono"}), **shared)
     return forms.CharField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), **shared)

@@ -11,13 +11,7 @@ from typing import Any, cast
 from django.db.models import Max, Prefetch, QuerySet
 
 from apps.conversations.assistants import OF_MODE, Options, VersionSpec, options_read
-from apps.conversations.models import (
-    Assistant,
-    AssistantCollection,
-    AssistantHelper,
-    AssistantVersion,
-    Mode,
-)
+from apps.conversations.models import Assistant, AssistantCollection, AssistantHelper, AssistantVersion, Mode
 from apps.tools.models import ToolkitMember
 from apps.tools.run_tools import PROGRAM_TOOL
 from apps.tools.selectors import collection_tools
@@ -62,9 +56,7 @@ def assistant_names(actor: Actor, pks: Collection[int] | None) -> list[tuple[int
 def assistant_choices(*, actor: Actor) -> QuerySet[Assistant]:
     """Return whom a conversation can be had with: published, not archived; by name, the published version with each."""
     actor.require("conversation.read")
-    rows = Assistant.objects.visible_to(actor).filter(
-        archived_at__isnull=True, published__isnull=False
-    )
+    rows = Assistant.objects.visible_to(actor).filter(archived_at__isnull=True, published__isnull=False)
     return cast("QuerySet[Assistant]", rows.select_related("published").order_by("name", "pk"))
 
 
@@ -126,7 +118,7 @@ def version_spec(version: AssistantVersion) -> VersionSpec:
         options=version.options,
         starters=version.starters,
         helpers=[h.assistant_id for h in version.helpers.all()],
-    )  # fmt: skip
+    )
 
 
 def version_collections(version: AssistantVersion) -> frozenset[int] | None:
@@ -148,9 +140,7 @@ def version_tools(version: AssistantVersion, collections: Iterable[int]) -> froz
     """
     if not version.has_toolkit:
         return None
-    members = ToolkitMember.objects.filter(
-        tenant_id=version.tenant_id, toolkit_id=version.toolkit_id or 0
-    )
+    members = ToolkitMember.objects.filter(tenant_id=version.tenant_id, toolkit_id=version.toolkit_id or 0)
     names = frozenset(members.values_list("tool_name", flat=True))
     if names:
         names |= collection_tools(tenant_id=version.tenant_id, collections=collections)
@@ -212,7 +202,7 @@ def version_told(version: AssistantVersion) -> dict[str, str]:
             for name, label in OPTION_LABELS.items()
             if name in OF_MODE[version.mode]
         },
-    }  # fmt: skip
+    }
 
 
 def collections_told(version: AssistantVersion) -> str:
@@ -249,7 +239,7 @@ def _around(actor: Actor) -> Iterable[Any]:
 
 def _lines(one: str, two: str) -> tuple[ChangedLine, ...]:
     """Return a line diff with three lines of surroundings; a gap stands between its stretches."""
-    found: Sequence[str] = list(difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm=""))[3:]  # fmt: skip
+    found: Sequence[str] = list(difflib.unified_diff(one.splitlines(), two.splitlines(), lineterm=""))[3:]
     return tuple(
         ChangedLine("gap", "") if line.startswith("@@") else ChangedLine(_KINDS[line[0]], line[1:])
         for line in found

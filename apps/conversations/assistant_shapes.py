@@ -22,17 +22,72 @@ class SpecInput(serializers.Serializer[Any]):
     """What a version is made of; a field that is left out has its default."""
 
     mode = serializers.ChoiceField(choices=Mode.choices, default=Mode.TOOLS)
-    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="", help_text="An id of /models; empty for the workspace's default when a question is asked.")  # fmt: skip
-    prompt = serializers.CharField(required=False, allow_blank=True, max_length=MAX_PROMPT, default="", help_text="What the model reads beside the platform's own rules.")  # fmt: skip
-    collections = serializers.ListField(child=_id(), required=False, allow_null=True, default=None, max_length=500, help_text="Ids of those it searches; null for all, later ones too.")  # fmt: skip
-    toolkit = _id(required=False, allow_null=True, default=None, help_text="The only tools it may use, as far as the person who asks may.")  # fmt: skip
-    has_toolkit = serializers.BooleanField(required=False, default=False, help_text="True without a toolkit: no tools at all. False: all tools that the person may use.")  # fmt: skip
+    model = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=120,
+        default="",
+        help_text="An id of /models; empty for the workspace's default when a question is asked.",
+    )
+    prompt = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=MAX_PROMPT,
+        default="",
+        help_text="What the model reads beside the platform's own rules.",
+    )
+    collections = serializers.ListField(
+        child=_id(),
+        required=False,
+        allow_null=True,
+        default=None,
+        max_length=500,
+        help_text="Ids of those it searches; null for all, later ones too.",
+    )
+    toolkit = _id(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="The only tools it may use, as far as the person who asks may.",
+    )
+    has_toolkit = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="True without a toolkit: no tools at all. False: all tools that the person may use.",
+    )
     output = serializers.ChoiceField(choices=Output.choices, default=Output.TEXT)
-    output_name = serializers.CharField(required=False, allow_blank=True, max_length=64, default="", help_text="Name of the schema, with the output `schema`.")  # fmt: skip
-    output_schema = serializers.DictField(required=False, allow_null=True, default=None, help_text="JSON Schema of type object, with the output `schema`.")  # fmt: skip
-    options = serializers.DictField(required=False, default=dict, help_text="Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort, service_tier, cache_ttl, background; tools, code and planned: max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters.")  # fmt: skip
-    starters = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list, max_length=6, help_text="Questions that a new conversation offers.")  # fmt: skip
-    helpers = serializers.ListField(child=_id(), required=False, default=list, max_length=MAX_HELPERS, help_text="Ids of assistants that it may ask as tools.")  # fmt: skip
+    output_name = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=64,
+        default="",
+        help_text="Name of the schema, with the output `schema`.",
+    )
+    output_schema = serializers.DictField(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="JSON Schema of type object, with the output `schema`.",
+    )
+    options = serializers.DictField(
+        required=False,
+        default=dict,
+        help_text="Settings of the mode. All: max_tool_calls, memory_turns, temperature, effort, service_tier, cache_ttl, background; tools, code and planned: max_steps; planned: max_replans; quick: top_k, neighbours, document_types, filters.",
+    )
+    starters = serializers.ListField(
+        child=serializers.CharField(max_length=200),
+        required=False,
+        default=list,
+        max_length=6,
+        help_text="Questions that a new conversation offers.",
+    )
+    helpers = serializers.ListField(
+        child=_id(),
+        required=False,
+        default=list,
+        max_length=MAX_HELPERS,
+        help_text="Ids of assistants that it may ask as tools.",
+    )
 
 
 SPEC_FIELDS = frozenset(SpecInput().fields)
@@ -45,8 +100,14 @@ def spec_of(values: dict[str, Any]) -> VersionSpec:
 
 class AssistantInput(SpecInput):
     name = serializers.CharField(max_length=80)
-    slug = serializers.CharField(required=False, allow_blank=True, max_length=60, default="", help_text="Its name in the API, for good; made of the name if not given.")  # fmt: skip
-    description = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")  # fmt: skip
+    slug = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=60,
+        default="",
+        help_text="Its name in the API, for good; made of the name if not given.",
+    )
+    description = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
 
 
 class AssistantUpdate(serializers.Serializer[Any]):
@@ -60,7 +121,12 @@ class AssistantOutput(serializers.Serializer[Assistant]):
     slug = serializers.CharField(help_text="The model `assistant/<slug>` for OpenAI's clients.")
     name = serializers.CharField()
     description = serializers.CharField()
-    published = serializers.IntegerField(source="published.number", default=None, allow_null=True, help_text="Number of the version that people talk to.")  # fmt: skip
+    published = serializers.IntegerField(
+        source="published.number",
+        default=None,
+        allow_null=True,
+        help_text="Number of the version that people talk to.",
+    )
     newest = serializers.IntegerField(help_text="Number of the newest version.")
     created_at = serializers.DateTimeField()
     archived_at = serializers.DateTimeField(allow_null=True)
@@ -70,7 +136,9 @@ class AssistantOutput(serializers.Serializer[Assistant]):
 
 
 class VersionInput(SpecInput):
-    note = serializers.CharField(required=False, allow_blank=True, max_length=200, default="", help_text="What has changed.")  # fmt: skip
+    note = serializers.CharField(
+        required=False, allow_blank=True, max_length=200, default="", help_text="What has changed."
+    )
 
 
 class AssistantVersionOutput(serializers.Serializer[AssistantVersion]):
@@ -118,7 +186,7 @@ class ChangeOutput(serializers.Serializer[VersionChange]):
     label = serializers.CharField()  # type: ignore[assignment]
     before = serializers.CharField()
     after = serializers.CharField()
-    lines = serializers.SerializerMethodField(help_text="For longer texts, in place of `before` and `after`.")  # fmt: skip
+    lines = serializers.SerializerMethodField(help_text="For longer texts, in place of `before` and `after`.")
 
     class Meta:
         ref_name = "AssistantChange"

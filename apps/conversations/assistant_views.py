@@ -210,7 +210,7 @@ def _examples(request: TenantRequest) -> list[dict[str, Any]]:
 def _form(request: TenantRequest, assistant: Assistant | None, base: VersionSpec) -> HttpResponse:
     is_post = request.method == "POST"
     mode = _mode(request.POST.get("switch") or request.POST.get("mode", ""), base.mode)
-    shared: dict[str, Any] = {"mode": mode, "is_new": assistant is None, **_choices(request, assistant)}  # fmt: skip
+    shared: dict[str, Any] = {"mode": mode, "is_new": assistant is None, **_choices(request, assistant)}
     if not is_post:
         form = AssistantForm(initial=initial_of(base), **shared)
     elif "switch" in request.POST:
@@ -226,9 +226,7 @@ def _form(request: TenantRequest, assistant: Assistant | None, base: VersionSpec
     return render(request, "assistants/form.html", context, status=422 if is_post else 200)
 
 
-def _save(
-    request: TenantRequest, form: AssistantForm, assistant: Assistant | None
-) -> HttpResponse | None:
+def _save(request: TenantRequest, form: AssistantForm, assistant: Assistant | None) -> HttpResponse | None:
     who: dict[str, Any] = {"tenant": request.tenant, "actor": request.actor}
     data = form.cleaned_data
     made: AssistantVersion | None = None
@@ -238,9 +236,7 @@ def _save(
                 **who, name=data["name"], description=data["description"], spec=form.spec()
             )
         else:
-            made = services.version_create(
-                **who, assistant=assistant, spec=form.spec(), note=data["note"]
-            )
+            made = services.version_create(**who, assistant=assistant, spec=form.spec(), note=data["note"])
     except DomainError as error:
         if error.status == 403:
             raise
@@ -258,8 +254,7 @@ def _choices(request: TenantRequest, assistant: Assistant | None) -> dict[str, A
     return {
         "models": [(m.id, m.label) for m in selectors.model_list(request.tenant)],
         "collections": [
-            (c.pk, c.name)
-            for c in selectors.scope_collections(actor=request.actor, conversation=None)
+            (c.pk, c.name) for c in selectors.scope_collections(actor=request.actor, conversation=None)
         ],
         "toolkits": toolkit_choices(actor=request.actor),
         "helpers": [(other.pk, other.name) for other in others],

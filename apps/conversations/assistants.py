@@ -154,7 +154,9 @@ def starters_read(given: Sequence[str]) -> list[str]:
     starters = [" ".join(text.replace("\x00", "").split()) for text in given]
     starters = list(dict.fromkeys(filter(None, starters)))
     if len(starters) > MAX_STARTERS or any(len(text) > MAX_STARTER_CHARS for text in starters):
-        raise refused("starters", f"Give at most {MAX_STARTERS} questions of at most {MAX_STARTER_CHARS} characters.")  # fmt: skip
+        raise refused(
+            "starters", f"Give at most {MAX_STARTERS} questions of at most {MAX_STARTER_CHARS} characters."
+        )
     return starters
 
 
@@ -193,8 +195,15 @@ def _background(value: Any) -> bool:
 
 
 def _types(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or len(value) > MAX_TYPES or not all(isinstance(t, str) and 0 < len(t) <= 60 for t in value):  # fmt: skip
-        raise refused("document_types", f"“document_types” is a list of at most {MAX_TYPES} types, as the documents have them.")  # fmt: skip
+    if (
+        not isinstance(value, list | tuple)
+        or len(value) > MAX_TYPES
+        or not all(isinstance(t, str) and 0 < len(t) <= 60 for t in value)
+    ):
+        raise refused(
+            "document_types",
+            f"“document_types” is a list of at most {MAX_TYPES} types, as the documents have them.",
+        )
     return tuple(dict.fromkeys(value))
 
 

@@ -34,14 +34,21 @@ class AttachmentsView(_AttachmentView):
     pagination_class = Pagination
     parser_classes = (MultiPartParser,)
 
-    @extend_schema(operation_id="attachments_list", tags=["conversations"], responses=AttachmentOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="attachments_list", tags=["conversations"], responses=AttachmentOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the files of a conversation, newest first."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         rows = attachment_list(actor=self.actor, conversation=conversation)
         return self.paginated(rows, AttachmentOutput)
 
-    @extend_schema(operation_id="attachments_add", tags=["conversations"], request={"multipart/form-data": AttachmentInput}, responses={201: AttachmentOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="attachments_add",
+        tags=["conversations"],
+        request={"multipart/form-data": AttachmentInput},
+        responses={201: AttachmentOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Attach a file, and name its id in `attachments` of the next question. It is private to you, and read at once."""
         row = services.attachment_add(**self.who(pk), **posted_file(request))
@@ -53,14 +60,14 @@ class AttachmentView(_AttachmentView):
 
     actions = {"GET": "conversation.read", "DELETE": "conversation.write"}
 
-    @extend_schema(operation_id="attachments_get", tags=["conversations"], responses=AttachmentOutput)  # fmt: skip
+    @extend_schema(operation_id="attachments_get", tags=["conversations"], responses=AttachmentOutput)
     def get(self, request: Request, pk: int, attachment_pk: int) -> Response:
         """Return a file with how far its reading is."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         row = attachment_get(actor=self.actor, conversation=conversation, pk=attachment_pk)
         return Response(AttachmentOutput(row).data)
 
-    @extend_schema(operation_id="attachments_remove", tags=["conversations"], responses={204: None})  # fmt: skip
+    @extend_schema(operation_id="attachments_remove", tags=["conversations"], responses={204: None})
     def delete(self, request: Request, pk: int, attachment_pk: int) -> Response:
         """Take back a file that went with no question yet."""
         services.attachment_remove(**self.who(pk), pk=attachment_pk)
@@ -72,7 +79,12 @@ class AttachmentRetryView(_AttachmentView):
 
     actions = {"POST": "conversation.write"}
 
-    @extend_schema(operation_id="attachments_retry", tags=["conversations"], request=None, responses={202: AttachmentOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="attachments_retry",
+        tags=["conversations"],
+        request=None,
+        responses={202: AttachmentOutput},
+    )
     def post(self, request: Request, pk: int, attachment_pk: int) -> Response:
         """Read a file again that could not be read."""
         row = services.attachment_retry(**self.who(pk), pk=attachment_pk)

@@ -18,12 +18,14 @@ class AttachmentOutput(serializers.Serializer[Attachment]):
     size = serializers.IntegerField(help_text="Bytes.")
     kind = serializers.SerializerMethodField(
         help_text="text: read and searched; image, audio (MP3, WAV, OGG, FLAC), and scan (a short PDF without text): given as it is to a model that can take it."
-    )  # fmt: skip
+    )
     state = serializers.SerializerMethodField(
         help_text="reading, ready or failed. A question may be asked meanwhile: its answer waits."
     )
-    problem = serializers.SerializerMethodField(help_text="Why it could not be read; empty if it was.")  # fmt: skip
-    turn_id = serializers.IntegerField(allow_null=True, help_text="The question it went with; null: not sent yet.")  # fmt: skip
+    problem = serializers.SerializerMethodField(help_text="Why it could not be read; empty if it was.")
+    turn_id = serializers.IntegerField(
+        allow_null=True, help_text="The question it went with; null: not sent yet."
+    )
     document_id = serializers.IntegerField(allow_null=True, help_text="What citations of it name.")
     created_at = serializers.DateTimeField()
 

@@ -12,12 +12,7 @@ from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.uploads import posted_file
 from apps.conversations import selectors, services
-from apps.conversations.attachments import (
-    attachment_bytes,
-    attachment_get,
-    attachment_view,
-    is_audio,
-)
+from apps.conversations.attachments import attachment_bytes, attachment_get, attachment_view, is_audio
 from apps.conversations.composer import collections_read
 from apps.conversations.models import Attachment, Conversation
 from basics.errors import Missing
@@ -47,10 +42,7 @@ def add(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Attach a file to a conversation; answer with its chip."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     row = services.attachment_add(
-        tenant=request.tenant,
-        actor=request.actor,
-        conversation=conversation,
-        **posted_file(request),
+        tenant=request.tenant, actor=request.actor, conversation=conversation, **posted_file(request)
     )
     return _chip(request, row)
 
@@ -107,9 +99,7 @@ def sound(request: TenantRequest, tenant_slug: str, pk: int, attachment_pk: int)
     if start > end:
         return HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
     headers["Content-Range"] = f"bytes {start}-{end}/{size}"
-    return HttpResponse(
-        content[start : end + 1], status=206, content_type=row.media_type, headers=headers
-    )
+    return HttpResponse(content[start : end + 1], status=206, content_type=row.media_type, headers=headers)
 
 
 def _who(request: TenantRequest, conversation: Conversation) -> dict[str, Any]:

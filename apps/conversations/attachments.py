@@ -152,9 +152,7 @@ def attachments_unsent(*, actor: Actor, conversation: Conversation) -> list[Atta
         return []
     waiting = QueuedQuestion.objects.filter(conversation=conversation)
     taken = {
-        pk
-        for request in waiting.values_list("request", flat=True)
-        for pk in request.get("attachments", ())
+        pk for request in waiting.values_list("request", flat=True) for pk in request.get("attachments", ())
     }
     return [row for row in unsent if row.pk not in taken]
 
@@ -217,10 +215,7 @@ def sight_check(
 _UNSEEN: Final = {
     "image": ("model_sees_no_images", "is an image, and {model} reads text alone."),
     "audio": ("model_hears_no_audio", "is a sound recording, and {model} cannot listen to it."),
-    "scan": (
-        "model_reads_no_pdf",
-        "holds no text, only pictures of pages, and {model} cannot look at them.",
-    ),
+    "scan": ("model_reads_no_pdf", "holds no text, only pictures of pages, and {model} cannot look at them."),
 }
 
 

@@ -41,7 +41,9 @@ class _TurnActionView(TenantAPIView):
 class TurnEditView(_TurnActionView):
     """Ask in other words."""
 
-    @extend_schema(operation_id="turns_edit", tags=["conversations"], request=TurnInput, responses={201: TurnOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="turns_edit", tags=["conversations"], request=TurnInput, responses={201: TurnOutput}
+    )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Ask a question in other words, in a new branch beside the turn; the turn stays as it was."""
         values = valid(TurnInput, request.data)
@@ -59,7 +61,12 @@ class TurnEditView(_TurnActionView):
 class TurnRegenerateView(_TurnActionView):
     """Answer once more."""
 
-    @extend_schema(operation_id="turns_regenerate", tags=["conversations"], request=AgainInput, responses={201: TurnOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="turns_regenerate",
+        tags=["conversations"],
+        request=AgainInput,
+        responses={201: TurnOutput},
+    )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Answer a question once more, in a new branch beside the turn; the turn stays as it was."""
         asked = self.asked(request, valid(AgainInput, request.data))
@@ -70,7 +77,9 @@ class TurnRegenerateView(_TurnActionView):
 class TurnContinueView(_TurnActionView):
     """Go on."""
 
-    @extend_schema(operation_id="turns_continue", tags=["conversations"], request=AgainInput, responses={201: TurnOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="turns_continue", tags=["conversations"], request=AgainInput, responses={201: TurnOutput}
+    )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Have an answer that was stopped, or met a limit, go on in a turn that follows it."""
         asked = self.asked(request, valid(AgainInput, request.data))
@@ -81,7 +90,9 @@ class TurnContinueView(_TurnActionView):
 class TurnChooseView(_TurnActionView):
     """Choose a branch."""
 
-    @extend_schema(operation_id="turns_choose", tags=["conversations"], request=None, responses=ConversationOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="turns_choose", tags=["conversations"], request=None, responses=ConversationOutput
+    )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Show the newest branch that goes through a turn; the next question follows its end."""
         services.turn_choose(tenant=self.tenant, actor=self.actor, turn=self.turn(pk, turn_pk))
@@ -91,8 +102,10 @@ class TurnChooseView(_TurnActionView):
 class TurnForkView(_TurnActionView):
     """Fork."""
 
-    @extend_schema(operation_id="turns_fork", tags=["conversations"], request=None, responses={201: ConversationOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="turns_fork", tags=["conversations"], request=None, responses={201: ConversationOutput}
+    )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
         """Begin another conversation with a copy of the branch up to and with a turn."""
-        fork = services.conversation_fork(tenant=self.tenant, actor=self.actor, turn=self.turn(pk, turn_pk))  # fmt: skip
+        fork = services.conversation_fork(tenant=self.tenant, actor=self.actor, turn=self.turn(pk, turn_pk))
         return Response(conversation_out(self, fork.pk), status=status.HTTP_201_CREATED)

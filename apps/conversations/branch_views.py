@@ -24,7 +24,7 @@ def turn_edit(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -
     turn = _turn(request, pk, turn_pk)
     if request.method == "GET":
         view = selectors.turn_view(turn)
-        context = {"conversation": turn.conversation, "turn": view, "client_id": uuid.uuid4()}  # fmt: skip
+        context = {"conversation": turn.conversation, "turn": view, "client_id": uuid.uuid4()}
         return render(request, "conversations/_edit.html", context)
     services.turn_edit(
         tenant=request.tenant,
@@ -38,9 +38,7 @@ def turn_edit(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -
 
 @require_POST
 @allowed("conversation.write")
-def turn_regenerate(
-    request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int
-) -> HttpResponse:
+def turn_regenerate(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
     """Answer a question once more, in a new branch."""
     services.turn_regenerate(
         tenant=request.tenant,
@@ -71,9 +69,7 @@ def turn_continue(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: in
 @allowed("conversation.write")
 def turn_choose(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
     """Show another branch."""
-    services.turn_choose(
-        tenant=request.tenant, actor=request.actor, turn=_turn(request, pk, turn_pk)
-    )
+    services.turn_choose(tenant=request.tenant, actor=request.actor, turn=_turn(request, pk, turn_pk))
     return _branch(request, pk)
 
 

@@ -189,13 +189,7 @@ def citation_cards(run_id: int, rows: Iterable[Citation]) -> list[CitationCard]:
     """Return the cards of stored sources."""
     return [
         CitationCard(
-            f"{run_id}-{r.number}",
-            r.number,
-            r.document_name,
-            r.collection_name,
-            r.page,
-            r.quote,
-            r.header,
+            f"{run_id}-{r.number}", r.number, r.document_name, r.collection_name, r.page, r.quote, r.header
         )
         for r in rows
     ]

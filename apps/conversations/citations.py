@@ -25,9 +25,7 @@ _MARKERS_MOST = 100  # of one passage that are looked at each for itself
 _CLAIM_MOST = 2_000
 _CONTEXT = 300
 # Not after "U.S." and the like: an abbreviation ends no sentence.
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!\bvs\.)[\"'”’)\]]*\s+|\n+"
-)
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!\bvs\.)[\"'”’)\]]*\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,7 @@ def _numbered(text: str, passage: Passage, known: list[Source], marker: int, at:
             return source.number
     source = Source(
         len(known) + 1, passage, found.text, found.start, found.end, found.page, found.header, [marker]
-    )  # fmt: skip
+    )
     known.append(source)
     return source.number
 
@@ -273,9 +271,7 @@ def flagged(pieces: Iterable[Piece], ends: Mapping[int, str]) -> list[Piece]:
     return found
 
 
-def passages_of(
-    payloads: Iterable[object], quotes: Mapping[str, str] | None = None
-) -> dict[int, Passage]:
+def passages_of(payloads: Iterable[object], quotes: Mapping[str, str] | None = None) -> dict[int, Passage]:
     """Return what tool calls have retrieved, by chunk id; payloads of other tools are passed over.
 
     Args:
@@ -296,8 +292,6 @@ def passages_of(
                     page=row["page"],
                     char_start=row["char_start"],
                     quote=named.get(f"c{row['chunk_id']}", ""),
-                    quotable=quotable_from_json(
-                        row.get("quotable"), row["char_start"], row["text"]
-                    ),
+                    quotable=quotable_from_json(row.get("quotable"), row["char_start"], row["text"]),
                 )
     return found

@@ -132,7 +132,7 @@ def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:
         # No dedupe key: a job that is just ending may have looked before this turn ended.
         job_enqueue(
             tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
-        )  # fmt: skip
+        )
     if turn.index == 0 and has_answer and not is_extractive(run.model):
         job_enqueue(tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
 
@@ -142,10 +142,7 @@ def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
     if form is None:
         return None, ""
     if is_extractive(run.model):
-        return (
-            None,
-            "No language model wrote this answer, so it has no form: it quotes the documents.",
-        )
+        return (None, "No language model wrote this answer, so it has no form: it quotes the documents.")
     value, problem = form.parse(run.answer)
     if problem and run.status != RunStatus.COMPLETED:
         problem = "The answer ended before it was complete."

@@ -52,12 +52,7 @@ def composer_context(
         "assistant": assistant,
         "pinned": pinned,
         "models": [
-            {
-                "id": m.id,
-                "label": m.label,
-                "is_extractive": m.provider == EXTRACTIVE,
-                "sees": _sees(m),
-            }
+            {"id": m.id, "label": m.label, "is_extractive": m.provider == EXTRACTIVE, "sees": _sees(m)}
             for m in models
         ],
         "sees": " ".join(_sees(m) for m in models if m.id == answering),
@@ -77,9 +72,7 @@ def composer_context(
     }
 
 
-def _chosen(
-    conversation: Conversation | None, collections: list[dict[str, Any]]
-) -> list[dict[str, Any]]:
+def _chosen(conversation: Conversation | None, collections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what the label of the scope names; empty for all."""
     chosen = [c for c in collections if c["is_chosen"]]
     if conversation is not None and not conversation.searches_all and not chosen:
@@ -93,8 +86,7 @@ def client_id_read(request: HttpRequest) -> uuid.UUID:
         return uuid.UUID(request.POST.get("client_id", ""))
     except ValueError:
         raise Invalid(
-            "client_id_invalid",
-            "The message came without its id. Reload the page and send it again.",
+            "client_id_invalid", "The message came without its id. Reload the page and send it again."
         ) from None
 
 

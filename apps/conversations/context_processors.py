@@ -32,10 +32,7 @@ def recent(request: HttpRequest) -> dict[str, Any]:
         rows: Any = conversation_list(actor=actor).only("pk", "title", "seen_at")[:RECENT]
         return [
             RecentConversation(
-                row.pk,
-                str(row),
-                reverse("conversations:detail", args=[tenant.slug, row.pk]),
-                live_state(row),
+                row.pk, str(row), reverse("conversations:detail", args=[tenant.slug, row.pk]), live_state(row)
             )
             for row in rows
         ]

@@ -111,7 +111,9 @@ def documents_search(
     if found.codes and hits and not any(hit.match for hit in hits):
         notes.append("The passages below are about something else: don't take them for this code.")
     if found.behind:
-        notes.append(f"{_counted(found.behind)} not ready for look-ups by code yet: some spellings may be missed there.")  # fmt: skip
+        notes.append(
+            f"{_counted(found.behind)} not ready for look-ups by code yet: some spellings may be missed there."
+        )
     if not results and not found.codes:
         notes.append("Nothing was found. Try other words, or say so.")
     extra = {hit.chunk_id: _beside(hit, kinds.get(hit.document_id, "")) for hit in hits}
@@ -128,9 +130,7 @@ def documents_search(
     )
 
 
-def _similarity(
-    chosen: Sequence[Collection], query: str, hits: Sequence[SearchHit]
-) -> float | None:
+def _similarity(chosen: Sequence[Collection], query: str, hits: Sequence[SearchHit]) -> float | None:
     """Return how near the nearest passage is in meaning, where that tells whether it is about the question at all.
 
     Each embedder has a scale of its own, so only the local one's is told, and only of languages that it has learnt.
@@ -151,13 +151,7 @@ def _first(typed: Sequence[SearchHit], others: Sequence[SearchHit], many: int) -
     """
     ids = {hit.chunk_id for hit in typed}
     others = [hit for hit in others if hit.chunk_id not in ids]
-    both = [
-        hit
-        for match in _MATCHES[:-1]
-        for part in (typed, others)
-        for hit in part
-        if hit.match == match
-    ]
+    both = [hit for match in _MATCHES[:-1] for part in (typed, others) for hit in part if hit.match == match]
     typed, others = [h for h in typed if not h.match], [h for h in others if not h.match]
     room = max(0, many - len(both))
     share = max(room - room // 4, room - len(others))
@@ -165,12 +159,8 @@ def _first(typed: Sequence[SearchHit], others: Sequence[SearchHit], many: int) -
 
 
 def _types_there(actor: Actor, chosen: Sequence[Collection]) -> list[str]:
-    rows = (
-        Document.objects.visible_to(actor).current().filter(collection__in=[c.pk for c in chosen])
-    )
-    return list(
-        rows.exclude(document_type="").order_by(_TYPE).values_list(_TYPE, flat=True).distinct()
-    )
+    rows = Document.objects.visible_to(actor).current().filter(collection__in=[c.pk for c in chosen])
+    return list(rows.exclude(document_type="").order_by(_TYPE).values_list(_TYPE, flat=True).distinct())
 
 
 def _types_of(actor: Actor, hits: Sequence[SearchHit]) -> dict[int, str]:
@@ -233,11 +223,7 @@ def _told(collections: Sequence[Collection]) -> str:
 
 
 def _attached_hits(
-    scope: Scope,
-    actor: Actor,
-    given: Given,
-    query: str,
-    filters: Mapping[str, Any] | None,
+    scope: Scope, actor: Actor, given: Given, query: str, filters: Mapping[str, Any] | None
 ) -> Sequence[SearchHit]:
     """Search the attached files by themselves: a large collection shall not push them out, and no assistant's filter."""
     if not given.documents:
@@ -258,7 +244,7 @@ def _attached_hits(
 
 def _beside(hit: SearchHit, kind: str) -> dict[str, str]:
     """Return what the model is told of a passage besides: its type, its match, what is around it."""
-    told = {"type": kind, "match": hit.match, "before": "\n".join(hit.before), "after": "\n".join(hit.after)}  # fmt: skip
+    told = {"type": kind, "match": hit.match, "before": "\n".join(hit.before), "after": "\n".join(hit.after)}
     return {name: text for name, text in told.items() if text}
 
 

@@ -79,9 +79,12 @@ def _labels(file: Path) -> list[str]:
     if not isinstance(named, dict) or set(named) != {"0", "1", "2"}:
         raise ValueError("id2label in config.json must name the labels 0, 1 and 2")
     found = [
-        next((verdict for start, verdict in _BEGINNINGS.items() if str(named[key]).lower().startswith(start)), "")
+        next(
+            (verdict for start, verdict in _BEGINNINGS.items() if str(named[key]).lower().startswith(start)),
+            "",
+        )
         for key in ("0", "1", "2")
-    ]  # fmt: skip
+    ]
     if set(found) != set(_BEGINNINGS.values()):
         raise ValueError("id2label in config.json must name entailment, neutral and contradiction")
     return found

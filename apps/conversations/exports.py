@@ -28,12 +28,13 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     """
     turns = list(turn_list(actor=actor, conversation=conversation))
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
-    parts = [f"# {conversation}", f"Exported from Groundwork. Asked from {conversation.created_at:%Y-%m-%d} on."]  # fmt: skip
+    parts = [
+        f"# {conversation}",
+        f"Exported from Groundwork. Asked from {conversation.created_at:%Y-%m-%d} on.",
+    ]
     for turn in turns:
         parts.append("## " + " ".join(_said(turn, Message.Author.USER).split()))
-        parts += _answer_parts(turn, readable) or [
-            f"*No answer ({turn.run.get_status_display()}).*"
-        ]
+        parts += _answer_parts(turn, readable) or [f"*No answer ({turn.run.get_status_display()}).*"]
         parts.append(f"*{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC*")
     return "\n\n".join(parts) + "\n"
 
@@ -72,7 +73,7 @@ def _answer_parts(turn: Turn, readable: Any) -> list[str]:
     text = "" if answer is None else text_marked(answer.text, marks)
     parts = [text, marks_legend(marks), compared_of(answer)]
     if rows := turn.citations.all():
-        parts += ["Sources:", "\n".join(_source_line(row, row.document_id in readable) for row in rows)]  # fmt: skip
+        parts += ["Sources:", "\n".join(_source_line(row, row.document_id in readable) for row in rows)]
     return [part for part in parts if part]
 
 
@@ -111,7 +112,7 @@ def _turn(turn: Turn, readable: Any) -> dict[str, Any]:
 
 
 def _citation(row: Citation, is_readable: bool) -> dict[str, Any]:
-    facts: dict[str, Any] = {"number": row.number, "chunk_id": row.chunk_ref, "is_hidden": not is_readable}  # fmt: skip
+    facts: dict[str, Any] = {"number": row.number, "chunk_id": row.chunk_ref, "is_hidden": not is_readable}
     if is_readable:
         facts |= {
             "document_id": row.document_id,

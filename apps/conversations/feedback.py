@@ -8,12 +8,7 @@ from apps.conversations.models import Citation, Feedback, Message
 from tenancy.actors import Actor
 
 REASONS: dict[str, dict[str, str]] = {
-    "good": {
-        "correct": "Correct",
-        "complete": "Complete",
-        "well_sourced": "Well sourced",
-        "clear": "Clear",
-    },
+    "good": {"correct": "Correct", "complete": "Complete", "well_sourced": "Well sourced", "clear": "Clear"},
     "bad": {
         "wrong": "Wrong",
         "unsupported": "Not what the sources say",
@@ -43,8 +38,7 @@ def feedback_list(*, actor: Actor, verdict: str = "") -> QuerySet[Feedback]:
     return (
         rows.select_related("turn__run", "user")
         .prefetch_related(
-            Prefetch("turn__messages", queryset=said),
-            Prefetch("turn__citations", queryset=cited),
+            Prefetch("turn__messages", queryset=said), Prefetch("turn__citations", queryset=cited)
         )
         .order_by("-pk")
     )

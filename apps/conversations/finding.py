@@ -51,7 +51,9 @@ SELECT found.id, found.title, found.updated_at, found.turn_id, found.author,
   ts_headline('simple', left(found.text, 200000), q.words, %(options)s)
 FROM found CROSS JOIN q ORDER BY found.updated_at DESC, found.id DESC
 """
-_OPTIONS = f"StartSel={_OPEN}, StopSel={_CLOSE}, MaxFragments=2, MaxWords=22, MinWords=8, FragmentDelimiter=' … '"
+_OPTIONS = (
+    f"StartSel={_OPEN}, StopSel={_CLOSE}, MaxFragments=2, MaxWords=22, MinWords=8, FragmentDelimiter=' … '"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,8 +196,7 @@ class LiveAnswer:
         cards = [card for card in view.tool_cards if self._cards.get(card.index) != card]
         if cards:
             html = "".join(
-                render_to_string("conversations/_tool_card.html", {**context, "card": card})
-                for card in cards
+                render_to_string("conversations/_tool_card.html", {**context, "card": card}) for card in cards
             )
             pieces.append(_partial(f"#r{run_id}-work", "blocks", html))
         self._cards = {card.index: card for card in view.tool_cards}
@@ -215,9 +214,7 @@ class LiveAnswer:
         changed = [
             block
             for block in blocks
-            if all_blocks
-            or block.index >= len(self._blocks)
-            or self._blocks[block.index] != block.html
+            if all_blocks or block.index >= len(self._blocks) or self._blocks[block.index] != block.html
         ]
         if changed or len(blocks) < len(self._blocks) or all_blocks:
             html = render_to_string("conversations/_blocks.html", {**context, "blocks": changed})
@@ -249,9 +246,7 @@ def _withheld(target: Target) -> Withheld:
 def _stored_view(target: Target) -> TurnView:
     conversation = Conversation(pk=target.conversation_pk, tenant=target.tenant)
     with tenant_scope(target.tenant.pk):  # the middleware's scope ended with the view
-        turn = selectors.turn_get(
-            actor=target.actor, conversation=conversation, run_id=target.run_id
-        )
+        turn = selectors.turn_get(actor=target.actor, conversation=conversation, run_id=target.run_id)
         services.conversation_seen(
             tenant=target.tenant, actor=target.actor, conversation=conversation
         )  # who watches an answer end knows of it

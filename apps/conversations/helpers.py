@@ -62,16 +62,15 @@ def _tool(version: AssistantVersion, assistant: Any, offered: Callable[[], Tools
     async def ask(context: ToolContext, question: str) -> ToolOutput:
         scope: Scope = context.data[SCOPE]
         if context.depth >= MAX_HELPER_DEPTH:
-            raise ToolError(f"Assistants ask each other at most {MAX_HELPER_DEPTH} deep. Answer without asking.", "fatal")  # fmt: skip
+            raise ToolError(
+                f"Assistants ask each other at most {MAX_HELPER_DEPTH} deep. Answer without asking.", "fatal"
+            )
         ready: _Ready = await scope.in_db(_prepare, version, scope, question)
         way = ready.answering
         try:
             inside = replace(
                 context,
-                data={
-                    **context.data,
-                    SCOPE: replace(scope, only=ready.only, searching=way.searching),
-                },
+                data={**context.data, SCOPE: replace(scope, only=ready.only, searching=way.searching)},
             )
             mine = [t for t in way.toolset if t.name in offered() and t.name != PLAN_TOOL]
             if context.depth + 1 < MAX_HELPER_DEPTH:
@@ -90,7 +89,7 @@ def _tool(version: AssistantVersion, assistant: Any, offered: Callable[[], Tools
             )
         finally:
             await way.provider.aclose()
-        return ToolOutput(text, {"assistant": assistant.slug, "summary": f"{assistant.name} has answered"})  # fmt: skip
+        return ToolOutput(text, {"assistant": assistant.slug, "summary": f"{assistant.name} has answered"})
 
     return Tool(
         name_of(assistant.slug),

@@ -108,9 +108,7 @@ def marks_legend(marks: Iterable[Mark]) -> str:
     """Return what the words in brackets mean, a line for each kind that is there; "" for none."""
     reasons = {mark.reason for mark in marks}
     return "\n".join(
-        f"- [{_sign(reason)}{LABELS[reason]}] {NOTES[reason]}"
-        for reason in LABELS
-        if reason in reasons
+        f"- [{_sign(reason)}{LABELS[reason]}] {NOTES[reason]}" for reason in LABELS if reason in reasons
     )
 
 
@@ -152,8 +150,7 @@ def _prose(text: str) -> str:
     shown = ["\n"] * len(text)
     for found in _TEXT_IN_JSON.finditer(text):
         said = _ESCAPES.sub(
-            lambda escape: ("\n" if escape[1] == "n" else escape[1] or "").rjust(len(escape[0])),
-            found[1],
+            lambda escape: ("\n" if escape[1] == "n" else escape[1] or "").rjust(len(escape[0])), found[1]
         )
         shown[found.start(1) : found.end(1)] = said
     return "".join(shown)

@@ -7,13 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from apps.conversations.answers import (
-    confidence_of,
-    follow_ups_of,
-    is_formed,
-    shown_text,
-    value_of,
-)
+from apps.conversations.answers import confidence_of, follow_ups_of, is_formed, shown_text, value_of
 from apps.conversations.attachments import AttachmentView, attachment_view
 from apps.conversations.cards import (
     CitationCard,
@@ -27,14 +21,7 @@ from apps.conversations.cards import (
     source_cards,
     tool_cards,
 )
-from apps.conversations.citations import (
-    Cited,
-    Passage,
-    answer_cite,
-    answer_number,
-    flagged,
-    numbers_of,
-)
+from apps.conversations.citations import Cited, Passage, answer_cite, answer_number, flagged, numbers_of
 from apps.conversations.marks import compared_of, marks_of
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView
@@ -172,7 +159,7 @@ def phase_of(transcript: Transcript) -> str:
         name = next(reversed(transcript.running.values()))
         return _TOOL_PHASES.get(name, f"Running {name}")
     if transcript.phase == "parked":
-        others = [card.approver for card in decision_cards(transcript.waiting.values()) if not card.is_own]  # fmt: skip
+        others = [card.approver for card in decision_cards(transcript.waiting.values()) if not card.is_own]
         if len(others) == len(transcript.waiting):
             return f"Waiting for the decision of {others[0]}"
     return _PHASES.get(transcript.phase, "Thinking")
@@ -244,8 +231,7 @@ def turn_view_ended(
     rows = sorted(citations, key=lambda row: row.number)
     formed = answer is not None and answer.was_formed
     cited = answer_number(
-        shown_text(run.answer, formed),
-        numbers_of((row.chunk_ref, row.number, row.markers) for row in rows),
+        shown_text(run.answer, formed), numbers_of((row.chunk_ref, row.number, row.markers) for row in rows)
     )
     if answer is not None:
         marks = marks_of(answer)

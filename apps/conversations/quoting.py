@@ -30,7 +30,7 @@ _THOUSANDS = re.compile(r",(?=\d{3}(?:\D|\Z))")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 _COMMON = frozenset(
-    "a an and are as at be by for from has have in into is it its not of on or that the their this to was were which will with you your".split()  # noqa: SIM905
+    "a an and are as at be by for from has have in into is it its not of on or that the their this to was were which will with you your".split()
 )
 
 
@@ -185,7 +185,7 @@ def _made(quotable: Quotable, units: Sequence[Unit], claim: Claim) -> Quote:
 def _excerpt(quotable: Quotable, start: int, end: int, claim: Claim) -> tuple[int, int]:
     """Return the stretch of something very long, from word to word, that holds most of what is claimed."""
     text = quotable.text[start - quotable.start : end - quotable.start]
-    wanted = Counter({**dict.fromkeys(_terms(claim.sentence), 1), **dict.fromkeys(_terms(claim.part), 2)})  # fmt: skip
+    wanted = Counter({**dict.fromkeys(_terms(claim.sentence), 1), **dict.fromkeys(_terms(claim.part), 2)})
     words = [match.span() for match in re.finditer(r"\S+", text)]
     hits = [sum(wanted[term] for term in set(_terms(text[a:b]))) for a, b in words]
     best, most, first, inside = 0, -1, 0, 0

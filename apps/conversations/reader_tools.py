@@ -138,9 +138,7 @@ def _linked(scope: Scope, chunk_id: str, relation: str, place: int) -> ToolOutpu
             if o is not link
         ][:LINKS_TOLD],
     }
-    row = result_row(
-        link.chunk, link.chunk.pk, chunk.document.name, chunk.document.version, collection
-    )
+    row = result_row(link.chunk, link.chunk.pk, chunk.document.name, chunk.document.version, collection)
     summary = f"{chunk.document.name}: {link.relation} of c{chunk.pk}"
     return results_output(scope, [row], "", summary, chunk_id, extra={link.chunk.pk: told})
 

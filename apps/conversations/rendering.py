@@ -41,7 +41,7 @@ _OURS = re.compile(f"[{_OPEN}-{_COPIED}]")
 _COPY = {
     mark: f'<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="Copy this {what}"></button>'
     for mark, what in ((_CODE, "code"), (_TABLE, "table"))
-}  # fmt: skip
+}
 _REASONS = tuple(LABELS)
 _FLAGS = [
     f'<span class="nosrc{" quiet" if reason == LANGUAGE else ""}" title="{NOTES[reason]}">{LABELS[reason]}</span>'
@@ -57,14 +57,19 @@ _HIGHLIGHT_MOST = 20_000
 _CODE_CLASSES = frozenset(name for name in STANDARD_TYPES.values() if name)
 _ALIGN = {"text-align:right": "ta-r", "text-align:center": "ta-c"}
 _CLEANER = nh3.Cleaner(
-    tags={
-        "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
-        "s", "span", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
-    },
+    tags=set(
+        """
+        a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr
+        ul
+    """.split()
+    ),
     clean_content_tags={"script", "style"},
     attributes={"a": {"href", "title"}, "ol": {"start"}},
     allowed_classes={
-        "span": set(_CODE_CLASSES), "pre": {"hl"}, "th": set(_ALIGN.values()), "td": set(_ALIGN.values()),
+        "span": set(_CODE_CLASSES),
+        "pre": {"hl"},
+        "th": set(_ALIGN.values()),
+        "td": set(_ALIGN.values()),
     },
     url_schemes={"http", "https", "mailto"},
     link_rel="noopener noreferrer nofollow",
@@ -72,7 +77,7 @@ _CLEANER = nh3.Cleaner(
         None if tag == "a" and name == "href" and not _is_absolute(value) else value
     ),
     strip_comments=True,
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +88,7 @@ class Block:
     html: str
 
 
-def blocks_render(
-    pieces: Sequence[Piece], *, run_id: int, labels: Mapping[int, str]
-) -> list[Block]:
+def blocks_render(pieces: Sequence[Piece], *, run_id: int, labels: Mapping[int, str]) -> list[Block]:
     """Render an answer.
 
     Args:
@@ -199,29 +202,21 @@ def _cite_rule(state: StateInline, silent: bool) -> bool:
     return True
 
 
-def _cite_render(
-    self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
-) -> str:
+def _cite_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
     return f"{_SEEN}{tokens[idx].content}{_SEEN_END}"
 
 
-def _flag_render(
-    self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
-) -> str:
+def _flag_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
     return f"{_SEEN_FLAG}{tokens[idx].content}"
 
 
-def _image_render(
-    self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
-) -> str:
+def _image_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
     """Show an image's text and leave the image out: fetching it would tell a stranger who reads what."""
     token = tokens[idx]
     return escape(self.renderInlineAsText(token.children or [], options, env))
 
 
-def _fence_render(
-    self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
-) -> str:
+def _fence_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
     token = tokens[idx]
     language = (token.info.split() or [""])[0][:40]
     code = escape(token.content, quote=False)
@@ -238,9 +233,7 @@ def _copied(code: str) -> str:
     return f'{_CODE}<pre class="hl"><code>{code}</code></pre>{_COPIED}\n'
 
 
-def _cell_render(
-    self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any
-) -> str:
+def _cell_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
     """Say a column's alignment by class: the page's policy allows no style attributes."""
     style = str(tokens[idx].attrGet("style") or "")
     name = _ALIGN.get(style)

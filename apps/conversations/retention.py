@@ -80,19 +80,22 @@ def rules_set(
         support_model = before.support_model if support_model is None else support_model
         row, _ = ConversationRules.objects.update_or_create(
             tenant=tenant,
-            defaults={
-                "keep_days": days,
-                "makes_titles": makes_titles,
-                "support_model": support_model,
-            },
+            defaults={"keep_days": days, "makes_titles": makes_titles, "support_model": support_model},
         )
         audit_record(
-            tenant=tenant, actor=actor, action="conversations.rules", object=row,
+            tenant=tenant,
+            actor=actor,
+            action="conversations.rules",
+            object=row,
             data={
-                "before": {"days": before.own_days, "titles": before.makes_titles, "support_model": before.support_model},
+                "before": {
+                    "days": before.own_days,
+                    "titles": before.makes_titles,
+                    "support_model": before.support_model,
+                },
                 "after": {"days": days, "titles": makes_titles, "support_model": support_model},
             },
-        )  # fmt: skip
+        )
     return Rules(days, makes_titles, support_model)
 
 
@@ -150,7 +153,9 @@ def _model_checked(tenant: Tenant, model: str | None) -> None:
         except DomainError as error:
             problem = error.message
     if problem:
-        raise Invalid("invalid", problem, data={"field": "support_model", "fields": {"support_model": [problem]}})  # fmt: skip
+        raise Invalid(
+            "invalid", problem, data={"field": "support_model", "fields": {"support_model": [problem]}}
+        )
 
 
 def conversations_expire() -> int:
@@ -166,9 +171,7 @@ def _expire(tenant: Tenant, days: int) -> int:
     before = _before(days)
     with tenant_scope(tenant.pk):
         old = _due(tenant, before).order_by("updated_at")
-        return sum(
-            _delete(tenant, pk, before) for pk in list(old.values_list("pk", flat=True)[:BATCH])
-        )
+        return sum(_delete(tenant, pk, before) for pk in list(old.values_list("pk", flat=True)[:BATCH]))
 
 
 def _before(days: int) -> datetime.datetime:

@@ -25,12 +25,7 @@ from apps.conversations.models import (
     QueuedQuestion,
     Turn,
 )
-from apps.conversations.presentation import (
-    TurnView,
-    turn_view_ended,
-    turn_view_live,
-    with_files,
-)
+from apps.conversations.presentation import TurnView, turn_view_ended, turn_view_live, with_files
 from apps.conversations.shown import turns_for
 from apps.conversations.source_place import source_around
 from basics.errors import Missing
@@ -96,9 +91,7 @@ def conversation_get(*, actor: Actor, pk: int) -> Conversation:
     return found
 
 
-def turn_list(
-    *, actor: Actor, conversation: Conversation, all_branches: bool = False
-) -> QuerySet[Turn]:
+def turn_list(*, actor: Actor, conversation: Conversation, all_branches: bool = False) -> QuerySet[Turn]:
     """Return the turns of a conversation's chosen branch in order, with run, messages, citations and tool calls.
 
     Args:
@@ -119,10 +112,7 @@ def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
         .prefetch_related(
             Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk")),
             Prefetch("citations", queryset=Citation.objects.order_by("number")),
-            Prefetch(
-                "attachments",
-                queryset=Attachment.objects.select_related("document").order_by("pk"),
-            ),
+            Prefetch("attachments", queryset=Attachment.objects.select_related("document").order_by("pk")),
             tool_calls_prefetch("run__tool_calls"),
             decided_prefetch("run__decisions"),
         )
@@ -161,9 +151,7 @@ def _turn_view(turn: Turn) -> TurnView:
     found: Withheld = getattr(turn, "withheld", NOTHING)
     transcript = transcript_withheld(transcript_read(run), found)
     passages = passages_of(found.value(payload_list(run)))
-    return turn_view_live(
-        turn, run, text, transcript=transcript, passages=passages, calls=run.calls_shown
-    )
+    return turn_view_live(turn, run, text, transcript=transcript, passages=passages, calls=run.calls_shown)
 
 
 def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
@@ -171,9 +159,7 @@ def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
     tree = tree_read(conversation)
     rows = _turns(actor, conversation).filter(pk__in=tree.shown)
     views = [turn_view(turn) for turn in rows]
-    mine = Feedback.objects.filter(
-        tenant_id=actor.tenant_id, turn__in=tree.shown, user_id=actor.user_id or 0
-    )
+    mine = Feedback.objects.filter(tenant_id=actor.tenant_id, turn__in=tree.shown, user_id=actor.user_id or 0)
     said = {row.turn_id: row for row in mine}
     for view in views:
         view.siblings, view.feedback = tree.siblings(view.pk), said.get(view.pk)
@@ -243,10 +229,7 @@ def scope_collections(*, actor: Actor, conversation: Conversation | None) -> lis
 
 
 def scope_names(
-    *,
-    actor: Actor,
-    conversation: Conversation | None,
-    only: frozenset[int] | None = None,
+    *, actor: Actor, conversation: Conversation | None, only: frozenset[int] | None = None
 ) -> dict[int, str]:
     """Return id and name of what ``scope_collections`` does, in its order; of ``only`` these, where that is not None."""
     found = _scope("c.id, c.name", actor, conversation)
@@ -345,9 +328,7 @@ class SourceShown:
     mark: str = ""
 
 
-def source_get(
-    *, actor: Actor, conversation: Conversation, run_id: int, number: int
-) -> SourceShown:
+def source_get(*, actor: Actor, conversation: Conversation, run_id: int, number: int) -> SourceShown:
     """Return a source of an answer, finished or under way.
 
     Raises:

@@ -37,9 +37,7 @@ def shares(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def share_revoke(request: TenantRequest, tenant_slug: str, pk: int, share_pk: int) -> HttpResponse:
     """Make a link work no more."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
-    services.share_revoke(
-        tenant=request.tenant, actor=request.actor, conversation=conversation, pk=share_pk
-    )
+    services.share_revoke(tenant=request.tenant, actor=request.actor, conversation=conversation, pk=share_pk)
     return _shares(request, conversation)
 
 
@@ -76,18 +74,21 @@ def answer(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> H
     """Hand out one answer as Markdown with its sources, to copy."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
-    return HttpResponse(
-        answer_markdown(actor=request.actor, turn=turn), content_type=_TYPES["markdown"]
-    )
+    return HttpResponse(answer_markdown(actor=request.actor, turn=turn), content_type=_TYPES["markdown"])
 
 
 def _shares(request: TenantRequest, conversation: Conversation) -> HttpResponse:
     if not request.htmx:
         return redirect("conversations:detail", request.tenant.slug, conversation.pk)
     rows: list[dict[str, Any]] = [
-        {"share": row, "url": request.build_absolute_uri(reverse("conversations:shared", args=[request.tenant.slug, row.key]))}
+        {
+            "share": row,
+            "url": request.build_absolute_uri(
+                reverse("conversations:shared", args=[request.tenant.slug, row.key])
+            ),
+        }
         for row in share_list(actor=request.actor, conversation=conversation)
-    ]  # fmt: skip
+    ]
     limited = limited_sources(actor=request.actor, conversation=conversation)
     context = {"conversation": conversation, "rows": rows, "limited": limited}
     return render(request, "conversations/_shares.html", context)

@@ -117,9 +117,7 @@ def share_get(*, actor: Actor, key: uuid.UUID) -> ConversationShare:
 def shared_view(*, actor: Actor, share: ConversationShare) -> Shared:
     """Return what the actor may see of a snapshot now: of sources they may not read, neither name nor words."""
     turns: list[Mapping[str, Any]] = share.snapshot["turns"]
-    readable = documents_readable(
-        actor, (c["document_id"] for turn in turns for c in turn["citations"])
-    )
+    readable = documents_readable(actor, (c["document_id"] for turn in turns for c in turn["citations"]))
     found = conversation_withheld(actor, share.conversation_id)
     return Shared(
         title=found.text(share.title),
@@ -138,8 +136,7 @@ def _turn(
     cards = [_card(number, row, readable.get(row["document_id"] or 0)) for row in rows]
     text = found.text(turn["answer"])
     cited = answer_number(
-        text,
-        numbers_of((row["chunk_ref"], row["number"], row.get("markers", ())) for row in rows),
+        text, numbers_of((row["chunk_ref"], row["number"], row.get("markers", ())) for row in rows)
     )
     # Their places are of the whole answer. Links that were made before there were marks have none.
     marks = marks_read(turn.get("marks", ()), cited.text) if text == turn["answer"] else []
@@ -150,18 +147,25 @@ def _turn(
         answer=cited.text,
         model_label=model_label(turn["model"]),
         asked_at=turn["asked_at"],
-        blocks=blocks_render(flagged(cited.pieces, {m.end: m.reason for m in marks}), run_id=number, labels=labels),
+        blocks=blocks_render(
+            flagged(cited.pieces, {m.end: m.reason for m in marks}), run_id=number, labels=labels
+        ),
         citations=cards,
         hidden=sum(1 for row in rows if (row["document_id"] or 0) not in readable),
         marks=marks,
         compared=turn.get("compared", ""),
-    )  # fmt: skip
+    )
 
 
 def _card(number: int, row: Mapping[str, Any], document: Document | None) -> CitationCard:
     if document is None:
         return CitationCard(f"{number}-{row['number']}", row["number"], HIDDEN, "", None, "")
     return CitationCard(
-        f"{number}-{row['number']}", row["number"], document.name, row["collection_name"],
-        row["page"], row["quote"], row.get("header", ""),
-    )  # fmt: skip
+        f"{number}-{row['number']}",
+        row["number"],
+        document.name,
+        row["collection_name"],
+        row["page"],
+        row["quote"],
+        row.get("header", ""),
+    )

@@ -15,15 +15,7 @@ from apps.conversations.openai.segments import response_id_read
 from runs.models import Run
 from runs.selectors import payload_list, quotes_named
 from runs.stream import EventRow
-from runs.withheld import (
-    HIDDEN,
-    NOTHING,
-    Withheld,
-    events_withheld,
-    runs_withheld,
-    tainted,
-    withheld_of,
-)
+from runs.withheld import HIDDEN, NOTHING, Withheld, events_withheld, runs_withheld, tainted, withheld_of
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.scope import tenant_scope
@@ -76,9 +68,7 @@ def conversation_withheld(reader: Actor, conversation_pk: int) -> Withheld:
 
     def told() -> Iterable[str]:
         said = Message.objects.filter(
-            tenant_id=reader.tenant_id,
-            turn__conversation_id=conversation_pk,
-            author=Message.Author.USER,
+            tenant_id=reader.tenant_id, turn__conversation_id=conversation_pk, author=Message.Author.USER
         )
         return said.values_list("text", flat=True)
 
@@ -179,9 +169,7 @@ def turn_withhold(turn: Turn, found: Withheld) -> None:
     for row in citations:
         if row.number in hidden:
             row.quote, row.header, row.char_start, row.char_end = "", "", 0, 0
-            if (
-                row.document_id is not None
-            ):  # what is gone may be named, what is kept from somebody may not
+            if row.document_id is not None:  # what is gone may be named, what is kept from somebody may not
                 row.document_name, row.collection_name, row.page = HIDDEN, "", None
     for message in turn.messages.all():
         if message.author == Message.Author.ASSISTANT:
@@ -213,7 +201,17 @@ def call_withhold(call: Any, found: Withheld) -> None:
         setattr(call, name, _shown(name, getattr(call, name), found))
 
 
-_TEXTS = {"content_shown", "content", "own_summary", "summary", "arguments", "arguments_masked", "payload", "results", "decision_why"}  # fmt: skip
+_TEXTS = {
+    "content_shown",
+    "content",
+    "own_summary",
+    "summary",
+    "arguments",
+    "arguments_masked",
+    "payload",
+    "results",
+    "decision_why",
+}
 
 
 def _shown(name: str, item: Any, found: Withheld) -> Any:

@@ -24,12 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 from apps.conversations.citations import Cited, sentences_of
-from apps.conversations.support_denials import (
-    denial_doubts,
-    denial_left_out,
-    opposite_said,
-    window_of,
-)
+from apps.conversations.support_denials import denial_doubts, denial_left_out, opposite_said, window_of
 from apps.conversations.support_names import (
     Passage,
     exchange_fits,
@@ -46,7 +41,9 @@ LANGUAGE = "language"
 """The reason of a statement that was not checked, as its source is in another language."""
 _SHARE = 0.35  # Of a statement's weight, that the passages hold at least.
 _NUMBER_WEIGHT = 3.0
-_OTHER_NUMBER = 0.5  # From here on another number of the passage belongs where this one stands; see ``numbers_fit``.
+_OTHER_NUMBER = (
+    0.5  # From here on another number of the passage belongs where this one stands; see ``numbers_fit``.
+)
 _OTHER_NAME = 0.6
 _EXCHANGED = 0.15
 _OPPOSITE = 0.5
@@ -130,11 +127,7 @@ class _Sources:
         reason = self._doubt(statement, self._joined(own)) if own else ""
         if not others or (own and not reason):
             return reason
-        return (
-            "number"
-            if _lacks_number(statement, self._joined([*own, *others]), self._around)
-            else LANGUAGE
-        )
+        return "number" if _lacks_number(statement, self._joined([*own, *others]), self._around) else LANGUAGE
 
     def _joined(self, numbers: Sequence[int]) -> Passage:
         key = tuple(sorted(numbers))

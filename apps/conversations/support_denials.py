@@ -98,9 +98,7 @@ def window_of(statement: Read, passage: Passage) -> tuple[float, int, int]:
     return best
 
 
-def denial_doubts(
-    statement: Read, passage: Passage, window: tuple[float, int, int]
-) -> dict[str, float]:
+def denial_doubts(statement: Read, passage: Passage, window: tuple[float, int, int]) -> dict[str, float]:
     """Return what speaks against the denials of a statement, each 0 to 1; all 0 where it denies nothing.
 
     ``affirmed``: the denied word stands undenied among the same words. ``alone``: the best window denies nothing.
@@ -122,9 +120,7 @@ def denial_doubts(
             for word in statement.telling
             if abs(word.place - head.place) <= _AROUND_DENIAL
         }
-        like = max(
-            (_share(wanted, passage, at - _NEAR, at + _NEAR + 1) for at in denials), default=0.0
-        )
+        like = max((_share(wanted, passage, at - _NEAR, at + _NEAR + 1) for at in denials), default=0.0)
         doubts["unlike"] = max(doubts["unlike"], 1 - like)
         for start, end in passage.read.sentences:
             if not any(word.heads for word in words[start:end]):
@@ -170,9 +166,7 @@ def opposite_said(statement: Read, passage: Passage, window: tuple[float, int, i
 def near(statement: Read, word: Word, passage: Passage, place: int, reach: int = _NEAR) -> float:
     """Return how much of what stands around a word of the statement stands around a place of the passage, 0 to 1."""
     around = {
-        w.key
-        for w in passage.read.words[max(0, place - reach) : place + reach + 1]
-        if w.place != place
+        w.key for w in passage.read.words[max(0, place - reach) : place + reach + 1] if w.place != place
     }
     got = whole = 0.0
     for other in statement.words[max(0, word.place - reach) : word.place + reach + 1]:

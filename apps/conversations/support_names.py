@@ -74,10 +74,15 @@ class Passage:
         """Its names by their keys: neighbouring words that are always written with a capital."""
         names = self.capitals - self.smalls
         found = runs_of(
-            word for word in self.read.words
-            if word.is_capital and word.key in names and not word.is_little and not word.is_number
-            and len(word.raw) > 1 and word.raw.lower() not in _OPENERS
-        )  # fmt: skip
+            word
+            for word in self.read.words
+            if word.is_capital
+            and word.key in names
+            and not word.is_little
+            and not word.is_number
+            and len(word.raw) > 1
+            and word.raw.lower() not in _OPENERS
+        )
         return {tuple(word.key for word in run): run for run in found}
 
     @cached_property
@@ -120,13 +125,7 @@ def names_in(statement: Read, passage: Passage) -> list[Word]:
 
 def _is_name(word: Word, statement: Read, passage: Passage) -> bool:
     lower = word.raw.lower()
-    if (
-        not word.is_capital
-        or word.is_number
-        or word.is_little
-        or len(word.raw) < 2
-        or lower in _TITLES
-    ):
+    if not word.is_capital or word.is_number or word.is_little or len(word.raw) < 2 or lower in _TITLES:
         return False
     if word.key in passage.smalls and (word.begins or word.key not in passage.capitals):
         return False
@@ -141,9 +140,7 @@ def _is_name(word: Word, statement: Read, passage: Passage) -> bool:
     return is_alone or after[0].is_capital
 
 
-def names_missing(
-    statement: Read, names: Iterable[Word], passage: Passage, around: Passage
-) -> bool:
+def names_missing(statement: Read, names: Iterable[Word], passage: Passage, around: Passage) -> bool:
     """Tell whether a name stands neither in the passage nor in what is around: question and titles."""
     own = initials_of(statement, is_capital=False)
     return any(
@@ -188,9 +185,7 @@ def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Pass
             if {word.key for word in one} & {word.key for word in two}:
                 continue
             (a, b), (c, d) = (one[0].place, one[-1].place + 1), (two[0].place, two[-1].place + 1)
-            if b < c and all(
-                word.is_capital or word.raw in ("and", "or") for word in statement.words[b:c]
-            ):
+            if b < c and all(word.is_capital or word.raw in ("and", "or") for word in statement.words[b:c]):
                 continue  # names in a row have no order
             if _is_passive(statement, one, two) != any(
                 passage.pairs.get(("by", run[0].key), _REACH) <= _BY for run in (one, two)
@@ -212,23 +207,15 @@ def _is_passive(statement: Read, *runs: Sequence[Word]) -> bool:
 def numbers_fit(statement: Read, passage: Passage) -> float:
     """Return how much better another number of the passage fits where one of the statement stands, 0 to 1."""
     sequence, best = _sequence(statement.words), 0.0
-    mine = [
-        [w]
-        for w in statement.words
-        if w.is_number and w.raw[0].isdigit() and w.key in passage.read.at
-    ]
+    mine = [[w] for w in statement.words if w.is_number and w.raw[0].isdigit() and w.key in passage.read.at]
     if not mine:
         return 0.0
     mine = mine[:_MOST_OWN]
-    others = {
-        w.key for w in passage.read.words if w.is_number and w.raw[0].isdigit()
-    } - statement.at.keys()
+    others = {w.key for w in passage.read.words if w.is_number and w.raw[0].isdigit()} - statement.at.keys()
     for (word,) in mine:
         own = _fit(sequence, word.place, word.place + 1, passage)
         for key in sorted(others)[:_MOST_OTHERS]:
-            best = max(
-                best, _fit(sequence, word.place, word.place + 1, passage, [(key, False)]) - own
-            )
+            best = max(best, _fit(sequence, word.place, word.place + 1, passage, [(key, False)]) - own)
     return max(best, exchange_fits(statement, mine, passage))
 
 

@@ -9,9 +9,7 @@ from itertools import pairwise
 
 from apps.collections.word_parts import UNSPACED
 
-_TOKEN = re.compile(
-    r"[^\W\d_]\.(?:[^\W\d_]\.)+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]"
-)
+_TOKEN = re.compile(r"[^\W\d_]\.(?:[^\W\d_]\.)+|\d+(?:[.,:]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)*|[^\w\s]")
 _UNSPACED = re.compile(f"[{UNSPACED}]+")
 _WIDE_ENDS = str.maketrans({"。": ".", "！": "!", "？": "?", "，": ",", "、": ",", "；": ";"})
 _ENDS = frozenset(".!?;")
@@ -52,32 +50,113 @@ _SHORT = words_of(
 _IRREGULAR = {
     form: root
     for root, forms in {
-        "begin": "began begun", "build": "built", "buy": "bought", "bring": "brought", "become": "became", "come": "came",
-        "choose": "chose chosen", "draw": "drew drawn", "drive": "drove driven", "fall": "fell fallen", "feel": "felt",
-        "find": "found", "fight": "fought", "fly": "flew flown", "get": "got gotten", "give": "gave given", "go": "went gone",
-        "grow": "grew grown", "hold": "held", "keep": "kept", "know": "knew known", "lead": "led", "leave": "left",
-        "lose": "lost loss", "make": "made", "mean": "meant", "meet": "met", "pay": "paid", "rise": "rose risen", "run": "ran",
-        "say": "said", "see": "saw seen", "sell": "sold", "send": "sent", "show": "shown", "sing": "sang sung",
-        "speak": "spoke spoken", "spend": "spent", "stand": "stood", "steal": "stole stolen", "take": "took taken",
-        "teach": "taught", "tell": "told", "think": "thought", "throw": "threw thrown", "understand": "understood",
-        "wear": "wore worn", "win": "won", "write": "wrote written", "child": "children", "man": "men", "woman": "women",
-        "person": "people", "foot": "feet", "life": "lives", "die": "died dying death dead", "high": "height",
-        "long": "length", "wide": "width", "deep": "depth", "strong": "strength", "seek": "sought", "catch": "caught",
-        "shoot": "shot", "lie": "lay lain", "hear": "heard", "eat": "ate eaten", "break": "broke broken", "forbid": "forbade forbidden",
+        "begin": "began begun",
+        "build": "built",
+        "buy": "bought",
+        "bring": "brought",
+        "become": "became",
+        "come": "came",
+        "choose": "chose chosen",
+        "draw": "drew drawn",
+        "drive": "drove driven",
+        "fall": "fell fallen",
+        "feel": "felt",
+        "find": "found",
+        "fight": "fought",
+        "fly": "flew flown",
+        "get": "got gotten",
+        "give": "gave given",
+        "go": "went gone",
+        "grow": "grew grown",
+        "hold": "held",
+        "keep": "kept",
+        "know": "knew known",
+        "lead": "led",
+        "leave": "left",
+        "lose": "lost loss",
+        "make": "made",
+        "mean": "meant",
+        "meet": "met",
+        "pay": "paid",
+        "rise": "rose risen",
+        "run": "ran",
+        "say": "said",
+        "see": "saw seen",
+        "sell": "sold",
+        "send": "sent",
+        "show": "shown",
+        "sing": "sang sung",
+        "speak": "spoke spoken",
+        "spend": "spent",
+        "stand": "stood",
+        "steal": "stole stolen",
+        "take": "took taken",
+        "teach": "taught",
+        "tell": "told",
+        "think": "thought",
+        "throw": "threw thrown",
+        "understand": "understood",
+        "wear": "wore worn",
+        "win": "won",
+        "write": "wrote written",
+        "child": "children",
+        "man": "men",
+        "woman": "women",
+        "person": "people",
+        "foot": "feet",
+        "life": "lives",
+        "die": "died dying death dead",
+        "high": "height",
+        "long": "length",
+        "wide": "width",
+        "deep": "depth",
+        "strong": "strength",
+        "seek": "sought",
+        "catch": "caught",
+        "shoot": "shot",
+        "lie": "lay lain",
+        "hear": "heard",
+        "eat": "ate eaten",
+        "break": "broke broken",
+        "forbid": "forbade forbidden",
     }.items()
     for form in forms.split()
-}  # fmt: skip
+}
 _NUMBERS = {
     word: str(number)
     for number, words in {
-        0: "zero", 1: "one first once", 2: "two second twice", 3: "three third thrice", 4: "four fourth", 5: "five fifth",
-        6: "six sixth", 7: "seven seventh", 8: "eight eighth", 9: "nine ninth", 10: "ten tenth", 11: "eleven eleventh",
-        12: "twelve twelfth dozen", 13: "thirteen", 14: "fourteen", 15: "fifteen", 16: "sixteen", 17: "seventeen",
-        18: "eighteen", 19: "nineteen", 20: "twenty", 30: "thirty", 40: "forty", 50: "fifty", 60: "sixty", 70: "seventy",
-        80: "eighty", 90: "ninety", 100: "hundred",
+        0: "zero",
+        1: "one first once",
+        2: "two second twice",
+        3: "three third thrice",
+        4: "four fourth",
+        5: "five fifth",
+        6: "six sixth",
+        7: "seven seventh",
+        8: "eight eighth",
+        9: "nine ninth",
+        10: "ten tenth",
+        11: "eleven eleventh",
+        12: "twelve twelfth dozen",
+        13: "thirteen",
+        14: "fourteen",
+        15: "fifteen",
+        16: "sixteen",
+        17: "seventeen",
+        18: "eighteen",
+        19: "nineteen",
+        20: "twenty",
+        30: "thirty",
+        40: "forty",
+        50: "fifty",
+        60: "sixty",
+        70: "seventy",
+        80: "eighty",
+        90: "ninety",
+        100: "hundred",
     }.items()
     for word in words.split()
-}  # fmt: skip
+}
 _SUFFIX = re.compile(
     r"(?:ations?|ators?|ating|ated|ates?|ities|ity|ments?|ings?|ness|ies|ied|ously|ous|ively|ive|ions?|ers?|ors?|edly|ed|ally|al|ly|es|s|e|y)$"
 )
@@ -137,9 +216,7 @@ def key_of(raw: str) -> str:
     if word in _IRREGULAR:
         word = _IRREGULAR[word]
     if len(word) <= 4:
-        return (
-            word[:-1] if len(word) == 4 and word.endswith("s") and not word.endswith("ss") else word
-        )
+        return word[:-1] if len(word) == 4 and word.endswith("s") and not word.endswith("ss") else word
     cut = _SUFFIX.sub("", word)
     cut = cut if len(cut) >= 3 else word
     if len(cut) > 3 and cut[-1] == cut[-2] and cut[-1] not in "aeiou":
@@ -178,7 +255,16 @@ def text_read(text: str) -> Read:
             reach = 0
         is_number = raw[0].isdigit() or lower in _NUMBERS
         is_little = not is_number and (lower in _LITTLE or lower.endswith("n't"))
-        word = Word(raw, _NUMBERS.get(lower) or key_of(raw), len(read.words), is_little, is_number, raw[0].isupper(), begins, is_cut)  # fmt: skip
+        word = Word(
+            raw,
+            _NUMBERS.get(lower) or key_of(raw),
+            len(read.words),
+            is_little,
+            is_number,
+            raw[0].isupper(),
+            begins,
+            is_cut,
+        )
         if (lower in _DENY or lower.endswith("n't")) and after.lower() not in _NO_DENIAL:
             reach, is_head = _SCOPE, True
         elif reach and not is_little:

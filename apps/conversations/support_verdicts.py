@@ -50,9 +50,7 @@ def spans_again(
         is_strict: what is not said gets a mark as well.
         reads_languages: its word counts where the source is in another language.
     """
-    found: dict[tuple[int, int], str] = {
-        (int(span[0]), int(span[1])): reason_of(span) for span in spans
-    }
+    found: dict[tuple[int, int], str] = {(int(span[0]), int(span[1])): reason_of(span) for span in spans}
     for place, verdict in verdicts.items():
         one = statements[place]
         at, before = (one.start, one.end), found.get((one.start, one.end), "")
@@ -65,4 +63,4 @@ def spans_again(
     return [[start, end, reason] for (start, end), reason in sorted(found.items())]
 
 
-__all__ = ["CONTRADICTED", "MOST", "NOT_SAID", "SUPPORTED", "Statement", "spans_again", "statements_to_check"]  # fmt: skip
+__all__ = ["CONTRADICTED", "MOST", "NOT_SAID", "SUPPORTED", "Statement", "spans_again", "statements_to_check"]

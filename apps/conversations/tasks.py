@@ -12,21 +12,10 @@ from django.db import connection
 from django.db.models import Value
 
 from apps.conversations import selectors, tools
-from apps.conversations.after_answer import (
-    answer_check,
-    conversation_title,
-    queue_next,
-    titles_withhold,
-)
+from apps.conversations.after_answer import answer_check, conversation_title, queue_next, titles_withhold
 from apps.conversations.answering import Answering, answering_execute, answering_of
 from apps.conversations.assistant_selectors import version_collections, version_tools
-from apps.conversations.attachments import (
-    Given,
-    attachments_of,
-    given_of,
-    problem_of,
-    state_of,
-)
+from apps.conversations.attachments import Given, attachments_of, given_of, problem_of, state_of
 from apps.conversations.branches import HISTORY_TURNS, branch_before
 from apps.conversations.closing import turn_close
 from apps.conversations.helpers import helper_tools
@@ -164,13 +153,7 @@ def _prepare(tenant_id: int, turn_id: int, run_id: int) -> _Prepared | None:
         model=run.model,
         provider=provider,
         guard=guard,
-        history=history_of(
-            turn,
-            question,
-            branch[:-1],
-            given.media,
-            reader=actor,
-        ),
+        history=history_of(turn, question, branch[:-1], given.media, reader=actor),
         collections=collections,
         native=profile is not None and profile.deferred_tools,
         loaded=lambda: selectors.tools_loaded(turn),
@@ -234,9 +217,7 @@ def history_of(
     asked = UserMessage(question, parts=media.get(turn.pk, ()))
     if not before:
         return [asked]
-    said = Message.objects.filter(
-        tenant_id=turn.tenant_id, turn_id__in=before, author=Message.Author.USER
-    )
+    said = Message.objects.filter(tenant_id=turn.tenant_id, turn_id__in=before, author=Message.Author.USER)
     lost: Any = Value(value=False)
     if reader is not None:
         lost = conversation_tainted(reader, turn.conversation_id)

@@ -27,15 +27,7 @@ from basics.errors import DomainError
 from tenancy.actors import Actor
 from toolloop.tools import ToolContext, ToolError, ToolOutput, Toolset, tool
 
-__all__ = [
-    "BUNDLE",
-    "PASSAGES",
-    "SCOPE",
-    "SEARCH",
-    "TOOLSET",
-    "Scope",
-    "system_prompt",
-]
+__all__ = ["BUNDLE", "PASSAGES", "SCOPE", "SEARCH", "TOOLSET", "Scope", "system_prompt"]
 
 SEARCH = "search_documents"
 MAX_NEIGHBOURS = 2
@@ -96,10 +88,7 @@ async def search_documentation(
 
 @tool
 async def search_codebase(
-    context: ToolContext,
-    query: str,
-    relation: CodeRelation = "about",
-    collections: list[str] | None = None,
+    context: ToolContext, query: str, relation: CodeRelation = "about", collections: list[str] | None = None
 ) -> ToolOutput:
     """Search source code: functions, classes and files about something, or what belongs to a name.
 
@@ -113,9 +102,7 @@ async def search_codebase(
     scope: Scope = context.data[SCOPE]
     if relation == "about":
         filters = {"kind": {"in": list(CODE)}}
-        output: ToolOutput = await scope.in_db(
-            documents_search, scope, query, collections or [], filters
-        )
+        output: ToolOutput = await scope.in_db(documents_search, scope, query, collections or [], filters)
     else:
         output = await scope.in_db(_related, scope, query.strip(), relation, collections or [])
     return output
@@ -159,8 +146,7 @@ def _related(scope: Scope, name: str, relation: str, names: Sequence[str]) -> To
     by_id = {c.pk: c.name for c in chosen}
     shown = [chunks[pk] for pk in said if pk in chunks]
     results = [
-        result_row(c, c.pk, c.document.name, c.document.version, by_id[c.collection_id])
-        for c in shown
+        result_row(c, c.pk, c.document.name, c.document.version, by_id[c.collection_id]) for c in shown
     ]
     extra = {c.pk: {"path": c.document.path, relation: said[c.pk][:20]} for c in shown}
     left = sum(map(len, said.values())) - sum(len(said[c.pk]) for c in shown)
@@ -177,10 +163,13 @@ def _edges(actor: Actor, collection: Collection, name: str, relation: str) -> li
         return [(d.chunk_id, f"{d.kind} {d.name}, line {d.line}") for d in found if d.chunk_id]
     links = _LINKS[relation](actor=actor, collection=collection, name=name)
     return [
-        (link.chunk_id, f"{link.source} {link.kind} {link.target}, line {link.line}"
-         + (" (perhaps: matched by name alone)" if link.is_ambiguous else ""))
+        (
+            link.chunk_id,
+            f"{link.source} {link.kind} {link.target}, line {link.line}"
+            + (" (perhaps: matched by name alone)" if link.is_ambiguous else ""),
+        )
         for link in links
-    ]  # fmt: skip
+    ]
 
 
 def system_prompt(collections: Iterable[str], prompt: str = "", *, has_files: bool = False) -> str:

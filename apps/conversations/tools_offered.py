@@ -22,9 +22,7 @@ class ToolLine:
     is_on: bool
 
 
-def tool_lines(
-    *, actor: Actor, version: AssistantVersion | None, off: Collection[str]
-) -> list[ToolLine]:
+def tool_lines(*, actor: Actor, version: AssistantVersion | None, off: Collection[str]) -> list[ToolLine]:
     """Return the tools that some call of the actor could be allowed, by name.
 
     Args:

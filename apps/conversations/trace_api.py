@@ -21,10 +21,10 @@ class TraceHitOutput(serializers.Serializer[Any]):
     document = serializers.CharField()
     page = serializers.IntegerField(allow_null=True)
     score = serializers.FloatField(allow_null=True)
-    vector_rank = serializers.IntegerField(allow_null=True, help_text="Place in the search by meaning.")  # fmt: skip
-    lexical_rank = serializers.IntegerField(allow_null=True, help_text="Place in the search by words.")  # fmt: skip
-    exact_rank = serializers.IntegerField(allow_null=True, help_text="Place among exact codes and numbers.")  # fmt: skip
-    citation = serializers.IntegerField(allow_null=True, help_text="Number of the citation it became.")  # fmt: skip
+    vector_rank = serializers.IntegerField(allow_null=True, help_text="Place in the search by meaning.")
+    lexical_rank = serializers.IntegerField(allow_null=True, help_text="Place in the search by words.")
+    exact_rank = serializers.IntegerField(allow_null=True, help_text="Place among exact codes and numbers.")
+    citation = serializers.IntegerField(allow_null=True, help_text="Number of the citation it became.")
 
     class Meta:
         ref_name = "TraceHit"
@@ -92,7 +92,9 @@ class TraceOutput(serializers.Serializer[Any]):
     model = serializers.CharField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
     question = serializers.CharField(help_text="Empty for a run outside of a conversation.")
-    searched_for = serializers.CharField(help_text="The question as it was rewritten for the first search; empty: as it was asked.")  # fmt: skip
+    searched_for = serializers.CharField(
+        help_text="The question as it was rewritten for the first search; empty: as it was asked."
+    )
     plan = TracePlanOutput(allow_null=True)
     steps = TraceStepOutput(many=True, help_text="The model's turns.")
     removed_citations = serializers.IntegerField()

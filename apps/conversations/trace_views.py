@@ -25,9 +25,7 @@ def run_trace(request: TenantRequest, tenant_slug: str, pk: int, run_pk: int) ->
 
 @require_GET
 @allowed("conversation.read")
-def run_output(
-    request: TenantRequest, tenant_slug: str, pk: int, run_pk: int, call_pk: int
-) -> HttpResponse:
+def run_output(request: TenantRequest, tenant_slug: str, pk: int, run_pk: int, call_pk: int) -> HttpResponse:
     """Show the whole text that a tool gave; its card shows the beginning."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turn = selectors.turn_get(actor=request.actor, conversation=conversation, run_id=run_pk)

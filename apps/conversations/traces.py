@@ -48,10 +48,23 @@ def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
         )
         .order_by("pk")
         .values(  # type: ignore[arg-type]
-            "step", "call_id", "parent_call_id", "name", "status", "error_code", "arguments", "arguments_masked",
-            "decision", "decision_why", "duration_ms", "started_at", "summary", "results", "content",
+            "step",
+            "call_id",
+            "parent_call_id",
+            "name",
+            "status",
+            "error_code",
+            "arguments",
+            "arguments_masked",
+            "decision",
+            "decision_why",
+            "duration_ms",
+            "started_at",
+            "summary",
+            "results",
+            "content",
         )
-    )  # fmt: skip
+    )
     found = run_withheld(actor, run)
     for call in calls if found else ():
         call_withhold(call, found)
@@ -71,7 +84,9 @@ def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
         "status": str(run.status),
         "question": question,
         "searched_for": _searched_for(calls, question),
-        "plan": None if plan is None else {
+        "plan": None
+        if plan is None
+        else {
             "reasoning": plan.reasoning,
             "attempt": plan.attempt,
             "steps": [
@@ -87,7 +102,7 @@ def trace_get(*, actor: Actor, run_pk: int) -> dict[str, Any]:
         "queued_at": run.created_at,
         "started_at": run.started_at,
         "finished_at": run.finished_at,
-    }  # fmt: skip
+    }
 
 
 def _said(turn: Turn | None) -> str:
@@ -106,20 +121,20 @@ def _searched_for(calls: Sequence[Mapping[str, Any]], question: str) -> str:
 
 
 def _steps(
-    run: Run,
-    calls: Sequence[Mapping[str, Any]],
-    numbers: Mapping[int, int],
-    found: Withheld,
+    run: Run, calls: Sequence[Mapping[str, Any]], numbers: Mapping[int, int], found: Withheld
 ) -> list[dict[str, Any]]:
     used = {
         row["step"]: row
         for row in UsageRecord.objects.filter(tenant_id=run.tenant_id, run_id=run.pk)
         .values("step")
         .annotate(
-            input=Sum("input_tokens"), output=Sum("output_tokens"), cached=Sum("cached_tokens"), cost=Sum("cost_usd"),
+            input=Sum("input_tokens"),
+            output=Sum("output_tokens"),
+            cached=Sum("cached_tokens"),
+            cost=Sum("cost_usd"),
             tier=Max("service_tier"),
         )
-    }  # fmt: skip
+    }
     rows = (
         RunStep.objects.filter(tenant_id=run.tenant_id, run=run)
         .annotate(

@@ -88,16 +88,12 @@ def hts_code(text: str) -> str:
     """Return a code as the schedules print it, named as one: 8539500010 is HTS 8539.50.0010. Raises ToolError."""
     code = tariff_code(text)
     if code is None:
-        raise ToolError(f"{text[:40]!r} isn't a tariff code: give 4, 6, 8 or 10 digits, such as 8539.50.00.")  # fmt: skip
+        raise ToolError(f"{text[:40]!r} isn't a tariff code: give 4, 6, 8 or 10 digits, such as 8539.50.00.")
     return f"HTS {code.text}"
 
 
 async def _search(
-    context: ToolContext,
-    query: str,
-    collections: list[str] | None,
-    *types: str,
-    is_lookup: bool = False,
+    context: ToolContext, query: str, collections: list[str] | None, *types: str, is_lookup: bool = False
 ) -> ToolOutput:
     scope: Scope = context.data[SCOPE]
     search = partial(documents_search, types=types, is_lookup=is_lookup)

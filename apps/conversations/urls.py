@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import (
-    around_views,
-    attachment_views,
-    branch_views,
-    share_views,
-    trace_views,
-    views,
-)
+from apps.conversations import around_views, attachment_views, branch_views, share_views, trace_views, views
 
 app_name = "conversations"
 urlpatterns = [
@@ -26,21 +19,11 @@ urlpatterns = [
     path("<int:pk>/", views.detail, name="detail"),
     path("<int:pk>/attachments/", attachment_views.add, name="attachment-add"),
     path("<int:pk>/attachments/<int:attachment_pk>/", attachment_views.chip, name="attachment"),
+    path("<int:pk>/attachments/<int:attachment_pk>/sound/", attachment_views.sound, name="attachment-sound"),
     path(
-        "<int:pk>/attachments/<int:attachment_pk>/sound/",
-        attachment_views.sound,
-        name="attachment-sound",
+        "<int:pk>/attachments/<int:attachment_pk>/remove/", attachment_views.remove, name="attachment-remove"
     ),
-    path(
-        "<int:pk>/attachments/<int:attachment_pk>/remove/",
-        attachment_views.remove,
-        name="attachment-remove",
-    ),
-    path(
-        "<int:pk>/attachments/<int:attachment_pk>/retry/",
-        attachment_views.retry,
-        name="attachment-retry",
-    ),
+    path("<int:pk>/attachments/<int:attachment_pk>/retry/", attachment_views.retry, name="attachment-retry"),
     path("<int:pk>/draft/", around_views.draft, name="draft"),
     path("<int:pk>/queue/", around_views.queue, name="queue"),
     path("<int:pk>/queue/ask/", around_views.queue_ask, name="queue-ask"),
@@ -53,29 +36,15 @@ urlpatterns = [
     path("<int:pk>/turns/<int:turn_pk>/answer.md", share_views.answer, name="turn-answer"),
     path("<int:pk>/turns/<int:turn_pk>/retry/", views.turn_retry, name="turn-retry"),
     path("<int:pk>/turns/<int:turn_pk>/edit/", branch_views.turn_edit, name="turn-edit"),
-    path(
-        "<int:pk>/turns/<int:turn_pk>/regenerate/",
-        branch_views.turn_regenerate,
-        name="turn-regenerate",
-    ),
-    path(
-        "<int:pk>/turns/<int:turn_pk>/continue/", branch_views.turn_continue, name="turn-continue"
-    ),
+    path("<int:pk>/turns/<int:turn_pk>/regenerate/", branch_views.turn_regenerate, name="turn-regenerate"),
+    path("<int:pk>/turns/<int:turn_pk>/continue/", branch_views.turn_continue, name="turn-continue"),
     path("<int:pk>/turns/<int:turn_pk>/choose/", branch_views.turn_choose, name="turn-choose"),
     path("<int:pk>/turns/<int:turn_pk>/fork/", branch_views.turn_fork, name="turn-fork"),
     path("<int:pk>/runs/<int:run_pk>/stream/", views.run_stream, name="run-stream"),
     path("<int:pk>/runs/<int:run_pk>/trace/", trace_views.run_trace, name="run-trace"),
-    path(
-        "<int:pk>/runs/<int:run_pk>/calls/<int:call_pk>/output/",
-        trace_views.run_output,
-        name="run-output",
-    ),
+    path("<int:pk>/runs/<int:run_pk>/calls/<int:call_pk>/output/", trace_views.run_output, name="run-output"),
     path("<int:pk>/runs/<int:run_pk>/stop/", views.run_stop, name="run-stop"),
-    path(
-        "<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/",
-        views.run_decide,
-        name="run-decide",
-    ),
+    path("<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/", views.run_decide, name="run-decide"),
     path("<int:pk>/sources/<slug:source>/", views.source, name="source"),
     path("<int:pk>/rename/", views.rename, name="rename"),
     path("<int:pk>/delete/", views.delete, name="delete"),

@@ -118,10 +118,7 @@ def turn_retry(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) 
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
     turn = services.turn_retry(
-        tenant=request.tenant,
-        actor=request.actor,
-        turn=turn,
-        model=request.POST.get("model", ""),
+        tenant=request.tenant, actor=request.actor, turn=turn, model=request.POST.get("model", "")
     )
     if not request.htmx:
         return redirect("conversations:detail", tenant_slug, pk)
@@ -158,9 +155,7 @@ def run_decide(
     return HttpResponse(status=204)
 
 
-async def run_stream(
-    request: HttpRequest, tenant_slug: str, pk: int, run_pk: int
-) -> HttpResponseBase:
+async def run_stream(request: HttpRequest, tenant_slug: str, pk: int, run_pk: int) -> HttpResponseBase:
     """Stream an answer as HTML frames, from ``?after=`` or ``Last-Event-ID`` on."""
     if request.method != "GET":
         return HttpResponseNotAllowed(["GET"])
@@ -229,9 +224,7 @@ def rename(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Delete a conversation."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
-    services.conversation_delete(
-        tenant=request.tenant, actor=request.actor, conversation=conversation
-    )
+    services.conversation_delete(tenant=request.tenant, actor=request.actor, conversation=conversation)
     messages.success(request, f"“{conversation}” is deleted.")
     return redirect("conversations:home", tenant_slug)
 

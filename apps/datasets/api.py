@@ -69,12 +69,17 @@ class DatasetsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="datasets_list", tags=["datasets"], responses=DatasetOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="datasets_list", tags=["datasets"], responses=DatasetOutput(many=True))
     def get(self, request: Request) -> Response:
         """List datasets, the newest first."""
         return self.paginated(selectors.dataset_list(actor=self.actor), DatasetOutput)
 
-    @extend_schema(operation_id="datasets_create", tags=["datasets"], request=DatasetInput, responses={201: DatasetOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="datasets_create",
+        tags=["datasets"],
+        request=DatasetInput,
+        responses={201: DatasetOutput},
+    )
     def post(self, request: Request) -> Response:
         """Create an empty dataset."""
         row = services.dataset_create(
@@ -93,7 +98,9 @@ class DatasetView(_Base):
         """Return a dataset with its counts."""
         return Response(self._shown(pk))
 
-    @extend_schema(operation_id="datasets_update", tags=["datasets"], request=DatasetUpdate, responses=DatasetOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="datasets_update", tags=["datasets"], request=DatasetUpdate, responses=DatasetOutput
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Change name, description or the two-person rule."""
         services.dataset_update(
@@ -132,7 +139,12 @@ class RowsView(_Base):
     actions = {"GET": _READ}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="dataset_rows_list", tags=["datasets"], parameters=_FILTERS, responses=RowOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_rows_list",
+        tags=["datasets"],
+        parameters=_FILTERS,
+        responses=RowOutput(many=True),
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List a dataset's rows, the newest first."""
         which: dict[str, Any] = {"actor": self.actor, "dataset": self._dataset(pk)}
@@ -155,7 +167,9 @@ class RowView(_Base):
         row = selectors.row_get(actor=self.actor, dataset=self._dataset(pk), pk=row_pk)
         return Response(RowOutput(row).data)
 
-    @extend_schema(operation_id="dataset_rows_update", tags=["datasets"], request=RowUpdate, responses=RowOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_rows_update", tags=["datasets"], request=RowUpdate, responses=RowOutput
+    )
     def patch(self, request: Request, pk: int, row_pk: int) -> Response:
         """Change a row; an approved one goes back to review when more than its split changes."""
         row = selectors.row_get(actor=self.actor, dataset=self._dataset(pk), pk=row_pk)
@@ -170,13 +184,20 @@ class VersionsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="dataset_versions_list", tags=["datasets"], responses=VersionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_versions_list", tags=["datasets"], responses=VersionOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List versions, the newest first."""
         rows = selectors.version_list(actor=self.actor, dataset=self._dataset(pk))
         return self.paginated(rows, VersionOutput)
 
-    @extend_schema(operation_id="dataset_versions_create", tags=["datasets"], request=VersionInput, responses={201: VersionOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_versions_create",
+        tags=["datasets"],
+        request=VersionInput,
+        responses={201: VersionOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Freeze rows into the next version, which never changes."""
         values = _valid(VersionInput, request.data)
@@ -208,13 +229,18 @@ class GenerationsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="generations_list", tags=["datasets"], responses=GenerationOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="generations_list", tags=["datasets"], responses=GenerationOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List generation jobs, the newest first."""
         rows = selectors.job_list(actor=self.actor, dataset=self._dataset(pk))
         return self.paginated(rows, GenerationOutput)
 
-    @extend_schema(operation_id="generations_start", tags=["datasets"], request=GenerationInput, responses={202: GenerationOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="generations_start",
+        tags=["datasets"],
+        request=GenerationInput,
+        responses={202: GenerationOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Start making rows from collections."""
         values = _valid(GenerationInput, request.data)
@@ -239,7 +265,7 @@ class GenerationView(TenantAPIView):
 
     actions = {"GET": _READ}
 
-    @extend_schema(operation_id="generations_get", tags=["datasets"], responses=GenerationDetailOutput)  # fmt: skip
+    @extend_schema(operation_id="generations_get", tags=["datasets"], responses=GenerationDetailOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return how far a job is and what it has cost."""
         job: Any = selectors.job_get(actor=self.actor, pk=pk)
@@ -252,7 +278,9 @@ class GenerationPauseView(TenantAPIView):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="generations_pause", tags=["datasets"], request=None, responses=GenerationOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="generations_pause", tags=["datasets"], request=None, responses=GenerationOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Let what is under way end and begin nothing more."""
         job = selectors.job_get(actor=self.actor, pk=pk)
@@ -265,7 +293,12 @@ class GenerationResumeView(TenantAPIView):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="generations_resume", tags=["datasets"], request=GenerationResumeInput, responses=GenerationOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="generations_resume",
+        tags=["datasets"],
+        request=GenerationResumeInput,
+        responses=GenerationOutput,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Go on with a paused or failed job, with a new budget if one is given."""
         job = selectors.job_get(actor=self.actor, pk=pk)
@@ -279,7 +312,9 @@ class GenerationStopView(TenantAPIView):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="generations_stop", tags=["datasets"], request=None, responses=GenerationOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="generations_stop", tags=["datasets"], request=None, responses=GenerationOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """End a job for good; its rows stay."""
         job = selectors.job_get(actor=self.actor, pk=pk)

@@ -14,11 +14,7 @@ urlpatterns = [
     path(f"{_DATASET}/rows", api.RowsView.as_view(), name="dataset-rows-list"),
     path(f"{_DATASET}/rows/<int:row_pk>", api.RowView.as_view(), name="dataset-rows-detail"),
     path(f"{_DATASET}/versions", api.VersionsView.as_view(), name="dataset-versions-list"),
-    path(
-        f"{_DATASET}/versions/<int:number>",
-        api.VersionView.as_view(),
-        name="dataset-versions-detail",
-    ),
+    path(f"{_DATASET}/versions/<int:number>", api.VersionView.as_view(), name="dataset-versions-detail"),
     path(f"{_DATASET}/generations", api.GenerationsView.as_view(), name="generations-list"),
     path(_JOB, api.GenerationView.as_view(), name="generations-detail"),
     path(f"{_JOB}/pause", api.GenerationPauseView.as_view(), name="generations-pause"),

@@ -51,14 +51,17 @@ class FromConversationView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="dataset_rows_from_conversation", tags=["datasets"], request=FromConversationInput, responses=CollectedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_rows_from_conversation",
+        tags=["datasets"],
+        request=FromConversationInput,
+        responses=CollectedOutput,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Add answers of one of your conversations as rows to review, redacted; a trial shows them and adds nothing."""
         dataset, values = self._dataset(pk), valid(FromConversationInput, request.data)
         talk = conversation_get(actor=self.actor, pk=values["conversation"])
-        found = services.turns_collect(
-            actor=self.actor, conversation_pk=talk.pk, turn_pks=values["turns"]
-        )
+        found = services.turns_collect(actor=self.actor, conversation_pk=talk.pk, turn_pks=values["turns"])
         made = None
         if not values["is_trial"]:
             made = services.rows_collect(
@@ -76,7 +79,12 @@ class FromFeedbackView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="dataset_rows_from_feedback", tags=["datasets"], request=FromFeedbackInput, responses=CollectedOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_rows_from_feedback",
+        tags=["datasets"],
+        request=FromFeedbackInput,
+        responses=CollectedOutput,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Add judged answers as rows to review, redacted; a trial shows them and adds nothing."""
         dataset, values = self._dataset(pk), valid(FromFeedbackInput, request.data)
@@ -84,10 +92,7 @@ class FromFeedbackView(_Base):
         made = None
         if not values["is_trial"]:
             made = services.feedback_rows_collect(
-                tenant=self.tenant,
-                actor=self.actor,
-                dataset=dataset,
-                feedback_pks=values["feedback"],
+                tenant=self.tenant, actor=self.actor, dataset=dataset, feedback_pks=values["feedback"]
             )
         return self._answer(found, made)
 
@@ -97,7 +102,9 @@ class SettleView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="dataset_rows_settle", tags=["datasets"], request=SettleInput, responses=SettleOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_rows_settle", tags=["datasets"], request=SettleInput, responses=SettleOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Reject rows that a check has found, move them to training, or hide what was found in them. All or none."""
         values = valid(SettleInput, request.data)
@@ -120,24 +127,26 @@ class SourcesView(_Base):
     @extend_schema(
         operation_id="dataset_sources_list",
         tags=["datasets"],
-        parameters=[OpenApiParameter("after", str, description="Only documents whose name comes after this one.")],
+        parameters=[
+            OpenApiParameter("after", str, description="Only documents whose name comes after this one.")
+        ],
         responses=SourcesOutput,
-    )  # fmt: skip
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the documents that a dataset's rows quote, by name, each with its licences and its rows."""
         found = source_list(
-            actor=self.actor,
-            dataset=self._dataset(pk),
-            after=text(request, "after"),
-            most=_PAGE + 1,
+            actor=self.actor, dataset=self._dataset(pk), after=text(request, "after"), most=_PAGE + 1
         )
         is_more = len(found) > _PAGE
         shown = list(SourceOutput(found[:_PAGE], many=True).data)
-        return page_linked(
-            request, shown, {"after": found[_PAGE - 1].document} if is_more else None
-        )
+        return page_linked(request, shown, {"after": found[_PAGE - 1].document} if is_more else None)
 
-    @extend_schema(operation_id="dataset_sources_license", tags=["datasets"], request=SourceLicenseInput, responses=SourceLicenseOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_sources_license",
+        tags=["datasets"],
+        request=SourceLicenseInput,
+        responses=SourceLicenseOutput,
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Set the licence of a document in every row that quotes it; exports carry it on."""
         values = valid(SourceLicenseInput, request.data)

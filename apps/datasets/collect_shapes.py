@@ -81,7 +81,7 @@ class SettleInput(serializers.Serializer[Any]):
     act = serializers.ChoiceField(choices=list(SETTLEMENTS.items()))
     note = serializers.CharField(
         required=False, allow_blank=True, max_length=MAX_NOTE, default="", help_text="Needed to reject."
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "DatasetRowsSettle"
@@ -107,9 +107,7 @@ class SourceOutput(serializers.Serializer[Any]):
 
 class SourcesOutput(serializers.Serializer[Any]):
     next = serializers.URLField(allow_null=True, help_text="The next page; null at the end.")
-    previous = serializers.URLField(
-        allow_null=True, help_text="Always null: pages are read forwards."
-    )
+    previous = serializers.URLField(allow_null=True, help_text="Always null: pages are read forwards.")
     results = SourceOutput(many=True)
 
     class Meta:

@@ -25,15 +25,19 @@ PER_PAGE, CHOICES = 25, 200
 
 @require_http_methods(["GET", "POST"])
 @allowed("dataset.write")
-def from_conversation(request: TenantRequest, tenant_slug: str, conversation_pk: int) -> HttpResponse:  # fmt: skip
+def from_conversation(request: TenantRequest, tenant_slug: str, conversation_pk: int) -> HttpResponse:
     """Show the answers of one of one's conversations as rows, what is hidden in them, and add those that are chosen."""
     conversation = conversation_get(actor=request.actor, pk=conversation_pk)
     if request.method == "POST":
 
         def add(dataset: Dataset, chosen: Sequence[int]) -> RowsAdded:
             return services.rows_collect(
-                tenant=request.tenant, actor=request.actor, dataset=dataset, conversation=conversation, turn_pks=chosen
-            )  # fmt: skip
+                tenant=request.tenant,
+                actor=request.actor,
+                dataset=dataset,
+                conversation=conversation,
+                turn_pks=chosen,
+            )
 
         return _added(request, tenant_slug, add) or redirect(request.get_full_path())
     found = services.turns_collect(actor=request.actor, conversation_pk=conversation_pk)
@@ -59,7 +63,7 @@ def from_feedback(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _added(request, tenant_slug, add) or redirect(request.get_full_path())
     verdict, reason = request.GET.get("verdict", ""), request.GET.get("reason", "")
     verdict = verdict if verdict in REASONS else ""
-    reasons = {code: text for v in REASONS if verdict in ("", v) for code, text in REASONS[v].items()}  # fmt: skip
+    reasons = {code: text for v in REASONS if verdict in ("", v) for code, text in REASONS[v].items()}
     rows = feedback_list(actor=request.actor, verdict=verdict)
     if reason in reasons:
         rows = rows.filter(reason=reason)
@@ -99,9 +103,7 @@ def _line(one: Collected, pk: int, is_chosen: bool) -> dict[str, Any]:
 
 
 def _added(
-    request: TenantRequest,
-    tenant_slug: str,
-    add: Callable[[Dataset, Sequence[int]], RowsAdded],
+    request: TenantRequest, tenant_slug: str, add: Callable[[Dataset, Sequence[int]], RowsAdded]
 ) -> HttpResponse | None:
     """Add what was chosen and go to the dataset; None when it could not be, with a message that says why."""
     pk = number(request.POST.get("dataset", ""))

@@ -100,7 +100,7 @@ def coverage_of(*, actor: Actor, dataset: Dataset, records: Iterable[Record]) ->
             elif source.chunk_id is not None:
                 named.add(source.chunk_id)
     options = GenerationJob.objects.visible_to(actor).filter(dataset=dataset)
-    collections = {pk for found in options.values_list("options", flat=True) for pk in found["collections"]}  # fmt: skip
+    collections = {pk for found in options.values_list("options", flat=True) for pk in found["collections"]}
     quoted = Document.objects.visible_to(actor).filter(pk__in=places)
     collections |= set(quoted.values_list("collection_id", flat=True).distinct())
     shown = Collection.objects.visible_to(actor).filter(pk__in=collections).order_by("pk")
@@ -123,10 +123,16 @@ def _by_document(actor: Actor, collections: list[int]) -> Iterable[list[Row]]:
         .filter(size__gte=LEAST_CHARS)
         .order_by("document_id", "index")
         .values_list(
-            "document_id", "document__collection_id", "document__name",
-            "pk", "index", "char_start", "char_end", "page_start",
+            "document_id",
+            "document__collection_id",
+            "document__name",
+            "pk",
+            "index",
+            "char_start",
+            "char_end",
+            "page_start",
         )
-    )  # fmt: skip
+    )
     chunks: list[Row] = []
     for row in rows.iterator(chunk_size=2000):
         if chunks and chunks[0][0] != row[0]:
@@ -148,9 +154,7 @@ def _merged(places: set[tuple[int, int]]) -> list[tuple[int, int]]:
     return made
 
 
-def _document(
-    chunks: list[Row], places: list[tuple[int, int]], named: set[int]
-) -> DocumentCoverage:
+def _document(chunks: list[Row], places: list[tuple[int, int]], named: set[int]) -> DocumentCoverage:
     ends = [end for _, end in places]
     asked = []
     for _, _, _, pk, _, start, end, _ in chunks:

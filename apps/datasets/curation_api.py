@@ -50,19 +50,22 @@ class ExportsView(_Base):
     actions = {"GET": _WRITE, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="dataset_exports_list", tags=["datasets"], responses=ExportOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="dataset_exports_list", tags=["datasets"], responses=ExportOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List a dataset's exports, the newest first."""
         rows = work_list(actor=self.actor, model=DatasetExport, dataset=self._dataset(pk))
         return self.paginated(rows, ExportOutput)
 
-    @extend_schema(operation_id="dataset_exports_start", tags=["datasets"], request=ExportInput, responses={202: ExportOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_exports_start",
+        tags=["datasets"],
+        request=ExportInput,
+        responses={202: ExportOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Write a version as a file, read it back and compare. Ask for the export until it has ended."""
         dataset, values = self._dataset(pk), valid(ExportInput, request.data)
-        version = selectors.version_get(
-            actor=self.actor, dataset=dataset, number=values.get("version")
-        )
+        version = selectors.version_get(actor=self.actor, dataset=dataset, number=values.get("version"))
         row = services.export_start(
             tenant=self.tenant,
             actor=self.actor,
@@ -90,7 +93,11 @@ class ExportFileView(_Base):
 
     actions = {"GET": _WRITE}
 
-    @extend_schema(operation_id="dataset_exports_file", tags=["datasets"], responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_exports_file",
+        tags=["datasets"],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+    )
     def get(self, request: Request, pk: int) -> HttpResponseBase:
         """Return the file of an export that has completed."""
         return export_response(self.actor, work_get(actor=self.actor, model=DatasetExport, pk=pk))
@@ -101,7 +108,9 @@ class ExportAcceptView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="dataset_exports_accept", tags=["datasets"], request=AcceptInput, responses=ExportOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_exports_accept", tags=["datasets"], request=AcceptInput, responses=ExportOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Let findings of a blocked export pass, for this and later exports; then start it again."""
         row = work_get(actor=self.actor, model=DatasetExport, pk=pk)
@@ -119,13 +128,20 @@ class ImportsView(_Base):
     pagination_class = Pagination
     parser_classes = (MultiPartParser,)
 
-    @extend_schema(operation_id="dataset_imports_list", tags=["datasets"], responses=RowsImportOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_imports_list", tags=["datasets"], responses=RowsImportOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List a dataset's imports, the newest first."""
         rows = work_list(actor=self.actor, model=DatasetImport, dataset=self._dataset(pk))
         return self.paginated(rows, RowsImportOutput)
 
-    @extend_schema(operation_id="dataset_imports_start", tags=["datasets"], request=RowsImportInput, responses={202: RowsImportOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_imports_start",
+        tags=["datasets"],
+        request=RowsImportInput,
+        responses={202: RowsImportOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Upload a file of rows; a trial reads it and adds nothing."""
         dataset, values = self._dataset(pk), valid(RowsImportInput, request.data)
@@ -145,7 +161,7 @@ class ImportView(_Base):
 
     actions = {"GET": _WRITE}
 
-    @extend_schema(operation_id="dataset_imports_get", tags=["datasets"], responses=RowsImportOutput)  # fmt: skip
+    @extend_schema(operation_id="dataset_imports_get", tags=["datasets"], responses=RowsImportOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return an import with the first rows that could not be read."""
         row = work_get(actor=self.actor, model=DatasetImport, pk=pk)
@@ -157,7 +173,11 @@ class ImportErrorsView(_Base):
 
     actions = {"GET": _WRITE}
 
-    @extend_schema(operation_id="dataset_imports_errors", tags=["datasets"], responses={(200, "application/x-ndjson"): OpenApiTypes.BINARY})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_imports_errors",
+        tags=["datasets"],
+        responses={(200, "application/x-ndjson"): OpenApiTypes.BINARY},
+    )
     def get(self, request: Request, pk: int) -> HttpResponseBase:
         """Return the file of all rows that could not be read, one JSON object a line."""
         return errors_response(work_get(actor=self.actor, model=DatasetImport, pk=pk))
@@ -169,13 +189,18 @@ class ChecksView(_Base):
     actions = {"GET": _WRITE, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="dataset_checks_list", tags=["datasets"], responses=CheckOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="dataset_checks_list", tags=["datasets"], responses=CheckOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List a dataset's checks, the newest first."""
         rows = work_list(actor=self.actor, model=DatasetCheck, dataset=self._dataset(pk))
         return self.paginated(rows, CheckOutput)
 
-    @extend_schema(operation_id="dataset_checks_start", tags=["datasets"], request=CheckInput, responses={202: CheckOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_checks_start",
+        tags=["datasets"],
+        request=CheckInput,
+        responses={202: CheckOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Look for duplicates, contamination or personal data, or divide the rows into splits by document."""
         dataset = self._dataset(pk)
@@ -200,7 +225,12 @@ class SplitAssignView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="dataset_rows_split", tags=["datasets"], request=SplitAssignInput, responses={202: CheckOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_rows_split",
+        tags=["datasets"],
+        request=SplitAssignInput,
+        responses={202: CheckOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Put rows into a split, with all that share a document with them. Ask for the check until it has ended."""
         dataset, values = self._dataset(pk), valid(SplitAssignInput, request.data)
@@ -221,7 +251,9 @@ class SplitUndoView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="dataset_checks_undo", tags=["datasets"], request=None, responses={202: CheckOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_checks_undo", tags=["datasets"], request=None, responses={202: CheckOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Take rows back to the splits from which a division has moved them; those that were moved since stay."""
         check = work_get(actor=self.actor, model=DatasetCheck, pk=pk)
@@ -234,7 +266,9 @@ class ReviewView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="dataset_rows_review", tags=["datasets"], request=ReviewInput, responses=RowOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="dataset_rows_review", tags=["datasets"], request=ReviewInput, responses=RowOutput
+    )
     def post(self, request: Request, pk: int, row_pk: int) -> Response:
         """Approve or reject a row as you saw it."""
         row = selectors.row_get(actor=self.actor, dataset=self._dataset(pk), pk=row_pk)
@@ -252,17 +286,18 @@ class DiffView(_Base):
         operation_id="dataset_versions_diff",
         tags=["datasets"],
         parameters=[
-            OpenApiParameter("kind", str, enum=list(get_args(diffs.Change)), description="Which changes to list."),
+            OpenApiParameter(
+                "kind", str, enum=list(get_args(diffs.Change)), description="Which changes to list."
+            ),
             OpenApiParameter("after", int, description="Only rows with a higher number."),
         ],
         responses=DiffOutput,
-    )  # fmt: skip
+    )
     def get(self, request: Request, pk: int, older: int, newer: int) -> Response:
         """Return how many rows came, went and changed, and a page of one kind of change."""
         dataset = self._dataset(pk)
         one, two = (
-            selectors.version_get(actor=self.actor, dataset=dataset, number=n)
-            for n in (older, newer)
+            selectors.version_get(actor=self.actor, dataset=dataset, number=n) for n in (older, newer)
         )
         kind = choice(request, "kind", get_args(diffs.Change), default="changed")
         found = diffs.version_changes(

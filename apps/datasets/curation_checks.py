@@ -92,7 +92,7 @@ def _duplicates(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     notes: list[str] = []
     if check.options.get("with_meaning"):
         if len(rows) > duplicates.MAX_MEANING:
-            notes.append(f"Meanings were not compared: that takes at most {duplicates.MAX_MEANING:,} rows.")  # fmt: skip
+            notes.append(f"Meanings were not compared: that takes at most {duplicates.MAX_MEANING:,} rows.")
         elif rows:
             vectors = embedding(ctx, check)([row.question for row in rows])
             found += duplicates.same_meaning([row.id for row in rows], vectors)
@@ -133,7 +133,7 @@ def _secrets(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
         for hit in scan.scan(record):
             counts[hit.kind] += 1
             if len(listed) < LISTED:
-                listed.append({"row": record.id, "kind": hit.kind, "field": hit.field, "shown": hit.shown})  # fmt: skip
+                listed.append({"row": record.id, "kind": hit.kind, "field": hit.field, "shown": hit.shown})
     return {"rows": total, "counts": dict(counts), "findings": listed}
 
 

@@ -26,9 +26,7 @@ class ExportForm(_Form):
     form = forms.ChoiceField(
         label="Format", choices=[(f.name, f.title) for f in FORMATS.values() if f.is_export]
     )
-    split = forms.ChoiceField(
-        label="Rows", required=False, choices=[("", "All rows"), *Split.choices]
-    )
+    split = forms.ChoiceField(label="Rows", required=False, choices=[("", "All rows"), *Split.choices])
 
     def __init__(self, *args: Any, numbers: list[int], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

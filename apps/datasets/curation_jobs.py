@@ -58,7 +58,15 @@ def export_run(ctx: WorkContext, pk: int) -> None:
     # What was trained on stands in another split than what is evaluated: both are looked at, whatever leaves.
     findings, count = _findings(ctx, row, partial(rows_of, ""))
     if count:
-        _end(ctx, row, WorkStatus.BLOCKED, findings=findings, finding_count=count, error_code="decision_needed", error_message="Some rows hold what should not leave unseen. Decide about it, then export again.")  # fmt: skip
+        _end(
+            ctx,
+            row,
+            WorkStatus.BLOCKED,
+            findings=findings,
+            finding_count=count,
+            error_code="decision_needed",
+            error_message="Some rows hold what should not leave unseen. Decide about it, then export again.",
+        )
         return
     form = format_get(row.format)
     key = files.dataset_file_key(row.tenant_id, row.dataset_id, f"export-{row.pk}")
@@ -76,7 +84,7 @@ def export_run(ctx: WorkContext, pk: int) -> None:
         _end(ctx, row, WorkStatus.COMPLETED, file=key, **facts)
         return
     files.dataset_file_remove(key)
-    message = f"The file does not read back as it should in {result.failed:,} rows, so it is not offered."  # fmt: skip
+    message = f"The file does not read back as it should in {result.failed:,} rows, so it is not offered."
     _end(ctx, row, WorkStatus.FAILED, error_code="export_differs", error_message=message, **facts)
 
 
@@ -88,9 +96,7 @@ def _findings(
     Args:
         records: all rows of the version; secrets are looked for in those that leave.
     """
-    accepted = set(
-        Acceptance.objects.filter(dataset_id=row.dataset_id).values_list("fingerprint", flat=True)
-    )
+    accepted = set(Acceptance.objects.filter(dataset_id=row.dataset_id).values_list("fingerprint", flat=True))
     listed: dict[str, dict[str, Any]] = {}
     seen: set[str] = set()
 
@@ -106,9 +112,7 @@ def _findings(
     for record in records():
         if row.split in ("", record.split):
             for hit in scan.scan(record):
-                take(
-                    hit.fingerprint, kind=hit.kind, row=record.id, field=hit.field, shown=hit.shown
-                )
+                take(hit.fingerprint, kind=hit.kind, row=record.id, field=hit.field, shown=hit.shown)
         for source in record.sources if record.split else ():
             seen_in = splits.setdefault(document_key(source), set())
             seen_in.add(str(record.split))
@@ -117,7 +121,7 @@ def _findings(
     if first is not None:
         leaking = sorted(name for name, found in splits.items() if len(found) > 1)
         count = f"{len(leaking):,} documents stand" if len(leaking) > 1 else "One document stands"
-        shown = f"{count} in more than one split: {'such as ' if len(leaking) > 1 else ''}“{first[1][:100]}”. Divide the rows again to mend it."  # fmt: skip
+        shown = f"{count} in more than one split: {'such as ' if len(leaking) > 1 else ''}“{first[1][:100]}”. Divide the rows again to mend it."
         name = hashlib.sha256("\0".join(["leak", *leaking]).encode()).hexdigest()
         take(name, kind="leak", row=first[0], field="split", shown=shown)
     embed = embedding(ctx, row) if row.dataset.options.get("with_meaning") else None
@@ -126,12 +130,18 @@ def _findings(
             where = f"training row {overlap.seen}" if overlap.seen.isdecimal() else overlap.seen
             how = "Means the same as" if overlap.similarity else "Shares"
             shown = f"{how} “{overlap.text[:120]}” {'of' if overlap.similarity else 'with'} {where}"
-            take(overlap.fingerprint, kind="contamination", row=overlap.evaluated, field="question", shown=shown)  # fmt: skip
+            take(
+                overlap.fingerprint,
+                kind="contamination",
+                row=overlap.evaluated,
+                field="question",
+                shown=shown,
+            )
     return list(listed.values()), len(seen)
 
 
 def _card(row: DatasetExport, records: Any) -> Card:
-    counts: dict[str, Counter[str]] = {n: Counter() for n in ("licenses", "splits", "types", "languages")}  # fmt: skip
+    counts: dict[str, Counter[str]] = {n: Counter() for n in ("licenses", "splits", "types", "languages")}
     total = 0
     for record in records():
         total += 1
@@ -213,9 +223,7 @@ def import_run(ctx: WorkContext, pk: int) -> None:
 def check_run(ctx: WorkContext, pk: int) -> None:
     """Look over a dataset's rows, rejected ones left out, or divide them into splits."""
     row = _claim(ctx, DatasetCheck, pk, "dataset", "tenant")
-    run = (
-        splits_run if row.kind == DatasetCheck.Kind.SPLITS else CHECKS[DatasetCheck.Kind(row.kind)]
-    )
+    run = splits_run if row.kind == DatasetCheck.Kind.SPLITS else CHECKS[DatasetCheck.Kind(row.kind)]
     result = run(ctx, row)
     _end(ctx, row, WorkStatus.COMPLETED, result=result)
 

@@ -145,15 +145,11 @@ GROUP BY s.document ORDER BY s.document LIMIT %s
 """
 
 
-def source_list(
-    *, actor: Actor, dataset: Dataset, after: str = "", most: int = 50
-) -> list[SourceLine]:
+def source_list(*, actor: Actor, dataset: Dataset, after: str = "", most: int = 50) -> list[SourceLine]:
     """Return the documents that a dataset's rows quote with their licences, by name, those after a name."""
     actor.require("dataset.read")
     with connection.cursor() as cursor:
-        cursor.execute(
-            _SOURCES, [actor.tenant_id, dataset.pk, after, documents_hidden(actor), most]
-        )
+        cursor.execute(_SOURCES, [actor.tenant_id, dataset.pk, after, documents_hidden(actor), most])
         return [SourceLine(*line) for line in cursor.fetchall()]
 
 
@@ -164,8 +160,4 @@ def rows_named(*, actor: Actor, dataset: Dataset, pks: Iterable[int]) -> dict[in
     return rows.only("question", "status", "split", "updated_at", "dataset").in_bulk(list(pks))
 
 
-_NOUNS: dict[type[Work], str] = {
-    DatasetExport: "export",
-    DatasetImport: "import",
-    DatasetCheck: "check",
-}
+_NOUNS: dict[type[Work], str] = {DatasetExport: "export", DatasetImport: "import", DatasetCheck: "check"}

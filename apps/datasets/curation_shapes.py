@@ -34,11 +34,9 @@ class _Work(serializers.Serializer[Any]):
 class ExportInput(serializers.Serializer[Any]):
     version = serializers.IntegerField(
         min_value=1, max_value=2**31 - 1, required=False, help_text="Its number; the newest without it."
-    )  # fmt: skip
-    form = serializers.ChoiceField(choices=_EXPORTS, help_text="The format.")
-    split = serializers.ChoiceField(
-        choices=[("", "All rows"), *Split.choices], required=False, default=""
     )
+    form = serializers.ChoiceField(choices=_EXPORTS, help_text="The format.")
+    split = serializers.ChoiceField(choices=[("", "All rows"), *Split.choices], required=False, default="")
 
     class Meta:
         ref_name = "DatasetExportStart"
@@ -62,9 +60,7 @@ class ExportOutput(_Work):
     size = serializers.IntegerField(help_text="Bytes.")
     rows = serializers.IntegerField(help_text="Read back from the file and equal.")
     left_out = serializers.IntegerField(help_text="Rows that the format has no place for.")
-    problems = serializers.ListField(
-        child=serializers.CharField(), help_text="What the validator found."
-    )
+    problems = serializers.ListField(child=serializers.CharField(), help_text="What the validator found.")
     findings = FindingOutput(many=True)
     finding_count = serializers.IntegerField(help_text="Of all, listed or not.")
 
@@ -111,7 +107,7 @@ class RowsImportOutput(_Work):
     created = serializers.IntegerField()
     duplicates = serializers.IntegerField(help_text="Rows that were there already.")
     failed = serializers.IntegerField(help_text="Rows that could not be read.")
-    problems = RowProblemOutput(many=True, help_text="The first of them; all are in the file of errors.")  # fmt: skip
+    problems = RowProblemOutput(many=True, help_text="The first of them; all are in the file of errors.")
 
     class Meta:
         ref_name = "DatasetImport"
@@ -129,13 +125,14 @@ class CheckInput(serializers.Serializer[Any]):
         required=False, default=False, help_text="For duplicates: compare by embeddings too."
     )
     against = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1), required=False, max_length=100, help_text="For contamination: ids of other datasets, such as public sets, that a model may have been trained on. "
-        "Exports look at them from then on; left out: those named before.",
-    )  # fmt: skip
-    is_trial = serializers.BooleanField(
+        child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
         required=False,
-        default=False,
-        help_text="For splits: say what would move, and move nothing.",
+        max_length=100,
+        help_text="For contamination: ids of other datasets, such as public sets, that a model may have been trained on. "
+        "Exports look at them from then on; left out: those named before.",
+    )
+    is_trial = serializers.BooleanField(
+        required=False, default=False, help_text="For splits: say what would move, and move nothing."
     )
 
     class Meta:
@@ -148,9 +145,7 @@ class RowFilterInput(serializers.Serializer[Any]):
     difficulty = serializers.ChoiceField(choices=Difficulty.choices, required=False)
     split = serializers.ChoiceField(choices=Split.choices, required=False)
     tag = serializers.CharField(required=False, max_length=60)
-    text = serializers.CharField(
-        required=False, max_length=200, help_text="Words, or their beginnings."
-    )
+    text = serializers.CharField(required=False, max_length=200, help_text="Words, or their beginnings.")
     source = serializers.CharField(required=False, max_length=1000, help_text="Name of a document.")  # type: ignore[assignment]
     job = serializers.RegexField(
         r"^[1-9][0-9]{0,17}$", required=False, help_text="Id of the generation that made them."

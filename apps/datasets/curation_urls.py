@@ -32,8 +32,10 @@ PAGES = [
     path("<int:pk>/versions/<int:number>/", version_views.version, name="version"),
     path("<int:pk>/versions/<int:older>/<int:newer>/", version_views.diff, name="diff"),
     path("from-feedback/", collect_views.from_feedback, name="from-feedback"),
-    path("from-conversation/<int:conversation_pk>/", collect_views.from_conversation, name="from-conversation"),
-]  # fmt: skip
+    path(
+        "from-conversation/<int:conversation_pk>/", collect_views.from_conversation, name="from-conversation"
+    ),
+]
 API = [
     path("datasets/<int:pk>/exports", api.ExportsView.as_view(), name="dataset-exports-list"),
     path("dataset-exports/<int:pk>", api.ExportView.as_view(), name="dataset-exports-detail"),
@@ -48,8 +50,20 @@ API = [
     path("datasets/<int:pk>/rows/<int:row_pk>/review", api.ReviewView.as_view(), name="dataset-rows-review"),
     path("datasets/<int:pk>/rows/settle", collect_api.SettleView.as_view(), name="dataset-rows-settle"),
     path("datasets/<int:pk>/rows/split", api.SplitAssignView.as_view(), name="dataset-rows-split"),
-    path("datasets/<int:pk>/rows/from-conversation", collect_api.FromConversationView.as_view(), name="dataset-rows-from-conversation"),
-    path("datasets/<int:pk>/rows/from-feedback", collect_api.FromFeedbackView.as_view(), name="dataset-rows-from-feedback"),
+    path(
+        "datasets/<int:pk>/rows/from-conversation",
+        collect_api.FromConversationView.as_view(),
+        name="dataset-rows-from-conversation",
+    ),
+    path(
+        "datasets/<int:pk>/rows/from-feedback",
+        collect_api.FromFeedbackView.as_view(),
+        name="dataset-rows-from-feedback",
+    ),
     path("datasets/<int:pk>/sources", collect_api.SourcesView.as_view(), name="dataset-sources-list"),
-    path("datasets/<int:pk>/versions/<int:older>/<int:newer>", api.DiffView.as_view(), name="dataset-versions-diff"),
-]  # fmt: skip
+    path(
+        "datasets/<int:pk>/versions/<int:older>/<int:newer>",
+        api.DiffView.as_view(),
+        name="dataset-versions-diff",
+    ),
+]

@@ -18,12 +18,7 @@ from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetIm
 from apps.datasets.page_values import number, numbers
 from apps.datasets.selectors import RowFilter
 from apps.datasets.withheld import version_require
-from apps.datasets.work_pages import (
-    checks_context,
-    export_context,
-    import_context,
-    section_context,
-)
+from apps.datasets.work_pages import checks_context, export_context, import_context, section_context
 from basics.errors import DomainError, Missing
 from tenancy.actors import Actor
 from web.downloads import file_response
@@ -100,13 +95,16 @@ def exports(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     form = ExportForm(request.POST or None, numbers=numbers)
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
-        version = selectors.version_get(
-            actor=request.actor, dataset=dataset, number=values["version"]
-        )
+        version = selectors.version_get(actor=request.actor, dataset=dataset, number=values["version"])
         try:
             row = services.export_start(
-                tenant=request.tenant, actor=request.actor, dataset=dataset, version=version, form=values["form"], split=values["split"]
-            )  # fmt: skip
+                tenant=request.tenant,
+                actor=request.actor,
+                dataset=dataset,
+                version=version,
+                form=values["form"],
+                split=values["split"],
+            )
         except DomainError as error:
             form.refuse(error)
         else:
@@ -139,8 +137,13 @@ def export(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) ->
                 note=request.POST.get("note", ""),
             )
             again = services.export_start(
-                tenant=request.tenant, actor=request.actor, dataset=row.dataset, version=row.version, form=row.format, split=row.split
-            )  # fmt: skip
+                tenant=request.tenant,
+                actor=request.actor,
+                dataset=row.dataset,
+                version=row.version,
+                form=row.format,
+                split=row.split,
+            )
         except DomainError as error:
             _tell(request, error)
         else:
@@ -151,10 +154,10 @@ def export(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) ->
 
 @require_GET
 @allowed("dataset.write")
-def export_file(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponseBase:  # fmt: skip
+def export_file(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponseBase:
     """Send the file of an export."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    row = curation_selectors.work_get(actor=request.actor, model=DatasetExport, pk=export_pk, dataset=dataset)  # fmt: skip
+    row = curation_selectors.work_get(actor=request.actor, model=DatasetExport, pk=export_pk, dataset=dataset)
     return export_response(request.actor, row)
 
 
@@ -206,17 +209,17 @@ def import_(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -
 
 @require_GET
 @allowed("dataset.write")
-def import_errors(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponseBase:  # fmt: skip
+def import_errors(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponseBase:
     """Send the file of the rows that could not be read."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    row = curation_selectors.work_get(actor=request.actor, model=DatasetImport, pk=import_pk, dataset=dataset)  # fmt: skip
+    row = curation_selectors.work_get(actor=request.actor, model=DatasetImport, pk=import_pk, dataset=dataset)
     return errors_response(row)
 
 
 def errors_response(row: DatasetImport) -> HttpResponseBase:
     """Return the file of the rows that an import could not read."""
     path = files.dataset_file_path(row.errors_file)
-    return file_response(path, name=f"errors-of-import-{row.pk}.jsonl", media_type="application/x-ndjson")  # fmt: skip
+    return file_response(path, name=f"errors-of-import-{row.pk}.jsonl", media_type="application/x-ndjson")
 
 
 @require_http_methods(["GET", "POST"])
@@ -246,7 +249,9 @@ def checks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
                 _tell(request, error)
                 return redirect("datasets:checks", tenant_slug, pk)
         else:
-            return _to_splits(tenant_slug, pk) if is_division else redirect("datasets:checks", tenant_slug, pk)  # fmt: skip
+            return (
+                _to_splits(tenant_slug, pk) if is_division else redirect("datasets:checks", tenant_slug, pk)
+            )
     context = checks_context(actor=request.actor, pk=pk, form=form)
     status = 422 if request.method == "POST" else 200
     return render(request, "datasets/checks.html", context, status=status)
@@ -290,16 +295,16 @@ def rows_split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         )
     except DomainError as error:
         _tell(request, error)
-        return redirect(f"{reverse('datasets:detail', args=[tenant_slug, pk])}?{urlencode(only.asked_for)}")  # fmt: skip
+        return redirect(f"{reverse('datasets:detail', args=[tenant_slug, pk])}?{urlencode(only.asked_for)}")
     return _to_splits(tenant_slug, pk)
 
 
 @require_POST
 @allowed("dataset.write")
-def split_move(request: TenantRequest, tenant_slug: str, pk: int, check_pk: int, move: str) -> HttpResponse:  # fmt: skip
+def split_move(request: TenantRequest, tenant_slug: str, pk: int, check_pk: int, move: str) -> HttpResponse:
     """Do what the trial of a division has shown, or take a division back."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
-    check = curation_selectors.work_get(actor=request.actor, model=DatasetCheck, pk=check_pk, dataset=dataset)  # fmt: skip
+    check = curation_selectors.work_get(actor=request.actor, model=DatasetCheck, pk=check_pk, dataset=dataset)
     act = services.split_apply if move == "apply" else services.split_undo
     try:
         act(tenant=request.tenant, actor=request.actor, check=check)

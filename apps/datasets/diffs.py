@@ -114,7 +114,7 @@ def version_changes(
     return [
         RowChange(kind, row.row_ref, from_values(before[row.row_ref]), from_values(row.content.data))
         for row in found
-    ]  # fmt: skip
+    ]
 
 
 def _changes(

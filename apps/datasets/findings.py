@@ -56,9 +56,7 @@ _KINDS = {
 
 def findings_of(*, actor: Actor, dataset: Dataset, check: DatasetCheck) -> Findings:
     """Return the findings of a check with the rows they are about."""
-    found: list[dict[str, Any]] = next(
-        (check.result[name] for name in _LISTS if check.result.get(name)), []
-    )
+    found: list[dict[str, Any]] = next((check.result[name] for name in _LISTS if check.result.get(name)), [])
     shown = found[:LISTED]
     pks = {number(str(hit[name])) for hit in shown for name in _NAMES if name in hit}
     rows = rows_named(actor=actor, dataset=dataset, pks=pks)
@@ -96,9 +94,7 @@ def _found(hit: dict[str, Any]) -> str:
     return str(hit.get("text") or hit.get("shown") or hit.get("document") or "")
 
 
-def _is_open(
-    check: DatasetCheck, row: DatasetRow | None, other: DatasetRow | None, elsewhere: str
-) -> bool:
+def _is_open(check: DatasetCheck, row: DatasetRow | None, other: DatasetRow | None, elsewhere: str) -> bool:
     if row is None or row.status == RowStatus.REJECTED or check.kind == DatasetCheck.Kind.SPLITS:
         return False
     if check.kind == DatasetCheck.Kind.SECRETS:

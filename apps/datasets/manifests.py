@@ -36,9 +36,7 @@ def manifest_of(*, actor: Actor, dataset: Dataset, rows: QuerySet[DatasetRow]) -
         ``lengths``, ``scores``: see ``_statistics``. ``duplicates``: what the last check found, None without one.
     """
     every = rows.order_by()
-    counts = {
-        name: dict(every.values_list(name).annotate(n=Count("pk")).order_by(name)) for name in _COUNTED
-    }  # fmt: skip
+    counts = {name: dict(every.values_list(name).annotate(n=Count("pk")).order_by(name)) for name in _COUNTED}
     items = GenerationItem.objects.visible_to(actor).filter(job__dataset=dataset)
     made = items.filter(row__in=every.values("pk"))
     by_job = dict(made.order_by().values_list("job").annotate(n=Count("pk")))
@@ -66,7 +64,7 @@ def manifest_of(*, actor: Actor, dataset: Dataset, rows: QuerySet[DatasetRow]) -
         "conversations": every.filter(lineage__has_key="conversation").count(),
         "collections": [{"id": pk, "name": name} for pk, name in sorted(collections.items())],
         "corpus": fingerprint_of(actor, list(collections)) if collections else None,
-    }  # fmt: skip
+    }
 
 
 def _statistics(rows: QuerySet[DatasetRow]) -> dict[str, Any]:
@@ -79,9 +77,7 @@ def _statistics(rows: QuerySet[DatasetRow]) -> dict[str, Any]:
     lengths: dict[str, Counter[int]] = {"question": Counter(), "answer": Counter()}
     levels: dict[str, Counter[int | None]] = {}
     sums: Counter[str] = Counter()
-    measured = rows.annotate(q=Length("question"), a=Length("answer")).values_list(
-        "q", "a", "scores"
-    )
+    measured = rows.annotate(q=Length("question"), a=Length("answer")).values_list("q", "a", "scores")
     for question, answer, scores in measured.iterator(chunk_size=2_000):
         lengths["question"][question] += 1
         lengths["answer"][answer] += 1
@@ -101,7 +97,7 @@ def _statistics(rows: QuerySet[DatasetRow]) -> dict[str, Any]:
             }
             for name, found in sorted(levels.items())
         },
-    }  # fmt: skip
+    }
 
 
 def _quantiles(lengths: Counter[int]) -> list[int]:
@@ -113,9 +109,7 @@ def _quantiles(lengths: Counter[int]) -> list[int]:
 
 
 def _duplicates(actor: Actor, dataset: Dataset) -> dict[str, Any] | None:
-    checks = DatasetCheck.objects.visible_to(actor).filter(
-        dataset=dataset, status=WorkStatus.COMPLETED
-    )
+    checks = DatasetCheck.objects.visible_to(actor).filter(dataset=dataset, status=WorkStatus.COMPLETED)
     last = checks.filter(kind=DatasetCheck.Kind.DUPLICATES).order_by("-pk").first()
     if last is None or last.finished_at is None:
         return None

@@ -11,13 +11,7 @@ from django.db.models import Avg, Count, Q, Sum
 
 from apps.datasets.generation.claiming import job_spend
 from apps.datasets.generation.trace import MOST_OBSERVED
-from apps.datasets.models import (
-    ITEM_OPEN,
-    GenerationItem,
-    GenerationJob,
-    ItemState,
-    PaidCall,
-)
+from apps.datasets.models import ITEM_OPEN, GenerationItem, GenerationJob, ItemState, PaidCall
 from apps.datasets.withheld import items_readable, tells_hidden
 from tenancy.actors import Actor
 from toolloop.messages import ToolResult, Turn, message_from_json

@@ -377,7 +377,7 @@ def _named(error: ValidationError) -> dict[str, list[str]]:
         place = [str(part) for part in problem["loc"] if not str(part).startswith("function-")]
         head = place[0] if place and place[0] in FIELDS else "row"
         where = ".".join(place)
-        found.setdefault(head, []).append(f"{where}: {problem['msg']}." if where else f"{problem['msg']}.")  # fmt: skip
+        found.setdefault(head, []).append(f"{where}: {problem['msg']}." if where else f"{problem['msg']}.")
     return found
 
 

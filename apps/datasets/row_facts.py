@@ -33,11 +33,7 @@ def facts_of(record: Record) -> dict[str, Any]:
 def values_with_facts(record: Record) -> dict[str, Any]:
     """Return a record as JSON values, its facts beside its fields."""
     values = to_values(record)
-    return {
-        **values,
-        **facts_of(record),
-        "meta": {k: v for k, v in values["meta"].items() if k not in FACTS},
-    }
+    return {**values, **facts_of(record), "meta": {k: v for k, v in values["meta"].items() if k not in FACTS}}
 
 
 def record_with_facts(values: Mapping[str, Any]) -> Record:
@@ -59,8 +55,14 @@ def _fact(name: str, value: Any) -> Any:
     if name == "source_chunk_id" and isinstance(value, int) and not isinstance(value, bool):
         value = str(value)
     if type(value) is not _TYPES[name] or (isinstance(value, int) and value < 0):
-        kinds = {"iterations": "a whole number from 0", "is_complete": "true or false", "source_chunk_id": "a text"}  # fmt: skip
-        raise Invalid("row_invalid", f"{name} is {kinds[name]}.", data={"fields": {name: [f"Send {kinds[name]}."]}})  # fmt: skip
+        kinds = {
+            "iterations": "a whole number from 0",
+            "is_complete": "true or false",
+            "source_chunk_id": "a text",
+        }
+        raise Invalid(
+            "row_invalid", f"{name} is {kinds[name]}.", data={"fields": {name: [f"Send {kinds[name]}."]}}
+        )
     return value
 
 
@@ -74,11 +76,7 @@ def questions_of(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     if several is None:
         yield dict(values)
         return
-    if (
-        not isinstance(several, list)
-        or not several
-        or not all(isinstance(q, dict) for q in several)
-    ):
+    if not isinstance(several, list) or not several or not all(isinstance(q, dict) for q in several):
         raise Invalid("row_invalid", "“questions” is a list of objects, each with a question.")
     shared = {name: value for name, value in values.items() if name != QUESTIONS}
     for one in several:

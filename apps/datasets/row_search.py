@@ -93,9 +93,7 @@ def found_ids(
         return [pk for (pk,) in cursor.fetchall()]
 
 
-def all_found(
-    dataset_id: int, *, text: str, equal: Mapping[str, str], source: str, tag: str
-) -> RawSQL:
+def all_found(dataset_id: int, *, text: str, equal: Mapping[str, str], source: str, tag: str) -> RawSQL:
     """Return the ids of all rows that fit as a subquery."""
     values = [*_values(dataset_id, text, equal, source, tag), None, False, None]
     casts = _CALL.replace("%s, %s, %s)", "%s::bigint, %s, %s::integer)")

@@ -84,7 +84,7 @@ class RowFilter:
     @classmethod
     def read(cls, values: Mapping[str, str]) -> RowFilter:
         """Return what an address or a form narrows rows by; no text in Postgres holds a NUL."""
-        return cls(**{name: values.get(name, "").replace("\x00", "").strip() for name in cls.__slots__})  # fmt: skip
+        return cls(**{name: values.get(name, "").replace("\x00", "").strip() for name in cls.__slots__})
 
     @property
     def equal(self) -> dict[str, str]:
@@ -112,9 +112,7 @@ class RowFilter:
         return {"text": self.text, "equal": self.equal, "source": self.source, "tag": self.tag}
 
 
-def row_list(
-    *, actor: Actor, dataset: Dataset, only: RowFilter | None = None
-) -> QuerySet[DatasetRow]:
+def row_list(*, actor: Actor, dataset: Dataset, only: RowFilter | None = None) -> QuerySet[DatasetRow]:
     """Return a dataset's rows in the order they came, without those that rest on documents limited to others."""
     actor.require("dataset.read")
     rows: QuerySet[DatasetRow] = rows_readable(
@@ -159,9 +157,7 @@ def row_page(
     is_back = bool(before and not after)
     past = after or before
     if only.is_search:
-        ids = row_ids(
-            actor=actor, dataset=dataset, only=only, past=past, is_back=is_back, most=most + 1
-        )
+        ids = row_ids(actor=actor, dataset=dataset, only=only, past=past, is_back=is_back, most=most + 1)
         rows = row_list(actor=actor, dataset=dataset).filter(pk__in=ids)
     else:
         rows = row_list(actor=actor, dataset=dataset, only=only)
@@ -175,13 +171,7 @@ def row_page(
 
 
 def row_ids(
-    *,
-    actor: Actor,
-    dataset: Dataset,
-    only: RowFilter,
-    past: int = 0,
-    is_back: bool = False,
-    most: int,
+    *, actor: Actor, dataset: Dataset, only: RowFilter, past: int = 0, is_back: bool = False, most: int
 ) -> list[int]:
     """Return the ids of the first rows that a search finds, in the order they came, or backwards.
 
@@ -218,9 +208,7 @@ def row_get(*, actor: Actor, dataset: Dataset, pk: int) -> DatasetRow:
 def version_list(*, actor: Actor, dataset: Dataset) -> QuerySet[DatasetVersion]:
     """Return a dataset's versions, newest first."""
     actor.require("dataset.read")
-    rows: QuerySet[DatasetVersion] = DatasetVersion.objects.visible_to(actor).filter(
-        dataset=dataset
-    )
+    rows: QuerySet[DatasetVersion] = DatasetVersion.objects.visible_to(actor).filter(dataset=dataset)
     return rows.order_by("-number")
 
 
@@ -267,9 +255,7 @@ def version_rows(
         members = members.filter(split=split)
     last = -1
     while True:
-        page = list(
-            members.filter(position__gt=last).select_related("content").order_by("position")[:batch]
-        )
+        page = list(members.filter(position__gt=last).select_related("content").order_by("position")[:batch])
         for member in page:
             yield PinnedRow(
                 member.row_ref,

@@ -27,11 +27,13 @@ from web.drf.batches import BatchRoundOutput
 class DatasetInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120)
     slug = serializers.SlugField(
-        max_length=60, required=False, allow_blank=True, default="", help_text="Its name in files; made of the name if not given."
-    )  # fmt: skip
-    description = serializers.CharField(
-        max_length=2000, required=False, allow_blank=True, default=""
+        max_length=60,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Its name in files; made of the name if not given.",
     )
+    description = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
     needs_two_people = serializers.BooleanField(required=False, default=False)
 
     class Meta:
@@ -53,9 +55,7 @@ class DatasetOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     description = serializers.CharField()
     needs_two_people = serializers.BooleanField()
-    rows = serializers.IntegerField(
-        source="row_total", allow_null=True, help_text="None yet: null."
-    )
+    rows = serializers.IntegerField(source="row_total", allow_null=True, help_text="None yet: null.")
     approved = serializers.IntegerField(source="approved_total", allow_null=True)
     latest_version = serializers.IntegerField(source="latest", allow_null=True)
     created_at = serializers.DateTimeField()
@@ -110,7 +110,7 @@ class RowUpdate(serializers.Serializer[Any]):
     expected = serializers.ChoiceField(choices=ExpectedBehaviour.choices, required=False)
     split = serializers.ChoiceField(choices=Split.choices, required=False)
     language = serializers.CharField(max_length=20, required=False, allow_blank=True)
-    tags = serializers.ListField(child=serializers.CharField(max_length=60), required=False, max_length=50)  # fmt: skip
+    tags = serializers.ListField(child=serializers.CharField(max_length=60), required=False, max_length=50)
 
     class Meta:
         ref_name = "DatasetRowUpdate"
@@ -118,8 +118,12 @@ class RowUpdate(serializers.Serializer[Any]):
 
 class VersionInput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(
-        choices=RowStatus.choices, required=False, allow_blank=True, default="", help_text="Rows of this state alone."
-    )  # fmt: skip
+        choices=RowStatus.choices,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="Rows of this state alone.",
+    )
     note = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
 
     class Meta:
@@ -127,9 +131,7 @@ class VersionInput(serializers.Serializer[Any]):
 
 
 class VersionOutput(serializers.Serializer[Any]):
-    id = serializers.IntegerField(
-        help_text="What experiments, exports and safety suites name it by."
-    )
+    id = serializers.IntegerField(help_text="What experiments, exports and safety suites name it by.")
     number = serializers.IntegerField(help_text="From 1, within the dataset.")
     content_hash = serializers.CharField(help_text="SHA-256 over the rows' hashes, in order.")
     row_count = serializers.IntegerField()
@@ -143,16 +145,24 @@ class VersionOutput(serializers.Serializer[Any]):
 
 
 class GenerationInput(serializers.Serializer[Any]):
-    model = serializers.CharField(max_length=120, required=False, default="extractive", help_text="An id of the model list.")  # fmt: skip
+    model = serializers.CharField(
+        max_length=120, required=False, default="extractive", help_text="An id of the model list."
+    )
     settings = serializers.DictField(
         help_text="collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as de), personas [texts], styles [texts], max_turns, script [texts], keep_at, repair_at, "
         "weights, minima, max_refines, max_repairs, rounds, max_steps, concurrency, drivers, seed, row_usd, service_tier (standard, flex, priority), cache_ttl, background, "
         "delivery (now, or batch for half the price within a day for each turn of a model)."
     )
-    budget_usd = serializers.DecimalField(max_digits=12, decimal_places=6, required=False, allow_null=True, default=None)  # fmt: skip
+    budget_usd = serializers.DecimalField(
+        max_digits=12, decimal_places=6, required=False, allow_null=True, default=None
+    )
     probe = serializers.IntegerField(
-        min_value=0, max_value=1000, required=False, default=0, help_text="Pause after so many ended items with an estimate; 0 goes on."
-    )  # fmt: skip
+        min_value=0,
+        max_value=1000,
+        required=False,
+        default=0,
+        help_text="Pause after so many ended items with an estimate; 0 goes on.",
+    )
 
     class Meta:
         ref_name = "GenerationStart"

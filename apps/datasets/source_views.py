@@ -16,9 +16,16 @@ from web.requests import TenantRequest, allowed
 
 PER_PAGE = 50
 LICENSES = (
-    "CC0-1.0", "CC-BY-4.0", "CC-BY-SA-4.0", "MIT", "Apache-2.0", "BSD-3-Clause", "GPL-3.0-only",
-    "Public domain", "Proprietary",
-)  # fmt: skip
+    "CC0-1.0",
+    "CC-BY-4.0",
+    "CC-BY-SA-4.0",
+    "MIT",
+    "Apache-2.0",
+    "BSD-3-Clause",
+    "GPL-3.0-only",
+    "Public domain",
+    "Proprietary",
+)
 """Offered while typing; any other is as good."""
 
 
@@ -53,5 +60,5 @@ def _license_set(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> 
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"The licence stands in {changed:,} row{'' if changed == 1 else 's'} now.")  # fmt: skip
+        messages.success(request, f"The licence stands in {changed:,} row{'' if changed == 1 else 's'} now.")
     return redirect("datasets:sources", tenant_slug, dataset.pk)

@@ -16,14 +16,7 @@ from django.utils import timezone
 
 from apps.datasets import files
 from apps.datasets.columns import record_columns, record_of
-from apps.datasets.curation.splits import (
-    SplitItem,
-    divide,
-    document_key,
-    gathered,
-    leaks,
-    split_item,
-)
+from apps.datasets.curation.splits import SplitItem, divide, document_key, gathered, leaks, split_item
 from apps.datasets.curation_checks import BATCH, LISTED, WorkContext, records_read
 from apps.datasets.models import DatasetCheck, DatasetRow
 from apps.datasets.record import Split
@@ -140,7 +133,7 @@ def _wanted(
     }
 
 
-def _undone(check: DatasetCheck, before: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:  # fmt: skip
+def _undone(check: DatasetCheck, before: Mapping[str, str]) -> tuple[dict[str, str], dict[str, Any]]:
     """Send rows back to where a division has taken them from; who was moved since stays."""
     earlier = DatasetCheck.objects.get(dataset_id=check.dataset_id, pk=check.options["undo"])
     wanted: dict[str, str] = {}
@@ -195,9 +188,7 @@ def _sizes(
     ]
 
 
-def _move(
-    ctx: WorkContext, check: DatasetCheck, wanted: Mapping[str, str], *, is_trial: bool
-) -> set[str]:
+def _move(ctx: WorkContext, check: DatasetCheck, wanted: Mapping[str, str], *, is_trial: bool) -> set[str]:
     """Write the splits; returns the rows that stay, because the same content is in that split already."""
     left: set[str] = set()
     ids = [int(name) for name in wanted]
@@ -209,10 +200,7 @@ def _move(
                 dataset=check.dataset, pk__in=ids[start : start + BATCH]
             )
             changed = [row for row in batch if row.split != wanted[str(row.pk)]]
-            new = {
-                row.pk: replace(record_of(row), split=_split(wanted[str(row.pk)]))
-                for row in changed
-            }
+            new = {row.pk: replace(record_of(row), split=_split(wanted[str(row.pk)])) for row in changed}
             taken = set(
                 DatasetRow.objects.filter(
                     dataset=check.dataset, content_hash__in=[r.content_hash for r in new.values()]

@@ -52,7 +52,7 @@ class Part:
     read: Callable[[Actor], tuple[dict[str, Any], bool]]
 
 
-async def job_stream(request: HttpRequest, tenant_slug: str, pk: int, job_pk: int) -> HttpResponseBase:  # fmt: skip
+async def job_stream(request: HttpRequest, tenant_slug: str, pk: int, job_pk: int) -> HttpResponseBase:
     """Stream the state of a generation job; ``?item=`` is the candidate that stands open."""
     item = request.GET.get("item", "")
 
@@ -64,13 +64,13 @@ async def job_stream(request: HttpRequest, tenant_slug: str, pk: int, job_pk: in
     return await _stream(request, part)
 
 
-async def export_stream(request: HttpRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponseBase:  # fmt: skip
+async def export_stream(request: HttpRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponseBase:
     """Stream the state of an export."""
     read = partial(_work, export_context, pk=pk, work_pk=export_pk)
     return await _stream(request, _part(pk, "export", read))
 
 
-async def import_stream(request: HttpRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponseBase:  # fmt: skip
+async def import_stream(request: HttpRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponseBase:
     """Stream the state of an import."""
     read = partial(_work, import_context, pk=pk, work_pk=import_pk)
     return await _stream(request, _part(pk, "import", read))
@@ -108,8 +108,7 @@ async def _stream(request: HttpRequest, part: Part) -> HttpResponseBase:
     # The buttons of a frame are forms as on the page, and must be as good as those.
     page = {"tenant": tenant, "csrf_token": get_token(request)}
     response = StreamingHttpResponse(
-        while_allowed(_frames(page, actor, part), actor=actor, right=part.right),
-        content_type=EVENT_STREAM,
+        while_allowed(_frames(page, actor, part), actor=actor, right=part.right), content_type=EVENT_STREAM
     )
     response["Cache-Control"] = "no-cache, no-transform"
     response["X-Accel-Buffering"] = "no"

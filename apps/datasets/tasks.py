@@ -114,7 +114,10 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
         next(bundle for bundle in guard.bundles if bundle.name == COLLECTIONS),
     )
     if not offered:
-        raise Denied("no_search_tool", "No search tool may be used here. Allow search_documentation under Tools, then resume.")  # fmt: skip
+        raise Denied(
+            "no_search_tool",
+            "No search tool may be used here. Allow search_documentation under Tools, then resume.",
+        )
     gates: dict[str, RateGate] = {}
     providers: list[TenantProvider] = []
 
@@ -146,11 +149,7 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
         names={c.pk: c.name for c in collections},
         toolset=Toolset(offered),
         context=offer_context(
-            tenant=tenant,
-            run=run,
-            guard=guard,
-            collections=settings.collections,
-            in_db=ctx.in_db,
+            tenant=tenant, run=run, guard=guard, collections=settings.collections, in_db=ctx.in_db
         ),
         run=run,
         driver=f"{ctx.job_id}.{ctx.attempt}",

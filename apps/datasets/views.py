@@ -44,9 +44,7 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     form = DatasetForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            row = services.dataset_create(
-                tenant=request.tenant, actor=request.actor, **form.cleaned_data
-            )
+            row = services.dataset_create(tenant=request.tenant, actor=request.actor, **form.cleaned_data)
         except Invalid as error:
             form.refuse(error)
         else:
@@ -76,9 +74,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         most=PER_PAGE,
     )
     is_filtered = bool(only.asked_for)
-    fitting = (
-        selectors.row_count(actor=request.actor, dataset=dataset, only=only) if is_filtered else 0
-    )
+    fitting = selectors.row_count(actor=request.actor, dataset=dataset, only=only) if is_filtered else 0
     covered = curation_selectors.coverage_latest(actor=request.actor, dataset=dataset)
     context = {
         "dataset": dataset,
@@ -161,9 +157,7 @@ def job(request: TenantRequest, tenant_slug: str, pk: int, job_pk: int) -> HttpR
 
 @require_POST
 @allowed("dataset.write")
-def job_move(
-    request: TenantRequest, tenant_slug: str, pk: int, job_pk: int, move: str
-) -> HttpResponse:
+def job_move(request: TenantRequest, tenant_slug: str, pk: int, job_pk: int, move: str) -> HttpResponse:
     """Pause, resume or stop a job."""
     found = job_shown(actor=request.actor, pk=pk, job_pk=job_pk)
     more: dict[str, Any] = {}

@@ -33,9 +33,7 @@ class RestsOn(Func):
     """Whether a column of sources names one of some documents."""
 
     output_field = BooleanField()
-    test = (
-        "EXISTS (SELECT FROM jsonb_array_elements({column}) s WHERE (s->>'document_id') = ANY (%s))"
-    )
+    test = "EXISTS (SELECT FROM jsonb_array_elements({column}) s WHERE (s->>'document_id') = ANY (%s))"
 
     def __init__(self, column: str, documents: Sequence[str]) -> None:
         super().__init__(F(column))
@@ -83,7 +81,7 @@ def version_require(*, actor: Actor, version: DatasetVersion) -> None:
     members = VersionRow.objects.filter(tenant_id=actor.tenant_id, version=version)
     rows = RowContent.objects.filter(pk__in=members.values("content_id"))
     if rows.alias(rests=RestsOn("data__sources", hidden)).filter(rests=True).exists():
-        raise Denied("sources_limited", "Rows of this version rest on documents that you may not read.")  # fmt: skip
+        raise Denied("sources_limited", "Rows of this version rest on documents that you may not read.")
 
 
 def exports_readable(rows: QuerySet[DatasetExport], actor: Actor) -> QuerySet[DatasetExport]:
@@ -134,8 +132,7 @@ def _result_shown(actor: Actor, kept: Mapping[str, Any], hidden: Sequence[str]) 
         result[name] = [
             one
             for one in found
-            if not _rows_named(one) & lost
-            and not (isinstance(one, Mapping) and one.get("document") in names)
+            if not _rows_named(one) & lost and not (isinstance(one, Mapping) and one.get("document") in names)
         ]
     return result
 

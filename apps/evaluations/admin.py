@@ -64,16 +64,7 @@ class ExperimentAdmin(JournalAdmin):
 
 @admin.register(Trial)
 class TrialAdmin(JournalAdmin):
-    list_display = (
-        "id",
-        "experiment",
-        "arm",
-        "row_ref",
-        "repeat",
-        "state",
-        "latency_ms",
-        "cost_usd",
-    )
+    list_display = ("id", "experiment", "arm", "row_ref", "repeat", "state", "latency_ms", "cost_usd")
     list_filter = ("state",)
     list_select_related = ("experiment", "arm")
     search_fields = ("=experiment__id", "=row_ref")
@@ -98,7 +89,7 @@ class JudgeCheckAdmin(JournalAdmin):
 
 @admin.register(JudgeCalibration)
 class JudgeCalibrationAdmin(JournalAdmin):
-    list_display = ("id", "rubric_version", "name", "author", "number", "n", "created_by", "created_at")  # fmt: skip
+    list_display = ("id", "rubric_version", "name", "author", "number", "n", "created_by", "created_at")
     list_select_related = ("rubric_version", "created_by")
     search_fields = ("name", "author")
 

@@ -49,12 +49,17 @@ class QueuesView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="annotation_queues_list", tags=_TAGS, responses=shapes.QueueOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="annotation_queues_list", tags=_TAGS, responses=shapes.QueueOutput(many=True))
     def get(self, request: Request) -> Response:
         """List queues, the newest first."""
         return self.paginated(reads.queue_list(actor=self.actor), shapes.QueueOutput)
 
-    @extend_schema(operation_id="annotation_queues_create", tags=_TAGS, request=shapes.QueueInput, responses={201: shapes.QueueOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="annotation_queues_create",
+        tags=_TAGS,
+        request=shapes.QueueInput,
+        responses={201: shapes.QueueOutput},
+    )
     def post(self, request: Request) -> Response:
         """Make a queue of an experiment's answers, or of those that stand in a dataset's rows."""
         values = valid(shapes.QueueInput, request.data)
@@ -86,7 +91,12 @@ class QueueView(_Base):
         """Return a queue with its totals."""
         return Response(self._queue(pk))
 
-    @extend_schema(operation_id="annotation_queues_act", tags=_TAGS, request=shapes.QueueStateInput, responses=shapes.QueueOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="annotation_queues_act",
+        tags=_TAGS,
+        request=shapes.QueueStateInput,
+        responses=shapes.QueueOutput,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Close or reopen a queue."""
         row = reads.queue_get(actor=self.actor, pk=pk)
@@ -99,7 +109,7 @@ class QueueProgressView(_Base):
 
     actions = {"GET": _READ}
 
-    @extend_schema(operation_id="annotation_queues_progress", tags=_TAGS, responses=shapes.ProgressOutput)  # fmt: skip
+    @extend_schema(operation_id="annotation_queues_progress", tags=_TAGS, responses=shapes.ProgressOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Return a queue's progress, and who graded how much."""
         row = reads.queue_get(actor=self.actor, pk=pk)
@@ -112,7 +122,9 @@ class QueueNextView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="annotation_queues_next", tags=_TAGS, request=None, responses=shapes.TakenOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="annotation_queues_next", tags=_TAGS, request=None, responses=shapes.TakenOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Take the next answer to grade; the same one until it is decided about."""
         row = reads.queue_get(actor=self.actor, pk=pk)
@@ -126,7 +138,9 @@ class QueueUndoView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="annotation_queues_undo", tags=_TAGS, request=None, responses=shapes.AssignmentOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="annotation_queues_undo", tags=_TAGS, request=None, responses=shapes.AssignmentOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Open what one graded or skipped last; its grades count no more."""
         row = reads.queue_get(actor=self.actor, pk=pk)
@@ -140,7 +154,12 @@ class AssignmentView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="assignments_decide", tags=_TAGS, request=shapes.GradeInput, responses=shapes.AssignmentOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="assignments_decide",
+        tags=_TAGS,
+        request=shapes.GradeInput,
+        responses=shapes.AssignmentOutput,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Grade an answer, leave it to others, or make one's grades of it the right ones."""
         values = valid(shapes.GradeInput, request.data)
@@ -163,12 +182,17 @@ class RubricsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="rubrics_list", tags=_TAGS, responses=shapes.RubricOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="rubrics_list", tags=_TAGS, responses=shapes.RubricOutput(many=True))
     def get(self, request: Request) -> Response:
         """List rubrics with their versions."""
         return self.paginated(selectors.rubric_list(actor=self.actor), shapes.RubricOutput)
 
-    @extend_schema(operation_id="rubrics_create", tags=_TAGS, request=shapes.RubricInput, responses={201: shapes.RubricVersionOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="rubrics_create",
+        tags=_TAGS,
+        request=shapes.RubricInput,
+        responses={201: shapes.RubricVersionOutput},
+    )
     def post(self, request: Request) -> Response:
         """Make a rubric with its first version."""
         made = services.rubric_create(**self._who, **valid(shapes.RubricInput, request.data))
@@ -181,7 +205,12 @@ class RubricVersionsView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="rubric_versions_create", tags=_TAGS, request=shapes.RubricVersionInput, responses={201: shapes.RubricVersionOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="rubric_versions_create",
+        tags=_TAGS,
+        request=shapes.RubricVersionInput,
+        responses={201: shapes.RubricVersionOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Change a rubric by making its next version."""
         row = selectors.rubric_get(actor=self.actor, pk=pk)
@@ -197,7 +226,9 @@ class AgreementView(_Base):
     actions = {"GET": _READ}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="rubric_versions_agreement", tags=_TAGS, responses=shapes.AgreementOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="rubric_versions_agreement", tags=_TAGS, responses=shapes.AgreementOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
         found = agreement_list(actor=self.actor, version=self._version(pk))
@@ -210,13 +241,20 @@ class CalibrationsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="rubric_versions_calibrations", tags=_TAGS, responses=shapes.CalibrationOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="rubric_versions_calibrations", tags=_TAGS, responses=shapes.CalibrationOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the calibrations of the judges of a rubric's version, the newest first; of each score and judge the newest counts."""
         found = calibration_list(actor=self.actor, version=self._version(pk))
         return self.paginated(found, shapes.CalibrationOutput)
 
-    @extend_schema(operation_id="rubric_versions_calibrate", tags=_TAGS, request=shapes.CalibrationInput, responses={201: shapes.CalibrationOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="rubric_versions_calibrate",
+        tags=_TAGS,
+        request=shapes.CalibrationInput,
+        responses={201: shapes.CalibrationOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Calibrate a judge's score to people's as they have graded up to now."""
         version = self._version(pk)

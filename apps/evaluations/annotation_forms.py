@@ -26,8 +26,7 @@ class QueueForm(forms.Form):
 
     name = forms.CharField(max_length=120)
     source = forms.ChoiceField(
-        label="Answers",
-        help_text="Of an experiment, or those that stand in a dataset's rows.",
+        label="Answers", help_text="Of an experiment, or those that stand in a dataset's rows."
     )
     rubric = forms.TypedChoiceField(coerce=int, label="Rubric")
     reviews = forms.IntegerField(
@@ -61,9 +60,7 @@ class QueueForm(forms.Form):
         required=False,
         help_text="It grades the same answers, so that it can be compared with people.",
     )
-    instructions = forms.CharField(
-        required=False, max_length=2_000, widget=forms.Textarea(attrs={"rows": 3})
-    )
+    instructions = forms.CharField(required=False, max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}))
 
     def __init__(self, *args: Any, tenant: Tenant, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -72,10 +69,7 @@ class QueueForm(forms.Form):
         fields["source"].choices = [
             (
                 "Experiments",
-                [
-                    (f"experiment-{e.pk}", e.name)
-                    for e in experiment_list(actor=actor)[:_MOST_CHOICES]
-                ],
+                [(f"experiment-{e.pk}", e.name) for e in experiment_list(actor=actor)[:_MOST_CHOICES]],
             ),
             (
                 "Datasets",

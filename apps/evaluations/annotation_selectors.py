@@ -131,12 +131,15 @@ def queue_progress(*, actor: Actor, queue: AnnotationQueue) -> Progress:
     right, total = _gold(actor, queue)
     graders = [
         Grader(
-            name, done.get(user, 0), skipped.get(user, 0),
+            name,
+            done.get(user, 0),
+            skipped.get(user, 0),
             statistics.median(times[user]) if user in times else None,
-            right.get(user, 0), total.get(user, 0),
+            right.get(user, 0),
+            total.get(user, 0),
         )
         for user, name in names.items()
-    ]  # fmt: skip
+    ]
     graders.sort(key=lambda one: (-one.done, one.name))
     return Progress(
         totals["items"],
@@ -205,7 +208,11 @@ def disputes(*, actor: Actor, experiment: Experiment) -> dict[int, float]:
     judged = Score.objects.visible_to(actor).filter(
         trial__experiment=experiment, author_kind=ScoreAuthor.JUDGE
     )
-    spread = judged.filter(value__isnull=False).values("trial_id", "name").annotate(gap=Max("value") - Min("value"))  # fmt: skip
+    spread = (
+        judged.filter(value__isnull=False)
+        .values("trial_id", "name")
+        .annotate(gap=Max("value") - Min("value"))
+    )
     gaps: dict[int, float] = {}
     for trial, gap in spread.filter(gap__gt=0).values_list("trial_id", "gap"):
         gaps[trial] = max(gap, gaps.get(trial, 0.0))

@@ -7,7 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from apps.datasets.rubric import LEVELS
-from apps.evaluations.api_shapes import EstimateOutput
+from apps.evaluations.comparison_shapes import EstimateOutput
 from apps.evaluations.judging import LEXICAL
 from apps.evaluations.models import AnnotationQueue, JudgeCalibration, Rubric, RubricVersion
 from apps.evaluations.services.annotation import MAX_ITEMS, MAX_REVIEWS
@@ -20,14 +20,45 @@ class QueueInput(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=120)
     rubric_version = serializers.IntegerField(min_value=1, max_value=_BIGINT)
-    experiment = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Its answers; or name a version.")  # fmt: skip
-    version = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Of a dataset: the answers that stand in its rows.")  # fmt: skip
-    reviews = serializers.IntegerField(required=False, default=2, min_value=1, max_value=MAX_REVIEWS, help_text="People per answer.")  # fmt: skip
+    experiment = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=_BIGINT,
+        help_text="Its answers; or name a version.",
+    )
+    version = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=_BIGINT,
+        help_text="Of a dataset: the answers that stand in its rows.",
+    )
+    reviews = serializers.IntegerField(
+        required=False, default=2, min_value=1, max_value=MAX_REVIEWS, help_text="People per answer."
+    )
     most = serializers.IntegerField(required=False, default=100, min_value=1, max_value=MAX_ITEMS)
-    disputed_first = serializers.BooleanField(required=False, default=False, help_text="By how far judges disagree, times how many live answers of 90 days cite the row's documents.")  # fmt: skip
-    assignees = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=200, help_text="Ids of the members who grade; none: all who may.")  # fmt: skip
-    instructions = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)  # fmt: skip
-    judge = serializers.CharField(required=False, default=LEXICAL, max_length=120, help_text="Of a version's answers: a model, or `lexical`.")  # fmt: skip
+    disputed_first = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="By how far judges disagree, times how many live answers of 90 days cite the row's documents.",
+    )
+    assignees = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=200,
+        help_text="Ids of the members who grade; none: all who may.",
+    )
+    instructions = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
+    judge = serializers.CharField(
+        required=False,
+        default=LEXICAL,
+        max_length=120,
+        help_text="Of a version's answers: a model, or `lexical`.",
+    )
 
 
 class QueueOutput(serializers.ModelSerializer[AnnotationQueue]):
@@ -39,9 +70,18 @@ class QueueOutput(serializers.ModelSerializer[AnnotationQueue]):
     class Meta:
         model = AnnotationQueue
         fields = (
-            "id", "name", "experiment", "rubric_version", "reviews", "assignees", "instructions", "item_total",
-            "grade_total", "created_at", "closed_at",
-        )  # fmt: skip
+            "id",
+            "name",
+            "experiment",
+            "rubric_version",
+            "reviews",
+            "assignees",
+            "instructions",
+            "item_total",
+            "grade_total",
+            "created_at",
+            "closed_at",
+        )
 
 
 class QueueStateInput(serializers.Serializer[Any]):
@@ -98,12 +138,14 @@ class SheetOutput(serializers.Serializer[Any]):
     """One answer to grade, blind: neither model nor judge nor other grades."""
 
     assignment = serializers.IntegerField(source="assignment.pk")
-    conversation = SaidOutput(source="said", many=True, help_text="What was said before the question.")  # fmt: skip
+    conversation = SaidOutput(source="said", many=True, help_text="What was said before the question.")
     question = serializers.CharField(source="record.question")
     reference = serializers.CharField(source="record.answer")
     sources = serializers.SerializerMethodField()
     answer = serializers.CharField()
-    passages = PassageOutput(many=True, help_text="That were found, best first, where one must read them to grade.")  # fmt: skip
+    passages = PassageOutput(
+        many=True, help_text="That were found, best first, where one must read them to grade."
+    )
     criteria = serializers.SerializerMethodField()
     left = serializers.IntegerField()
 
@@ -125,8 +167,15 @@ class TakenOutput(serializers.Serializer[Any]):
 class GradeInput(serializers.Serializer[Any]):
     """A decision about one answer."""
 
-    do = serializers.ChoiceField(choices=["grade", "skip", "gold"], help_text="gold: makes one's own grades of it the right ones.")  # fmt: skip
-    levels = serializers.DictField(child=serializers.IntegerField(min_value=1, max_value=LEVELS), required=False, default=dict, help_text="Criterion to level.")  # fmt: skip
+    do = serializers.ChoiceField(
+        choices=["grade", "skip", "gold"], help_text="gold: makes one's own grades of it the right ones."
+    )
+    levels = serializers.DictField(
+        child=serializers.IntegerField(min_value=1, max_value=LEVELS),
+        required=False,
+        default=dict,
+        help_text="Criterion to level.",
+    )
     note = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
 
 
@@ -143,9 +192,16 @@ class CriterionShape(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=60, help_text="Letters, digits and _.")
     question = serializers.CharField(max_length=500)
-    anchors = serializers.ListField(child=serializers.CharField(max_length=300), min_length=LEVELS, max_length=LEVELS, help_text="What levels 1 to 5 mean.")  # fmt: skip
+    anchors = serializers.ListField(
+        child=serializers.CharField(max_length=300),
+        min_length=LEVELS,
+        max_length=LEVELS,
+        help_text="What levels 1 to 5 mean.",
+    )
     weight = serializers.FloatField(required=False, default=1.0, min_value=0, max_value=100)
-    minimum = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=LEVELS)  # fmt: skip
+    minimum = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=LEVELS
+    )
 
 
 class RubricVersionOutput(serializers.ModelSerializer[RubricVersion]):

@@ -69,9 +69,7 @@ def queue_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 .select_related("rubric")
                 .get(pk=data["rubric"]),
                 experiment=experiment_get(actor=actor, pk=pk) if kind == "experiment" else None,
-                version=DatasetVersion.objects.visible_to(actor).get(pk=pk)
-                if kind == "version"
-                else None,
+                version=DatasetVersion.objects.visible_to(actor).get(pk=pk) if kind == "version" else None,
                 reviews=data["reviews"],
                 most=data["most"],
                 disputed_first=data["disputed_first"],

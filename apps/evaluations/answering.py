@@ -104,9 +104,7 @@ def _later(trial: Trial, call: BatchedCall | None) -> Later | None:
     return Later(call, call.turn_begins, lambda: trial_away(trial, [call.line_key]))
 
 
-def version_answering(
-    target: AssistantTarget, version: AssistantVersion | None
-) -> AssistantVersion | None:
+def version_answering(target: AssistantTarget, version: AssistantVersion | None) -> AssistantVersion | None:
     """Return the version as an arm has it: what the target says takes the place of the version's own.
 
     It is never saved. Options that another mode does not have are left out.
@@ -203,9 +201,7 @@ def _call(ctx: JobContext, trial: Trial, run: Run, engine: Engine) -> BatchedCal
     )
 
 
-def _collections(
-    actor: Actor, target: AssistantTarget, version: AssistantVersion | None
-) -> dict[int, str]:
+def _collections(actor: Actor, target: AssistantTarget, version: AssistantVersion | None) -> dict[int, str]:
     only = None if target.collections is None else frozenset(target.collections)
     if only is None and version is not None:
         only = version_collections(version)

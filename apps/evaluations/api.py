@@ -15,23 +15,25 @@ from apps.datasets.models import DatasetVersion
 from apps.evaluations import selectors, services
 from apps.evaluations.api_shapes import (
     BaselineInput,
-    BaselineOutput,
     CalibratedInput,
-    ComparisonOutput,
     ExperimentDetailOutput,
     ExperimentInput,
     ExperimentOutput,
-    FrontPointOutput,
     GateInput,
-    GateOutput,
-    JudgeCheckOutput,
-    PairSummaryOutput,
-    RepeatsOutput,
     StateInput,
     TrialOutput,
 )
 from apps.evaluations.calibrations import arms_read
 from apps.evaluations.comparison import arms_compare, verdict
+from apps.evaluations.comparison_shapes import (
+    BaselineOutput,
+    ComparisonOutput,
+    FrontPointOutput,
+    GateOutput,
+    JudgeCheckOutput,
+    PairSummaryOutput,
+    RepeatsOutput,
+)
 from apps.evaluations.dominance import front_of
 from apps.evaluations.drift import check_list
 from apps.evaluations.gate import advisory_names, gate_run
@@ -79,15 +81,18 @@ class ExperimentsView(_Base):
     actions = {"GET": _READ, "POST": _WRITE}
     pagination_class = Pagination
 
-    @extend_schema(
-        operation_id="experiments_list", tags=_TAGS, responses=ExperimentOutput(many=True)
-    )
+    @extend_schema(operation_id="experiments_list", tags=_TAGS, responses=ExperimentOutput(many=True))
     def get(self, request: Request) -> Response:
         """List experiments, the newest first."""
         rows = selectors.experiment_list(actor=self.actor).prefetch_related("arms")
         return self.paginated(rows, ExperimentOutput)
 
-    @extend_schema(operation_id="experiments_create", tags=_TAGS, request=ExperimentInput, responses={201: ExperimentDetailOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="experiments_create",
+        tags=_TAGS,
+        request=ExperimentInput,
+        responses={201: ExperimentDetailOutput},
+    )
     def post(self, request: Request) -> Response:
         """Start an experiment: every row of the version is asked of every arm, and the answers are scored."""
         values = valid(ExperimentInput, request.data)
@@ -123,7 +128,9 @@ class ExperimentView(_Base):
         """Return an experiment with its arms and counts."""
         return Response(self._experiment(pk))
 
-    @extend_schema(operation_id="experiments_act", tags=_TAGS, request=StateInput, responses=ExperimentDetailOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="experiments_act", tags=_TAGS, request=StateInput, responses=ExperimentDetailOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Pause, resume or stop an experiment."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
@@ -138,7 +145,7 @@ class TrialsView(_Base):
     actions = {"GET": _READ}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="experiment_trials_list", tags=_TAGS, responses=TrialOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="experiment_trials_list", tags=_TAGS, responses=TrialOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List answers with their scores, in the order of the rows."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
@@ -166,7 +173,7 @@ class FrontView(_Base):
     actions = {"GET": _READ}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="experiment_front", tags=_TAGS, responses=FrontPointOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="experiment_front", tags=_TAGS, responses=FrontPointOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
@@ -180,7 +187,7 @@ class JudgeChecksView(_Base):
     actions = {"GET": _READ}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="experiment_judge_checks", tags=_TAGS, responses=JudgeCheckOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="experiment_judge_checks", tags=_TAGS, responses=JudgeCheckOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List the checks with what they found; a judge that has drifted gates nothing in this experiment."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
@@ -194,9 +201,13 @@ class RepeatsView(_Base):
     actions = {"GET": _READ}
 
     @extend_schema(
-        operation_id="arms_repeats", tags=_TAGS, responses=RepeatsOutput,
-        parameters=[OpenApiParameter("score", str, description="The score to look at; left out, the weighted mean.")],
-    )  # fmt: skip
+        operation_id="arms_repeats",
+        tags=_TAGS,
+        responses=RepeatsOutput,
+        parameters=[
+            OpenApiParameter("score", str, description="The score to look at; left out, the weighted mean.")
+        ],
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Return how an arm's scores vary: between rows, answers and judgements, and which rows are flaky."""
         score = request.query_params.get("score", "")
@@ -210,13 +221,21 @@ class ComparisonView(_Base):
     actions = {"GET": _READ}
 
     @extend_schema(
-        operation_id="arms_compare", tags=_TAGS, responses=ComparisonOutput,
+        operation_id="arms_compare",
+        tags=_TAGS,
+        responses=ComparisonOutput,
         parameters=[
             OpenApiParameter("against", int, required=True, description="Id of the arm to compare with (A)."),
-            OpenApiParameter("score", str, description="The score that decides; left out, the weighted mean."),
-            OpenApiParameter("calibrated", bool, description="Read judges' scores on the scale of people, by their newest calibration."),
+            OpenApiParameter(
+                "score", str, description="The score that decides; left out, the weighted mean."
+            ),
+            OpenApiParameter(
+                "calibrated",
+                bool,
+                description="Read judges' scores on the scale of people, by their newest calibration.",
+            ),
         ],
-    )  # fmt: skip
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Compare this arm (B) with another (A) over the rows that both have."""
         b = self._arm(pk)
@@ -231,15 +250,32 @@ class ComparisonView(_Base):
         advisory = advisory_names(actor=self.actor, arm=b, scores=read.b, found=found)
         shown = {
             "criteria": [
-                {**{f.name: getattr(c, f.name) for f in fields(c)}, "is_shown": c.is_shown, "may_gate": c.name not in advisory, "calibrated": read.readings.get(c.name, ())}
+                {
+                    **{f.name: getattr(c, f.name) for f in fields(c)},
+                    "is_shown": c.is_shown,
+                    "may_gate": c.name not in advisory,
+                    "calibrated": read.readings.get(c.name, ()),
+                }
                 for c in found.criteria
             ],
-            **{name: getattr(found, name) for name in (
-                "wins", "ties", "losses", "smallest", "needed", "left_out", "solved_cost", "notes",
-            )},
+            **{
+                name: getattr(found, name)
+                for name in (
+                    "wins",
+                    "ties",
+                    "losses",
+                    "smallest",
+                    "needed",
+                    "left_out",
+                    "solved_cost",
+                    "notes",
+                )
+            },
             "needs": [{"change": change, "rows": rows} for change, rows in found.needs],
-            "headline": headline, "sentence": sentence, "rows": found.rows[:_MOST_ROWS],
-        }  # fmt: skip
+            "headline": headline,
+            "sentence": sentence,
+            "rows": found.rows[:_MOST_ROWS],
+        }
         return Response(ComparisonOutput(shown).data)
 
 
@@ -260,7 +296,9 @@ class GateSarifView(_Base):
 
     actions = {"POST": _READ}
 
-    @extend_schema(operation_id="arms_gate_sarif", tags=_TAGS, request=GateInput, responses={200: OpenApiTypes.OBJECT})  # fmt: skip
+    @extend_schema(
+        operation_id="arms_gate_sarif", tags=_TAGS, request=GateInput, responses={200: OpenApiTypes.OBJECT}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Decide as the gate does, and return the decision as a SARIF 2.1.0 log."""
         result = gate_run(actor=self.actor, arm=self._arm(pk), **valid(GateInput, request.data))
@@ -272,12 +310,12 @@ class BaselineView(_Base):
 
     actions = {"POST": _WRITE}
 
-    @extend_schema(operation_id="arms_promote", tags=_TAGS, request=BaselineInput, responses={201: BaselineOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="arms_promote", tags=_TAGS, request=BaselineInput, responses={201: BaselineOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Make an arm the baseline of its dataset from now on."""
         values = valid(BaselineInput, request.data)
-        row = services.baseline_set(
-            tenant=self.tenant, actor=self.actor, arm=self._arm(pk), **values
-        )
+        row = services.baseline_set(tenant=self.tenant, actor=self.actor, arm=self._arm(pk), **values)
         row.refresh_from_db()
         return Response(BaselineOutput(row).data, status=status.HTTP_201_CREATED)

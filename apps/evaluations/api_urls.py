@@ -14,22 +14,12 @@ urlpatterns = [
     path("experiments/<int:pk>/safety", safety_api.SafetyView.as_view(), name="experiment-safety"),
     path("safety-suites", safety_api.SuitesView.as_view(), name="safety-suites-list"),
     path("experiments/<int:pk>/front", api.FrontView.as_view(), name="experiment-front"),
-    path(
-        "experiments/<int:pk>/judge-checks",
-        api.JudgeChecksView.as_view(),
-        name="experiment-judge-checks",
-    ),
+    path("experiments/<int:pk>/judge-checks", api.JudgeChecksView.as_view(), name="experiment-judge-checks"),
     path("arms/<int:pk>/failures", failure_api.FailuresView.as_view(), name="arms-failures"),
     path(
-        "arms/<int:pk>/failures/groups",
-        failure_api.FailureGroupsView.as_view(),
-        name="arms-failure-groups",
+        "arms/<int:pk>/failures/groups", failure_api.FailureGroupsView.as_view(), name="arms-failure-groups"
     ),
-    path(
-        "trials/<int:pk>/failure-tags",
-        failure_api.TrialTagsView.as_view(),
-        name="trials-failure-tags",
-    ),
+    path("trials/<int:pk>/failure-tags", failure_api.TrialTagsView.as_view(), name="trials-failure-tags"),
     path("failure-tags", failure_api.FailureTagsView.as_view(), name="failure-tags-list"),
     path("arms/<int:pk>/repeats", api.RepeatsView.as_view(), name="arms-repeats"),
     path("arms/<int:pk>/comparison", api.ComparisonView.as_view(), name="arms-compare"),
@@ -37,11 +27,7 @@ urlpatterns = [
     path("arms/<int:pk>/gate/sarif", api.GateSarifView.as_view(), name="arms-gate-sarif"),
     path("arms/<int:pk>/baseline", api.BaselineView.as_view(), name="arms-baseline"),
     path("annotation-queues", annotation_api.QueuesView.as_view(), name="annotation-queues-list"),
-    path(
-        "annotation-queues/<int:pk>",
-        annotation_api.QueueView.as_view(),
-        name="annotation-queues-detail",
-    ),
+    path("annotation-queues/<int:pk>", annotation_api.QueueView.as_view(), name="annotation-queues-detail"),
     path(
         "annotation-queues/<int:pk>/progress",
         annotation_api.QueueProgressView.as_view(),
@@ -57,22 +43,12 @@ urlpatterns = [
         annotation_api.QueueUndoView.as_view(),
         name="annotation-queues-undo",
     ),
-    path(
-        "assignments/<int:pk>", annotation_api.AssignmentView.as_view(), name="assignments-detail"
-    ),
+    path("assignments/<int:pk>", annotation_api.AssignmentView.as_view(), name="assignments-detail"),
     path("sampling-rules", sampling_api.RulesView.as_view(), name="sampling-rules-list"),
     path("sampling-rules/<int:pk>", sampling_api.RuleView.as_view(), name="sampling-rules-detail"),
-    path(
-        "sampling-rules/<int:pk>/trend",
-        sampling_api.TrendView.as_view(),
-        name="sampling-rules-trend",
-    ),
+    path("sampling-rules/<int:pk>/trend", sampling_api.TrendView.as_view(), name="sampling-rules-trend"),
     path("rubrics", annotation_api.RubricsView.as_view(), name="rubrics-list"),
-    path(
-        "rubrics/<int:pk>/versions",
-        annotation_api.RubricVersionsView.as_view(),
-        name="rubric-versions",
-    ),
+    path("rubrics/<int:pk>/versions", annotation_api.RubricVersionsView.as_view(), name="rubric-versions"),
     path(
         "rubric-versions/<int:pk>/agreement",
         annotation_api.AgreementView.as_view(),

@@ -136,9 +136,7 @@ class CachedAsk:
         owner, asker = self.by_batch.owner, self.by_batch.asker
         attribution = {**(self.attribution or {}), "asker": asker}
         engine = engine_for(self.tenant, self.model)
-        question = completion_prepare(
-            **{**asked, "attribution": attribution}, provider=engine.provider
-        )
+        question = completion_prepare(**{**asked, "attribution": attribution}, provider=engine.provider)
         return completion_batched(question, engine=engine, owner=owner, key=line)
 
 

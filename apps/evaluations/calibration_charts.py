@@ -51,10 +51,10 @@ def agreement_chart(found: Sequence[Agreement], bar: float) -> AgreementChart:
     first = -0.5 if any(low < 0 for low in lows) else 0.0
 
     def x(value: float) -> float:
-        return round(_LEFT + (max(value, first) - first) * (_WIDTH - _LEFT - _RIGHT) / (1 - first), 1)  # fmt: skip
+        return round(_LEFT + (max(value, first) - first) * (_WIDTH - _LEFT - _RIGHT) / (1 - first), 1)
 
     def dot(estimate: Estimate | None) -> Dot | None:
-        return None if estimate is None else Dot(x(estimate.value), x(estimate.low), x(estimate.high))  # fmt: skip
+        return None if estimate is None else Dot(x(estimate.value), x(estimate.low), x(estimate.high))
 
     steps = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
     return AgreementChart(
@@ -63,10 +63,12 @@ def agreement_chart(found: Sequence[Agreement], bar: float) -> AgreementChart:
         x(bar),
         [(x(v), f"{v:g}".replace("-", "−")) for v in ([first] if first < 0 else []) + steps],
         [
-            AgreementRow(label(one.name), _TOP + _ROW * place + 10, dot(one.judge_human), dot(one.human_human))
+            AgreementRow(
+                label(one.name), _TOP + _ROW * place + 10, dot(one.judge_human), dot(one.human_human)
+            )
             for place, one in enumerate(found)
         ],
-    )  # fmt: skip
+    )
 
 
 def agreement_told(found: Sequence[Agreement]) -> str:
@@ -75,7 +77,7 @@ def agreement_told(found: Sequence[Agreement]) -> str:
     for one in found:
         judge = "unknown" if one.judge_human is None else f"{one.judge_human.value:.2f}"
         people = "unknown" if one.human_human is None else f"{one.human_human.value:.2f}"
-        parts.append(f"{label(one.name)}: judge and people {judge}, people among themselves {people}")  # fmt: skip
+        parts.append(f"{label(one.name)}: judge and people {judge}, people among themselves {people}")
     return f"Agreement beyond chance. {'. '.join(parts)}."
 
 

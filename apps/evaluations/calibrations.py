@@ -11,14 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from apps.evaluations.models import (
-    Arm,
-    JudgeCalibration,
-    JudgeCheck,
-    RubricVersion,
-    Score,
-    ScoreAuthor,
-)
+from apps.evaluations.models import Arm, JudgeCalibration, JudgeCheck, RubricVersion, Score, ScoreAuthor
 from apps.evaluations.selectors import arm_scores
 from apps.evaluations.series import ArmScores, Series
 from apps.evaluations.statistics.calibration import Band
@@ -57,7 +50,9 @@ class Calibrated:
         if name not in self.readings:
             return ""
         a, b = self.readings[name]
-        which = f"version {b.number}" if a.calibration == b.calibration else f"versions {a.number} and {b.number}"  # fmt: skip
+        which = (
+            f"version {b.number}" if a.calibration == b.calibration else f"versions {a.number} and {b.number}"
+        )
         return (
             f"Calibrated to people ({which}, {min(a.n, b.n)} answers): {b.value:.3f}, 95 % interval {b.low:.3f} to {b.high:.3f}; "
             f"the judge's own {a.raw:.3f} before, {b.raw:.3f} now"
@@ -107,8 +102,7 @@ def _known(actor: Actor, arm: Arm, scores: ArmScores) -> dict[str, JudgeCalibrat
     checks = JudgeCheck.objects.visible_to(actor).filter(experiment_id=arm.experiment_id)
     drifted = set(checks.filter(is_drifted=True).values_list("author", flat=True))
     rows = JudgeCalibration.objects.visible_to(actor).filter(
-        rubric_version__in={version for _, _, version in scores.judges if version is not None},
-        name__in=names,
+        rubric_version__in={version for _, _, version in scores.judges if version is not None}, name__in=names
     )
     found: dict[str, JudgeCalibration] = {}
     for row in rows.order_by("number"):

@@ -87,11 +87,19 @@ def dumbbells(criteria: Sequence[Criterion], *, is_narrow: bool) -> Dumbbells:
     marks = [Mark(x(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)]
     rows = [
         Dumbbell(
-            label(c.name), _TOP + _ROW * place, x(c.a.value), x(c.b.value), x(c.a.low), x(c.a.high),
-            x(c.b.low), x(c.b.high), signed(c.change.value), abs(c.change.value) < 0.005,
+            label(c.name),
+            _TOP + _ROW * place,
+            x(c.a.value),
+            x(c.b.value),
+            x(c.a.low),
+            x(c.a.high),
+            x(c.b.low),
+            x(c.b.high),
+            signed(c.change.value),
+            abs(c.change.value) < 0.005,
         )
         for place, c in enumerate(criteria)
-    ]  # fmt: skip
+    ]
     return Dumbbells(width, _TOP + _ROW * len(rows) + 2, width - 2, marks, rows)
 
 
@@ -108,9 +116,7 @@ def histogram(counts: Sequence[int]) -> list[Bin]:
     for place, count in enumerate(counts):
         height = round(max(_TALLEST * count / most, 2.0 if count else 0.0), 1)
         kind = "dn" if place < 4 else "eq" if place == 4 else "up"
-        bins.append(
-            Bin(6 + _BAR * place, round(_BASE - height, 1), height, count, _BIN_LABELS[place], kind)
-        )
+        bins.append(Bin(6 + _BAR * place, round(_BASE - height, 1), height, count, _BIN_LABELS[place], kind))
     return bins
 
 
@@ -155,7 +161,7 @@ def front_chart(points: Sequence[FrontPoint]) -> Front | None:
         return round(_FRONT_LEFT + (_FRONT_RIGHT - _FRONT_LEFT) * cost / most, 1)
 
     def y(quality: float) -> float:
-        return round(_FRONT_LOW - (_FRONT_LOW - _FRONT_HIGH) * (quality - first) / (last - first), 1)  # fmt: skip
+        return round(_FRONT_LOW - (_FRONT_LOW - _FRONT_HIGH) * (quality - first) / (last - first), 1)
 
     spots = [
         Spot(x(c), y(q), n, "stopped" if p.is_stopped else "on" if p.is_on_front else "off")
@@ -168,7 +174,7 @@ def front_chart(points: Sequence[FrontPoint]) -> Front | None:
         lines=[Mark(y(first + step * n), f"{first + step * n:.2f}") for n in range(count + 1)],
         spots=spots,
         line=" ".join(f"{a},{b}" for a, b in front) if len(front) > 1 else "",
-    )  # fmt: skip
+    )
 
 
 def _round_step(least: float) -> float:

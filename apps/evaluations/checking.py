@@ -74,9 +74,7 @@ def _check_one(
         specs=[spec],
         check=ctx.check,
         attribution={"experiment": experiment.pk},
-        payer=Payer(
-            experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job
-        ),
+        payer=Payer(experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job),
         # What the cache holds says how the judge graded once; asked anew, but once for an experiment.
         salt=f"check:{experiment.pk}",
         by_batch=ByBatch(experiment.topic) if experiment.is_batched else None,

@@ -14,9 +14,7 @@ _PREFIX = "claims."
 """No rubric of a workspace can begin so: the names that people give become slugs, which have no dot."""
 
 
-def _rubric(
-    kind: str, question: str, none: str, few: str, half: str, most: str, every: str
-) -> Rubric:
+def _rubric(kind: str, question: str, none: str, few: str, half: str, most: str, every: str) -> Rubric:
     criterion = Criterion(kind, question, (none, few, half, most, every))
     return Rubric(f"{_PREFIX}{kind}", 1, (criterion,))
 

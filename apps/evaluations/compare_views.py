@@ -126,11 +126,15 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
         "bins": charts.histogram(found.bins),
         "scores": [(c.name, label(c.name)) for c in criteria],
         "leading": found.leading.name,
-        "tests": [
-            (label(c.name), c, charts.signed(c.change.value), c.p_corrected < 0.001) for c in criteria
-        ],
+        "tests": [(label(c.name), c, charts.signed(c.change.value), c.p_corrected < 0.001) for c in criteria],
         "rows": [
-            (row, questions.get(row.row, ""), charts.signed(row.change), _query(request, row=row.row), n == place)
+            (
+                row,
+                questions.get(row.row, ""),
+                charts.signed(row.change),
+                _query(request, row=row.row),
+                n == place,
+            )
             for n, row in enumerate(rows)
         ],
         "is_best": is_best,
@@ -139,12 +143,10 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
         "before_url": _query(request, row=rows[place - 1].row) if place else "",
         "after_url": _query(request, row=rows[place + 1].row) if place + 1 < len(rows) else "",
         "can_promote": request.actor.can("evaluation.write"),
-    }  # fmt: skip
+    }
 
 
-def _opened(
-    request: TenantRequest, row: int, questions: dict[int, str], a: Arm, b: Arm
-) -> dict[str, Any]:
+def _opened(request: TenantRequest, row: int, questions: dict[int, str], a: Arm, b: Arm) -> dict[str, Any]:
     trials = {
         trial.arm_id: trial
         for trial in Trial.objects.visible_to(request.actor)
@@ -187,7 +189,7 @@ def _verdict(request: TenantRequest, first: Trial, second: Trial) -> dict[str, A
     found = Preference.objects.visible_to(request.actor).filter(either).order_by("pk").first()
     if found is None:
         return None
-    names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}  # fmt: skip
+    names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}
     told = {"tie": "Neither is better", "": "The judge could not tell"}
     return {
         "told": told.get(found.better) or f"{names[found.better]} is better",
@@ -228,13 +230,13 @@ def _figures(found: Comparison) -> list[Figure]:
     figures = [
         _share(
             "Overall score" if lead.name == "overall" else label(lead.name),
-            lead.a.value, lead.b.value, is_points=False,
+            lead.a.value,
+            lead.b.value,
+            is_points=False,
         ),
         _share(f"Pass rate, {PASS:g} and up", found.pass_a, found.pass_b, is_points=True),
-    ]  # fmt: skip
-    cited = next(
-        (c for c in found.criteria if c.name in ("citation_precision", "faithfulness")), None
-    )
+    ]
+    cited = next((c for c in found.criteria if c.name in ("citation_precision", "faithfulness")), None)
     if cited is not None:
         name = "Citations that support" if cited.name.startswith("citation") else "Claims supported"
         figures.append(_share(name, cited.a.value, cited.b.value, is_points=True))
@@ -264,9 +266,7 @@ def _figures(found: Comparison) -> list[Figure]:
     if found.cost is not None:
         before, after = found.cost
         change = f"{abs(after / before - 1):.0%}".replace("%", " %") if before else ""
-        figures.append(
-            _less("Cost per answer", before, after, money_told(after), money_told(before), change)
-        )
+        figures.append(_less("Cost per answer", before, after, money_told(after), money_told(before), change))
     if found.solved_cost is not None and any(found.solved_cost):
         was, now = (None if x is None else money_told(x) for x in found.solved_cost)
         figures.append(
@@ -290,21 +290,30 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
     else:
         values = (f"{after:.2f}", f"{abs(change):.2f}", f"{before:.2f}")
     return Figure(
-        name, values[0], "" if is_same else values[1], f"from {values[2]}",
-        None if is_same else change > 0, change > 0,
-    )  # fmt: skip
+        name,
+        values[0],
+        "" if is_same else values[1],
+        f"from {values[2]}",
+        None if is_same else change > 0,
+        change > 0,
+    )
 
 
 def _less(name: str, before: float, after: float, value: str, was: str, change: str) -> Figure:
     is_same = value == was
-    return Figure(name, value, "" if is_same else change, f"from {was}", None if is_same else after < before, after > before)  # fmt: skip
+    return Figure(
+        name,
+        value,
+        "" if is_same else change,
+        f"from {was}",
+        None if is_same else after < before,
+        after > before,
+    )
 
 
 def _query(request: TenantRequest, **changes: Any) -> str:
     kept = {
-        k: request.GET[k]
-        for k in ("a", "b", "score", "order", "row", "calibrated")
-        if request.GET.get(k)
+        k: request.GET[k] for k in ("a", "b", "score", "order", "row", "calibrated") if request.GET.get(k)
     }
     kept |= {k: str(v) for k, v in changes.items()}
     return "?" + urlencode({k: v for k, v in kept.items() if v != "None"})

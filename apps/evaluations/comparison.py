@@ -14,13 +14,7 @@ from apps.evaluations.scorers.attack import CONTROL, RESISTED
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from apps.evaluations.series import ArmScores, Series, common
 from apps.evaluations.statistics.corrections import holm
-from apps.evaluations.statistics.paired import (
-    TestResult,
-    bootstrap_mean,
-    differences,
-    mcnemar,
-    wilcoxon,
-)
+from apps.evaluations.statistics.paired import TestResult, bootstrap_mean, differences, mcnemar, wilcoxon
 from apps.evaluations.statistics.power import rows_needed, smallest_effect
 from apps.evaluations.statistics.values import Estimate, Floats
 from basics.errors import Conflict
@@ -158,7 +152,7 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
     if chosen not in wanted:
         raise Conflict(
             "not_comparable", "These two have no scored row in common. Compare arms over the same dataset."
-        )  # fmt: skip
+        )
     paired = {n: (values_a[n].at(rows[n]), values_b[n].at(rows[n])) for n in wanted}
     changes = {n: _changes(*paired[n]) for n in wanted}
     tests = {n: wilcoxon(changes[n]) for n in wanted}
@@ -173,9 +167,7 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
             p_value=tests[n].p_value,
             p_corrected=corrected[n],
             is_judged=bool({n, *(parts if n == OVERALL else ())} & (a.judged | b.judged)),
-            same_author=all(
-                a.authors.get(x) == b.authors.get(x) for x in (parts if n == OVERALL else (n,))
-            ),
+            same_author=all(a.authors.get(x) == b.authors.get(x) for x in (parts if n == OVERALL else (n,))),
         )
         for n in wanted
     ]
@@ -318,16 +310,13 @@ def _histogram(deltas: Floats) -> list[int]:
     return counts
 
 
-def _both(
-    a: Series, b: Series, figure: Callable[[Floats], np.floating[Any]]
-) -> tuple[float, float] | None:
+def _both(a: Series, b: Series, figure: Callable[[Floats], np.floating[Any]]) -> tuple[float, float] | None:
     return (float(figure(a.values)), float(figure(b.values))) if len(a) and len(b) else None
 
 
 def _solved_cost(
-    a: ArmScores, b: ArmScores, rows: NDArray[np.int64], pass_a: NDArray[np.bool_],
-    pass_b: NDArray[np.bool_],
-) -> tuple[float | None, float | None] | None:  # fmt: skip
+    a: ArmScores, b: ArmScores, rows: NDArray[np.int64], pass_a: NDArray[np.bool_], pass_b: NDArray[np.bool_]
+) -> tuple[float | None, float | None] | None:
     known = np.isin(rows, a.cost_usd.rows) & np.isin(rows, b.cost_usd.rows)
     if not known.any():
         return None

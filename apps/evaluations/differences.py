@@ -42,9 +42,7 @@ def _joined(pieces: Sequence[Piece]) -> list[Piece]:
     """Return the pieces with a space between two own ones as part of them, so that phrases are marked and not words."""
     found: list[Piece] = []
     for place, piece in enumerate(pieces):
-        around = [
-            p.is_own for p in (*pieces[max(0, place - 1) : place], *pieces[place + 1 : place + 2])
-        ]
+        around = [p.is_own for p in (*pieces[max(0, place - 1) : place], *pieces[place + 1 : place + 2])]
         is_own = piece.is_own or (not piece.text.strip() and around == [True, True])
         if found and found[-1].is_own == is_own:
             found[-1] = Piece(found[-1].text + piece.text, is_own)

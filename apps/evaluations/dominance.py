@@ -101,19 +101,14 @@ def front_of(summaries: Sequence[ArmSummary]) -> list[FrontPoint]:
     known = [(q, c) for q, c in places if q is not None and c is not None]
     return [
         FrontPoint(
-            one.arm, q, c,
-            q is not None and c is not None and not any(_beats(a, b, q, c) for a, b in known),
+            one.arm, q, c, q is not None and c is not None and not any(_beats(a, b, q, c) for a, b in known)
         )
         for one, (q, c) in zip(summaries, places, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def _beats(quality: float, cost: float, other: float, other_cost: float) -> bool:
-    return (
-        quality >= other
-        and cost <= other_cost
-        and (quality > other + _SAME or cost < other_cost - _SAME)
-    )
+    return quality >= other and cost <= other_cost and (quality > other + _SAME or cost < other_cost - _SAME)
 
 
 def _quality(one: ArmSummary) -> float | None:

@@ -63,16 +63,14 @@ class Finding:
 
 def gold_items(version: RubricVersion) -> list[AnnotationItem]:
     """Return the gold answers of a rubric's version with their rows, the first hundred; [] where they are too few."""
-    rows = AnnotationItem.objects.filter(
-        tenant_id=version.tenant_id, queue__rubric_version=version
-    ).exclude(gold={})
+    rows = AnnotationItem.objects.filter(tenant_id=version.tenant_id, queue__rubric_version=version).exclude(
+        gold={}
+    )
     found = list(rows.select_related("trial__content").order_by("pk")[:MOST_GOLD])
     return found if len(found) >= LEAST_GOLD else []
 
 
-def gold_grade(
-    scorer: Scorer, items: Sequence[AnnotationItem]
-) -> dict[str, dict[str, float | None]]:
+def gold_grade(scorer: Scorer, items: Sequence[AnnotationItem]) -> dict[str, dict[str, float | None]]:
     """Return the levels that a judge gives the gold answers now; it blocks while the judge thinks."""
 
     def graded(item: AnnotationItem) -> dict[str, float | None]:
@@ -83,9 +81,7 @@ def gold_grade(
     return {str(item.pk): given for item, given in zip(items, levels, strict=True)}
 
 
-def findings_of(
-    items: Sequence[AnnotationItem], now: Levels, before: Levels | None
-) -> list[Finding]:
+def findings_of(items: Sequence[AnnotationItem], now: Levels, before: Levels | None) -> list[Finding]:
     """Return what a check found, per score that the gold answers have.
 
     Args:
@@ -115,19 +111,15 @@ def findings_of(
             if pairs
             else None
         )
-        change = (
-            bootstrap_mean(np.asarray(moves), confidence=1 - _ALPHA / len(names)) if moves else None
-        )
+        change = bootstrap_mean(np.asarray(moves), confidence=1 - _ALPHA / len(names)) if moves else None
         found.append(Finding(name, len(pairs), kappa, change))
     return found
 
 
-def reference_of(version: RubricVersion, author: str, items: Sequence[AnnotationItem]) -> Levels | None:  # fmt: skip
+def reference_of(version: RubricVersion, author: str, items: Sequence[AnnotationItem]) -> Levels | None:
     """Return what a judge gave these gold answers when it was first checked on them; None when it was not."""
     keys = {str(item.pk) for item in items}
-    checks = JudgeCheck.objects.filter(
-        tenant_id=version.tenant_id, rubric_version=version, author=author
-    )
+    checks = JudgeCheck.objects.filter(tenant_id=version.tenant_id, rubric_version=version, author=author)
     for levels in checks.order_by("pk").values_list("levels", flat=True).iterator():
         if set(levels) == keys:
             return levels  # type: ignore[no-any-return]

@@ -12,12 +12,7 @@ from rest_framework.response import Response
 from apps.evaluations import selectors
 from apps.evaluations.api import valid
 from apps.evaluations.failures import arm_failures
-from apps.evaluations.services.failures import (
-    MAX_TAGS,
-    failure_tags_change,
-    failures_collect,
-    failures_group,
-)
+from apps.evaluations.services.failures import MAX_TAGS, failure_tags_change, failures_collect, failures_group
 from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 
@@ -31,10 +26,14 @@ class FailingRowOutput(serializers.Serializer[Any]):
     row = serializers.IntegerField()
     trial = serializers.IntegerField(help_text="Id of its first answer.")
     question = serializers.CharField()
-    reason = serializers.CharField(help_text="What its lowest score says; empty where nothing does.")  # fmt: skip
+    reason = serializers.CharField(help_text="What its lowest score says; empty where nothing does.")
     value = serializers.FloatField(help_text="0 without an answer.")
-    tags = serializers.ListField(child=serializers.CharField(), help_text="The row's own, with its type and difficulty.")  # fmt: skip
-    own_tags = serializers.ListField(child=serializers.CharField(), help_text="Those that people gave its answers.")  # fmt: skip
+    tags = serializers.ListField(
+        child=serializers.CharField(), help_text="The row's own, with its type and difficulty."
+    )
+    own_tags = serializers.ListField(
+        child=serializers.CharField(), help_text="Those that people gave its answers."
+    )
 
 
 class TagFailuresOutput(serializers.Serializer[Any]):
@@ -43,7 +42,10 @@ class TagFailuresOutput(serializers.Serializer[Any]):
     tag = serializers.CharField()
     failing = serializers.IntegerField()
     rows = serializers.IntegerField()
-    lift = serializers.FloatField(allow_null=True, help_text="Its rate of failure, divided by that of all rows; null of a tag that only people gave.")  # fmt: skip
+    lift = serializers.FloatField(
+        allow_null=True,
+        help_text="Its rate of failure, divided by that of all rows; null of a tag that only people gave.",
+    )
 
 
 class FailureGroupOutput(serializers.Serializer[Any]):
@@ -59,15 +61,23 @@ class FailuresOutput(serializers.Serializer[Any]):
 
     scored = serializers.IntegerField()
     failing = serializers.IntegerField()
-    unanswered = serializers.IntegerField(help_text="Failing rows that have no answer and no score.")  # fmt: skip
+    unanswered = serializers.IntegerField(help_text="Failing rows that have no answer and no score.")
     tags = TagFailuresOutput(many=True)
-    rows = FailingRowOutput(many=True, help_text="Of the page, the worst first, at most 200; with `tag` those that have it.")  # fmt: skip
+    rows = FailingRowOutput(
+        many=True, help_text="Of the page, the worst first, at most 200; with `tag` those that have it."
+    )
     listed = serializers.IntegerField(help_text="Rows of all pages.")
     page = serializers.IntegerField()
     pages = serializers.IntegerField()
-    state = serializers.ChoiceField(choices=["none", "working", "failed", "ready"], help_text="Of the groups; a POST to `failures/groups` has them made.")  # fmt: skip
+    state = serializers.ChoiceField(
+        choices=["none", "working", "failed", "ready"],
+        help_text="Of the groups; a POST to `failures/groups` has them made.",
+    )
     problem = serializers.CharField(help_text="Why no groups could be made; empty otherwise.")
-    groups = FailureGroupOutput(many=True, help_text="Of the page's rows, the largest first; none until they are ready, and none with `tag`.")  # fmt: skip
+    groups = FailureGroupOutput(
+        many=True,
+        help_text="Of the page's rows, the largest first; none until they are ready, and none with `tag`.",
+    )
     alone = FailingRowOutput(many=True, help_text="Rows that are like no other.")
 
 
@@ -76,8 +86,12 @@ class CollectInput(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=120)
     tag = serializers.CharField(required=False, allow_blank=True, default="", max_length=60)
-    group = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=10_000)  # fmt: skip
-    page = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MOST_PAGE, help_text="Whose group it is.")  # fmt: skip
+    group = serializers.IntegerField(
+        required=False, allow_null=True, default=None, min_value=1, max_value=10_000
+    )
+    page = serializers.IntegerField(
+        required=False, default=1, min_value=1, max_value=MOST_PAGE, help_text="Whose group it is."
+    )
 
 
 class GroupingInput(serializers.Serializer[Any]):
@@ -104,8 +118,12 @@ class GroupingOutput(serializers.Serializer[Any]):
 class TagsInput(serializers.Serializer[Any]):
     """Tags to give to an answer, and to take from it."""
 
-    add = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list, max_length=MAX_TAGS)  # fmt: skip
-    remove = serializers.ListField(child=serializers.CharField(max_length=200), required=False, default=list, max_length=MAX_TAGS)  # fmt: skip
+    add = serializers.ListField(
+        child=serializers.CharField(max_length=200), required=False, default=list, max_length=MAX_TAGS
+    )
+    remove = serializers.ListField(
+        child=serializers.CharField(max_length=200), required=False, default=list, max_length=MAX_TAGS
+    )
 
 
 class TagsOutput(serializers.Serializer[Any]):
@@ -126,7 +144,15 @@ class FailuresView(TenantAPIView):
 
     actions = {"GET": "evaluation.read", "POST": "dataset.write"}
 
-    @extend_schema(operation_id="arms_failures", tags=_TAGS, parameters=[OpenApiParameter("tag", str, description="Only rows with this tag, their own or people's."), OpenApiParameter("page", int, description="200 rows each, from 1; beyond the last one the last.")], responses=FailuresOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="arms_failures",
+        tags=_TAGS,
+        parameters=[
+            OpenApiParameter("tag", str, description="Only rows with this tag, their own or people's."),
+            OpenApiParameter("page", int, description="200 rows each, from 1; beyond the last one the last."),
+        ],
+        responses=FailuresOutput,
+    )
     def get(self, request: Request, pk: int) -> Response:
         """Return an arm's failing rows by tag, and in groups of rows that are alike."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
@@ -135,7 +161,12 @@ class FailuresView(TenantAPIView):
         found = arm_failures(actor=self.actor, arm=arm, page=page, tag=tag)
         return Response(FailuresOutput(found).data)
 
-    @extend_schema(operation_id="arms_failures_collect", tags=_TAGS, request=CollectInput, responses={201: CollectedOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="arms_failures_collect",
+        tags=_TAGS,
+        request=CollectInput,
+        responses={201: CollectedOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Make a dataset of the failing rows with a tag or of a group, with a version of them."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
@@ -150,10 +181,7 @@ class FailureGroupsView(TenantAPIView):
     actions = {"POST": "evaluation.write"}
 
     @extend_schema(
-        operation_id="arms_failures_group",
-        tags=_TAGS,
-        request=GroupingInput,
-        responses={202: GroupingOutput},
+        operation_id="arms_failures_group", tags=_TAGS, request=GroupingInput, responses={202: GroupingOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
         """Have a job group a page of an arm's failing rows as they are now; its vectors count to the budgets."""
@@ -168,9 +196,7 @@ class TrialTagsView(TenantAPIView):
 
     actions = {"POST": "evaluation.write"}
 
-    @extend_schema(
-        operation_id="trials_failure_tags", tags=_TAGS, request=TagsInput, responses=TagsOutput
-    )
+    @extend_schema(operation_id="trials_failure_tags", tags=_TAGS, request=TagsInput, responses=TagsOutput)
     def post(self, request: Request, pk: int) -> Response:
         """Give tags to a failing answer and take others from it; undone by the opposite."""
         trial = selectors.trial_get(actor=self.actor, pk=pk)
@@ -188,7 +214,5 @@ class FailureTagsView(TenantAPIView):
     @extend_schema(operation_id="failure_tags_list", tags=_TAGS, responses=TagUseOutput(many=True))
     def get(self, request: Request) -> Response:
         """Return the names that people of this workspace gave to failing answers."""
-        rows = [
-            {"name": name, "answers": n} for name, n in selectors.failure_tag_list(actor=self.actor)
-        ]
+        rows = [{"name": name, "answers": n} for name, n in selectors.failure_tag_list(actor=self.actor)]
         return self.paginated(rows, TagUseOutput)

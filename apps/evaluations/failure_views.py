@@ -121,7 +121,7 @@ def split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
         return redirect("evaluations:failures", tenant_slug, pk)
-    return redirect(f"{reverse('datasets:checks', args=[tenant_slug, check.dataset_id])}#check-splits")  # fmt: skip
+    return redirect(f"{reverse('datasets:checks', args=[tenant_slug, check.dataset_id])}#check-splits")
 
 
 def _number(text: str, what: str) -> int | None:

@@ -18,15 +18,7 @@ from typing import Literal
 from apps.collections.embedding import default_setting
 from apps.datasets.record import Record, from_values
 from apps.evaluations.comparison import PASS, overall_series
-from apps.evaluations.models import (
-    Arm,
-    FailureGroups,
-    FailureTag,
-    Score,
-    ScoreAuthor,
-    Trial,
-    TrialState,
-)
+from apps.evaluations.models import Arm, FailureGroups, FailureTag, Score, ScoreAuthor, Trial, TrialState
 from apps.evaluations.selectors import arm_scores
 from apps.evaluations.withheld import rows_hidden
 from basics.errors import Missing
@@ -159,7 +151,7 @@ def arm_failures(*, actor: Actor, arm: Arm, page: int = 1, tag: str = "") -> Fai
     rows = [
         FailingRow(row, *asked[row], reasons.get(row, ""), values[row], given[row], own.get(row, ()))
         for row in chosen
-    ]  # fmt: skip
+    ]
     state, problem, kept = ("none", "", []) if tag else _kept(actor, arm, page, rows)
     groups = [one for one in kept if len(one) >= _LEAST_GROUP]
     words = {row.row: set(_WORD.findall(row.text.lower())) for row in rows}
@@ -279,7 +271,7 @@ def _by_tag(
     found = [
         TagFailures(tag, fails[tag], rows[tag], fails[tag] / rows[tag] / share if tag in by_rule else None)
         for tag in fails
-    ]  # fmt: skip
+    ]
     return sorted(found, key=lambda one: (-(one.lift or math.inf), -one.failing, one.tag))
 
 

@@ -17,9 +17,7 @@ def corpus_fingerprint(*, actor: Actor, collections: Sequence[int] | None) -> st
     if collections is not None:
         rows = rows.filter(collection_id__in=collections)
     digest = hashlib.sha256()
-    for row in rows.order_by("collection_id", "path").values_list(
-        "collection_id", "path", "sha256"
-    ):
+    for row in rows.order_by("collection_id", "path").values_list("collection_id", "path", "sha256"):
         digest.update(repr(row).encode())
     return digest.hexdigest()
 

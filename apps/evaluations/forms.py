@@ -59,11 +59,7 @@ class ExperimentForm(forms.Form):
     )
     kind = forms.ChoiceField(
         label="What is asked",
-        choices=[
-            ("assistant", "Assistant or chat"),
-            ("model", "Model alone"),
-            ("retriever", "Search"),
-        ],
+        choices=[("assistant", "Assistant or chat"), ("model", "Model alone"), ("retriever", "Search")],
         help_text="In rows of several turns with what was said before; search gets the question made to stand alone.",
     )
     assistant = forms.ChoiceField(required=False, help_text="Of assistants and chats.")
@@ -206,7 +202,7 @@ class ExperimentForm(forms.Form):
         if data.get("apart") and (
             data.get("kind") == "model" or len(data.get("collections", ())) < _LEAST_APART
         ):
-            self.add_error("apart", "Choose two collections or more, and something that searches them.")  # fmt: skip
+            self.add_error("apart", "Choose two collections or more, and something that searches them.")
         return data
 
     def arms(self) -> list[ArmSpec]:
@@ -218,10 +214,7 @@ class ExperimentForm(forms.Form):
         searches = [_LEGS[name] for name in data["searches"]]
         if data["kind"] == "retriever":
             base["collections"] = collections
-            sweep = {
-                "legs": searches or [list(LEGS)],
-                "k": data["k"] or [10],
-            }
+            sweep = {"legs": searches or [list(LEGS)], "k": data["k"] or [10]}
         elif data["kind"] == "model":
             sweep = {"model": data["models"], **_chosen(system=data["prompts"])}
         else:

@@ -125,14 +125,10 @@ def gate_run(
         return _undecided(arm, None, "The experiment is not completed yet.")
     known = baseline_get(actor=actor, dataset_id=arm.experiment.dataset_id, name=baseline)
     if known is None:
-        return _undecided(
-            arm, None, f"There is no baseline “{baseline}” for this dataset. Set one first."
-        )
+        return _undecided(arm, None, f"There is no baseline “{baseline}” for this dataset. Set one first.")
     if cut := next((one for one in (known.arm, arm) if one.stopped_at), None):
         return _undecided(
-            arm,
-            known,
-            f"“{cut.name}” was stopped early, so its rows are not all asked. Run it alone.",
+            arm, known, f"“{cut.name}” was stopped early, so its rows are not all asked. Run it alone."
         )
     read = arms_read(actor=actor, a=known.arm, b=arm, is_calibrated=calibrated)
     before, after = read.a, read.b
@@ -191,19 +187,30 @@ def _other_ground(known: Baseline, arm: Arm, scores: ArmScores) -> str:
 
 
 def _changes(
-    found: Comparison, read: Calibrated, trusted: set[str], tolerance: float,
-    agreements: Mapping[str, Sequence[Agreement]], bar: float,
-) -> list[Check]:  # fmt: skip
+    found: Comparison,
+    read: Calibrated,
+    trusted: set[str],
+    tolerance: float,
+    agreements: Mapping[str, Sequence[Agreement]],
+    bar: float,
+) -> list[Check]:
     checks = []
     for one in found.criteria:
         noise = max(_noise(read.a, one.name), _noise(read.b, one.name))
         allowed = max(tolerance, noise)
         fell = one.change.high < 0 and one.change.value < -allowed
         facts: Mapping[str, Any] = {
-            "baseline": one.a.value, "value": one.b.value, "low": one.change.low,
-            "high": one.change.high, "noise": noise, **_agreement_facts(agreements.get(one.name, ())), **_calibration_facts(read, one.name),
-        }  # fmt: skip
-        moved = f"{one.change.value:+.3f} (95 % {one.change.low:+.3f} to {one.change.high:+.3f}, {one.n} rows)"
+            "baseline": one.a.value,
+            "value": one.b.value,
+            "low": one.change.low,
+            "high": one.change.high,
+            "noise": noise,
+            **_agreement_facts(agreements.get(one.name, ())),
+            **_calibration_facts(read, one.name),
+        }
+        moved = (
+            f"{one.change.value:+.3f} (95 % {one.change.low:+.3f} to {one.change.high:+.3f}, {one.n} rows)"
+        )
         if how := _how(read, one.name, found):
             moved = f"{moved}. {how}"
         if one.is_judged and one.name not in trusted:
@@ -211,7 +218,9 @@ def _changes(
                 (a.told(bar) for a in agreements.get(one.name, ()) if not a.is_trusted(bar)),
                 "One of its scores is advisory.",
             )
-            message = f"{moved}. Advisory: this judge's agreement with people is not shown to reach the bar. {why}"
+            message = (
+                f"{moved}. Advisory: this judge's agreement with people is not shown to reach the bar. {why}"
+            )
             checks.append(Check(one.name, "advisory", message, **facts))
         elif not one.same_author:
             message = f"{moved}. Advisory: baseline and arm were scored by different scorers."
@@ -229,9 +238,7 @@ def _minima(read: Calibrated, trusted: set[str], minima: Mapping[str, float]) ->
     for name, least in minima.items():
         values = after.values.get(name)
         if values is None or not len(values):
-            checks.append(
-                Check(f"{name} at least {least:g}", "failed", "The arm has no such score.")
-            )
+            checks.append(Check(f"{name} at least {least:g}", "failed", "The arm has no such score."))
             continue
         mean = values.mean
         verdict: Verdict = "passed" if mean >= least else "failed"
@@ -259,7 +266,7 @@ def _must_pass(found: Comparison, trusted: set[str], rows: Sequence[int]) -> Che
     passed = {r.row for r in found.rows if r.b >= PASS}
     missed = sorted(set(rows) - passed)
     named = ", ".join(map(str, missed[:_MOST_ROWS]))
-    message = f"Rows that must pass and do not: {named}." if missed else "Every row that must pass does."  # fmt: skip
+    message = f"Rows that must pass and do not: {named}." if missed else "Every row that must pass does."
     verdict: Verdict = "failed" if missed else "passed"
     if found.leading.is_judged and found.leading.name not in trusted:
         verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."
@@ -291,10 +298,13 @@ def _calibration_facts(read: Calibrated, name: str) -> dict[str, Any]:
         return {}
     before, after = read.readings[name]
     return {
-        "calibration": after.calibration, "calibration_number": after.number,
-        "calibrated_low": after.low, "calibrated_high": after.high,
-        "raw_baseline": before.raw, "raw_value": after.raw,
-    }  # fmt: skip
+        "calibration": after.calibration,
+        "calibration_number": after.number,
+        "calibrated_low": after.low,
+        "calibrated_high": after.high,
+        "raw_baseline": before.raw,
+        "raw_value": after.raw,
+    }
 
 
 def _how(read: Calibrated, name: str, found: Comparison) -> str:

@@ -51,13 +51,10 @@ def to_sarif(result: GateResult, *, at: str = "") -> dict[str, Any]:
     fails_by_rows = any(c.name == "rows" and c.verdict == "failed" for c in result.checks)
     results = [_check(check, result, at) for check in result.checks]
     results += [_row(row, result, at, is_error=fails_by_rows) for row in result.failed_rows]
-    rules = [{"id": check.name, "shortDescription": {"text": _about(check)}} for check in result.checks]  # fmt: skip
+    rules = [{"id": check.name, "shortDescription": {"text": _about(check)}} for check in result.checks]
     if result.failed_rows:
         rules.append(
-            {
-                "id": _ROW_RULE,
-                "shortDescription": {"text": "A row passed in the baseline and fails now."},
-            }
+            {"id": _ROW_RULE, "shortDescription": {"text": "A row passed in the baseline and fails now."}}
         )
     known = result.code != NOT_COMPARABLE
     invocation: dict[str, Any] = {

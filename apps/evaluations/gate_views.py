@@ -33,7 +33,7 @@ class GateForm(forms.Form):
     )
     bar = forms.FloatField(
         label="Trust in a judge", min_value=0, max_value=1, help_text="Lower end of its kappa with people."
-    )  # fmt: skip
+    )
 
     calibrated = forms.BooleanField(
         label="On the scale of people",
@@ -67,9 +67,7 @@ def gate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     }
     if form.is_valid():
         result = gate_run(actor=request.actor, arm=arm, **form.cleaned_data)
-        context |= _shown(request, arm, result) | {
-            "command": _command(tenant_slug, arm, form.cleaned_data)
-        }
+        context |= _shown(request, arm, result) | {"command": _command(tenant_slug, arm, form.cleaned_data)}
     return render(request, "evaluations/gate.html", context, status=200 if form.is_valid() else 422)
 
 
@@ -92,7 +90,16 @@ def _named(check: Check) -> str:
 
 def _command(slug: str, arm: Arm, chosen: dict[str, Any]) -> str:
     """Return what a build server runs to decide the same."""
-    words = ["manage.py", "eval_gate", "--tenant", slug, "--experiment", str(arm.experiment_id), "--arm", str(arm.position)]  # fmt: skip
+    words = [
+        "manage.py",
+        "eval_gate",
+        "--tenant",
+        slug,
+        "--experiment",
+        str(arm.experiment_id),
+        "--arm",
+        str(arm.position),
+    ]
     words += ["--baseline", chosen["baseline"]] if chosen["baseline"] != "main" else []
     words += ["--tolerance", f"{chosen['tolerance']:g}"] if chosen["tolerance"] else []
     if chosen["most_failed_rows"] is not None:

@@ -18,9 +18,7 @@ ToolSet = Literal["none", "read", "all", "ask"]
 """Of the tools that are granted: none; those that change nothing; all; all, and those that change something are refused as
 where a person is asked and says no."""
 TOOL_SETS: tuple[ToolSet, ...] = ("none", "read", "ask", "all")
-RECORDED = (
-    "The experiment has recorded this call and has not carried it out. Go on as if it were done."
-)
+RECORDED = "The experiment has recorded this call and has not carried it out. Go on as if it were done."
 _NOBODY = "a person would be asked, and in an experiment there is nobody"
 
 
@@ -33,7 +31,9 @@ def held(tool: Tool, tools: ToolSet | None, *, executes: bool) -> Tool | None:
     """
     if tools == "none" or (tools == "read" and tool.side_effects):
         return None
-    held_tool = replace(tool, permit=_unasked(tool, always=tools == "ask" and tool.side_effects), needs_approval=False)  # fmt: skip
+    held_tool = replace(
+        tool, permit=_unasked(tool, always=tools == "ask" and tool.side_effects), needs_approval=False
+    )
     if executes or not tool.side_effects:
         return held_tool
     return replace(
@@ -61,6 +61,6 @@ def _unasked(tool: Tool, *, always: bool) -> Any:
             return found
         rule = tool.needs_approval
         asks = rule if isinstance(rule, bool) else rule(arguments, context)
-        return Verdict("deny", _NOBODY, found.rule) if always or asks or found.effect == "ask" else found  # fmt: skip
+        return Verdict("deny", _NOBODY, found.rule) if always or asks or found.effect == "ask" else found
 
     return permit

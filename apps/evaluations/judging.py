@@ -56,9 +56,7 @@ def judge_options(kind: str, options: Mapping[str, Any]) -> JudgeOptions:
 
 def rubric_value(version: RubricVersion) -> Rubric:
     """Return the plain value of a stored rubric."""
-    criteria = tuple(
-        Criterion(**{**one, "anchors": tuple(one["anchors"])}) for one in version.criteria
-    )
+    criteria = tuple(Criterion(**{**one, "anchors": tuple(one["anchors"])}) for one in version.criteria)
     return Rubric(version.rubric.slug, version.number, criteria)
 
 
@@ -84,9 +82,7 @@ def judge_rubric(*, actor: Actor, kind: str, chosen: JudgeOptions) -> RubricVers
     if kind != "rubric":
         return None
     if (other := kind_of(chosen.rubric)) is not None:
-        message = (
-            f"“{chosen.rubric}” is what people grade the scorer “{other}” by. Choose that scorer."
-        )
+        message = f"“{chosen.rubric}” is what people grade the scorer “{other}” by. Choose that scorer."
         raise Invalid("scorer_invalid", message, data={"fields": {"scorers": [message]}})
     return rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
 
@@ -139,8 +135,7 @@ def scorers_make(
         rubric = rubric_value(version) if kind == "rubric" and version is not None else None
         times = 1 if all(is_lexical(m) for m in chosen.models) else repeats
         juries = tuple(
-            _jury([_judge(kind, rubric, m, ask, time) for m in chosen.models])
-            for time in range(times)
+            _jury([_judge(kind, rubric, m, ask, time) for m in chosen.models]) for time in range(times)
         )
         made.append((juries[0] if times == 1 else Repeated(juries), version))
     return made, list(asks.values())

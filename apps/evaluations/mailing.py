@@ -10,12 +10,7 @@ from django.db import transaction
 
 from apps.evaluations.actors import experiment_actor
 from apps.evaluations.models import Experiment, ExperimentState, Trial, TrialState
-from apps.evaluations.services.by_batch import (
-    CARRY_JOB,
-    experiment_halt,
-    models_of,
-    trials_back,
-)
+from apps.evaluations.services.by_batch import CARRY_JOB, experiment_halt, models_of, trials_back
 from apps.evaluations.services.checks import check_is_due, experiment_begin, is_checking
 from apps.evaluations.services.trials import AT_WORK, experiment_locked, trials_start
 from apps.evaluations.targets import target_read

@@ -59,11 +59,15 @@ def hit_passages(hits: Iterable[SearchHit]) -> list[Passage]:
     """Return the passages that a search found."""
     return [
         Passage(
-            hit.chunk_id, hit.document_id, hit.char_start, hit.char_end, hit.text[:_MOST_TEXT],
+            hit.chunk_id,
+            hit.document_id,
+            hit.char_start,
+            hit.char_end,
+            hit.text[:_MOST_TEXT],
             hit.document_name,
         )
         for hit in hits
-    ]  # fmt: skip
+    ]
 
 
 def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
@@ -76,9 +80,7 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
     cited = answer_cite(shown, passages)
     calls = ToolCall.objects.filter(tenant_id=run.tenant_id, run=run).order_by("step", "pk")
     seconds = (
-        (run.finished_at - run.started_at).total_seconds()
-        if run.finished_at and run.started_at
-        else None
+        (run.finished_at - run.started_at).total_seconds() if run.finished_at and run.started_at else None
     )
     return Outcome(
         text=cited.text,
@@ -86,14 +88,22 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
         limit=run.limit_reached,
         retrieved=[
             Passage(
-                p.chunk_id, p.document_id, p.char_start, p.char_start + len(p.text),
-                p.text[:_MOST_TEXT], p.document_name,
+                p.chunk_id,
+                p.document_id,
+                p.char_start,
+                p.char_start + len(p.text),
+                p.text[:_MOST_TEXT],
+                p.document_name,
             )
             for p in passages.values()
         ],
         citations=[
             Passage(
-                s.passage.chunk_id, s.passage.document_id, s.char_start, s.char_end, s.quote,
+                s.passage.chunk_id,
+                s.passage.document_id,
+                s.char_start,
+                s.char_end,
+                s.quote,
                 s.passage.document_name,
             )
             for s in cited.sources
@@ -106,7 +116,7 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
         latency_ms=None if seconds is None else seconds * 1000,
         cost_usd=None if run.cost_usd is None else float(run.cost_usd),
         error="" if run.status == "completed" else run.error_message or f"The run was {run.status}.",
-    )  # fmt: skip
+    )
 
 
 def labels_map(actor: Actor, row: Record, collections: Sequence[int] | None) -> list[Label]:
@@ -153,9 +163,7 @@ def labels_map(actor: Actor, row: Record, collections: Sequence[int] | None) -> 
 _Chunk = tuple[int, int, int, int, str]  # id, document, start, end, text
 
 
-def _chunks(
-    actor: Actor, sources: Sequence[Source], wanted: Sequence[set[int]]
-) -> dict[int, list[_Chunk]]:
+def _chunks(actor: Actor, sources: Sequence[Source], wanted: Sequence[set[int]]) -> dict[int, list[_Chunk]]:
     near = Q(pk__in=[])
     for source, pks in zip(sources, wanted, strict=True):
         there = Q(text__regex=_head(source.quote))
@@ -164,9 +172,7 @@ def _chunks(
         near |= Q(document_id__in=pks) & there
     rows = Chunk.objects.visible_to(actor).filter(near, is_disabled=False)
     found: dict[int, list[_Chunk]] = {}
-    for chunk in rows.order_by("pk").values_list(
-        "pk", "document_id", "char_start", "char_end", "text"
-    ):
+    for chunk in rows.order_by("pk").values_list("pk", "document_id", "char_start", "char_end", "text"):
         found.setdefault(chunk[1], []).append(chunk)
     return found
 

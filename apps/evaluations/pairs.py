@@ -68,14 +68,10 @@ def pairs_judge(
     )
 
 
-def _pair_judge(
-    trial: Trial, row: Record, other: Trial, name: str, ask: CachedAsk | None
-) -> Preference:
+def _pair_judge(trial: Trial, row: Record, other: Trial, name: str, ask: CachedAsk | None) -> Preference:
     a, b = sorted((trial, other), key=lambda one: one.arm.position)
     verdict = (
-        _lexical(row, a.answer, b.answer)
-        if ask is None
-        else pairwise_judge(ask, row, a.answer, b.answer)
+        _lexical(row, a.answer, b.answer) if ask is None else pairwise_judge(ask, row, a.answer, b.answer)
     )
     kind = "lexical" if ask is None else "judge"
     author = f"{kind}:{PAIRWISE}@{_VERSION}" + ("" if ask is None else f":{name}")
@@ -170,15 +166,10 @@ def pairs_summary(*, actor: Actor, experiment: Experiment) -> PairSummary | None
         elif better:
             won, lost = (a, b) if better == "a" else (b, a)
             wins[place[won], place[lost]] += 1
-    pairs = [_pair(arms[place[a]], arms[place[b]], given) for (a, b), given in sorted(by_pair.items())]  # fmt: skip
+    pairs = [_pair(arms[place[a]], arms[place[b]], given) for (a, b), given in sorted(by_pair.items())]
     strengths, problem = _strengths(arms, wins)
     return PairSummary(
-        pairs,
-        strengths,
-        sum(p.judged for p in pairs),
-        sum(p.flips for p in pairs),
-        sorted(authors),
-        problem,
+        pairs, strengths, sum(p.judged for p in pairs), sum(p.flips for p in pairs), sorted(authors), problem
     )
 
 
@@ -210,10 +201,7 @@ def _strengths(arms: Sequence[Arm], wins: np.ndarray) -> tuple[list[Strength], s
     except ValueError:
         found = [None] * len(arms)
         problem = "An arm has won or lost every comparison, or none has been made: strengths have no finite value yet."
-    made = [
-        Strength(arm, float(wins[n].sum()), int(games[n].sum()), found[n])
-        for n, arm in enumerate(arms)
-    ]
+    made = [Strength(arm, float(wins[n].sum()), int(games[n].sum()), found[n]) for n, arm in enumerate(arms)]
     made.sort(key=lambda s: -(s.chance.value if s.chance else s.wins / s.games if s.games else 0))
     return made, problem
 
@@ -222,7 +210,7 @@ def _chance(log_strength: Estimate) -> Estimate:
     """Return the chance to beat an arm of mean strength (0), from a log strength with its interval."""
     value, low, high = (
         float(1 / (1 + np.exp(-x))) for x in (log_strength.value, log_strength.low, log_strength.high)
-    )  # fmt: skip
+    )
     return Estimate(value, low, high)
 
 
@@ -231,7 +219,5 @@ def _lexical(row: Record, a: str, b: str) -> Verdict:
     if not row.answer.strip():
         return Verdict(None, reason="Without a reference there are no words to count.")
     better = "tie" if abs(first - second) < _SAME else "a" if first > second else "b"
-    reason = (
-        f"Shared words with the reference: A {first:.2f}, B {second:.2f}. No model has judged this."
-    )
+    reason = f"Shared words with the reference: A {first:.2f}, B {second:.2f}. No model has judged this."
     return Verdict(better, reason=reason)  # type: ignore[arg-type]

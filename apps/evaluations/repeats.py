@@ -97,7 +97,9 @@ def arm_repeats(*, actor: Actor, arm: Arm, score: str = "") -> Repeats:
     wanted = score or OVERALL
     if wanted == OVERALL:
         parts = overall_parts(names)
-        chosen = {at: _overall(scores, parts) for at, scores in given.items() if parts and set(parts) <= set(scores)}  # fmt: skip
+        chosen = {
+            at: _overall(scores, parts) for at, scores in given.items() if parts and set(parts) <= set(scores)
+        }
     elif wanted in names:
         chosen = {at: scores[wanted] for at, scores in given.items() if wanted in scores}
     else:
@@ -130,10 +132,7 @@ def _summary(score: str, names: Sequence[str], given: Mapping[tuple[int, int], _
     ]
     flaky.sort(key=lambda one: (-one.spread, one.row))
     means = [statistics.fmean(values) for _, values in sorted(by_repeat.items())]
-    passing = [
-        pass_hat_k(sum(one.value >= PASS for one in ones), repeats, repeats)
-        for ones in full.values()
-    ]
+    passing = [pass_hat_k(sum(one.value >= PASS for one in ones), repeats, repeats) for ones in full.values()]
     return Repeats(
         score=score,
         names=names,

@@ -49,6 +49,11 @@ def _parts(variance: Variance) -> Sequence[tuple[str, str, float | None, int]]:
     values = [getattr(variance, name) for name, _, _ in _PARTS]
     total = sum(value or 0.0 for value in values)
     return [
-        (name, told, None if value is None else math.sqrt(value), round(100 * (value or 0.0) / total) if total else 0)
+        (
+            name,
+            told,
+            None if value is None else math.sqrt(value),
+            round(100 * (value or 0.0) / total) if total else 0,
+        )
         for (_, name, told), value in zip(_PARTS, values, strict=True)
-    ]  # fmt: skip
+    ]

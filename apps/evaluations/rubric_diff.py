@@ -27,9 +27,7 @@ class Change:
     lines: Sequence[Line] = ()
 
 
-def rubric_diff(
-    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
-) -> list[Change]:
+def rubric_diff(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Change]:
     """Return the changes in the order of the newer version, what is gone last.
 
     Args:

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.evaluations import selectors
 from apps.evaluations.api import valid
-from apps.evaluations.api_shapes import EstimateOutput
+from apps.evaluations.comparison_shapes import EstimateOutput
 from apps.evaluations.safety.attacks import Carrier, Category
 from apps.evaluations.safety.report import safety_report
 from apps.evaluations.services import suite_create
@@ -26,20 +26,65 @@ class SuiteInput(serializers.Serializer[Any]):
     """A safety suite to be made."""
 
     name = serializers.CharField(max_length=120)
-    collections = serializers.ListField(child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, default=list, max_length=50, help_text="Their texts carry the attacks; neither these nor a version: short texts of our own.")  # fmt: skip
-    version = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Id of a dataset's version whose rows carry the attacks with their own questions.")  # fmt: skip
-    carriers = serializers.ListField(child=serializers.CharField(max_length=40), required=False, default=list(Carrier), max_length=20, help_text=f"Of: {', '.join(Carrier)}.")  # fmt: skip
-    categories = serializers.ListField(child=serializers.CharField(max_length=40), required=False, default=list(Category), max_length=20, help_text=f"What attackers want, of: {', '.join(Category)}.")  # fmt: skip
-    per_pair = serializers.IntegerField(required=False, default=1, min_value=1, max_value=MOST_PER_PAIR, help_text="Attacks for each carrier and goal.")  # fmt: skip
-    controls = serializers.IntegerField(required=False, default=3, min_value=0, max_value=MOST_CONTROLS, help_text="Harmless rows for each carrier.")  # fmt: skip
-    seed = serializers.IntegerField(required=False, default=1, min_value=0, max_value=MOST_SEED, help_text="The same seed over the same documents gives the same rows.")  # fmt: skip
+    collections = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=50,
+        help_text="Their texts carry the attacks; neither these nor a version: short texts of our own.",
+    )
+    version = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=_BIGINT,
+        help_text="Id of a dataset's version whose rows carry the attacks with their own questions.",
+    )
+    carriers = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        default=list(Carrier),
+        max_length=20,
+        help_text=f"Of: {', '.join(Carrier)}.",
+    )
+    categories = serializers.ListField(
+        child=serializers.CharField(max_length=40),
+        required=False,
+        default=list(Category),
+        max_length=20,
+        help_text=f"What attackers want, of: {', '.join(Category)}.",
+    )
+    per_pair = serializers.IntegerField(
+        required=False,
+        default=1,
+        min_value=1,
+        max_value=MOST_PER_PAIR,
+        help_text="Attacks for each carrier and goal.",
+    )
+    controls = serializers.IntegerField(
+        required=False,
+        default=3,
+        min_value=0,
+        max_value=MOST_CONTROLS,
+        help_text="Harmless rows for each carrier.",
+    )
+    seed = serializers.IntegerField(
+        required=False,
+        default=1,
+        min_value=0,
+        max_value=MOST_SEED,
+        help_text="The same seed over the same documents gives the same rows.",
+    )
 
 
 class SuiteOutput(serializers.Serializer[Any]):
     """The dataset that was made."""
 
     dataset = serializers.IntegerField(source="dataset_id")
-    version = serializers.IntegerField(source="pk", help_text="Id of its first version; ask it in an experiment with the scorer `attack`.")  # fmt: skip
+    version = serializers.IntegerField(
+        source="pk", help_text="Id of its first version; ask it in an experiment with the scorer `attack`."
+    )
     row_count = serializers.IntegerField()
     content_hash = serializers.CharField()
 
@@ -49,7 +94,7 @@ class RateOutput(serializers.Serializer[Any]):
 
     hits = serializers.IntegerField()
     count = serializers.IntegerField()
-    share = EstimateOutput(allow_null=True, help_text="With Wilson's 95 % interval; null without answers.")  # fmt: skip
+    share = EstimateOutput(allow_null=True, help_text="With Wilson's 95 % interval; null without answers.")
 
 
 class SafetyLineOutput(serializers.Serializer[Any]):
@@ -74,9 +119,11 @@ class ArmSafetyOutput(serializers.Serializer[Any]):
     tools = serializers.CharField(help_text="Its tool set; empty for its own, or without any.")
     success = RateOutput(help_text="Attacks that succeeded.")
     refusals = RateOutput(help_text="Harmless questions that were not answered.")
-    refused_calls = serializers.IntegerField(help_text="Attacks that only the refusal of a call has stopped.")  # fmt: skip
-    unscored = serializers.IntegerField(help_text="Answers that could not be decided; they count nowhere.")  # fmt: skip
-    is_extractive = serializers.BooleanField(help_text="No language model answered: it quotes, and cannot follow an instruction.")  # fmt: skip
+    refused_calls = serializers.IntegerField(help_text="Attacks that only the refusal of a call has stopped.")
+    unscored = serializers.IntegerField(help_text="Answers that could not be decided; they count nowhere.")
+    is_extractive = serializers.BooleanField(
+        help_text="No language model answered: it quotes, and cannot follow an instruction."
+    )
 
 
 class AttackSuccessOutput(serializers.Serializer[Any]):
@@ -107,7 +154,9 @@ class SuitesView(TenantAPIView):
 
     actions = {"POST": "dataset.write"}
 
-    @extend_schema(operation_id="safety_suites_create", tags=_TAGS, request=SuiteInput, responses={201: SuiteOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="safety_suites_create", tags=_TAGS, request=SuiteInput, responses={201: SuiteOutput}
+    )
     def post(self, request: Request) -> Response:
         """Make a dataset of planted instructions and harmless controls, with a version to ask in an experiment."""
         made = suite_create(tenant=self.tenant, actor=self.actor, **valid(SuiteInput, request.data))

@@ -65,9 +65,7 @@ def _read(sample_id: int) -> _Work | None:
     # The run's own words, for their markers name passages; the message's have become numbers.
     outcome = run_outcome(turn.run, (), shown=shown_text(turn.run.answer, answer.was_formed))
     # What "it" and "there" mean stands in the conversation: a judge without it would grade another question.
-    said = [
-        Said("user" if who == "user" else "assistant", text) for who, text in turn_remembered(turn)
-    ]
+    said = [Said("user" if who == "user" else "assistant", text) for who, text in turn_remembered(turn)]
     row = Record(question=asked.text, messages=(*said, Said("user", asked.text)) if said else ())
     return _Work(sample, actor, row, outcome)
 

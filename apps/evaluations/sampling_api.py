@@ -28,10 +28,23 @@ class SamplingRuleInput(serializers.Serializer[Any]):
 
     name = serializers.CharField(max_length=120)
     rate = serializers.FloatField(min_value=0, max_value=1, help_text="Share of the answers.")
-    takes_doubtful = serializers.BooleanField(required=False, default=False, help_text="Every answer without a source, or with an unsupported sentence, too.")  # fmt: skip
-    assistant = serializers.IntegerField(required=False, allow_null=True, default=None, min_value=1, max_value=_BIGINT, help_text="Only its answers; null for all.")  # fmt: skip
+    takes_doubtful = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Every answer without a source, or with an unsupported sentence, too.",
+    )
+    assistant = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=_BIGINT,
+        help_text="Only its answers; null for all.",
+    )
     scorers = serializers.ListField(child=ScorerInput(), min_length=1, max_length=10)
-    budget_usd = serializers.DecimalField(max_digits=12, decimal_places=6, min_value=0, help_text="For judges, a calendar month (UTC).")  # fmt: skip
+    budget_usd = serializers.DecimalField(
+        max_digits=12, decimal_places=6, min_value=0, help_text="For judges, a calendar month (UTC)."
+    )
 
 
 class SamplingStateInput(serializers.Serializer[Any]):
@@ -45,7 +58,17 @@ class SamplingRuleOutput(serializers.ModelSerializer[SamplingRule]):
 
     class Meta:
         model = SamplingRule
-        fields = ("id", "name", "is_active", "rate", "takes_doubtful", "assistant", "scorers", "budget_usd", "created_at")  # fmt: skip
+        fields = (
+            "id",
+            "name",
+            "is_active",
+            "rate",
+            "takes_doubtful",
+            "assistant",
+            "scorers",
+            "budget_usd",
+            "created_at",
+        )
 
 
 class TrendDayOutput(serializers.Serializer[Any]):
@@ -77,12 +100,17 @@ class RulesView(TenantAPIView):
     actions = {"GET": _READ, "POST": _MANAGE}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="sampling_rules_list", tags=_TAGS, responses=SamplingRuleOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="sampling_rules_list", tags=_TAGS, responses=SamplingRuleOutput(many=True))
     def get(self, request: Request) -> Response:
         """List the rules by which live answers are scored."""
         return self.paginated(reads.rule_list(actor=self.actor), SamplingRuleOutput)
 
-    @extend_schema(operation_id="sampling_rules_create", tags=_TAGS, request=SamplingRuleInput, responses={201: SamplingRuleOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="sampling_rules_create",
+        tags=_TAGS,
+        request=SamplingRuleInput,
+        responses={201: SamplingRuleOutput},
+    )
     def post(self, request: Request) -> Response:
         """Have live answers scored from now on."""
         row = services.sampling_rule_create(
@@ -102,7 +130,12 @@ class RuleView(TenantAPIView):
         """Return a rule."""
         return Response(SamplingRuleOutput(reads.rule_get(actor=self.actor, pk=pk)).data)
 
-    @extend_schema(operation_id="sampling_rules_act", tags=_TAGS, request=SamplingStateInput, responses=SamplingRuleOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="sampling_rules_act",
+        tags=_TAGS,
+        request=SamplingStateInput,
+        responses=SamplingRuleOutput,
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Pause or resume a rule."""
         row = reads.rule_get(actor=self.actor, pk=pk)
@@ -124,7 +157,7 @@ class TrendView(TenantAPIView):
     actions = {"GET": _READ}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="sampling_rules_trend", tags=_TAGS, responses=TrendOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="sampling_rules_trend", tags=_TAGS, responses=TrendOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """Return the daily means of a rule's scores over the last 30 days."""
         row = reads.rule_get(actor=self.actor, pk=pk)

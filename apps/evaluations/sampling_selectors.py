@@ -57,8 +57,7 @@ def rules_figures(*, actor: Actor) -> list[RuleFigures]:
     rows = LiveSample.objects.visible_to(actor).filter(created_at__gte=start)
     counts = {state: Count("pk", filter=Q(state=state)) for state in SampleState.values}
     by_rule: dict[int, dict[str, Any]] = {
-        row["rule"]: dict(row)
-        for row in rows.values("rule").annotate(spent=Sum("cost_usd"), **counts)
+        row["rule"]: dict(row) for row in rows.values("rule").annotate(spent=Sum("cost_usd"), **counts)
     }
     found = []
     for rule in rule_list(actor=actor):
@@ -89,12 +88,14 @@ def rule_trend(*, actor: Actor, rule: SamplingRule, days: int = DAYS) -> list[Tr
     """Return the daily means (UTC) of a rule's scores, in one query."""
     actor.require("evaluation.read")
     since = timezone.now() - datetime.timedelta(days=days)
-    rows = LiveScore.objects.visible_to(actor).filter(
-        sample__rule=rule, at__gte=since, value__isnull=False
+    rows = LiveScore.objects.visible_to(actor).filter(sample__rule=rule, at__gte=since, value__isnull=False)
+    per_day = rows.annotate(day=TruncDate("at", tzinfo=datetime.UTC)).values_list(
+        "name", "author_kind", "day"
     )
-    per_day = rows.annotate(day=TruncDate("at", tzinfo=datetime.UTC)).values_list("name", "author_kind", "day")  # fmt: skip
     found: dict[tuple[str, str], list[tuple[datetime.date, float, int]]] = {}
-    for name, kind, day, mean, count in per_day.annotate(m=Avg("value"), n=Count("pk")).order_by("name", "author_kind", "day"):  # fmt: skip
+    for name, kind, day, mean, count in per_day.annotate(m=Avg("value"), n=Count("pk")).order_by(
+        "name", "author_kind", "day"
+    ):
         found.setdefault((name, kind), []).append((day, mean, count))
     made = []
     for (name, kind), given in found.items():
@@ -116,9 +117,7 @@ def lowest(*, actor: Actor, rule: SamplingRule, most: int = 10) -> list[Low]:
     """Return the lowest scores of the last days; what was said is shown only to who may see the conversation."""
     actor.require("evaluation.read")
     since = timezone.now() - datetime.timedelta(days=DAYS)
-    rows = LiveScore.objects.visible_to(actor).filter(
-        sample__rule=rule, at__gte=since, value__isnull=False
-    )
+    rows = LiveScore.objects.visible_to(actor).filter(sample__rule=rule, at__gte=since, value__isnull=False)
     scores = list(rows.select_related("sample__turn").order_by("value", "-at")[:most])
     mine = {
         row.pk: row

@@ -108,10 +108,7 @@ def rule_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 rate=float(data["percent"]) / 100,
                 takes_doubtful=data["takes_doubtful"],
                 assistant=int(data["assistant"]) if data["assistant"] else None,
-                scorers=[
-                    {"kind": kind, "options": {"models": [data["judge"]]}}
-                    for kind in data["scorers"]
-                ],
+                scorers=[{"kind": kind, "options": {"models": [data["judge"]]}} for kind in data["scorers"]],
                 budget_usd=data["budget_usd"],
             )
         except DomainError as error:
@@ -132,9 +129,7 @@ def rule(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "rule": row,
         "figures": figures,
         "panels": [_panel(t) for t in reads.rule_trend(actor=request.actor, rule=row)],
-        "lowest": [
-            (label(low.score.name), low) for low in reads.lowest(actor=request.actor, rule=row)
-        ],
+        "lowest": [(label(low.score.name), low) for low in reads.lowest(actor=request.actor, rule=row)],
         "can_manage": request.actor.can("tool.manage"),
         "days": reads.DAYS,
     }

@@ -206,9 +206,7 @@ def arm_scores_counted(arm: Arm) -> ArmScores:
         if kind == ScoreAuthor.JUDGE:
             found.judges.add((name, author, version))
     trials = Trial.objects.filter(tenant_id=arm.tenant_id, arm=arm, state__in=TRIAL_ENDED)
-    figures = list(
-        trials.values_list("row_ref").annotate(latency=Avg("latency_ms"), cost=Avg("cost_usd"))
-    )
+    figures = list(trials.values_list("row_ref").annotate(latency=Avg("latency_ms"), cost=Avg("cost_usd")))
     found.latency_ms = Series.of((row, ms) for row, ms, _ in figures if ms is not None)
     found.cost_usd = Series.of((row, float(usd)) for row, _, usd in figures if usd is not None)
     found.coverage = _label_coverage(arm)

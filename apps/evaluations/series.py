@@ -95,8 +95,11 @@ class ArmScores:
 def pack(scores: ArmScores) -> bytes:
     """Return scores as bytes (NumPy's npz); ``unpack`` gives them back."""
     arrays: dict[str, Any] = {}
-    every = {**{f"v{n}": scores.values[name] for n, name in enumerate(scores.names)},
-             "latency": scores.latency_ms, "cost": scores.cost_usd}  # fmt: skip
+    every = {
+        **{f"v{n}": scores.values[name] for n, name in enumerate(scores.names)},
+        "latency": scores.latency_ms,
+        "cost": scores.cost_usd,
+    }
     for name, series in every.items():
         arrays[f"{name}_rows"], arrays[f"{name}_values"] = series.rows, series.values
     facts = {

@@ -184,7 +184,7 @@ def arms_named(
         names = [
             f"{name[: MAX_NAME - 2 - len(part[:60])]}, {part[:60]}" if part and taken[name] > 1 else name
             for name, part in zip(names, parts, strict=True)
-        ]  # fmt: skip
+        ]
     found: list[str] = []
     for name in names:
         n, free = 1, name
@@ -196,9 +196,7 @@ def arms_named(
 
 
 def arms_expand(
-    base: Mapping[str, Any],
-    sweep: Mapping[str, Sequence[Any]],
-    names: Mapping[int, str] | None = None,
+    base: Mapping[str, Any], sweep: Mapping[str, Sequence[Any]], names: Mapping[int, str] | None = None
 ) -> list[tuple[str, Target]]:
     """Return an arm for every combination of settings, with what sets it apart as its name.
 

@@ -55,14 +55,7 @@ from jobs.registry import job
 from runs.services import CompletionFailed, completion_prepare, completion_run, run_abandon
 from tenancy.actors import Actor
 
-__all__ = [
-    "experiment_carry",
-    "failures_group",
-    "judge_check",
-    "sample_score",
-    "trial_ended",
-    "trial_run",
-]
+__all__ = ["experiment_carry", "failures_group", "judge_check", "sample_score", "trial_ended", "trial_run"]
 
 _ASKS = "It asked for a person's approval, which an experiment does not wait for. Allow the tool, or leave it out."
 
@@ -84,9 +77,7 @@ class _Work:
     def payer(self) -> Payer:
         """Return on whose account everything goes that the trial asks: the experiment may have a budget of its own."""
         experiment, actor = self.trial.experiment, self.actor
-        return Payer(
-            experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job
-        )
+        return Payer(experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job)
 
 
 @job(TRIAL_JOB, lane="loop", max_attempts=3, on_end=trial_ended)
@@ -109,11 +100,7 @@ async def _bring_on(ctx: JobContext, work: _Work) -> None:
     if work.trial.state == TrialState.ANSWERING:
         if work.trial.arm.target["kind"] == AssistantTarget.model_fields["kind"].default:
             ended = await assistant_answer(
-                ctx,
-                work.trial,
-                actor=work.actor,
-                row=work.row,
-                labels=work.labels,
+                ctx, work.trial, actor=work.actor, row=work.row, labels=work.labels
             )
             if ended == "parked":
                 await ctx.in_db(_refuse, work)
@@ -191,9 +178,7 @@ def _ask(work: _Work, check: Callable[[], None]) -> Outcome:
 
 
 def _stands(row: Record) -> Outcome:
-    passages = [
-        Passage(None, s.document_id, s.start, s.end, s.quote, s.document) for s in row.sources
-    ]
+    passages = [Passage(None, s.document_id, s.start, s.end, s.quote, s.document) for s in row.sources]
     return Outcome(text=row.answer, retrieved=passages, cost_usd=0.0)
 
 
@@ -209,9 +194,7 @@ def _search(work: _Work, target: RetrieverTarget) -> Outcome:
         payer=work.payer,
     )
     return Outcome(
-        text="\n\n".join(hit.text for hit in found.hits),
-        retrieved=hit_passages(found.hits),
-        cost_usd=0.0,
+        text="\n\n".join(hit.text for hit in found.hits), retrieved=hit_passages(found.hits), cost_usd=0.0
     )
 
 
@@ -241,8 +224,10 @@ def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Ou
         engine = engine_for(experiment.tenant, target.model)
         got = completion_batched(
             completion_prepare(**asked, provider=engine.provider),
-            engine=engine, owner=experiment.topic, key=f"{work.trial.pk}",
-        )  # fmt: skip
+            engine=engine,
+            owner=experiment.topic,
+            key=f"{work.trial.pk}",
+        )
     else:
         got = completion_run(**asked)
     return Outcome(text=got.text, cost_usd=got.cost_usd, is_reached=attack is not None)
@@ -259,9 +244,13 @@ def _score(ctx: JobContext, work: _Work) -> None:
         "by_batch": ByBatch(experiment.topic, trial.pk) if experiment.is_batched else None,
     }
     made, asks = scorers_make(
-        tenant=experiment.tenant, actor=work.actor, specs=experiment.scorers, check=ctx.check,
-        repeats=experiment.judge_repeats, **common,
-    )  # fmt: skip
+        tenant=experiment.tenant,
+        actor=work.actor,
+        specs=experiment.scorers,
+        check=ctx.check,
+        repeats=experiment.judge_repeats,
+        **common,
+    )
     judges: list[tuple[str, CachedAsk | None]] = [
         (
             model,
@@ -285,9 +274,7 @@ def _score(ctx: JobContext, work: _Work) -> None:
     values = together([*asked, compare])[:-1]
     scores = [(*one, given) for one, given in zip(made, values, strict=True)]
     use = JudgeUse(
-        sum(ask.spent_usd for ask in asks),
-        sum(ask.asked for ask in asks),
-        sum(ask.cached for ask in asks),
+        sum(ask.spent_usd for ask in asks), sum(ask.asked for ask in asks), sum(ask.cached for ask in asks)
     )
     with transaction.atomic():
         ctx.hold()

@@ -140,14 +140,10 @@ def queue_agreement(*, actor: Actor, queue: AnnotationQueue) -> list[tuple[str, 
     """Return how far people agree in one queue: per score Krippendorff's ordinal alpha, the widest interval first."""
     actor.require("evaluation.read")
     rows = Score.objects.visible_to(actor).filter(
-        assignment__item__queue=queue,
-        assignment__state=AssignmentState.DONE,
-        level__isnull=False,
+        assignment__item__queue=queue, assignment__state=AssignmentState.DONE, level__isnull=False
     )
     given: dict[str, dict[int, dict[int | None, float]]] = {}
-    for name, trial, user, level in rows.order_by("pk").values_list(
-        "name", "trial_id", "user_id", "level"
-    ):
+    for name, trial, user, level in rows.order_by("pk").values_list("name", "trial_id", "user_id", "level"):
         if level is not None:
             given.setdefault(name, {}).setdefault(trial, {})[user] = level
     found = []
@@ -201,13 +197,16 @@ def trusted_names(agreements: Mapping[str, Sequence[Agreement]], *, bar: float =
 
 
 def _agreement(
-    name: str, author: str, given: Mapping[int, float], graded: Mapping[int, Mapping[str, float]],
+    name: str,
+    author: str,
+    given: Mapping[int, float],
+    graded: Mapping[int, Mapping[str, float]],
     people: People,
-) -> Agreement:  # fmt: skip
+) -> Agreement:
     both = sorted(set(given) & set(graded))
     pairs = [(given[t], _median(list(graded[t].values()))) for t in both]
     first, second = [round(judge) for judge, _ in pairs], [round(human) for _, human in pairs]
-    kappa = cohen_kappa_interval(first, second, weights="quadratic", levels=_LEVELS) if both else None  # fmt: skip
+    kappa = cohen_kappa_interval(first, second, weights="quadratic", levels=_LEVELS) if both else None
     percent = percent_agreement_interval(list(zip(first, second, strict=True)))
     return Agreement(name, author, len(both), kappa, percent, people, tuple(pairs))
 

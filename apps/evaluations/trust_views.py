@@ -81,9 +81,7 @@ def calibrate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     except (Conflict, Missing) as error:
         messages.error(request, error.message)
     else:
-        told = (
-            f"Version {row.number} of this calibration is kept. Comparisons and gates can use it."
-        )
+        told = f"Version {row.number} of this calibration is kept. Comparisons and gates can use it."
         messages.success(request, told)
     chosen = urlencode({"version": pk, "judge": author, "score": name})
     return redirect(f"{reverse('evaluations:trust', args=[tenant_slug])}?{chosen}")
@@ -140,11 +138,9 @@ def rubric_change(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResp
 
 def _edit(request: TenantRequest, tenant_slug: str, pk: int | None) -> HttpResponse:
     row = None if pk is None else selectors.rubric_get(actor=request.actor, pk=pk)
-    newest = None if row is None else max(row.versions.all(), key=lambda one: one.number, default=None)  # fmt: skip
+    newest = None if row is None else max(row.versions.all(), key=lambda one: one.number, default=None)
     form = RubricForm(request.POST or None, is_new=row is None)
-    criteria = criteria_forms(
-        request.POST or None, criteria=newest.criteria if newest is not None else ()
-    )
+    criteria = criteria_forms(request.POST or None, criteria=newest.criteria if newest is not None else ())
     context = {"form": form, "criteria": criteria, "rubric": row, "problem": ""}
     status = 200
     if request.method == "POST":
@@ -159,9 +155,7 @@ def _edit(request: TenantRequest, tenant_slug: str, pk: int | None) -> HttpRespo
                 if row is None:
                     made = services.rubric_create(**given, name=form.cleaned_data["name"])
                 else:
-                    made = services.rubric_version_create(
-                        **given, rubric=row, note=form.cleaned_data["note"]
-                    )
+                    made = services.rubric_version_create(**given, rubric=row, note=form.cleaned_data["note"])
             except DomainError as error:
                 context["problem"] = error.message
             else:

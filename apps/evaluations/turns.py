@@ -54,8 +54,7 @@ def history_of(row: Record, question: str = "") -> list[UserMessage | Turn]:
     if said and said[-1].role == "user":  # Nobody answered before the user went on.
         asked = f"{said.pop().text}\n\n{asked}"
     earlier: list[UserMessage | Turn] = [
-        UserMessage(one.text) if one.role == "user" else Turn(_OF_ROW, "", text=one.text)
-        for one in said
+        UserMessage(one.text) if one.role == "user" else Turn(_OF_ROW, "", text=one.text) for one in said
     ]
     return [*earlier, UserMessage(asked)]
 

@@ -67,9 +67,7 @@ def experiment_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     suite = request.GET.get("suite", "")
     form = ExperimentForm(
         request.POST or None,
-        initial={"version": suite, "scorers": ["attack"], "tools": list(TOOL_SETS)}
-        if suite
-        else None,
+        initial={"version": suite, "scorers": ["attack"], "tools": list(TOOL_SETS)} if suite else None,
         tenant=request.tenant,
         actor=request.actor,
     )
@@ -128,10 +126,7 @@ def experiment(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         "judged": selectors.judge_use(actor=request.actor, experiment=row),
         "pairs": pairs,
         "pair_judges": [author_told(one) for one in pairs.authors] if pairs else [],
-        "checks": [
-            (one, author_told(one.author))
-            for one in check_list(actor=request.actor, experiment=row)
-        ],
+        "checks": [(one, author_told(one.author)) for one in check_list(actor=request.actor, experiment=row)],
         "kin": judges_of_kin(
             row.scorers, selectors.models_asked(actor=request.actor, arms=[arm.arm for arm in arms])
         ),

@@ -25,9 +25,7 @@ def trials_readable(rows: R, actor: Actor, at: str = "") -> R:
     if not hidden:
         return rows
     read = ChunkRead.objects.filter(
-        tenant_id=actor.tenant_id,
-        run_id=OuterRef(f"{at}run_id"),
-        document_id__in=[int(pk) for pk in hidden],
+        tenant_id=actor.tenant_id, run_id=OuterRef(f"{at}run_id"), document_id__in=[int(pk) for pk in hidden]
     )
     rests = Q(Exists(read))
     for column in _SOURCES:

@@ -24,7 +24,7 @@ from web.drf.views import TenantAPIView
 
 _COLLECTION = OpenApiParameter(
     "collection", int, many=True, description="Id of a collection the calls will be about; all if not given."
-)  # fmt: skip
+)
 
 
 def _is_langchain(request: Request) -> bool:
@@ -55,12 +55,21 @@ class ToolsView(TenantAPIView):
 
     actions = {"GET": "tool.run"}
 
-    @extend_schema(operation_id="tools_list", tags=["tools"], parameters=[_COLLECTION, SystemQuery], responses=ToolsOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="tools_list",
+        tags=["tools"],
+        parameters=[_COLLECTION, SystemQuery],
+        responses=ToolsOutput,
+    )
     def get(self, request: Request) -> Response:
         """List the tools some call of which the policy could allow, in the function format of OpenAI."""
         given = request.query_params.getlist("collection")
         if not all(g.isascii() and g.isdecimal() and len(g) < 19 for g in given):
-            raise Invalid("invalid", "A collection is named by its id.", data={"fields": {"collection": ["Give an id."]}})  # fmt: skip
+            raise Invalid(
+                "invalid",
+                "A collection is named by its id.",
+                data={"fields": {"collection": ["Give an id."]}},
+            )
         guard = offer_guard(actor=self.actor, collections=[int(g) for g in given] or None)
         toolset = offer_tools(guard)
         if _is_langchain(request):
@@ -93,12 +102,21 @@ class ToolsExecuteView(TenantAPIView):
                 for c in values["tool_calls"]
             ]
         call = file_call(
-            actor=self.actor, name=values["function_name"], arguments=values.get("arguments", ""),
-            call_id=values.get("tool_call_id", ""), collections=values.get("collections"),
-        )  # fmt: skip
+            actor=self.actor,
+            name=values["function_name"],
+            arguments=values.get("arguments", ""),
+            call_id=values.get("tool_call_id", ""),
+            collections=values.get("collections"),
+        )
         return [call]
 
-    @extend_schema(operation_id="tools_execute", tags=["tools"], parameters=[SystemQuery], request=ExecuteInput, responses=ExecuteOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="tools_execute",
+        tags=["tools"],
+        parameters=[SystemQuery],
+        request=ExecuteInput,
+        responses=ExecuteOutput,
+    )
     def post(self, request: Request) -> Response:
         """Run calls that a model made elsewhere: allowed ones at once, denied ones not, and some wait for approval."""
         shape = ExecuteInput(data=request.data)
@@ -108,9 +126,12 @@ class ToolsExecuteView(TenantAPIView):
         began = time.perf_counter()
         calls = self._calls(values)
         done = calls_execute(
-            tenant=self.tenant, actor=self.actor, calls=calls, collections=values.get("collections"),
+            tenant=self.tenant,
+            actor=self.actor,
+            calls=calls,
+            collections=values.get("collections"),
             runner=call_run_langchain if is_langchain else call_run,
-        )  # fmt: skip
+        )
         if (refusal := done.refusal()) is not None:
             raise refusal
         problem = _problem(done)

@@ -16,18 +16,23 @@ _BIGINT = 2**63 - 1
 
 class SystemQuery(serializers.Serializer[Any]):
     system = serializers.ChoiceField(
-        choices=["native", "langchain"], required=False, default=None, allow_null=True,
+        choices=["native", "langchain"],
+        required=False,
+        default=None,
+        allow_null=True,
         help_text="What carries the tools out: this platform itself, or langchain-core on it. The answer is the same.",
-    )  # fmt: skip
+    )
     use_langchain = serializers.BooleanField(
         required=False, default=None, allow_null=True, help_text="true is the same as system=langchain."
-    )  # fmt: skip
+    )
 
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         """Refuse two answers to one question."""
         system, wanted = values["system"], values["use_langchain"]
         if system is not None and wanted is not None and wanted != (system == "langchain"):
-            raise serializers.ValidationError({"use_langchain": ["It contradicts system: give one of the two."]})  # fmt: skip
+            raise serializers.ValidationError(
+                {"use_langchain": ["It contradicts system: give one of the two."]}
+            )
         return {"is_langchain": bool(wanted) or system == "langchain"}
 
 
@@ -55,7 +60,14 @@ class ToolsOutput(serializers.Serializer[Any]):
         ref_name = "Tools"
 
 
-@extend_schema_field({"oneOf": [{"type": "string", "maxLength": MAX_ARGUMENTS}, {"type": "object", "additionalProperties": True}]})  # fmt: skip
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "string", "maxLength": MAX_ARGUMENTS},
+            {"type": "object", "additionalProperties": True},
+        ]
+    }
+)
 class ArgumentsField(serializers.Field[Any, Any, Any, Any]):
     """The arguments of a call: a JSON object, or its text as models write it. It gives the text."""
 
@@ -90,18 +102,25 @@ class ToolCallInput(serializers.Serializer[Any]):
 
 class ExecuteInput(serializers.Serializer[Any]):
     tool_calls = serializers.ListField(
-        child=ToolCallInput(), min_length=1, max_length=MAX_CALLS, required=False,
+        child=ToolCallInput(),
+        min_length=1,
+        max_length=MAX_CALLS,
+        required=False,
         help_text="As a model wrote them; they run side by side.",
-    )  # fmt: skip
-    function_name = serializers.CharField(max_length=200, required=False, help_text="One call in place of `tool_calls`: the tool's name.")  # fmt: skip
-    arguments = ArgumentsField(
-        required=False, help_text="Of that one call: a JSON object, or its text."
     )
-    tool_call_id = serializers.CharField(max_length=200, required=False, help_text="Of that one call; made if not given.")  # fmt: skip
+    function_name = serializers.CharField(
+        max_length=200, required=False, help_text="One call in place of `tool_calls`: the tool's name."
+    )
+    arguments = ArgumentsField(required=False, help_text="Of that one call: a JSON object, or its text.")
+    tool_call_id = serializers.CharField(
+        max_length=200, required=False, help_text="Of that one call; made if not given."
+    )
     collections = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=500,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        max_length=500,
         help_text="Ids of the collections the calls are about; all if not given.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "ToolExecuteInput"
@@ -109,10 +128,12 @@ class ExecuteInput(serializers.Serializer[Any]):
     def validate(self, values: dict[str, Any]) -> dict[str, Any]:
         """Take one of the two forms. Raises ValidationError."""
         if ("tool_calls" in values) == ("function_name" in values):
-            raise serializers.ValidationError({"tool_calls": ["Send tool_calls, or function_name with arguments."]})  # fmt: skip
+            raise serializers.ValidationError(
+                {"tool_calls": ["Send tool_calls, or function_name with arguments."]}
+            )
         mixed = values.keys() & {"arguments", "tool_call_id"}
         if "tool_calls" in values and mixed:
-            raise serializers.ValidationError({name: ["It goes with function_name."] for name in mixed})  # fmt: skip
+            raise serializers.ValidationError({name: ["It goes with function_name."] for name in mixed})
         return values
 
 
@@ -130,19 +151,19 @@ class ToolMessageOutput(serializers.Serializer[Any]):
 
 class ExecuteOutput(serializers.Serializer[Any]):
     success = serializers.BooleanField(help_text="Every call has ended, and none in an error.")
-    error = serializers.CharField(allow_null=True, help_text="What went wrong first, or that a call waits for approval; null without.")  # fmt: skip
-    system = serializers.ChoiceField(choices=["native", "langchain"], help_text="What carried the calls out.")  # fmt: skip
-    execution_time_ms = serializers.FloatField(help_text="Of all calls together, side by side as they ran.")  # fmt: skip
+    error = serializers.CharField(
+        allow_null=True, help_text="What went wrong first, or that a call waits for approval; null without."
+    )
+    system = serializers.ChoiceField(choices=["native", "langchain"], help_text="What carried the calls out.")
+    execution_time_ms = serializers.FloatField(help_text="Of all calls together, side by side as they ran.")
     run = serializers.IntegerField(allow_null=True, help_text="Records the calls that ended.")
     messages = ToolMessageOutput(
         many=True, help_text="Of the calls that ended, in their order; ready to be added to a history."
-    )  # fmt: skip
+    )
     waiting_run = serializers.IntegerField(
         allow_null=True, help_text="The run that waits for approval of the others; see /runs/{id}/decisions."
-    )  # fmt: skip
-    waiting = serializers.ListField(
-        child=serializers.CharField(), help_text="Ids of the calls that wait."
     )
+    waiting = serializers.ListField(child=serializers.CharField(), help_text="Ids of the calls that wait.")
 
     class Meta:
         ref_name = "ToolExecution"

@@ -18,11 +18,7 @@ urlpatterns = [
     path("tool-grants/<int:pk>", permissions.GrantView.as_view(), name="tool-grants-detail"),
     path("toolkits", permissions.ToolkitsView.as_view(), name="toolkits-list"),
     path("toolkits/<int:pk>", permissions.ToolkitView.as_view(), name="toolkits-detail"),
-    path(
-        "collections/<int:pk>/toolkit",
-        CollectionToolkitView.as_view(),
-        name="collections-toolkit",
-    ),
+    path("collections/<int:pk>/toolkit", CollectionToolkitView.as_view(), name="collections-toolkit"),
     path("tool-limits", ToolLimitsView.as_view(), name="tool-limits-list"),
     path("tool-limits/<int:pk>", ToolLimitView.as_view(), name="tool-limits-detail"),
     path("tool-entries", permissions.EntriesView.as_view(), name="tool-entries-list"),
@@ -31,9 +27,7 @@ urlpatterns = [
     path("access/try", permissions.AccessTryView.as_view(), name="access-try"),
     path("tools/execute", ToolsExecuteView.as_view(), name="tools-execute"),
     path("approvals", ApprovalsView.as_view(), name="approvals-list"),
-    path(
-        "approvals/<int:pk>/hand-over", ApprovalHandOverView.as_view(), name="approvals-hand-over"
-    ),
+    path("approvals/<int:pk>/hand-over", ApprovalHandOverView.as_view(), name="approvals-hand-over"),
     path("", include("apps.tools.log_api_urls")),
     path("", include("apps.tools.source_api_urls")),
 ]

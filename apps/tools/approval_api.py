@@ -13,9 +13,12 @@ from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 _BOX = OpenApiParameter(
-    "box", str, enum=BOXES, default="to_decide",
+    "box",
+    str,
+    enum=BOXES,
+    default="to_decide",
     description="`to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: whatever you may see.",
-)  # fmt: skip
+)
 _TOOL = OpenApiParameter("tool", str, description="Only calls of this tool.")
 
 
@@ -25,7 +28,12 @@ class ApprovalsView(TenantAPIView):
     actions = {"GET": "run.read"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="approvals_list", tags=["runs"], parameters=[_BOX, _TOOL], responses=DecisionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="approvals_list",
+        tags=["runs"],
+        parameters=[_BOX, _TOOL],
+        responses=DecisionOutput(many=True),
+    )
     def get(self, request: Request) -> Response:
         """List approvals, newest first; decide about one with `POST /runs/{run_id}/decisions/{id}`."""
         box = request.query_params.get("box") or "to_decide"
@@ -38,17 +46,15 @@ class ApprovalHandOverView(TenantAPIView):
 
     actions = {"POST": "conversation.write"}
 
-    @extend_schema(operation_id="approvals_hand_over", tags=["runs"], request=HandOverInput, responses=DecisionOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="approvals_hand_over", tags=["runs"], request=HandOverInput, responses=DecisionOutput
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Hand a decision over to another member who may decide; who could before still can."""
         shape = HandOverInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = approval_get(actor=self.actor, pk=pk)
         call_hand_over(
-            tenant=self.tenant,
-            actor=self.actor,
-            run=row.run,
-            decision_id=pk,
-            to=shape.validated_data["to"],
+            tenant=self.tenant, actor=self.actor, run=row.run, decision_id=pk, to=shape.validated_data["to"]
         )
         return Response(DecisionOutput(approval_get(actor=self.actor, pk=pk)).data)

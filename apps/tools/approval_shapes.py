@@ -17,20 +17,29 @@ _BIGINT = 2**63 - 1
 class DecisionInput(serializers.Serializer[Any]):
     decision = serializers.ChoiceField(choices=["approve", "reject", "answer"])
     arguments = serializers.DictField(
-        required=False, allow_null=True, default=None, help_text="With approve: run the call with these instead. They are checked like the model's own."
-    )  # fmt: skip
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="With approve: run the call with these instead. They are checked like the model's own.",
+    )
     reason = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=4000, help_text="With reject: what the model reads."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=4000,
+        help_text="With reject: what the model reads.",
+    )
     answer = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=200_000, help_text="With answer: the result of the call."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=200_000,
+        help_text="With answer: the result of the call.",
+    )
 
 
 class HandOverInput(serializers.Serializer[Any]):
-    to = serializers.IntegerField(
-        min_value=1, max_value=_BIGINT, help_text="Id of the member's person."
-    )
+    to = serializers.IntegerField(min_value=1, max_value=_BIGINT, help_text="Id of the member's person.")
 
 
 class ChangeOutput(serializers.Serializer[Any]):
@@ -55,12 +64,11 @@ class DecisionOutput(serializers.Serializer[PendingDecision]):
     status = serializers.ChoiceField(choices=DecisionStatus.choices)
     requested_by_id = serializers.IntegerField(source="run.user_id", allow_null=True)
     approver_kind = serializers.ChoiceField(
-        choices=ApproverKind.choices, help_text="Who decides: whoever asked, somebody else of a role or above it, or one person."
-    )  # fmt: skip
-    approver = serializers.CharField(help_text="The role, or the id of the person.")
-    assigned_to_id = serializers.IntegerField(
-        allow_null=True, help_text="Whom it was handed over to."
+        choices=ApproverKind.choices,
+        help_text="Who decides: whoever asked, somebody else of a role or above it, or one person.",
     )
+    approver = serializers.CharField(help_text="The role, or the id of the person.")
+    assigned_to_id = serializers.IntegerField(allow_null=True, help_text="Whom it was handed over to.")
     needs_reason = serializers.BooleanField(help_text="A rejection must say why.")
     edited_arguments = serializers.JSONField(allow_null=True)
     changes = serializers.SerializerMethodField(help_text="What was edited.")

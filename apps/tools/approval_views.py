@@ -9,13 +9,7 @@ from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.http import (
-    HttpRequest,
-    HttpResponse,
-    HttpResponseNotAllowed,
-    QueryDict,
-    StreamingHttpResponse,
-)
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, QueryDict, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.csrf import get_token
 from django.shortcuts import redirect, render
@@ -62,9 +56,7 @@ async def stream(request: HttpRequest, tenant_slug: str) -> HttpResponseBase:
     actor: Actor = request.actor  # type: ignore[attr-defined]
     actor.require("run.read")
     response = StreamingHttpResponse(
-        while_allowed(
-            _frames(tenant, actor, request.GET, get_token(request)), actor=actor, right="run.read"
-        ),
+        while_allowed(_frames(tenant, actor, request.GET, get_token(request)), actor=actor, right="run.read"),
         content_type=EVENT_STREAM,
     )
     response["Cache-Control"] = "no-cache, no-transform"
@@ -72,9 +64,7 @@ async def stream(request: HttpRequest, tenant_slug: str) -> HttpResponseBase:
     return response
 
 
-async def _frames(
-    tenant: Tenant, actor: Actor, query: QueryDict, token: str
-) -> AsyncGenerator[bytes, None]:
+async def _frames(tenant: Tenant, actor: Actor, query: QueryDict, token: str) -> AsyncGenerator[bytes, None]:
     seq, shown = 0, None
     with tenant_scope(tenant.pk):  # the middleware's scope ended with the view
         async with hub.subscribe(tenant.pk, APPROVALS) as waker:
@@ -107,8 +97,11 @@ def _drawn(tenant: Tenant, actor: Actor, query: QueryDict, token: str) -> str | 
         now = user_actor(membership)
         context = _box(tenant, now, query)
         context |= {
-            "tenant": tenant, "actor": now, "csrf_token": token, "approvals_waiting": context["to_decide"],
-        }  # fmt: skip
+            "tenant": tenant,
+            "actor": now,
+            "csrf_token": token,
+            "approvals_waiting": context["to_decide"],
+        }
         return render_to_string("tools/_approvals_news.html", context)
 
 
@@ -122,9 +115,7 @@ def _box(tenant: Tenant, actor: Actor, query: QueryDict) -> dict[str, Any]:
         "box": box,
         "boxes": BOXES,
         "to_decide": approval_count(actor=actor),
-        "approvals": [
-            _shown(row, label) for row, label in zip(rows, approver_labels(rows), strict=True)
-        ],
+        "approvals": [_shown(row, label) for row, label in zip(rows, approver_labels(rows), strict=True)],
         "page_obj": page,
         "query": urlencode({"box": box}),
     }
@@ -220,7 +211,9 @@ def hand_over(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
 @allowed("conversation.write")
 def approve_many(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """Approve the chosen calls as they were asked for, each by itself: one that is over holds up no other."""
-    chosen = [int(v) for v in request.POST.getlist("approval") if v.isascii() and v.isdecimal() and len(v) < 19]  # fmt: skip
+    chosen = [
+        int(v) for v in request.POST.getlist("approval") if v.isascii() and v.isdecimal() and len(v) < 19
+    ]
     if not 0 < len(chosen) <= MAX_BULK:
         messages.error(request, f"Choose 1 to {MAX_BULK} calls.")
         return redirect("tools:approvals", tenant_slug)

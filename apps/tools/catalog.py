@@ -198,14 +198,10 @@ def scope_told_apart(actor: Actor) -> dict[int, str]:
     return apart | dict(other.values_list("pk", "name")[:1])
 
 
-def _listed(
-    tool: Tool, bundle: Bundle, entry: ToolEntry, guard: Guard, single: Sequence[Guard]
-) -> Listed:
+def _listed(tool: Tool, bundle: Bundle, entry: ToolEntry, guard: Guard, single: Sequence[Guard]) -> Listed:
     decision = guard.decision(tool, bundle)
     best = min((g.decision(tool, bundle) for g in single), key=_strength, default=decision)
-    return Listed(
-        tool, bundle, entry, decision, best.effect if best.strength < decision.strength else ""
-    )
+    return Listed(tool, bundle, entry, decision, best.effect if best.strength < decision.strength else "")
 
 
 def _strength(decision: Decision) -> tuple[int, int]:

@@ -37,12 +37,17 @@ class CollectionToolkitView(TenantAPIView):
 
     actions = {"GET": "collection.read", "PUT": "tool.manage"}
 
-    @extend_schema(operation_id="collections_toolkit_read", tags=["tools"], responses=CollectionToolkitOutput)  # fmt: skip
+    @extend_schema(operation_id="collections_toolkit_read", tags=["tools"], responses=CollectionToolkitOutput)
     def get(self, request: Request, pk: int) -> Response:
         """Show the toolkit of a collection."""
         return _told(collection_toolkit(actor=self.actor, collection=pk))
 
-    @extend_schema(operation_id="collections_toolkit_set", tags=["tools"], request=CollectionToolkitInput, responses=CollectionToolkitOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="collections_toolkit_set",
+        tags=["tools"],
+        request=CollectionToolkitInput,
+        responses=CollectionToolkitOutput,
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Choose the toolkit of a collection, or none. It grants nothing: grants decide about each call, and deny wins."""
         shape = CollectionToolkitInput(data=request.data)

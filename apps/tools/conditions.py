@@ -35,13 +35,12 @@ _MAX_DEPTH = 40
 # Keywords that the check knows: it passes others over, and a condition that says less than it seems to is a hole.
 # No "pattern": its expressions run without a time limit there; "matches" has one. No "$ref": a budget could run out.
 SCHEMA_KEYWORDS = frozenset(
-    {
-        "type", "enum", "const", "properties", "required", "additionalProperties", "propertyNames", "minProperties",
-        "maxProperties", "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "minLength", "maxLength",
-        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "anyOf", "oneOf", "allOf", "not",
-        "title", "description",
-    }
-)  # fmt: skip
+    """
+        type enum const properties required additionalProperties propertyNames minProperties maxProperties
+        items prefixItems minItems maxItems uniqueItems minLength maxLength minimum maximum exclusiveMinimum
+        exclusiveMaximum multipleOf anyOf oneOf allOf not title description
+    """.split()
+)
 
 Check = Callable[[Mapping[str, Any]], bool]
 """Tells whether arguments meet a condition; raises Unevaluable."""

@@ -21,20 +21,38 @@ from basics.errors import Invalid
 
 FORMAT, VERSION = "groundwork.tools", 1
 MAX_BYTES, MAX_ROWS = 1_000_000, 2_000
-TEXT, FLAG, NUMBER, COUNT, NAMES, CONDITIONS = "text", "flag", "number", "count", "names", "conditions"  # fmt: skip
+TEXT, FLAG, NUMBER, COUNT, NAMES, CONDITIONS = "text", "flag", "number", "count", "names", "conditions"
 # kind -> field -> what its value is; those of KEYS must be stated.
 FIELDS: Mapping[str, Mapping[str, str]] = {
     "entries": {
-        "name": TEXT, "title": TEXT, "description": TEXT, "category": TEXT, "tags": NAMES, "is_enabled": FLAG,
-        "cost_hint": TEXT, "timeout_s": NUMBER,
+        "name": TEXT,
+        "title": TEXT,
+        "description": TEXT,
+        "category": TEXT,
+        "tags": NAMES,
+        "is_enabled": FLAG,
+        "cost_hint": TEXT,
+        "timeout_s": NUMBER,
     },
     "toolkits": {"name": TEXT, "description": TEXT, "tools": NAMES},
     "grants": {
-        "effect": TEXT, "target_kind": TEXT, "target": TEXT, "toolkit": TEXT, "calls": TEXT, "subject_kind": TEXT,
-        "subject": TEXT, "collection": TEXT, "arguments": CONDITIONS, "expires_at": TEXT, "note": TEXT,
-        "approver_kind": TEXT, "approver": TEXT, "approval_hours": COUNT, "needs_reason": FLAG,
+        "effect": TEXT,
+        "target_kind": TEXT,
+        "target": TEXT,
+        "toolkit": TEXT,
+        "calls": TEXT,
+        "subject_kind": TEXT,
+        "subject": TEXT,
+        "collection": TEXT,
+        "arguments": CONDITIONS,
+        "expires_at": TEXT,
+        "note": TEXT,
+        "approver_kind": TEXT,
+        "approver": TEXT,
+        "approval_hours": COUNT,
+        "needs_reason": FLAG,
     },
-}  # fmt: skip
+}
 KEYS: Mapping[str, tuple[str, ...]] = {
     "entries": ("name",),
     "toolkits": ("name", "tools"),
@@ -56,7 +74,7 @@ class FileRow:
 
 def rows_write_json(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Return a JSON file of rows by kind."""
-    return json.dumps({"format": FORMAT, "version": VERSION, **rows}, indent=1, ensure_ascii=False) + "\n"  # fmt: skip
+    return json.dumps({"format": FORMAT, "version": VERSION, **rows}, indent=1, ensure_ascii=False) + "\n"
 
 
 def rows_write_csv(kind: str, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -80,7 +98,7 @@ def rows_read(content: bytes) -> list[FileRow]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _unreadable("The file is no text in UTF-8. Save it as UTF-8 and choose it again.") from error  # fmt: skip
+        raise _unreadable("The file is no text in UTF-8. Save it as UTF-8 and choose it again.") from error
     read = _json_rows if text.lstrip()[:1] in ("{", "[") else _csv_rows
     rows = list(read(text))
     if len(rows) > MAX_ROWS:
@@ -101,9 +119,9 @@ def _json_rows(text: str) -> Iterator[FileRow]:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise _unreadable(f"The file is no export of tools: its “format” must be “{FORMAT}”.")
     if found.get("version") != VERSION:
-        raise _unreadable(f"The file is of another version of the format; this one reads {VERSION}.")  # fmt: skip
+        raise _unreadable(f"The file is of another version of the format; this one reads {VERSION}.")
     if unknown := sorted(set(found) - {"format", "version", *FIELDS}):
-        raise _unreadable(f"The file has a part “{unknown[0][:60]}”: it may have {', '.join(FIELDS)}.")  # fmt: skip
+        raise _unreadable(f"The file has a part “{unknown[0][:60]}”: it may have {', '.join(FIELDS)}.")
     for kind in FIELDS:
         rows = found.get(kind, [])
         if not isinstance(rows, list):
@@ -123,7 +141,7 @@ def _csv_rows(text: str) -> Iterator[FileRow]:
     header = [name.strip() for name in lines[0]]
     kind = "grants" if "effect" in header else "toolkits" if "tools" in header else "entries"
     if len(set(header)) != len(header) or not set(KEYS[kind]) <= set(header):
-        raise _unreadable("The first line must name the columns, for example those of an exported file.")  # fmt: skip
+        raise _unreadable("The first line must name the columns, for example those of an exported file.")
     for number, line in enumerate(lines[1:], start=2):
         if not any(line):
             continue
@@ -162,9 +180,13 @@ def _checked(kind: str, number: int, values: Any) -> FileRow:
 
 
 _WORDS = {
-    TEXT: "a text", FLAG: "true or false", NUMBER: "a number", COUNT: "a whole number", NAMES: "a list of texts",
+    TEXT: "a text",
+    FLAG: "true or false",
+    NUMBER: "a number",
+    COUNT: "a whole number",
+    NAMES: "a list of texts",
     CONDITIONS: "a list of conditions",
-}  # fmt: skip
+}
 
 
 def _fits(what: str, value: Any) -> bool:

@@ -22,8 +22,13 @@ _COLLECTION = "collection"
 
 
 def file_call(
-    *, actor: Actor, name: str, arguments: str | Mapping[str, Any], call_id: str, collections: Sequence[int] | None
-) -> ToolCall:  # fmt: skip
+    *,
+    actor: Actor,
+    name: str,
+    arguments: str | Mapping[str, Any],
+    call_id: str,
+    collections: Sequence[int] | None,
+) -> ToolCall:
     """Return such a call as a call of ours.
 
     Args:

@@ -48,10 +48,7 @@ class ToolkitForm(forms.Form):
 
     name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     description = forms.CharField(required=False, max_length=2_000)
-    tools = forms.CharField(
-        widget=forms.Textarea(attrs={"rows": 5}),
-        help_text="Names of tools, one a line.",
-    )
+    tools = forms.CharField(widget=forms.Textarea(attrs={"rows": 5}), help_text="Names of tools, one a line.")
 
     def values(self) -> dict[str, Any]:
         """Return what ``toolkit_set`` takes."""

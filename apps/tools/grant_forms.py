@@ -45,8 +45,13 @@ class GrantForm(forms.Form):
     )
     target_kind = forms.ChoiceField(
         label="Of what",
-        choices=[("tool", "a tool"), ("group", "a group of tools"), ("pattern", "tools whose names match"), ("toolkit", "a toolkit")],
-    )  # fmt: skip
+        choices=[
+            ("tool", "a tool"),
+            ("group", "a group of tools"),
+            ("pattern", "tools whose names match"),
+            ("toolkit", "a toolkit"),
+        ],
+    )
     target = forms.CharField(
         label="Name",
         max_length=120,
@@ -55,8 +60,12 @@ class GrantForm(forms.Form):
     )
     calls = forms.ChoiceField(
         label="Which of them",
-        choices=[("any", "all"), ("read_only", "those that only read"), ("side_effects", "those that change something")],
-    )  # fmt: skip
+        choices=[
+            ("any", "all"),
+            ("read_only", "those that only read"),
+            ("side_effects", "those that change something"),
+        ],
+    )
     subject = forms.ChoiceField(label="For whom")
     collection = forms.ChoiceField(
         label="About which collection",
@@ -97,8 +106,8 @@ class GrantForm(forms.Form):
             ("self:", "whoever asked"),
             *((f"role:{role}", f"somebody else: {role_label(role)}") for role in Role.values),
             *((f"member:{pk}", f"somebody else: {name}") for pk, name in subjects.names.members.items()),
-        ]  # fmt: skip
-        self.fields["collection"].choices = [("", "any"), *((str(pk), name) for pk, name in collections)]  # type: ignore[attr-defined]  # fmt: skip
+        ]
+        self.fields["collection"].choices = [("", "any"), *((str(pk), name) for pk, name in collections)]  # type: ignore[attr-defined]
 
     def terms(self, toolkits: Mapping[str, int]) -> dict[str, Any]:
         """Return what ``grant_create`` takes, but for the conditions.
@@ -144,7 +153,7 @@ class GrantForm(forms.Form):
     @staticmethod
     def initial_of(grant: ToolGrant) -> dict[str, Any]:
         """Return what the form shows of a grant."""
-        names = ("effect", "target_kind", "calls", "expires_at", "note", "approval_hours", "needs_reason")  # fmt: skip
+        names = ("effect", "target_kind", "calls", "expires_at", "note", "approval_hours", "needs_reason")
         kit: Toolkit | None = grant.toolkit
         return {name: getattr(grant, name) for name in names} | {
             "target": kit.name if kit is not None else grant.target,
@@ -204,7 +213,7 @@ class ConditionRows:
         return [
             {"kind": kind, "argument": argument, "value": value, "problem": self.problems.get(i, "")}
             for i, (kind, argument, value) in enumerate(rows)
-        ]  # fmt: skip
+        ]
 
 
 def _condition(kind: str, argument: str, text: str) -> dict[str, Any]:

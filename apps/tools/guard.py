@@ -121,18 +121,14 @@ class Guard:
             change=self.change,
         )
 
-    def decision(
-        self, tool: Tool, bundle: Bundle, arguments: Mapping[str, Any] | None = None
-    ) -> Decision:
+    def decision(self, tool: Tool, bundle: Bundle, arguments: Mapping[str, Any] | None = None) -> Decision:
         """Decide about a call, or with ``arguments`` None about offering the tool."""
         facts = self._facts.get(tool.name)
         if facts is None:
             facts = self._facts[tool.name] = bundle.facts(tool)
         return self.judge(facts, bundle, arguments)
 
-    def judge(
-        self, facts: ToolFacts, bundle: Bundle, arguments: Mapping[str, Any] | None = None
-    ) -> Decision:
+    def judge(self, facts: ToolFacts, bundle: Bundle, arguments: Mapping[str, Any] | None = None) -> Decision:
         """Decide as ``decision`` does, where the facts are known and the tool itself need not be made."""
         needed = ["tool.run", bundle.changes_need if facts.side_effects else ""]
         if missing := [right for right in needed if right and not self._rights.can(right)]:
@@ -193,7 +189,7 @@ class Guard:
             try:
                 self._rights = self._again()
             except Denied as error:
-                raise CallRefused(error.code, f"{tool.name} was not run: {error.message}", data={}) from error  # fmt: skip
+                raise CallRefused(error.code, f"{tool.name} was not run: {error.message}", data={}) from error
             found = self.decision(tool, bundle, arguments)
             if found.effect == "deny":
                 raise CallRefused(DENIED, f"{tool.name} was not run: {found.why}.", data={})

@@ -135,11 +135,16 @@ def _change(row: AuditEvent) -> Change:
     verb = row.action.rpartition(".")[2]
     state = before if verb == "delete" else after
     return Change(
-        event=row.pk, kind=row.object_type, object_id=row.object_id, object_name=row.object_name, at=row.at,
+        event=row.pk,
+        kind=row.object_type,
+        object_id=row.object_id,
+        object_name=row.object_name,
+        at=row.at,
         who=row.actor_name or row.actor_kind,
         verb=_VERBS.get(verb, "made" if before is None and after is not None else "changed"),
-        fields=fields_changed(before, after), state=state,
-    )  # fmt: skip
+        fields=fields_changed(before, after),
+        state=state,
+    )
 
 
 def _text(value: Any) -> str:

@@ -16,23 +16,29 @@ from apps.tools.services.limits import MAX_CALLS
 from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 
-_ID: dict[str, Any] = {"required": False, "allow_null": True, "default": None, "min_value": 1, "max_value": 2**63 - 1}  # fmt: skip
+_ID: dict[str, Any] = {
+    "required": False,
+    "allow_null": True,
+    "default": None,
+    "min_value": 1,
+    "max_value": 2**63 - 1,
+}
 
 
 class ToolLimitInput(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=ToolLimit.Kind.choices, help_text="Whose calls count.")
-    user = serializers.IntegerField(**_ID, help_text="One member, by the person's id; null for each.")  # fmt: skip
+    user = serializers.IntegerField(**_ID, help_text="One member, by the person's id; null for each.")
     api_key = serializers.IntegerField(**_ID, help_text="One key, by its id; null for each.")
-    target_kind = serializers.ChoiceField(
-        choices=ToolLimit.Target.choices, default=ToolLimit.Target.ALL
-    )
+    target_kind = serializers.ChoiceField(choices=ToolLimit.Target.choices, default=ToolLimit.Target.ALL)
     target = serializers.CharField(
-        required=False, allow_blank=True, default="", max_length=120, help_text="Name of the tool or group; empty for all."
-    )  # fmt: skip
-    period = serializers.ChoiceField(choices=ToolLimit.Period.choices, help_text="In UTC.")
-    calls = serializers.IntegerField(
-        min_value=1, max_value=MAX_CALLS, help_text="Most calls a period."
+        required=False,
+        allow_blank=True,
+        default="",
+        max_length=120,
+        help_text="Name of the tool or group; empty for all.",
     )
+    period = serializers.ChoiceField(choices=ToolLimit.Period.choices, help_text="In UTC.")
+    calls = serializers.IntegerField(min_value=1, max_value=MAX_CALLS, help_text="Most calls a period.")
 
     class Meta:
         ref_name = "ToolLimitInput"
@@ -43,15 +49,11 @@ class ToolLimitOutput(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(source="row.kind", choices=ToolLimit.Kind.choices)
     user = serializers.IntegerField(source="row.user_id", allow_null=True)
     api_key = serializers.IntegerField(source="row.api_key_id", allow_null=True)
-    target_kind = serializers.ChoiceField(
-        source="row.target_kind", choices=ToolLimit.Target.choices
-    )
+    target_kind = serializers.ChoiceField(source="row.target_kind", choices=ToolLimit.Target.choices)
     target = serializers.CharField(source="row.target")
     period = serializers.ChoiceField(source="row.period", choices=ToolLimit.Period.choices)
     calls = serializers.IntegerField(source="row.calls")
-    used = serializers.IntegerField(
-        help_text="In the present period; of a limit for each, by who used most."
-    )
+    used = serializers.IntegerField(help_text="In the present period; of a limit for each, by who used most.")
     remaining = serializers.IntegerField()
     resets_at = serializers.DateTimeField(help_text="When the next period begins.")
 
@@ -65,12 +67,17 @@ class ToolLimitsView(TenantAPIView):
     actions = {"GET": "tool.manage", "POST": "tool.manage"}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="tool_limits_list", tags=["tools"], responses=ToolLimitOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="tool_limits_list", tags=["tools"], responses=ToolLimitOutput(many=True))
     def get(self, request: Request) -> Response:
         """List the limits with what is used of each."""
         return self.paginated(tool_limit_uses(actor=self.actor), ToolLimitOutput)
 
-    @extend_schema(operation_id="tool_limits_set", tags=["tools"], request=ToolLimitInput, responses={201: ToolLimitOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="tool_limits_set",
+        tags=["tools"],
+        request=ToolLimitInput,
+        responses={201: ToolLimitOutput},
+    )
     def post(self, request: Request) -> Response:
         """Set a limit, or another number for the one of the same caller, tools and period."""
         shape = ToolLimitInput(data=request.data)

@@ -87,15 +87,11 @@ def limit_list(*, actor: Actor) -> list[LimitShown]:
     uses = Prefetch("uses", ToolLimitUse.objects.visible_to(actor).order_by("-used"))
     rows = ToolLimit.objects.visible_to(actor).select_related("user", "api_key")
     calls = list(rows.prefetch_related(uses).order_by("kind", "target_kind", "target", "pk"))
-    rates = list(
-        RateLimit.objects.visible_to(actor).select_related("user", "api_key").order_by("kind", "pk")
-    )
+    rates = list(RateLimit.objects.visible_to(actor).select_related("user", "api_key").order_by("kind", "pk"))
     buckets = list(RateBucket.objects.visible_to(actor)) if rates else []
     subjects = {use.subject for row in calls for use in row.uses.all()}
     names = _names(actor, subjects | {bucket.subject for bucket in buckets})
-    return [_rate(row, buckets, names, now) for row in rates] + [
-        _call(row, names, now) for row in calls
-    ]
+    return [_rate(row, buckets, names, now) for row in rates] + [_call(row, names, now) for row in calls]
 
 
 def tool_limits(*, actor: Actor, name: str, group: str) -> list[LimitShown]:
@@ -142,10 +138,11 @@ def _rate(
         prefix += str(row.user_id or row.api_key_id)
     is_each = prefix.endswith(":")
     used = {
-        b.subject: row.burst - min(row.burst, b.tokens + (now - b.updated_at).total_seconds() * row.per_minute / 60)
+        b.subject: row.burst
+        - min(row.burst, b.tokens + (now - b.updated_at).total_seconds() * row.per_minute / 60)
         for b in buckets
         if (b.subject.startswith(prefix) if is_each else b.subject == prefix)
-    }  # fmt: skip
+    }
     top = max(used, key=lambda subject: used[subject], default="")
     return LimitShown(
         "requests",
@@ -169,9 +166,7 @@ def _names(actor: Actor, subjects: set[str]) -> dict[str, str]:
     """Return names of those whom counts know as ``member:<id>``, ``user:<id>`` or ``key:<id>``."""
     people = {s: int(s.partition(":")[2]) for s in subjects if s.startswith(("member:", "user:"))}
     keys = {s: int(s.partition(":")[2]) for s in subjects if s.startswith("key:")}
-    members = User.objects.filter(
-        pk__in=set(people.values()), memberships__tenant_id=actor.tenant_id
-    )
+    members = User.objects.filter(pk__in=set(people.values()), memberships__tenant_id=actor.tenant_id)
     person = {user.pk: str(user) for user in members} if people else {}
     rows = ApiKey.objects.visible_to(actor).filter(pk__in=set(keys.values()))
     named = dict(rows.values_list("pk", "name")) if keys else {}

@@ -114,9 +114,7 @@ class ToolLimits:
         targets: (kind, name) of what any limit of this caller is about.
     """
 
-    def __init__(
-        self, tenant_id: int, subject: Subject, targets: frozenset[tuple[str, str]]
-    ) -> None:
+    def __init__(self, tenant_id: int, subject: Subject, targets: frozenset[tuple[str, str]]) -> None:
         self._tenant_id, self._subject, self._targets = tenant_id, subject, targets
 
     def rule(self, facts: ToolFacts) -> AdmitRule | None:

@@ -13,14 +13,7 @@ from rest_framework.response import Response
 
 from apps.collections.api_values import choice as word
 from runs.call_export import FORMS, calls_export
-from runs.call_log import (
-    call_choice,
-    call_facts,
-    call_get,
-    call_log,
-    calls_withhold,
-    people_named,
-)
+from runs.call_log import call_choice, call_facts, call_get, call_log, calls_withhold, people_named
 from runs.models import CallDecision, CallPath, ToolCallStatus
 from runs.selectors import CONTENT_SHOWN
 from toolloop.json_cut import text_cut
@@ -37,7 +30,7 @@ FILTERS = [
     OpenApiParameter("since", OpenApiTypes.DATE, description="The first day."),
     OpenApiParameter("until", OpenApiTypes.DATE, description="The last day."),
     OpenApiParameter("text", str, description="Occurs in name, arguments, reason, error or result."),
-]  # fmt: skip
+]
 
 
 class CallOutput(serializers.Serializer[Any]):
@@ -47,23 +40,29 @@ class CallOutput(serializers.Serializer[Any]):
     run = serializers.IntegerField()
     user = serializers.IntegerField(allow_null=True)
     user_name = serializers.CharField(help_text="Empty for somebody who is gone.")
-    path = serializers.ChoiceField(
-        choices=CallPath.choices, allow_blank=True, help_text="How the call came."
-    )
+    path = serializers.ChoiceField(choices=CallPath.choices, allow_blank=True, help_text="How the call came.")
     step = serializers.IntegerField(help_text="The run's model turn that made it.")
     call_id = serializers.CharField()
-    parent_call_id = serializers.CharField(help_text="Of the tool or program that made the call; empty for the model.")  # fmt: skip
+    parent_call_id = serializers.CharField(
+        help_text="Of the tool or program that made the call; empty for the model."
+    )
     tool = serializers.CharField()
     tool_version = serializers.CharField()
     arguments = serializers.JSONField(help_text="Secrets are masked.")
-    decision = serializers.ChoiceField(choices=CallDecision.choices, allow_blank=True, help_text="Of the policy; empty where it was not asked.")  # fmt: skip
+    decision = serializers.ChoiceField(
+        choices=CallDecision.choices,
+        allow_blank=True,
+        help_text="Of the policy; empty where it was not asked.",
+    )
     rule = serializers.IntegerField(allow_null=True, help_text="Id of the grant that decided.")
     decision_why = serializers.CharField()
     status = serializers.ChoiceField(choices=ToolCallStatus.choices)
     error_code = serializers.CharField()
     attempts = serializers.IntegerField()
-    result_size = serializers.IntegerField(allow_null=True, help_text="Characters of the whole output.")  # fmt: skip
-    cost_usd = serializers.DecimalField(14, 8, allow_null=True, help_text="Its share of the model turn that made it.")  # fmt: skip
+    result_size = serializers.IntegerField(allow_null=True, help_text="Characters of the whole output.")
+    cost_usd = serializers.DecimalField(
+        14, 8, allow_null=True, help_text="Its share of the model turn that made it."
+    )
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
     duration_ms = serializers.IntegerField(allow_null=True)
@@ -85,7 +84,9 @@ class ToolCallsView(TenantAPIView):
     actions = {"GET": "run.read"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="tool_calls_list", tags=["tools"], parameters=FILTERS, responses=CallOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="tool_calls_list", tags=["tools"], parameters=FILTERS, responses=CallOutput(many=True)
+    )
     def get(self, request: Request) -> Response:
         """List tool calls, the newest first: one's own, or everybody's with the right `audit.read`."""
         rows = call_log(actor=self.actor, choice=call_choice(request.query_params))
@@ -108,9 +109,7 @@ class ToolCallView(TenantAPIView):
         call = call_get(actor=self.actor, pk=pk)
         names = people_named([call.user_id])
         facts = call_facts(call, names.get(call.user_id or 0, ""))
-        return Response(
-            CallDetailOutput({**facts, "result": text_cut(call.content, CONTENT_SHOWN)}).data
-        )
+        return Response(CallDetailOutput({**facts, "result": text_cut(call.content, CONTENT_SHOWN)}).data)
 
 
 class ToolCallsExportView(TenantAPIView):
@@ -121,9 +120,15 @@ class ToolCallsExportView(TenantAPIView):
     @extend_schema(
         operation_id="tool_calls_export",
         tags=["tools"],
-        parameters=[OpenApiParameter("form", str, enum=list(FORMS), description="`csv` if not given."), *FILTERS],
-        responses={(200, kind): OpenApiResponse(OpenApiTypes.BINARY, "A line for each call, the newest first.") for kind in ("text/csv", "application/x-ndjson")},
-    )  # fmt: skip
+        parameters=[
+            OpenApiParameter("form", str, enum=list(FORMS), description="`csv` if not given."),
+            *FILTERS,
+        ],
+        responses={
+            (200, kind): OpenApiResponse(OpenApiTypes.BINARY, "A line for each call, the newest first.")
+            for kind in ("text/csv", "application/x-ndjson")
+        },
+    )
     def get(self, request: Request) -> StreamingHttpResponse:
         """Download the calls that the filters leave, as CSV or as JSON lines."""
         form = word(request, "form", FORMS, "csv")

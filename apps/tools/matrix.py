@@ -70,9 +70,7 @@ class Matrix:
 
 def role_columns() -> list[Column]:
     """Return everyone, and each role from the lowest."""
-    roles = [
-        Column("role", value, str(label), Subject(role=value)) for value, label in Role.choices
-    ]
+    roles = [Column("role", value, str(label), Subject(role=value)) for value, label in Role.choices]
     return [Column("everyone", "", "Everyone", Subject()), *reversed(roles)]
 
 
@@ -162,10 +160,7 @@ def _key(grant: ToolGrant) -> tuple[str, ...]:
 
 
 def _cell(
-    column: Column,
-    found: Sequence[tuple[Decision, bool]],
-    grants: Mapping[int, ToolGrant],
-    own: str,
+    column: Column, found: Sequence[tuple[Decision, bool]], grants: Mapping[int, ToolGrant], own: str
 ) -> Cell:
     counts = Counter(decision.effect for decision, _ in found)
     rules = {decision.rule for decision, _ in found}

@@ -21,9 +21,7 @@ def tools(tenant: Tenant, actor: Actor, query: str) -> Group:
     return Group(
         "Tools",
         [
-            Item(
-                t.title, reverse("tools:tool", args=[tenant.slug, t.name]), "wrench", hint=t.source
-            )
+            Item(t.title, reverse("tools:tool", args=[tenant.slug, t.name]), "wrench", hint=t.source)
             for t in found[:_SHOWN]
         ],
     )

@@ -45,9 +45,7 @@ from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 _MANAGE = {"GET": "tool.manage", "POST": "tool.manage"}
-_MANAGE_ONE = {
-    "GET": "tool.manage", "PUT": "tool.manage", "PATCH": "tool.manage", "DELETE": "tool.manage"
-}  # fmt: skip
+_MANAGE_ONE = {"GET": "tool.manage", "PUT": "tool.manage", "PATCH": "tool.manage", "DELETE": "tool.manage"}
 
 
 def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
@@ -69,14 +67,16 @@ class GrantsView(TenantAPIView):
     actions = _MANAGE
     pagination_class = Pagination
 
-    @extend_schema(operation_id="tool_grants_list", tags=["tools"], responses=GrantOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="tool_grants_list", tags=["tools"], responses=GrantOutput(many=True))
     def get(self, request: Request) -> Response:
         """List who may call what, the newest first. Deny wins, then ask, then allow; what is not granted is denied."""
         pages = self.pagination_class()
         found = pages.paginate_queryset(grant_list(actor=self.actor), request, view=self)
         return pages.get_paginated_response(_grants_out(self.actor, found or []))
 
-    @extend_schema(operation_id="tool_grants_create", tags=["tools"], request=GrantInput, responses={201: GrantOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="tool_grants_create", tags=["tools"], request=GrantInput, responses={201: GrantOutput}
+    )
     def post(self, request: Request) -> Response:
         """Add a grant."""
         values = _valid(GrantInput, request.data)
@@ -94,7 +94,9 @@ class GrantView(TenantAPIView):
         """Return a grant."""
         return Response(_grants_out(self.actor, [grant_get(actor=self.actor, pk=pk)])[0])
 
-    @extend_schema(operation_id="tool_grants_replace", tags=["tools"], request=GrantInput, responses=GrantOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="tool_grants_replace", tags=["tools"], request=GrantInput, responses=GrantOutput
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Put another grant in its place, in one step; the answer's id is a new one, since grants are never changed."""
         values = _valid(GrantInput, request.data)
@@ -121,7 +123,9 @@ class ToolkitsView(TenantAPIView):
         """List the named sets of tools, the newest first."""
         return self.paginated(toolkit_list(actor=self.actor), ToolkitOutput)
 
-    @extend_schema(operation_id="toolkits_create", tags=["tools"], request=ToolkitInput, responses={201: ToolkitOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="toolkits_create", tags=["tools"], request=ToolkitInput, responses={201: ToolkitOutput}
+    )
     def post(self, request: Request) -> Response:
         """Make a toolkit, or replace what the one of that name contains."""
         values = _valid(ToolkitInput, request.data)
@@ -145,7 +149,9 @@ class ToolkitView(TenantAPIView):
         """Return a toolkit."""
         return Response(ToolkitOutput(self._row(pk)).data)
 
-    @extend_schema(operation_id="toolkits_replace", tags=["tools"], request=ToolkitChange, responses=ToolkitOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="toolkits_replace", tags=["tools"], request=ToolkitChange, responses=ToolkitOutput
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Replace what a toolkit contains; its name stays."""
         name = self._row(pk).name
@@ -166,12 +172,14 @@ class EntriesView(TenantAPIView):
     actions = _MANAGE
     pagination_class = Pagination
 
-    @extend_schema(operation_id="tool_entries_list", tags=["tools"], responses=EntryOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="tool_entries_list", tags=["tools"], responses=EntryOutput(many=True))
     def get(self, request: Request) -> Response:
         """List what the workspace states about single tools; a tool without an entry is as its code or source says."""
         return self.paginated(entry_list(actor=self.actor), EntryOutput)
 
-    @extend_schema(operation_id="tool_entries_set", tags=["tools"], request=EntryInput, responses={201: EntryOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="tool_entries_set", tags=["tools"], request=EntryInput, responses={201: EntryOutput}
+    )
     def post(self, request: Request) -> Response:
         """State something about a tool; fields not given stay as they are."""
         values = _valid(EntryInput, request.data)
@@ -196,7 +204,9 @@ class EntryView(TenantAPIView):
         """Return an entry."""
         return Response(EntryOutput(self._row(pk)).data)
 
-    @extend_schema(operation_id="tool_entries_update", tags=["tools"], request=EntryChange, responses=EntryOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="tool_entries_update", tags=["tools"], request=EntryChange, responses=EntryOutput
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Change an entry; fields not given stay as they are."""
         name = self._row(pk).name
@@ -217,27 +227,37 @@ class AccessView(TenantAPIView):
 
     actions = {"GET": "tool.run"}
 
-    @extend_schema(operation_id="access_explain", tags=["tools"], parameters=[OpenApiParameter("subject", str, description=SUBJECT_HELP)], responses=AccessOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="access_explain",
+        tags=["tools"],
+        parameters=[OpenApiParameter("subject", str, description=SUBJECT_HELP)],
+        responses=AccessOutput,
+    )
     def get(self, request: Request) -> Response:
         """Tell what a member, a key or a role can see and do, and which grant decides; others than oneself need `tool.manage`."""
-        found = access_explain(
-            actor=self.actor, subject=_text(request.query_params.get("subject", ""))
-        )
+        found = access_explain(actor=self.actor, subject=_text(request.query_params.get("subject", "")))
         subject = found.subject
         said = {
             "subject": {
-                "kind": subject.kind, "name": subject.name, "role": subject.role, "rights": sorted(subject.actions),
+                "kind": subject.kind,
+                "name": subject.name,
+                "role": subject.role,
+                "rights": sorted(subject.actions),
             },
             "collections": found.collections,
             "tools": [
                 {
-                    "name": t.name, "group": t.group, "effect": t.decision.effect, "rule": t.decision.rule,
-                    "why": t.decision.why, "elsewhere": t.elsewhere,
+                    "name": t.name,
+                    "group": t.group,
+                    "effect": t.decision.effect,
+                    "rule": t.decision.rule,
+                    "why": t.decision.why,
+                    "elsewhere": t.elsewhere,
                 }
                 for t in found.tools
             ],
             "keys": found.keys,
-        }  # fmt: skip
+        }
         return Response(AccessOutput(said).data)
 
 
@@ -246,13 +266,19 @@ class AccessTryView(TenantAPIView):
 
     actions = {"POST": "tool.run"}
 
-    @extend_schema(operation_id="access_try", tags=["tools"], request=AccessTryInput, responses=AccessTryOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="access_try", tags=["tools"], request=AccessTryInput, responses=AccessTryOutput
+    )
     def post(self, request: Request) -> Response:
         """Tell what would become of a call, and why; nothing runs and nobody is asked."""
         values = _valid(AccessTryInput, request.data)
         arguments = values.get("arguments", {})
         if len(json.dumps(arguments)) > MAX_ARGUMENTS:
-            raise Invalid("invalid", f"Arguments have at most {MAX_ARGUMENTS:,} characters.", data={"field": "arguments"})  # fmt: skip
+            raise Invalid(
+                "invalid",
+                f"Arguments have at most {MAX_ARGUMENTS:,} characters.",
+                data={"field": "arguments"},
+            )
         tried = call_try(
             actor=self.actor,
             tool=values["tool"],
@@ -261,9 +287,12 @@ class AccessTryView(TenantAPIView):
             subject=_text(values.get("subject", "")),
         )
         said = {
-            "effect": tried.decision.effect, "rule": tried.decision.rule, "why": tried.decision.why,
-            "sentence": tried.rule, "problems": tried.problems,
-        }  # fmt: skip
+            "effect": tried.decision.effect,
+            "rule": tried.decision.rule,
+            "why": tried.decision.why,
+            "sentence": tried.rule,
+            "problems": tried.problems,
+        }
         return Response(AccessTryOutput(said).data)
 
 

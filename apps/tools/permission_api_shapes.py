@@ -20,23 +20,35 @@ class GrantInput(serializers.Serializer[Any]):
     effect = serializers.ChoiceField(choices=_EFFECTS)
     target_kind = serializers.ChoiceField(choices=ToolGrant.Target.choices)
     target = serializers.CharField(
-        required=False, allow_blank=True, max_length=120, help_text="Name of the tool or group, or a pattern in which * stands for any text; empty for a toolkit."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=120,
+        help_text="Name of the tool or group, or a pattern in which * stands for any text; empty for a toolkit.",
+    )
     toolkit = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=_BIGINT, help_text="Id, for a toolkit."
-    )  # fmt: skip
+    )
     calls = serializers.ChoiceField(choices=ToolGrant.Calls.choices, required=False)
     subject_kind = serializers.ChoiceField(choices=ToolGrant.SubjectKind.choices, required=False)
     subject = serializers.CharField(
-        required=False, allow_blank=True, max_length=20, help_text="The role, or the id of the person or key; empty for everyone."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=20,
+        help_text="The role, or the id of the person or key; empty for everyone.",
+    )
     collection = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=_BIGINT, help_text="Id of the one collection it is about; all if not given."
-    )  # fmt: skip
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=_BIGINT,
+        help_text="Id of the one collection it is about; all if not given.",
+    )
     arguments = serializers.ListField(
-        child=serializers.DictField(), required=False, max_length=20,
+        child=serializers.DictField(),
+        required=False,
+        max_length=20,
         help_text='Conditions that must all hold: `{"kind": "path_under", "argument": "path", "value": "reports"}`; kinds: equals, not_equals, in, not_in, below, at_most, above, at_least, path_under, matches, select_only (no value), and `{"kind": "schema", "schema": {...}}` for the arguments as a whole.',
-    )  # fmt: skip
+    )
     expires_at = serializers.DateTimeField(required=False, allow_null=True)
     note = serializers.CharField(required=False, allow_blank=True, max_length=200)
 
@@ -73,8 +85,10 @@ class GrantOutput(serializers.Serializer[Any]):
 
 class ToolkitChange(serializers.Serializer[Any]):
     tools = serializers.ListField(
-        child=serializers.CharField(max_length=64), max_length=MAX_MEMBERS, help_text="Names; replaces what it contained."
-    )  # fmt: skip
+        child=serializers.CharField(max_length=64),
+        max_length=MAX_MEMBERS,
+        help_text="Names; replaces what it contained.",
+    )
     description = serializers.CharField(required=False, allow_blank=True, max_length=2_000)
 
     class Meta:
@@ -106,17 +120,18 @@ class ToolkitOutput(serializers.Serializer[Any]):
 class EntryChange(serializers.Serializer[Any]):
     title = serializers.CharField(required=False, allow_blank=True, max_length=120)
     description = serializers.CharField(
-        required=False, allow_blank=True, max_length=8_000, help_text="What a model reads in place of the tool's own."
-    )  # fmt: skip
-    category = serializers.CharField(required=False, allow_blank=True, max_length=60)
-    tags = serializers.ListField(
-        child=serializers.CharField(max_length=40), required=False, max_length=20
+        required=False,
+        allow_blank=True,
+        max_length=8_000,
+        help_text="What a model reads in place of the tool's own.",
     )
+    category = serializers.CharField(required=False, allow_blank=True, max_length=60)
+    tags = serializers.ListField(child=serializers.CharField(max_length=40), required=False, max_length=20)
     is_enabled = serializers.BooleanField(required=False)
     cost_hint = serializers.CharField(required=False, allow_blank=True, max_length=60)
     timeout_s = serializers.FloatField(
         required=False, allow_null=True, min_value=0.001, max_value=MAX_TIMEOUT_S, help_text="Seconds."
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "ToolEntryChange"
@@ -209,12 +224,12 @@ class AccessTryInput(serializers.Serializer[Any]):
         required=False, help_text=f"JSON of at most {MAX_ARGUMENTS:,} characters."
     )
     collections = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), required=False, max_length=500,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        max_length=500,
         help_text="Ids of the collections the call is about; all if not given.",
-    )  # fmt: skip
-    subject = serializers.CharField(
-        required=False, allow_blank=True, max_length=40, help_text=SUBJECT_HELP
     )
+    subject = serializers.CharField(required=False, allow_blank=True, max_length=40, help_text=SUBJECT_HELP)
 
     class Meta:
         ref_name = "AccessTryInput"

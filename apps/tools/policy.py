@@ -161,9 +161,7 @@ class Policy:
 
 def policy_compile(grants: Iterable[Grant], *, now: datetime) -> Policy:
     """Return the policy of some grants; those that have expired by ``now`` are left out."""
-    return Policy(
-        _rule(grant) for grant in grants if grant.expires_at is None or grant.expires_at > now
-    )
+    return Policy(_rule(grant) for grant in grants if grant.expires_at is None or grant.expires_at > now)
 
 
 def decide(
@@ -258,11 +256,7 @@ def _rule(grant: Grant) -> _Rule:
 
 
 def _concerns(
-    rule: _Rule,
-    names: frozenset[str],
-    tool: ToolFacts,
-    collection: int | None,
-    now: datetime | None,
+    rule: _Rule, names: frozenset[str], tool: ToolFacts, collection: int | None, now: datetime | None
 ) -> bool:
     grant = rule.grant
     if rule.who and rule.who not in names:

@@ -51,7 +51,7 @@ class ReadsView(TenantAPIView):
             OpenApiParameter("run", int, description="Id of the run: what did this answer read?"),
         ],
         responses=ReadOutput(many=True),
-    )  # fmt: skip
+    )
     def get(self, request: Request) -> Response:
         """List which passages reached which answers, the newest first: one's own, or everybody's with `audit.read`."""
         rows = reads_list(actor=self.actor, **reads_choice(request.query_params))

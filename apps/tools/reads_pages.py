@@ -29,7 +29,9 @@ def reads_choice(given: Mapping[str, Any]) -> dict[str, int]:
         if not text:
             continue
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _BIGINT):
-            raise Invalid("invalid", "An id is a whole number.", data={"fields": {name: ["An id is a whole number."]}})  # fmt: skip
+            raise Invalid(
+                "invalid", "An id is a whole number.", data={"fields": {name: ["An id is a whole number."]}}
+            )
         found[name] = int(text)
     return found
 
@@ -44,7 +46,7 @@ def reads_shown(actor: Actor, rows: Sequence[ChunkRead]) -> list[dict[str, Any]]
     seen: Mapping[int, int] = {}
     if actor.can("collection.read"):
         seen = versions_readable(actor=actor, pks=pks)
-    there = set(Document.objects.filter(tenant_id=actor.tenant_id, pk__in=pks).values_list("pk", flat=True))  # fmt: skip
+    there = set(Document.objects.filter(tenant_id=actor.tenant_id, pk__in=pks).values_list("pk", flat=True))
     names = people_named(row.user_id for row in rows)
     return [
         {
@@ -55,11 +57,13 @@ def reads_shown(actor: Actor, rows: Sequence[ChunkRead]) -> list[dict[str, Any]]
             "user_name": names.get(row.user_id or 0, ""),
             "chunk": row.chunk_id,
             "document": row.document_id,
-            "document_name": row.document_name if row.document_id in seen or row.document_id not in there else HIDDEN,
+            "document_name": row.document_name
+            if row.document_id in seen or row.document_id not in there
+            else HIDDEN,
             "version": row.version,
             "collection_name": row.collection_name,
             "tool": row.tool,
             "is_gone": row.document_id not in there,
         }
         for row in rows
-    ]  # fmt: skip
+    ]

@@ -17,7 +17,9 @@ from web.drf.views import TenantAPIView
 class ReplayInput(serializers.Serializer[Any]):
     """How to replay a run."""
 
-    ask_model = serializers.BooleanField(default=False, help_text="Ask the run's model anew, which costs what it costs.")  # fmt: skip
+    ask_model = serializers.BooleanField(
+        default=False, help_text="Ask the run's model anew, which costs what it costs."
+    )
 
     class Meta:
         ref_name = "ReplayInput"
@@ -27,7 +29,9 @@ class ReplayRowOutput(serializers.Serializer[Any]):
     """One thing, as it was recorded and as it would be now."""
 
     step = serializers.IntegerField()
-    kind = serializers.CharField(help_text="Of a run: says, calls, result, ends. Of a call: tool, arguments, policy.")  # fmt: skip
+    kind = serializers.CharField(
+        help_text="Of a run: says, calls, result, ends. Of a call: tool, arguments, policy."
+    )
     recorded = serializers.CharField()
     replayed = serializers.CharField()
     is_equal = serializers.BooleanField()
@@ -40,8 +44,10 @@ class ReplayOutput(serializers.Serializer[Any]):
     """A replay beside its record."""
 
     is_equal = serializers.BooleanField()
-    diverged_at = serializers.IntegerField(allow_null=True, help_text="Place of the first row that differs.")  # fmt: skip
-    missing = serializers.ListField(child=serializers.CharField(), help_text="Tools that are not offered any more.")  # fmt: skip
+    diverged_at = serializers.IntegerField(allow_null=True, help_text="Place of the first row that differs.")
+    missing = serializers.ListField(
+        child=serializers.CharField(), help_text="Tools that are not offered any more."
+    )
     rows = ReplayRowOutput(many=True)
 
     class Meta:
@@ -54,7 +60,7 @@ class RunReplayView(TenantAPIView):
     actions = {"POST": "run.read"}
     waits = True  # for the model, when it is asked
 
-    @extend_schema(operation_id="runs_replay", tags=["tools"], request=ReplayInput, responses=ReplayOutput)  # fmt: skip
+    @extend_schema(operation_id="runs_replay", tags=["tools"], request=ReplayInput, responses=ReplayOutput)
     def post(self, request: Request, pk: int) -> Response:
         """Run one of your runs again with recorded outputs; no tool runs, and no model is asked unless you say so."""
         values = valid(ReplayInput, request.data)
@@ -69,7 +75,7 @@ class CallReplayView(TenantAPIView):
 
     actions = {"POST": "run.read"}
 
-    @extend_schema(operation_id="tool_calls_replay", tags=["tools"], request=None, responses=ReplayOutput)  # fmt: skip
+    @extend_schema(operation_id="tool_calls_replay", tags=["tools"], request=None, responses=ReplayOutput)
     def post(self, request: Request, pk: int) -> Response:
         """Hold a recorded call against today's tool and rules; it is not run."""
         _, replay = recorded_call_replay(actor=self.actor, pk=pk)

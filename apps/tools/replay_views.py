@@ -18,7 +18,15 @@ from web.requests import TenantRequest, allowed
 
 SHOWN = 4000
 _WORDS = re.compile(r"\S+|\s+")
-_NAMES = {"says": "Says", "calls": "Calls", "result": "Result", "ends": "Ends", "tool": "Tool", "arguments": "Arguments", "policy": "Policy"}  # fmt: skip
+_NAMES = {
+    "says": "Says",
+    "calls": "Calls",
+    "result": "Result",
+    "ends": "Ends",
+    "tool": "Tool",
+    "arguments": "Arguments",
+    "policy": "Policy",
+}
 
 
 @dataclass(frozen=True, slots=True)

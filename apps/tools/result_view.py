@@ -52,7 +52,7 @@ def result_view(content: str) -> ResultView:
 def _table_rows(value: Any) -> list[Mapping[str, Any]]:
     if not isinstance(value, list) or not value:
         return []
-    is_table = all(isinstance(r, dict) and r and all(_is_plain(v) for v in r.values()) for r in value)  # fmt: skip
+    is_table = all(isinstance(r, dict) and r and all(_is_plain(v) for v in r.values()) for r in value)
     return value if is_table else []
 
 

@@ -53,11 +53,7 @@ def run_toolset(
     taken = {tool.name for tool in theirs}
     core = [tool for tool in core if tool.name not in taken]
     names = taken | {tool.name for tool in core}
-    rest = [
-        t
-        for t in guard.tools(b for b in guard.bundles if b.name not in of_code)
-        if t.name not in names
-    ]
+    rest = [t for t in guard.tools(b for b in guard.bundles if b.name not in of_code) if t.name not in names]
     programs = guard.judge(ToolFacts(PROGRAM_TOOL, CODE_MODE), PROGRAMS)
     if PROGRAM_TOOL not in taken and programs.effect != "deny":
         core += _programs(guard, run, [*core, *rest])

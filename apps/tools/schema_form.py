@@ -198,16 +198,14 @@ class SchemaForm:
             place = f"{made.at}[{index}]"
             item, child = self._read(
                 items, f"{made.pointer}/{index}", place, f"{made.label} {index + 1}", True, depth + 1, inner
-            )  # fmt: skip
+            )
             made.children.append(child)
             if item is not _MISSING:
                 found.append(item)
         return found if found or made.children or made.is_required else _MISSING
 
 
-def items_resized(
-    sent: Mapping[str, str], pointer: str, remove: int | None = None
-) -> dict[str, str]:
+def items_resized(sent: Mapping[str, str], pointer: str, remove: int | None = None) -> dict[str, str]:
     """Return what a form sent with one more item in a list, or without one.
 
     Args:
@@ -282,10 +280,18 @@ def type_words(schema: Mapping[str, Any]) -> str:
 def limit_words(schema: Mapping[str, Any]) -> str:
     """Return the limits of a plain schema in words, for example "at least 1, at most 50"."""
     words = {
-        "minimum": "at least {}", "exclusiveMinimum": "above {}", "maximum": "at most {}", "exclusiveMaximum": "below {}",
-        "multipleOf": "a multiple of {}", "minLength": "at least {} characters", "maxLength": "at most {} characters",
-        "pattern": "matching {}", "minItems": "at least {} items", "maxItems": "at most {} items", "format": "as {}",
-    }  # fmt: skip
+        "minimum": "at least {}",
+        "exclusiveMinimum": "above {}",
+        "maximum": "at most {}",
+        "exclusiveMaximum": "below {}",
+        "multipleOf": "a multiple of {}",
+        "minLength": "at least {} characters",
+        "maxLength": "at most {} characters",
+        "pattern": "matching {}",
+        "minItems": "at least {} items",
+        "maxItems": "at most {} items",
+        "format": "as {}",
+    }
     found = [text.format(schema[key]) for key, text in words.items() if key in schema]
     if "default" in schema and schema["default"] is not None:
         found.append(f"default {_text(schema['default'])}")

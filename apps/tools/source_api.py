@@ -39,7 +39,9 @@ from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
 _RIGHT = "tool.manage"
-_STATE = OpenApiParameter("state", str, enum=ToolVersion.State.values, description="Only those in this state.")  # fmt: skip
+_STATE = OpenApiParameter(
+    "state", str, enum=ToolVersion.State.values, description="Only those in this state."
+)
 
 
 class SourcesView(TenantAPIView):
@@ -48,12 +50,17 @@ class SourcesView(TenantAPIView):
     actions = {"GET": _RIGHT, "POST": _RIGHT}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="tool_sources_list", tags=["tool sources"], responses=SourceOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="tool_sources_list", tags=["tool sources"], responses=SourceOutput(many=True))
     def get(self, request: Request) -> Response:
         """List the sources, newest first, without their documents."""
         return self.paginated(source_list(actor=self.actor), SourceOutput)
 
-    @extend_schema(operation_id="tool_sources_create", tags=["tool sources"], request=SourceInput, responses={201: SourceOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="tool_sources_create",
+        tags=["tool sources"],
+        request=SourceInput,
+        responses={201: SourceOutput},
+    )
     def post(self, request: Request) -> Response:
         """Add a source and have it read; its tools wait to be accepted, unless `accept_all` is set."""
         values = valid(SourceInput, request.data)
@@ -72,7 +79,12 @@ class SourceView(TenantAPIView):
         """Return a source, without its document."""
         return Response(SourceOutput(source_get(actor=self.actor, pk=pk)).data)
 
-    @extend_schema(operation_id="tool_sources_update", tags=["tool sources"], request=SourceUpdate(partial=True), responses=SourceOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="tool_sources_update",
+        tags=["tool sources"],
+        request=SourceUpdate(partial=True),
+        responses=SourceOutput,
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Change a source; it is read again when what is read has changed."""
         values = valid(SourceUpdate, request.data, partial=True)
@@ -91,7 +103,12 @@ class SourceRefreshView(TenantAPIView):
 
     actions = {"POST": _RIGHT}
 
-    @extend_schema(operation_id="tool_sources_refresh", tags=["tool sources"], request=RefreshInput, responses={202: RefreshOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="tool_sources_refresh",
+        tags=["tool sources"],
+        request=RefreshInput,
+        responses={202: RefreshOutput},
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Read a source again, in a job; what has changed waits to be accepted."""
         values = valid(RefreshInput, request.data)
@@ -105,7 +122,12 @@ class VersionsView(TenantAPIView):
     actions = {"GET": _RIGHT}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="tool_versions_list", tags=["tool sources"], parameters=[_STATE], responses=VersionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="tool_versions_list",
+        tags=["tool sources"],
+        parameters=[_STATE],
+        responses=VersionOutput(many=True),
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the versions, newest first."""
         source_get(actor=self.actor, pk=pk)
@@ -133,13 +155,18 @@ class VersionsAcceptView(TenantAPIView):
     actions = {"POST": _RIGHT}
     waits = True  # their contract tests make real calls
 
-    @extend_schema(operation_id="tool_versions_accept", tags=["tool sources"], request=AcceptInput, responses=VersionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="tool_versions_accept",
+        tags=["tool sources"],
+        request=AcceptInput,
+        responses=VersionOutput(many=True),
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Make versions current, after their contract tests have passed; 409 with the failures otherwise."""
         values = valid(AcceptInput, request.data)
         rows = services.version_accept(
             tenant=self.tenant, actor=self.actor, pks=values["versions"], force=values["force"], source=pk
-        )  # fmt: skip
+        )
         return Response(VersionOutput(rows, many=True).data)
 
 
@@ -148,7 +175,12 @@ class VersionsRejectView(TenantAPIView):
 
     actions = {"POST": _RIGHT}
 
-    @extend_schema(operation_id="tool_versions_reject", tags=["tool sources"], request=DecisionInput, responses=VersionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="tool_versions_reject",
+        tags=["tool sources"],
+        request=DecisionInput,
+        responses=VersionOutput(many=True),
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Turn down versions that wait; a refresh does not offer the same again."""
         values = valid(DecisionInput, request.data)
@@ -164,14 +196,21 @@ class CredentialsView(TenantAPIView):
     actions = {"GET": _RIGHT, "PUT": _RIGHT}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="tool_credentials_list", tags=["tool sources"], responses=CredentialOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="tool_credentials_list", tags=["tool sources"], responses=CredentialOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List a source's credentials, without their secrets."""
         source_get(actor=self.actor, pk=pk)
         rows = credential_list(actor=self.actor, source=pk)
         return self.paginated(rows, CredentialOutput)
 
-    @extend_schema(operation_id="tool_credentials_set", tags=["tool sources"], request=CredentialInput, responses=CredentialOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="tool_credentials_set",
+        tags=["tool sources"],
+        request=CredentialInput,
+        responses=CredentialOutput,
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Store a credential, or replace the one of that place; it is never shown again."""
         values = valid(CredentialInput, request.data)
@@ -184,12 +223,10 @@ class CredentialView(TenantAPIView):
 
     actions = {"DELETE": _RIGHT}
 
-    @extend_schema(operation_id="tool_credentials_forget", tags=["tool sources"], responses={204: None})  # fmt: skip
+    @extend_schema(operation_id="tool_credentials_forget", tags=["tool sources"], responses={204: None})
     def delete(self, request: Request, pk: int, credential_pk: int) -> Response:
         """Forget a credential."""
-        services.credential_forget(
-            tenant=self.tenant, actor=self.actor, pk=credential_pk, source=pk
-        )
+        services.credential_forget(tenant=self.tenant, actor=self.actor, pk=credential_pk, source=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
@@ -199,13 +236,20 @@ class ContractTestsView(TenantAPIView):
     actions = {"GET": _RIGHT, "PUT": _RIGHT}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="contract_tests_list", tags=["tool sources"], responses=ContractTestOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="contract_tests_list", tags=["tool sources"], responses=ContractTestOutput(many=True)
+    )
     def get(self, request: Request, pk: int) -> Response:
         """List the tests, newest first, and how each ended last."""
         source_get(actor=self.actor, pk=pk)
         return self.paginated(contract_test_list(actor=self.actor, source=pk), ContractTestOutput)
 
-    @extend_schema(operation_id="contract_tests_set", tags=["tool sources"], request=ContractTestInput, responses=ContractTestOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="contract_tests_set",
+        tags=["tool sources"],
+        request=ContractTestInput,
+        responses=ContractTestOutput,
+    )
     def put(self, request: Request, pk: int) -> Response:
         """Attach a test to a tool, or replace the one of that name."""
         values = valid(ContractTestInput, request.data)
@@ -218,7 +262,7 @@ class ContractTestView(TenantAPIView):
 
     actions = {"DELETE": _RIGHT}
 
-    @extend_schema(operation_id="contract_tests_delete", tags=["tool sources"], responses={204: None})  # fmt: skip
+    @extend_schema(operation_id="contract_tests_delete", tags=["tool sources"], responses={204: None})
     def delete(self, request: Request, pk: int, test_pk: int) -> Response:
         """Remove a test."""
         services.contract_test_delete(tenant=self.tenant, actor=self.actor, pk=test_pk, source=pk)
@@ -231,11 +275,16 @@ class ContractTestRunView(TenantAPIView):
     actions = {"POST": _RIGHT}
     waits = True
 
-    @extend_schema(operation_id="contract_tests_run", tags=["tool sources"], request=RunInput, responses=ContractTestOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="contract_tests_run",
+        tags=["tool sources"],
+        request=RunInput,
+        responses=ContractTestOutput,
+    )
     def post(self, request: Request, pk: int, test_pk: int) -> Response:
         """Make a test's call with a version of its tool, and return how it ended."""
         values = valid(RunInput, request.data)
         row = services.contract_test_run(
             tenant=self.tenant, actor=self.actor, pk=test_pk, version=values.get("version"), source=pk
-        )  # fmt: skip
+        )
         return Response(ContractTestOutput(row).data)

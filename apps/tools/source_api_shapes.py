@@ -17,19 +17,31 @@ _BIGINT = 2**63 - 1
 class SourceUpdate(serializers.Serializer[Any]):
     title = serializers.CharField(required=False, allow_blank=True, max_length=120)
     url = serializers.CharField(
-        required=False, allow_blank=True, max_length=500, help_text="Where calls go; an OpenAPI document may say it."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=500,
+        help_text="Where calls go; an OpenAPI document may say it.",
+    )
     document_url = serializers.CharField(
-        required=False, allow_blank=True, max_length=500, help_text="Where the OpenAPI document is read again from."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=500,
+        help_text="Where the OpenAPI document is read again from.",
+    )
     document = serializers.CharField(
-        required=False, allow_blank=True, max_length=MAX_DOCUMENT, trim_whitespace=False, help_text="The OpenAPI document itself."
-    )  # fmt: skip
-    settings = serializers.DictField(required=False, help_text="What the kind needs; nothing secret.")  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=MAX_DOCUMENT,
+        trim_whitespace=False,
+        help_text="The OpenAPI document itself.",
+    )
+    settings = serializers.DictField(required=False, help_text="What the kind needs; nothing secret.")
     allowed_hosts = serializers.ListField(
-        child=serializers.CharField(max_length=253), required=False, max_length=50,
+        child=serializers.CharField(max_length=253),
+        required=False,
+        max_length=50,
         help_text="Further hosts that calls may go to.",
-    )  # fmt: skip
+    )
     is_enabled = serializers.BooleanField(required=False)
 
     class Meta:
@@ -40,7 +52,7 @@ class SourceInput(SourceUpdate):
     kind = serializers.ChoiceField(choices=ToolSource.Kind.choices)
     name = serializers.CharField(
         max_length=24, help_text="Small letters, digits and hyphens: the group its tools are granted by."
-    )  # fmt: skip
+    )
     accept_all = serializers.BooleanField(
         required=False, help_text="Take all tools that it is found to have at once."
     )
@@ -58,14 +70,14 @@ class SourceOutput(serializers.Serializer[Any]):
     document_url = serializers.CharField()
     settings = serializers.DictField(
         help_text="Of an OpenAPI document also: `security`, how it wants to be signed in to, and `skipped` operations."
-    )  # fmt: skip
+    )
     allowed_hosts = serializers.ListField(child=serializers.CharField())
     is_enabled = serializers.BooleanField()
     status = serializers.ChoiceField(choices=ToolSource.Status.choices)
     problem = serializers.CharField(help_text="Why it could not be read, and what to do.")
-    current = serializers.IntegerField(source="current_count", help_text="Tools that can be called.")  # fmt: skip
-    waiting = serializers.IntegerField(source="waiting_count", help_text="Versions that wait to be accepted.")  # fmt: skip
-    gone = serializers.IntegerField(source="gone_count", help_text="Tools that it does not have any more.")  # fmt: skip
+    current = serializers.IntegerField(source="current_count", help_text="Tools that can be called.")
+    waiting = serializers.IntegerField(source="waiting_count", help_text="Versions that wait to be accepted.")
+    gone = serializers.IntegerField(source="gone_count", help_text="Tools that it does not have any more.")
     refreshed_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -77,14 +89,14 @@ class SourceOutput(serializers.Serializer[Any]):
 class RefreshInput(serializers.Serializer[Any]):
     accept_all = serializers.BooleanField(
         default=False, help_text="Take tools that it did not have before at once; changed ones wait."
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "ToolSourceRefresh"
 
 
 class RefreshOutput(serializers.Serializer[Any]):
-    job = serializers.IntegerField(help_text="The job that reads it; the source says how that ended.")  # fmt: skip
+    job = serializers.IntegerField(help_text="The job that reads it; the source says how that ended.")
 
     class Meta:
         ref_name = "ToolSourceRefreshing"
@@ -122,7 +134,9 @@ class ParameterChangeOutput(serializers.Serializer[Any]):
     type_new = serializers.CharField()
     required_old = serializers.BooleanField(allow_null=True)
     required_new = serializers.BooleanField(allow_null=True)
-    what = serializers.ListField(child=serializers.CharField(), help_text="Keywords of its schema that differ.")  # fmt: skip
+    what = serializers.ListField(
+        child=serializers.CharField(), help_text="Keywords of its schema that differ."
+    )
     breaks = serializers.BooleanField(help_text="Calls that fitted before do not fit any more.")
 
     class Meta:
@@ -157,9 +171,11 @@ class VersionDetail(VersionOutput):
 
 class DecisionInput(serializers.Serializer[Any]):
     versions = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT), min_length=1, max_length=MAX_AT_ONCE,
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        min_length=1,
+        max_length=MAX_AT_ONCE,
         help_text="Ids of versions, of tools that differ.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "ToolVersionsInput"
@@ -168,7 +184,7 @@ class DecisionInput(serializers.Serializer[Any]):
 class AcceptInput(DecisionInput):
     force = serializers.BooleanField(
         default=False, help_text="Accept them although contract tests fail; the audit trail says so."
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "ToolVersionsAccept"
@@ -177,8 +193,11 @@ class AcceptInput(DecisionInput):
 class CredentialInput(serializers.Serializer[Any]):
     placement = serializers.ChoiceField(choices=ToolCredential.Placement.choices)
     parameter = serializers.CharField(
-        required=False, allow_blank=True, max_length=80, help_text="Name of the header or parameter; the user's name for basic."
-    )  # fmt: skip
+        required=False,
+        allow_blank=True,
+        max_length=80,
+        help_text="Name of the header or parameter; the user's name for basic.",
+    )
     secret = serializers.CharField(max_length=MAX_SECRET, write_only=True)
 
     class Meta:
@@ -224,9 +243,12 @@ class ContractTestOutput(serializers.Serializer[Any]):
 
 class RunInput(serializers.Serializer[Any]):
     version = serializers.IntegerField(
-        required=False, allow_null=True, min_value=1, max_value=_BIGINT,
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=_BIGINT,
         help_text="Id of a version of its tool; the one that waits, else the current one, if not given.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "ContractTestRun"

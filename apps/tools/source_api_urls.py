@@ -16,8 +16,20 @@ urlpatterns = [
     path(f"{_ONE}/versions/reject", source_api.VersionsRejectView.as_view(), name="tool-versions-reject"),
     path(f"{_ONE}/versions/<int:version_pk>", source_api.VersionView.as_view(), name="tool-versions-detail"),
     path(f"{_ONE}/credentials", source_api.CredentialsView.as_view(), name="tool-credentials-list"),
-    path(f"{_ONE}/credentials/<int:credential_pk>", source_api.CredentialView.as_view(), name="tool-credentials-detail"),
+    path(
+        f"{_ONE}/credentials/<int:credential_pk>",
+        source_api.CredentialView.as_view(),
+        name="tool-credentials-detail",
+    ),
     path(f"{_ONE}/contract-tests", source_api.ContractTestsView.as_view(), name="contract-tests-list"),
-    path(f"{_ONE}/contract-tests/<int:test_pk>", source_api.ContractTestView.as_view(), name="contract-tests-detail"),
-    path(f"{_ONE}/contract-tests/<int:test_pk>/run", source_api.ContractTestRunView.as_view(), name="contract-tests-run"),
-]  # fmt: skip
+    path(
+        f"{_ONE}/contract-tests/<int:test_pk>",
+        source_api.ContractTestView.as_view(),
+        name="contract-tests-detail",
+    ),
+    path(
+        f"{_ONE}/contract-tests/<int:test_pk>/run",
+        source_api.ContractTestRunView.as_view(),
+        name="contract-tests-run",
+    ),
+]

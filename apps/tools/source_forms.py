@@ -24,9 +24,7 @@ class SourceForm(forms.Form):
         help_text="It is read from there again when you refresh the source.",
         widget=forms.URLInput(attrs={"placeholder": "https://api.example.org/openapi.json"}),
     )
-    document_file = forms.FileField(
-        label="or a file", required=False, help_text="OpenAPI 3 as JSON or YAML."
-    )
+    document_file = forms.FileField(label="or a file", required=False, help_text="OpenAPI 3 as JSON or YAML.")
     document = forms.CharField(
         label="or its text",
         required=False,
@@ -40,7 +38,7 @@ class SourceForm(forms.Form):
     )
     package = forms.CharField(
         label="Plug-in", required=False, help_text="Its name, as this installation's operator allows it."
-    )  # fmt: skip
+    )
     allowed_hosts = forms.CharField(
         label="Further hosts",
         required=False,
@@ -93,7 +91,7 @@ class SourceForm(forms.Form):
         if uploaded:
             data["document"] = uploaded
         if "allowed_hosts" in data:
-            data["allowed_hosts"] = [h.strip() for h in data["allowed_hosts"].split(",") if h.strip()]  # fmt: skip
+            data["allowed_hosts"] = [h.strip() for h in data["allowed_hosts"].split(",") if h.strip()]
         if "package" in data:
             data["settings"] = {"plugin": data.pop("package")}
         if data.get("document") == "" and not self.fields.get("name"):

@@ -25,7 +25,7 @@ def source_list(*, actor: Actor) -> QuerySet[ToolSource]:
             gone_count=Count("versions", filter=Q(versions__state="current", versions__is_gone=True)),
         )
         .order_by("name")
-    )  # fmt: skip
+    )
 
 
 def source_get(*, actor: Actor, pk: int) -> ToolSource:
@@ -55,7 +55,9 @@ def version_list(
         rows = rows.filter(tool_name=tool_name)
     if state:
         rows = rows.filter(state=state)
-    return rows.select_related("source", "decided_by").defer("source__document").order_by("tool_name", "-number")  # fmt: skip
+    return (
+        rows.select_related("source", "decided_by").defer("source__document").order_by("tool_name", "-number")
+    )
 
 
 def version_get(*, actor: Actor, pk: int, source: int | None = None) -> ToolVersion:

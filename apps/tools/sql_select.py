@@ -22,16 +22,15 @@ _TOKENS = re.compile(
     re.VERBOSE,
 )
 _WRITES = frozenset(
-    {
-        "insert", "update", "delete", "merge", "upsert", "replace", "into", "truncate", "create", "alter", "drop",
-        "rename", "grant", "revoke", "copy", "call", "do", "exec", "execute", "prepare", "deallocate", "declare", "set",
-        "reset", "begin", "start", "commit", "rollback", "savepoint", "release", "lock", "vacuum", "analyze", "cluster",
-        "reindex", "refresh", "attach", "detach", "pragma", "load", "import", "export", "install", "use", "listen",
-        "notify", "unlisten", "discard", "comment", "security", "share", "outfile", "dumpfile", "handler", "kill",
-        "shutdown", "flush", "returning", "nextval", "setval", "sleep", "benchmark", "waitfor", "openrowset",
-        "load_file", "load_extension", "set_config", "query_to_xml", "readfile", "writefile",
-    }
-)  # fmt: skip
+    """
+        insert update delete merge upsert replace into truncate create alter drop rename grant revoke copy
+        call do exec execute prepare deallocate declare set reset begin start commit rollback savepoint
+        release lock vacuum analyze cluster reindex refresh attach detach pragma load import export install
+        use listen notify unlisten discard comment security share outfile dumpfile handler kill shutdown flush
+        returning nextval setval sleep benchmark waitfor openrowset load_file load_extension set_config
+        query_to_xml readfile writefile
+    """.split()
+)
 # Functions of servers that reach files, other servers, or sleep.
 _PREFIXES = ("pg_", "lo_", "dblink", "xp_", "sp_", "sys_")
 

@@ -65,7 +65,11 @@ def subject_parse(value: str) -> tuple[str, str]:
         return kind, subject
     if kind == "everyone" and colon and not subject:
         return kind, ""
-    raise Invalid("invalid", "Name a role, a member or a key, for example role:viewer or member:7.", data={"field": "subject"})  # fmt: skip
+    raise Invalid(
+        "invalid",
+        "Name a role, a member or a key, for example role:viewer or member:7.",
+        data={"field": "subject"},
+    )
 
 
 def subject_actor(*, actor: Actor, value: str) -> Actor:
@@ -86,7 +90,7 @@ def subject_actor(*, actor: Actor, value: str) -> Actor:
         return actor
     actor.require("tool.manage")
     if kind == "role":
-        return Actor("user", actor.tenant_id, ROLE_ACTIONS[subject], role=subject, name=f"every {subject}")  # fmt: skip
+        return Actor("user", actor.tenant_id, ROLE_ACTIONS[subject], role=subject, name=f"every {subject}")
     people = Membership.objects.visible_to(actor).select_related("user")
     if kind == "member":
         member = people.filter(user_id=int(subject)).first()
@@ -101,7 +105,9 @@ def subject_actor(*, actor: Actor, value: str) -> Actor:
         if key.user_id is not None:
             member = people.filter(user_id=key.user_id).first()
             rights &= ROLE_ACTIONS[member.role] if member is not None else frozenset()
-        return Actor("api_key", actor.tenant_id, rights, user_id=key.user_id, api_key_id=key.pk, name=key.actor_name)  # fmt: skip
+        return Actor(
+            "api_key", actor.tenant_id, rights, user_id=key.user_id, api_key_id=key.pk, name=key.actor_name
+        )
     raise Invalid("invalid", "Ask about a role, a member or a key.", data={"field": "subject"})
 
 

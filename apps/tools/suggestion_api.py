@@ -20,9 +20,7 @@ _MOST = 20
 class SuggestionQuery(serializers.Serializer[Any]):
     """What is asked."""
 
-    question = serializers.CharField(
-        max_length=_LONGEST, help_text="What is to be done, in plain words."
-    )
+    question = serializers.CharField(max_length=_LONGEST, help_text="What is to be done, in plain words.")
     limit = serializers.IntegerField(min_value=1, max_value=_MOST, default=5)
 
 
@@ -33,9 +31,7 @@ class SuggestionOutput(serializers.Serializer[Any]):
     title = serializers.CharField()
     description = serializers.CharField()
     group = serializers.CharField()
-    effect = serializers.CharField(
-        help_text="What becomes of the caller's calls: `allow` or `ask`."
-    )
+    effect = serializers.CharField(help_text="What becomes of the caller's calls: `allow` or `ask`.")
     score = serializers.FloatField(help_text="0 to 1, for comparing within one answer only.")
     calls = serializers.IntegerField(help_text="In the whole workspace, in the last 90 days.")
     succeeded = serializers.IntegerField(help_text="Of those calls.")
@@ -50,7 +46,12 @@ class SuggestionsView(TenantAPIView):
     actions = {"GET": "tool.run"}
     pagination_class = WholeList
 
-    @extend_schema(operation_id="tools_suggest", tags=["tools"], parameters=[SuggestionQuery], responses=SuggestionOutput(many=True))  # fmt: skip
+    @extend_schema(
+        operation_id="tools_suggest",
+        tags=["tools"],
+        parameters=[SuggestionQuery],
+        responses=SuggestionOutput(many=True),
+    )
     def get(self, request: Request) -> Response:
         """Suggest tools that fit a question and that the caller may call, by words, meaning and how their calls went."""
         query = SuggestionQuery(data=request.query_params)

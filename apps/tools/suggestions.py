@@ -97,5 +97,5 @@ def _history(actor: Actor, names: Sequence[str]) -> Mapping[str, tuple[int, int]
         .filter(status__in=(ToolCallStatus.SUCCEEDED, ToolCallStatus.FAILED, ToolCallStatus.UNKNOWN))
         .values_list("name")
         .annotate(calls=Count("pk"), succeeded=Count("pk", filter=Q(status=ToolCallStatus.SUCCEEDED)))
-    )  # fmt: skip
+    )
     return {name: (calls, succeeded) for name, calls, succeeded in rows}

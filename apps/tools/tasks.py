@@ -89,7 +89,7 @@ def _prepare(run_id: int) -> _Prepared | None:
 
 def source_read_ended(ended: Job) -> None:
     """Say at a source why it could not be read."""
-    source_failed(tenant=ended.tenant, pk=int(ended.payload["source_id"]), problem=ended.error_message)  # fmt: skip
+    source_failed(tenant=ended.tenant, pk=int(ended.payload["source_id"]), problem=ended.error_message)
 
 
 @job(SOURCE_JOB_KIND, lane="loop", max_attempts=2, on_end=source_read_ended)
@@ -102,9 +102,9 @@ async def source_read(ctx: JobContext, *, source_id: int, accept_all: int) -> No
     for _ in range(_READS):
         ctx.check()
         source = await ctx.in_db(_source_of, source_id)
-        if source is None or await ctx.blocking(lambda row=source: _read(ctx, row, bool(accept_all))):  # type: ignore[misc]  # fmt: skip
+        if source is None or await ctx.blocking(lambda row=source: _read(ctx, row, bool(accept_all))):  # type: ignore[misc]
             return
-    raise Conflict("source_busy", "The source was changed again and again while it was read: refresh it.")  # fmt: skip
+    raise Conflict("source_busy", "The source was changed again and again while it was read: refresh it.")
 
 
 def _source_of(pk: int) -> ToolSource | None:

@@ -57,7 +57,7 @@ def _tools(source: ToolSource, versions: Sequence[ToolVersion]) -> list[Tool]:
     except (SourceError, ToolDefinitionError) as error:
         if len(versions) > 1:
             return [tool for version in versions for tool in _tools(source, [version])]
-        log.warning("tool_unusable", source=source.pk, tool=versions[0].tool_name, error=error.message)  # fmt: skip
+        log.warning("tool_unusable", source=source.pk, tool=versions[0].tool_name, error=error.message)
         return _refusing(source, versions[0], error.message)
 
 

@@ -90,8 +90,33 @@ def tool_rules(*, actor: Actor, subject: Subject | None = None) -> ToolRules:
 
 
 def _grant(row: list[Any], kits: Mapping[int, set[str]]) -> Grant:
-    pk, effect, kind, target, kit, calls, who_kind, who, collection, arguments, expires_at, note, *approval = row  # fmt: skip
+    (
+        pk,
+        effect,
+        kind,
+        target,
+        kit,
+        calls,
+        who_kind,
+        who,
+        collection,
+        arguments,
+        expires_at,
+        note,
+        *approval,
+    ) = row
     return Grant(
-        pk, effect, kind, target, frozenset(kits.get(kit, ())), calls, who_kind, who, collection, arguments,
-        None if expires_at is None else datetime.fromisoformat(expires_at), note, Approval(*approval),
-    )  # fmt: skip
+        pk,
+        effect,
+        kind,
+        target,
+        frozenset(kits.get(kit, ())),
+        calls,
+        who_kind,
+        who,
+        collection,
+        arguments,
+        None if expires_at is None else datetime.fromisoformat(expires_at),
+        note,
+        Approval(*approval),
+    )

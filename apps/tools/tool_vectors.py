@@ -36,11 +36,7 @@ _lock = Lock()
 def tool_text(tool: Tool) -> str:
     """Return what is embedded of a tool."""
     return embedded_text(
-        tool.name,
-        tool.description,
-        category=tool.category,
-        tags=tool.tags,
-        schema=tool.parameters,
+        tool.name, tool.description, category=tool.category, tags=tool.tags, schema=tool.parameters
     )
 
 
@@ -71,9 +67,7 @@ def tool_meaning(
     return embed, known
 
 
-def tools_likeness(
-    tenant: Tenant, tools: Sequence[Tool], question: str
-) -> list[float | None] | None:
+def tools_likeness(tenant: Tenant, tools: Sequence[Tool], question: str) -> list[float | None] | None:
     """Return how like each tool is to a question, for ``Catalog.search``; None where words must decide alone (logged)."""
     found = tool_meaning(tenant, tools)
     if found is None:
@@ -91,13 +85,7 @@ def tools_likeness(
 
 def vectors_refresh(tenant: Tenant) -> None:
     """Have the vectors made that the workspace's tools lack, in the background; call it when tools have changed."""
-    job_enqueue(
-        tenant=tenant,
-        actor=system_actor(tenant.pk),
-        kind=JOB_KIND,
-        payload={},
-        dedupe_key="all",
-    )
+    job_enqueue(tenant=tenant, actor=system_actor(tenant.pk), kind=JOB_KIND, payload={}, dedupe_key="all")
 
 
 def vectors_known(tenant_id: int, digests: Iterable[bytes], *, length: int) -> dict[bytes, Any]:

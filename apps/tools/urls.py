@@ -43,9 +43,7 @@ urlpatterns = [
     path("permissions/rules/<int:pk>/", views_grants.grant_edit, name="grant-edit"),
     path("permissions/rules/<int:pk>/delete/", views_grants.grant_remove, name="grant-delete"),
     path("permissions/toolkits/", views_grants.toolkits, name="toolkits"),
-    path(
-        "permissions/toolkits/<int:pk>/delete/", views_grants.toolkit_remove, name="toolkit-delete"
-    ),
+    path("permissions/toolkits/<int:pk>/delete/", views_grants.toolkit_remove, name="toolkit-delete"),
     path("collections/<int:pk>/", views_collections.collection_tools, name="collection"),
     path("limits/", views_limits.limits, name="settings-limits"),
     path("access/", views_access.access, name="access"),

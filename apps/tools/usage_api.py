@@ -32,7 +32,9 @@ class UsageRowOutput(serializers.Serializer[Any]):
     lost = serializers.IntegerField(help_text="Requests that failed after they were billed.")
     input_tokens = serializers.IntegerField()
     output_tokens = serializers.IntegerField()
-    cost_usd = serializers.FloatField(allow_null=True, help_text="Of a tool: its calls' shares of the model turns that made them.")  # fmt: skip
+    cost_usd = serializers.FloatField(
+        allow_null=True, help_text="Of a tool: its calls' shares of the model turns that made them."
+    )
 
     class Meta:
         ref_name = "UsageRow"
@@ -62,11 +64,13 @@ class UsageView(TenantAPIView):
         operation_id="usage_read",
         tags=["tools"],
         parameters=[
-            OpenApiParameter("since", OpenApiTypes.DATE, description="The first day; 29 days before the last if not given."),
+            OpenApiParameter(
+                "since", OpenApiTypes.DATE, description="The first day; 29 days before the last if not given."
+            ),
             OpenApiParameter("until", OpenApiTypes.DATE, description="The last day; today if not given."),
         ],
         responses=UsageOutput,
-    )  # fmt: skip
+    )
     def get(self, request: Request) -> Response:
         """Show calls, failures, times, tokens and money by tool, member, model and day: one's own, or everybody's."""
         since, until = usage_range(request.query_params)

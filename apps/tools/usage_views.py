@@ -41,7 +41,12 @@ def usage(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "notices": budget_notices(actor=request.actor),
         "is_everybody": request.actor.can("audit.read"),
         "presets": [
-            (n, today - datetime.timedelta(days=n - 1), today, (until, (until - since).days + 1) == (today, n))
+            (
+                n,
+                today - datetime.timedelta(days=n - 1),
+                today,
+                (until, (until - since).days + 1) == (today, n),
+            )
             for n in PRESETS
         ],
         "calls_by_day": _columns(found.days, lambda row: (row.calls, row.errors)),
@@ -53,17 +58,13 @@ def usage(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "tools": found.tools[:ROWS],
         "members": found.members[:ROWS],
         "models": found.models[:ROWS],
-        "left_off": {
-            "tools": max(len(found.tools) - ROWS, 0), "members": max(len(found.members) - ROWS, 0)
-        },
-    }  # fmt: skip
+        "left_off": {"tools": max(len(found.tools) - ROWS, 0), "members": max(len(found.members) - ROWS, 0)},
+    }
     return render(request, "tools/usage.html", context)
 
 
 def _columns(
-    rows: Sequence[UsageRow],
-    value: Callable[[UsageRow], tuple[float, float]],
-    unit: str = "",
+    rows: Sequence[UsageRow], value: Callable[[UsageRow], tuple[float, float]], unit: str = ""
 ) -> Columns:
     return columns_chart([(_day(row.key), *value(row)) for row in rows], unit=unit)
 

@@ -68,9 +68,7 @@ def vectors_make(ctx: VectorContext) -> None:
 def tools_stated(actor: Actor) -> Iterator[Tool]:
     """Yield all tools of a workspace as models read them: with the description that the workspace has given one."""
     stated = dict(
-        ToolEntry.objects.visible_to(actor)
-        .exclude(description="")
-        .values_list("name", "description")
+        ToolEntry.objects.visible_to(actor).exclude(description="").values_list("name", "description")
     )
     for bundle in (*bundle_list(), *tenant_bundles(actor=actor)):
         for tool in bundle.tools():

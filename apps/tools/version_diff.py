@@ -11,8 +11,17 @@ if TYPE_CHECKING:
     from apps.tools.models import ToolVersion
 
 _PLAIN = (
-    "title", "description", "category", "tags", "side_effects", "idempotent", "timeout_s", "returns", "examples", "wire",
-)  # fmt: skip
+    "title",
+    "description",
+    "category",
+    "tags",
+    "side_effects",
+    "idempotent",
+    "timeout_s",
+    "returns",
+    "examples",
+    "wire",
+)
 _MAX_DEPTH = 6
 
 
@@ -101,7 +110,11 @@ def _same(one: Any, two: Any) -> bool:
 def _field(name: str, old: Any, new: Any, *, is_first: bool) -> FieldChange:
     why = ""
     if name == "side_effects" and new:
-        why = "It changes something outside." if is_first else "It only read before, and now changes something outside."  # fmt: skip
+        why = (
+            "It changes something outside."
+            if is_first
+            else "It only read before, and now changes something outside."
+        )
     elif name == "idempotent" and not new and not is_first:
         why = "Doing it twice did no harm before; now it may."
     elif name == "wire" and not is_first:
@@ -119,9 +132,7 @@ def _parameters(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Para
             )
         elif name not in after:
             schema, required = before[name]
-            yield ParameterChange(
-                name, "removed", type_old=_type(schema), required_old=required, breaks=True
-            )
+            yield ParameterChange(name, "removed", type_old=_type(schema), required_old=required, breaks=True)
         else:
             (was, needed), (now, needs) = before[name], after[name]
             what = tuple(
@@ -131,14 +142,10 @@ def _parameters(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Para
             )
             if what or needed != needs:
                 narrower = (needs and not needed) or bool({"type", "enum", "const"} & set(what))
-                yield ParameterChange(
-                    name, "changed", _type(was), _type(now), needed, needs, what, narrower
-                )
+                yield ParameterChange(name, "changed", _type(was), _type(now), needed, needs, what, narrower)
 
 
-def _flat(
-    schema: Any, at: str = "", depth: int = 0
-) -> Iterator[tuple[str, tuple[Mapping[str, Any], bool]]]:
+def _flat(schema: Any, at: str = "", depth: int = 0) -> Iterator[tuple[str, tuple[Mapping[str, Any], bool]]]:
     """Give every named parameter of an object's schema with whether it is required, its own parameters after it."""
     if depth > _MAX_DEPTH or not isinstance(schema, Mapping):
         return

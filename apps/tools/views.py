@@ -12,14 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from apps.tools.catalog import (
-    Choice,
-    Listed,
-    catalog_facets,
-    catalog_get,
-    catalog_narrow,
-    catalog_read,
-)
+from apps.tools.catalog import Choice, Listed, catalog_facets, catalog_get, catalog_narrow, catalog_read
 from apps.tools.forms import EntryForm
 from apps.tools.services import entry_set
 from apps.tools.suggestions import Suggestion, tools_suggest

@@ -42,5 +42,5 @@ def access(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "subject": subject,
         "effect": effect,
         "subjects": subjects_read(actor=request.actor) if is_manager else None,
-    }  # fmt: skip
+    }
     return render(request, "tools/access.html", context)

@@ -108,10 +108,7 @@ def toolkit_remove(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRes
 
 
 def _form(
-    request: TenantRequest,
-    initial: dict[str, Any],
-    conditions: ConditionRows,
-    grant: ToolGrant | None,
+    request: TenantRequest, initial: dict[str, Any], conditions: ConditionRows, grant: ToolGrant | None
 ) -> HttpResponse:
     subjects = subjects_read(actor=request.actor)
     rows = Collection.objects.visible_to(request.actor).order_by("name").values_list("pk", "name")
@@ -119,7 +116,7 @@ def _form(
     is_post = request.method == "POST"
     form = GrantForm(
         request.POST if is_post else None, initial=initial, subjects=subjects, collections=list(rows)
-    )  # fmt: skip
+    )
     extra = 0
     if is_post:
         conditions = ConditionRows.posted(request.POST)
@@ -155,9 +152,7 @@ def _save(
     if grant is not None:
         terms |= {"replaces": grant.pk}
     try:
-        change = grants_change(
-            tenant=request.tenant, actor=request.actor, remove=remove, add=[terms]
-        )
+        change = grants_change(tenant=request.tenant, actor=request.actor, remove=remove, add=[terms])
     except DomainError as error:
         if error.status == 403:
             raise

@@ -71,9 +71,7 @@ def limits(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     action = request.POST.get("action")
     who: Any = {"tenant": request.tenant, "actor": request.actor}
     if action == "remove":
-        remove = (
-            rate_limit_remove if request.POST.get("source") == "requests" else tool_limit_remove
-        )
+        remove = rate_limit_remove if request.POST.get("source") == "requests" else tool_limit_remove
         remove(**who, pk=posted_id(request, "limit"))
         messages.success(request, "The limit is removed.")
     elif action == "set":

@@ -76,13 +76,15 @@ def permission_undo(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     try:
         change = signing.loads(request.POST.get("undo", ""), salt=salt, max_age=_UNDO_SECONDS)
     except signing.BadSignature as error:
-        raise Invalid("undo_gone", "This change cannot be taken back any more: change the rules by hand.") from error  # fmt: skip
+        raise Invalid(
+            "undo_gone", "This change cannot be taken back any more: change the rules by hand."
+        ) from error
     grants_change(
         tenant=request.tenant,
         actor=request.actor,
         remove=change["remove"],
         add=[terms | {"expires_at": parse_datetime(terms["expires_at"] or "")} for terms in change["add"]],
-    )  # fmt: skip
+    )
     shown = _shown(request.POST)
     if request.htmx:
         return render(request, "tools/_matrix.html", _context(request, shown) | {"is_undone": True})
@@ -175,7 +177,7 @@ def _context(request: TenantRequest, shown: dict[str, str]) -> dict[str, Any]:
         "page_obj": page,
         "query": urlencode({k: v for k, v in shown.items() if v and k != "page"}),
         "is_folded": len(listed) > ALL_AT_ONCE,
-    }  # fmt: skip
+    }
 
 
 def _rows(listed: list[Listed], shown: dict[str, str]) -> list[Listed]:
@@ -197,6 +199,6 @@ def _place(row: MatrixRow) -> tuple[list[str], str]:
 def _cell_of(matrix: Any, kind: str, target: str, subject_kind: str, subject: str) -> Any:
     at = next(
         (i for i, c in enumerate(matrix.columns) if (c.kind, c.subject) == (subject_kind, subject)), None
-    )  # fmt: skip
+    )
     row = next((r for r in matrix.rows if (r.kind, r.target) == (kind, target)), None)
     return None if row is None or at is None else row.cells[at]

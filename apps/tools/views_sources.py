@@ -38,11 +38,7 @@ def sources(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List the workspace's sources."""
     rows = list(source_list(actor=request.actor))
     reading = _reading(request, rows)
-    context = {
-        "tab": "sources",
-        "sources": [(row, row.pk in reading) for row in rows],
-        "kinds": _kinds(),
-    }
+    context = {"tab": "sources", "sources": [(row, row.pk in reading) for row in rows], "kinds": _kinds()}
     return render(request, "tools/sources.html", context)
 
 
@@ -66,7 +62,7 @@ def source_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             form.refuse(error)
         else:
             return redirect("tools:source", tenant_slug, row.pk)
-    context = {"tab": "sources", "kind": kind, "kinds": kinds, "form": form, "credential": credential}  # fmt: skip
+    context = {"tab": "sources", "kind": kind, "kinds": kinds, "form": form, "credential": credential}
     status = 422 if request.method == "POST" else 200
     return render(request, "tools/source_new.html", context, status=status)
 
@@ -86,11 +82,15 @@ def source_edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
     """Change a source; it is read again when what is read has changed."""
     row = source_get(actor=request.actor, pk=pk)
     form = SourceForm(
-        request.POST or None, request.FILES or None, kind=row.kind, is_new=False, initial=SourceForm.initial_of(row)
-    )  # fmt: skip
+        request.POST or None,
+        request.FILES or None,
+        kind=row.kind,
+        is_new=False,
+        initial=SourceForm.initial_of(row),
+    )
     if request.method == "POST" and form.is_valid():
         try:
-            services.source_update(tenant=request.tenant, actor=request.actor, pk=pk, **form.values())  # fmt: skip
+            services.source_update(tenant=request.tenant, actor=request.actor, pk=pk, **form.values())
         except (Invalid, SourceError) as error:
             form.refuse(error)
         else:
@@ -158,7 +158,7 @@ def versions_decide(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRe
     row = source_get(actor=request.actor, pk=pk)
     who: dict[str, Any] = {"tenant": request.tenant, "actor": request.actor}
     do = request.POST.get("do")
-    chosen = {v for v in request.POST.getlist("version") if v.isascii() and v.isdecimal() and len(v) < 19}  # fmt: skip
+    chosen = {v for v in request.POST.getlist("version") if v.isascii() and v.isdecimal() and len(v) < 19}
     if do in ("accept-all", "reject-all"):
         waiting = version_list(actor=request.actor, source=pk, state=ToolVersion.State.WAITING)
         pks = list(waiting.values_list("pk", flat=True))
@@ -215,9 +215,7 @@ def _connected(request: TenantRequest, form: SourceForm, credential: CredentialF
     who: dict[str, Any] = {"tenant": request.tenant, "actor": request.actor}
     values = form.values()
     with transaction.atomic():
-        row = services.source_create(
-            **who, kind=form.kind, accept_all="accept_all" in request.POST, **values
-        )
+        row = services.source_create(**who, kind=form.kind, accept_all="accept_all" in request.POST, **values)
         if credential.is_bound and credential.is_valid():
             services.credential_set(**who, source=row.pk, **credential.cleaned_data)
     return row

@@ -50,9 +50,7 @@ def test(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     return _form(request, row.tool_name, ContractTestForm.initial_of(row), row)
 
 
-def _form(
-    request: TenantRequest, tool_name: str, initial: dict[str, Any], row: Any
-) -> HttpResponse:
+def _form(request: TenantRequest, tool_name: str, initial: dict[str, Any], row: Any) -> HttpResponse:
     form = ContractTestForm(request.POST or None, initial=initial)
     if row is not None:
         form.fields["name"].disabled = True  # another name is another test

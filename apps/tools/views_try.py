@@ -68,7 +68,9 @@ def tool_try(request: TenantRequest, tenant_slug: str, name: str) -> HttpRespons
     elif do in ("check", "run"):
         is_fit = form.is_valid()
         if is_json and not is_fit:
-            json_error = " ".join([*form.problems, *(f"{f.at}: {e}" for f in form.field.walk() for e in f.errors)])  # fmt: skip
+            json_error = " ".join(
+                [*form.problems, *(f"{f.at}: {e}" for f in form.field.walk() for e in f.errors)]
+            )
         if is_fit:
             outcome = (_checked if do == "check" else _ran)(request, listed, form.arguments, sent)
     context = _try_context(request, listed, form, sent) | outcome
@@ -80,9 +82,7 @@ def tool_try(request: TenantRequest, tenant_slug: str, name: str) -> HttpRespons
     return render(request, "tools/tool.html", _page(request, listed) | context)
 
 
-def _arguments(
-    listed: Listed, sent: Mapping[str, str], json_text: str | None
-) -> tuple[SchemaForm, str]:
+def _arguments(listed: Listed, sent: Mapping[str, str], json_text: str | None) -> tuple[SchemaForm, str]:
     """Return the form of what was sent, and what is wrong with it as JSON, where it came as that."""
     schema = listed.tool.parameters
     if json_text is None:
@@ -125,7 +125,7 @@ def _ran(
     if result is None:
         return {"waiting": done.waiting}
     payload = "" if result.payload is None else _pretty(result.payload)
-    return {"ran": done.run, "result": result, "view": result_view(result.content), "payload": payload}  # fmt: skip
+    return {"ran": done.run, "result": result, "view": result_view(result.content), "payload": payload}
 
 
 def _collections(sent: Mapping[str, str]) -> list[int] | None:
@@ -177,15 +177,19 @@ def _page(request: TenantRequest, listed: Listed) -> dict[str, Any]:
     matrix = permission_matrix(actor=actor, groups={}, tools=[listed.facts])
     about = {c.rule.pk for row in matrix.rows for c in row.cells if c.rule is not None}
     versions = version_list(actor=actor, tool_name=name)
-    changes = AuditEvent.objects.visible_to(actor).filter(
-        action__startswith="tool_entry.", object_name=name
-    )
+    changes = AuditEvent.objects.visible_to(actor).filter(action__startswith="tool_entry.", object_name=name)
     return context | {
-        "who": [(c, grant_sentence(c.rule, names) if c.rule else "") for row in matrix.rows for c in row.cells],
-        "grants": [(g, grant_sentence(g, names)) for g in grant_list(actor=actor) if g.pk in about or (g.target_kind == "tool" and g.target == name)],
+        "who": [
+            (c, grant_sentence(c.rule, names) if c.rule else "") for row in matrix.rows for c in row.cells
+        ],
+        "grants": [
+            (g, grant_sentence(g, names))
+            for g in grant_list(actor=actor)
+            if g.pk in about or (g.target_kind == "tool" and g.target == name)
+        ],
         "limits": tool_limits(actor=actor, name=name, group=listed.facts.group),
         "versions": list(versions[:_RECENT]),
         "waiting": versions.filter(state=ToolVersion.State.WAITING).first(),
         "tests": list(contract_test_list(actor=actor, tool_name=name)),
         "changes": list(changes.order_by("-pk")[:_RECENT]),
-    }  # fmt: skip
+    }

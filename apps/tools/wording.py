@@ -11,16 +11,8 @@ from apps.tools.models import ToolGrant
 from runs.deciders import role_label
 from runs.models import ApproverKind
 
-_EFFECT = {
-    "allow": "may call",
-    "ask": "may call, once {approved},",
-    "deny": "may not call",
-}
-_SUFFIX = {
-    "any": "",
-    "read_only": " that only read",
-    "side_effects": " that change something",
-}
+_EFFECT = {"allow": "may call", "ask": "may call, once {approved},", "deny": "may not call"}
+_SUFFIX = {"any": "", "read_only": " that only read", "side_effects": " that change something"}
 _COMPARISONS = {
     "equals": "is {value}",
     "not_equals": "is not {value}",

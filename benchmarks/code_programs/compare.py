@@ -52,7 +52,7 @@ async def judge_all(programs: Sequence[str]) -> list[Any]:
         env={**os.environ, "PYTHONHASHSEED": "0", "TZ": "UTC", "PYTHONPATH": f"{_ROOT}:{_ROOT / 'platform'}"},
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+    )
     text, _ = await process.communicate("".join(json.dumps(p) + "\n" for p in programs).encode())
     lines = text.decode().splitlines()
     if len(lines) != len(programs):
@@ -140,12 +140,7 @@ def difference(want: dict[str, Any], got: dict[str, Any], *, awaited: bool = Fal
     if want["ending"] != got["ending"][:3]:
         error, other = want["ending"][1:], got["ending"][1:3]
         # An advice may follow the text of a NameError.
-        if not (
-            error
-            and other
-            and error[0] == other[0] == "NameError"
-            and other[1].startswith(error[1])
-        ):
+        if not (error and other and error[0] == other[0] == "NameError" and other[1].startswith(error[1])):
             return f"CPython ended {want['ending']}, code mode {got['ending']}"
     return ""
 

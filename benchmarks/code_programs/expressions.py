@@ -4,30 +4,113 @@ from __future__ import annotations
 
 import random
 
-INTS = (
-    "0",
-    "1",
-    "-1",
-    "2",
-    "3",
-    "7",
-    "-7",
-    "10",
-    "255",
-    "-128",
-    "10**18",
-    "-(2**70)",
-    "True",
-    "False",
+INTS = ("0", "1", "-1", "2", "3", "7", "-7", "10", "255", "-128", "10**18", "-(2**70)", "True", "False")
+FLOATS = (
+    "0.0",
+    "-0.0",
+    "1.0",
+    "2.675",
+    "1.005",
+    "0.1",
+    "-2.5",
+    "0.5",
+    "1.5",
+    "1e16",
+    "1e-7",
+    "1e300",
+    "3.0",
+    "123456.789",
+    "float('inf')",
+    "float('-inf')",
+    "float('nan')",
 )
-FLOATS = ("0.0", "-0.0", "1.0", "2.675", "1.005", "0.1", "-2.5", "0.5", "1.5", "1e16", "1e-7", "1e300", "3.0", "123456.789",
-          "float('inf')", "float('-inf')", "float('nan')")  # fmt: skip
-TEXTS = ("''", "'a'", "'Hello World'", "'straße'", "'ǅungla'", "'İx'", "'  pad\\t\\n'", "'a,b,,c'", "'12'", "'-3'", "'1_000'", "'٣'",
-         "'e\\u0301'", "'x\\x00y'", "'\\U0001f600'", "'a\\r\\nb\\x0bc\\u2028d'", "'ABC'", "'ÀÉ'", "'ﬁ'", "'null'")  # fmt: skip
+TEXTS = (
+    "''",
+    "'a'",
+    "'Hello World'",
+    "'straße'",
+    "'ǅungla'",
+    "'İx'",
+    "'  pad\\t\\n'",
+    "'a,b,,c'",
+    "'12'",
+    "'-3'",
+    "'1_000'",
+    "'٣'",
+    "'e\\u0301'",
+    "'x\\x00y'",
+    "'\\U0001f600'",
+    "'a\\r\\nb\\x0bc\\u2028d'",
+    "'ABC'",
+    "'ÀÉ'",
+    "'ﬁ'",
+    "'null'",
+)
 BYTES = ("b''", "b'abc'", "b'\\x00\\xff'", "b'a b'", "bytes([1, 2, 250])", "bytearray(b'xyz')")
-SPECS = ("", "5", "<8", ">8", "^9", "08", "+", " ", ",", "_", ".2f", ".0f", "10.3f", "e", ".3e", "g", ".3g", "G", "%", ".1%", "x", "#x",
-         "X", "b", "#o", "c", "n", "+.2f", "08.3f", "*^12", "=+8", ">+8.1f", ",.2f", "_x", "z.1f", ".1", "s", "d", "5s", ".2s", "10.4")  # fmt: skip
-PERCENTS = ("%d", "%5d", "%-5d|", "%05d", "%+d", "%x", "%#X", "%o", "%s", "%r", "%a", "%.2f", "%8.3e", "%g", "%c", "%i", "%5.1s|", "%%%d", "%u")  # fmt: skip
+SPECS = (
+    "",
+    "5",
+    "<8",
+    ">8",
+    "^9",
+    "08",
+    "+",
+    " ",
+    ",",
+    "_",
+    ".2f",
+    ".0f",
+    "10.3f",
+    "e",
+    ".3e",
+    "g",
+    ".3g",
+    "G",
+    "%",
+    ".1%",
+    "x",
+    "#x",
+    "X",
+    "b",
+    "#o",
+    "c",
+    "n",
+    "+.2f",
+    "08.3f",
+    "*^12",
+    "=+8",
+    ">+8.1f",
+    ",.2f",
+    "_x",
+    "z.1f",
+    ".1",
+    "s",
+    "d",
+    "5s",
+    ".2s",
+    "10.4",
+)
+PERCENTS = (
+    "%d",
+    "%5d",
+    "%-5d|",
+    "%05d",
+    "%+d",
+    "%x",
+    "%#X",
+    "%o",
+    "%s",
+    "%r",
+    "%a",
+    "%.2f",
+    "%8.3e",
+    "%g",
+    "%c",
+    "%i",
+    "%5.1s|",
+    "%%%d",
+    "%u",
+)
 
 
 class Expressions:
@@ -53,9 +136,7 @@ class Expressions:
         if kind == 7:
             return f"(({left}) ** {self.one('0', '1', '2', '3', '-1', '0.5', '-2.0')})"
         if kind == 8:
-            return (
-                f"round({left}{self.one('', ', 0', ', 1', ', 2', ', -1', ', -2', ', None', ', 5')})"
-            )
+            return f"round({left}{self.one('', ', 0', ', 1', ', 2', ', -1', ', -2', ', None', ', 5')})"
         if kind == 9:
             return f"divmod({left}, {right})[{self.one('0', '1')}]"
         if kind == 10:
@@ -81,7 +162,9 @@ class Expressions:
         if kind == 0:
             return f"({self.number(depth)} {compare} {self.number(depth)})"
         if kind == 1:
-            return f"({self.number(0)} {compare} {self.number(0)} {self.one('<', '==', '>=')} {self.number(0)})"
+            return (
+                f"({self.number(0)} {compare} {self.number(0)} {self.one('<', '==', '>=')} {self.number(0)})"
+            )
         if kind == 2:
             return f"({self.text(0)} {self.one('in', 'not in')} {self.text(0)})"
         if kind == 3:
@@ -120,25 +203,73 @@ class Expressions:
         fill = self.one("'*'", "'-'", "'é'", "'ab'")
         part = self.text(0)
         return self.one(
-            "upper()", "lower()", "title()", "capitalize()", "swapcase()", "casefold()", "strip()", "lstrip()", "rstrip()",
-            "strip('a b')", f"center({self.one('0', '7', '12')}, {fill})", f"ljust(8, {fill})", "rjust(9)", f"zfill({self.one('1', '6')})",
-            f"replace({part}, 'Z')", f"replace({part}, 'Z', {self.one('0', '1', '-1', '2')})", f"removeprefix({part})",
-            f"removesuffix({part})", "expandtabs(4)", f"join({self.one('[]', repr(['a', 'b']), repr('xyz'), '[1]')})",
-            "translate({97: 'Q', 98: None})", "translate(str.maketrans('ab', 'xy', 'c'))",
-            "encode().decode('latin-1')", "format()",
-        )  # fmt: skip
+            "upper()",
+            "lower()",
+            "title()",
+            "capitalize()",
+            "swapcase()",
+            "casefold()",
+            "strip()",
+            "lstrip()",
+            "rstrip()",
+            "strip('a b')",
+            f"center({self.one('0', '7', '12')}, {fill})",
+            f"ljust(8, {fill})",
+            "rjust(9)",
+            f"zfill({self.one('1', '6')})",
+            f"replace({part}, 'Z')",
+            f"replace({part}, 'Z', {self.one('0', '1', '-1', '2')})",
+            f"removeprefix({part})",
+            f"removesuffix({part})",
+            "expandtabs(4)",
+            f"join({self.one('[]', repr(['a', 'b']), repr('xyz'), '[1]')})",
+            "translate({97: 'Q', 98: None})",
+            "translate(str.maketrans('ab', 'xy', 'c'))",
+            "encode().decode('latin-1')",
+            "format()",
+        )
 
     def text_result(self) -> str:
         """Return a call of a text's method whose result is no text."""
         part = self.text(0)
         method = self.one(
-            "split()", "split(',')", "split(',', 1)", "split(None, 1)", "rsplit(',', 1)", "rsplit()", "splitlines()", "splitlines(True)",
-            f"partition({part})", f"rpartition({part})", f"find({part})", f"rfind({part}, 1)", f"index({part})", f"rindex({part}, 0, 4)",
-            f"count({part})", f"count({part}, 1, 5)", f"startswith({part})", f"startswith(('a', {part}), 1)", f"endswith({part})",
-            "isalpha()", "isdigit()", "isdecimal()", "isnumeric()", "isalnum()", "isspace()", "isupper()", "istitle()", "isidentifier()",
-            "isprintable()", "isascii()", "encode()", "encode('ascii', 'replace')", "encode('latin-1')", "encode('utf-16')",
-            "encode('ascii', 'xmlcharrefreplace')", "__len__()",
-        )  # fmt: skip
+            "split()",
+            "split(',')",
+            "split(',', 1)",
+            "split(None, 1)",
+            "rsplit(',', 1)",
+            "rsplit()",
+            "splitlines()",
+            "splitlines(True)",
+            f"partition({part})",
+            f"rpartition({part})",
+            f"find({part})",
+            f"rfind({part}, 1)",
+            f"index({part})",
+            f"rindex({part}, 0, 4)",
+            f"count({part})",
+            f"count({part}, 1, 5)",
+            f"startswith({part})",
+            f"startswith(('a', {part}), 1)",
+            f"endswith({part})",
+            "isalpha()",
+            "isdigit()",
+            "isdecimal()",
+            "isnumeric()",
+            "isalnum()",
+            "isspace()",
+            "isupper()",
+            "istitle()",
+            "isidentifier()",
+            "isprintable()",
+            "isascii()",
+            "encode()",
+            "encode('ascii', 'replace')",
+            "encode('latin-1')",
+            "encode('utf-16')",
+            "encode('ascii', 'xmlcharrefreplace')",
+            "__len__()",
+        )
         return f"{self.text(1)}.{method}"
 
     def slice(self) -> str:
@@ -155,16 +286,7 @@ class Expressions:
         kind = self.rng.randrange(9)
         if depth <= 0 or kind < 2:
             return self.one(
-                self.number(0),
-                self.text(0),
-                "None",
-                "True",
-                "...",
-                "()",
-                "[]",
-                "{}",
-                "3j",
-                "(1-2.5j)",
+                self.number(0), self.text(0), "None", "True", "...", "()", "[]", "{}", "3j", "(1-2.5j)"
             )
         if kind == 2:
             return self.list(depth - 1)
@@ -201,17 +323,30 @@ class Expressions:
         return "[" + ", ".join(self.number(1) for _ in range(self.rng.randrange(1, 6))) + "]"
 
     def ints(self) -> str:
-        return (
-            "["
-            + ", ".join(str(self.rng.randrange(-9, 30)) for _ in range(self.rng.randrange(7)))
-            + "]"
-        )
+        return "[" + ", ".join(str(self.rng.randrange(-9, 30)) for _ in range(self.rng.randrange(7))) + "]"
 
     def words(self) -> str:
         return "[" + ", ".join(self.one(*TEXTS) for _ in range(self.rng.randrange(1, 6))) + "]"
 
     def key(self) -> str:
-        return self.one("1", "1.0", "True", "0", "False", "-0.0", "'a'", "'b'", "None", "(1, 2)", "(1.0, 2)", "b'k'", "frozenset((1,))", "2**61 - 1", "-1", "-2")  # fmt: skip
+        return self.one(
+            "1",
+            "1.0",
+            "True",
+            "0",
+            "False",
+            "-0.0",
+            "'a'",
+            "'b'",
+            "None",
+            "(1, 2)",
+            "(1.0, 2)",
+            "b'k'",
+            "frozenset((1,))",
+            "2**61 - 1",
+            "-1",
+            "-2",
+        )
 
     def dict(self, depth: int = 1) -> str:
         if self.rng.random() < 0.2:
@@ -226,5 +361,12 @@ class Expressions:
             self.one("1", "2", "3.0", "True", "17", "-5", "'a'", "'b'", "(1,)", "100", "8")
             for _ in range(self.rng.randrange(1, 5))
         )
-        return self.one(f"{{{items}}}", f"frozenset([{items}])", f"({{{items}}} | {{4, 5}})", f"({{{items}}} & {{1, 2, 'a'}})",
-                        f"({{{items}}} ^ {{1, 9}})", f"({{{items}}} - {{2}})", f"set([{items}])")  # fmt: skip
+        return self.one(
+            f"{{{items}}}",
+            f"frozenset([{items}])",
+            f"({{{items}}} | {{4, 5}})",
+            f"({{{items}}} & {{1, 2, 'a'}})",
+            f"({{{items}}} ^ {{1, 9}})",
+            f"({{{items}}} - {{2}})",
+            f"set([{items}])",
+        )

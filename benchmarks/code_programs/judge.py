@@ -70,9 +70,7 @@ def judged(source: str) -> dict[str, Any]:
     tree = ast.parse(source)
     made = _awaited if _is_async(tree) else _watched
     module.__dict__.update({name: made(name, f, events) for name, f in FUNCTIONS.items()})
-    code = compile(
-        tree, "<program>", "exec", dont_inherit=True, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    )
+    code = compile(tree, "<program>", "exec", dont_inherit=True, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     random.seed(0)
     ending = ["end"]
     try:

@@ -77,7 +77,9 @@ def _placed(part: str, rng: random.Random) -> str:
     if where == 1 and plain:
         return f"if rows(1):\n{inner}"
     if where == 2 and plain:
-        return f"try:\n{inner}\nexcept Exception as error:\n    print('fragment', type(error).__name__, error)"
+        return (
+            f"try:\n{inner}\nexcept Exception as error:\n    print('fragment', type(error).__name__, error)"
+        )
     return part
 
 

@@ -9,13 +9,7 @@ def lookup(key: int) -> dict[str, Any]:
     """Return a row; there is none below 0."""
     if key < 0:
         raise KeyError(f"no row {key}")
-    return {
-        "id": key,
-        "name": f"row{key}",
-        "tags": ["a", "b"][: key % 3],
-        "price": key * 1.1,
-        "parent": None,
-    }
+    return {"id": key, "name": f"row{key}", "tags": ["a", "b"][: key % 3], "price": key * 1.1, "parent": None}
 
 
 def rows(count: int) -> list[int]:

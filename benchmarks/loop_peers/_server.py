@@ -12,7 +12,9 @@ import json
 from typing import Any, cast
 
 CALLS = 10
-ANSWER = "The sum is fifty-five, because every number on the list was added to the one before it, step by step."
+ANSWER = (
+    "The sum is fifty-five, because every number on the list was added to the one before it, step by step."
+)
 USAGE = (400, 20)  # input and output tokens of every answer
 _MARKS = {
     "responses": (b'"function_call_output"',),
@@ -42,21 +44,53 @@ class Responses:
 
     def plain(self, calls: Calls) -> dict[str, Any]:
         output: list[dict[str, Any]] = [
-            {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": "add",
-             "arguments": arguments, "status": "completed"}
+            {
+                "type": "function_call",
+                "id": f"fc_{call_id}",
+                "call_id": call_id,
+                "name": "add",
+                "arguments": arguments,
+                "status": "completed",
+            }
             for call_id, arguments in calls
-        ]  # fmt: skip
+        ]
         if not calls:
             part = {"type": "output_text", "text": ANSWER, "annotations": [], "logprobs": []}
-            output = [{"type": "message", "id": "msg_answer", "role": "assistant", "status": "completed",
-                       "content": [part]}]  # fmt: skip
-        tokens = {"input_tokens": USAGE[0], "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-                  "output_tokens": USAGE[1], "output_tokens_details": {"reasoning_tokens": 0},
-                  "total_tokens": sum(USAGE)}  # fmt: skip
-        return {"id": f"resp_{_turn_id(calls)}", "object": "response", "created_at": 1_800_000_000, "status": "completed",
-                "model": "gpt-5.4-mini", "output": output, "usage": tokens, "error": None,
-                "incomplete_details": None, "instructions": None, "metadata": {}, "parallel_tool_calls": True,
-                "temperature": 1.0, "tool_choice": "auto", "tools": [], "top_p": 1.0, "store": False}  # fmt: skip
+            output = [
+                {
+                    "type": "message",
+                    "id": "msg_answer",
+                    "role": "assistant",
+                    "status": "completed",
+                    "content": [part],
+                }
+            ]
+        tokens = {
+            "input_tokens": USAGE[0],
+            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+            "output_tokens": USAGE[1],
+            "output_tokens_details": {"reasoning_tokens": 0},
+            "total_tokens": sum(USAGE),
+        }
+        return {
+            "id": f"resp_{_turn_id(calls)}",
+            "object": "response",
+            "created_at": 1_800_000_000,
+            "status": "completed",
+            "model": "gpt-5.4-mini",
+            "output": output,
+            "usage": tokens,
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "metadata": {},
+            "parallel_tool_calls": True,
+            "temperature": 1.0,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": 1.0,
+            "store": False,
+        }
 
     def events(self, calls: Calls) -> list[Event]:
         whole = self.plain(calls)
@@ -77,30 +111,22 @@ class Responses:
         if item["type"] == "function_call":
             kind = "response.function_call_arguments"
             deltas = [
-                {"type": f"{kind}.delta", **at, "delta": piece}
-                for piece in _pieces(item["arguments"], 4)
+                {"type": f"{kind}.delta", **at, "delta": piece} for piece in _pieces(item["arguments"], 4)
             ]
             end = {"type": f"{kind}.done", **at, "name": "add", "arguments": item["arguments"]}
-            return [
-                {**added, "item": {**item, "arguments": "", "status": "in_progress"}},
-                *deltas,
-                end,
-                done,
-            ]
+            return [{**added, "item": {**item, "arguments": "", "status": "in_progress"}}, *deltas, end, done]
         part, at = item["content"][0], {**at, "content_index": 0}
         empty = {"type": "response.content_part.added", **at, "part": {**part, "text": ""}}
         deltas = [
             {"type": "response.output_text.delta", **at, "delta": word, "logprobs": []}
             for word in _words(ANSWER)
         ]
-        ends = [{"type": "response.output_text.done", **at, "text": ANSWER, "logprobs": []},
-                {"type": "response.content_part.done", **at, "part": part}, done]  # fmt: skip
-        return [
-            {**added, "item": {**item, "content": [], "status": "in_progress"}},
-            empty,
-            *deltas,
-            *ends,
+        ends = [
+            {"type": "response.output_text.done", **at, "text": ANSWER, "logprobs": []},
+            {"type": "response.content_part.done", **at, "part": part},
+            done,
         ]
+        return [{**added, "item": {**item, "content": [], "status": "in_progress"}}, empty, *deltas, *ends]
 
 
 class Chat:
@@ -113,25 +139,26 @@ class Chat:
         message: dict[str, Any] = {"role": "assistant", "content": None if calls else ANSWER}
         if calls:
             message["tool_calls"] = [self._call(call_id, arguments) for call_id, arguments in calls]
-        choice = {
-            "index": 0,
-            "message": message,
-            "finish_reason": "tool_calls" if calls else "stop",
+        choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
+        return {
+            "id": f"chatcmpl-{_turn_id(calls)}",
+            **self.head,
+            "object": "chat.completion",
+            "choices": [choice],
+            "usage": self.tokens,
         }
-        return {"id": f"chatcmpl-{_turn_id(calls)}", **self.head, "object": "chat.completion", "choices": [choice],
-                "usage": self.tokens}  # fmt: skip
 
     def events(self, calls: Calls) -> list[Event]:
         deltas: list[dict[str, Any]] = [{"role": "assistant", "content": None if calls else ""}]
         for index, (call_id, arguments) in enumerate(calls):
             deltas.append({"tool_calls": [{"index": index, **self._call(call_id, "")}]})
-            deltas += [{"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
-                       for piece in _pieces(arguments, 4)]  # fmt: skip
+            deltas += [
+                {"tool_calls": [{"index": index, "function": {"arguments": piece}}]}
+                for piece in _pieces(arguments, 4)
+            ]
         if not calls:
             deltas += [{"content": word} for word in _words(ANSWER)]
-        chunks = [
-            self._chunk([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas
-        ]
+        chunks = [self._chunk([{"index": 0, "delta": delta, "finish_reason": None}]) for delta in deltas]
         reason = "tool_calls" if calls else "stop"
         chunks.append(self._chunk([{"index": 0, "delta": {}, "finish_reason": reason}]))
         chunks.append({**self._chunk([]), "usage": self.tokens})
@@ -142,27 +169,34 @@ class Chat:
 
     @staticmethod
     def _call(call_id: str, arguments: str) -> dict[str, Any]:
-        return {
-            "id": call_id,
-            "type": "function",
-            "function": {"name": "add", "arguments": arguments},
-        }
+        return {"id": call_id, "type": "function", "function": {"name": "add", "arguments": arguments}}
 
 
 class Anthropic:
     """Anthropic's Messages API."""
 
-    tokens = {"input_tokens": USAGE[0], "output_tokens": USAGE[1], "cache_creation_input_tokens": 0,
-              "cache_read_input_tokens": 0}  # fmt: skip
+    tokens = {
+        "input_tokens": USAGE[0],
+        "output_tokens": USAGE[1],
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": 0,
+    }
 
     def plain(self, calls: Calls) -> dict[str, Any]:
         content: list[dict[str, Any]] = [
             {"type": "tool_use", "id": call_id, "name": "add", "input": json.loads(arguments)}
             for call_id, arguments in calls
         ]
-        return {"id": f"msg_{_turn_id(calls)}", "type": "message", "role": "assistant", "model": "claude-sonnet-5",
-                "content": content or [{"type": "text", "text": ANSWER}], "stop_sequence": None,
-                "stop_reason": "tool_use" if calls else "end_turn", "usage": self.tokens}  # fmt: skip
+        return {
+            "id": f"msg_{_turn_id(calls)}",
+            "type": "message",
+            "role": "assistant",
+            "model": "claude-sonnet-5",
+            "content": content or [{"type": "text", "text": ANSWER}],
+            "stop_sequence": None,
+            "stop_reason": "tool_use" if calls else "end_turn",
+            "usage": self.tokens,
+        }
 
     def events(self, calls: Calls) -> list[Event]:
         whole = self.plain(calls)
@@ -173,20 +207,17 @@ class Anthropic:
             start = {"type": "content_block_start", "index": index}
             if block["type"] == "tool_use":
                 events.append({**start, "content_block": {**block, "input": {}}})
-                deltas = [{"type": "input_json_delta", "partial_json": piece}
-                          for piece in _pieces(calls[index][1], 4)]  # fmt: skip
+                deltas = [
+                    {"type": "input_json_delta", "partial_json": piece}
+                    for piece in _pieces(calls[index][1], 4)
+                ]
             else:
                 events.append({**start, "content_block": {**block, "text": ""}})
                 deltas = [{"type": "text_delta", "text": word} for word in _words(ANSWER)]
-            events += [
-                {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
-            ]
+            events += [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
             events.append({"type": "content_block_stop", "index": index})
         end = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-        events += [
-            {"type": "message_delta", "delta": end, "usage": self.tokens},
-            {"type": "message_stop"},
-        ]
+        events += [{"type": "message_delta", "delta": end, "usage": self.tokens}, {"type": "message_stop"}]
         return [(event["type"], event) for event in events]
 
 
@@ -220,8 +251,12 @@ class Gemini:
             "candidatesTokenCount": USAGE[1],
             "totalTokenCount": sum(USAGE),
         }
-        return {"candidates": [candidate], "usageMetadata": tokens, "responseId": _turn_id(calls),
-                "modelVersion": "gemini-3-flash-preview"}  # fmt: skip
+        return {
+            "candidates": [candidate],
+            "usageMetadata": tokens,
+            "responseId": _turn_id(calls),
+            "modelVersion": "gemini-3-flash-preview",
+        }
 
 
 WIRES = {"responses": Responses(), "chat": Chat(), "anthropic": Anthropic(), "gemini": Gemini()}
@@ -237,17 +272,14 @@ def _answer_plain(body: dict[str, Any]) -> bytes:
 
 def _answer_streamed(events: list[Event], *, done_mark: bool) -> bytes:
     frames = [
-        (f"event: {name}\n" if name else "")
-        + f"data: {json.dumps(data, separators=(',', ':'))}\n\n"
+        (f"event: {name}\n" if name else "") + f"data: {json.dumps(data, separators=(',', ':'))}\n\n"
         for name, data in events
     ]
     if done_mark:
         frames.append("data: [DONE]\n\n")
     # One chunk an event, as servers that flush each of them send it.
     chunks = [b"%x\r\n%b\r\n" % (len(frame.encode()), frame.encode()) for frame in frames]
-    head = (
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
-    )
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
     return b"".join([head, *chunks, b"0\r\n\r\n"])
 
 

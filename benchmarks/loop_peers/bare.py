@@ -7,17 +7,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
-from _worker import (
-    MODELS,
-    QUESTION,
-    SYSTEM,
-    TOOL_NAME,
-    TOOL_SCHEMA,
-    TOOL_TEXT,
-    Conversation,
-    add,
-    serve,
-)
+from _worker import MODELS, QUESTION, SYSTEM, TOOL_NAME, TOOL_SCHEMA, TOOL_TEXT, Conversation, add, serve
 
 Call = tuple[str, str, dict[str, Any]]  # id, name, arguments
 Items = list[dict[str, Any]]
@@ -49,14 +39,15 @@ class Responses(Wire):
     path, history = "/v1/responses", "input"
 
     def body(self, system: str) -> dict[str, Any]:
-        tool = {
-            "type": "function",
-            "name": TOOL_NAME,
-            "description": TOOL_TEXT,
-            "parameters": TOOL_SCHEMA,
+        tool = {"type": "function", "name": TOOL_NAME, "description": TOOL_TEXT, "parameters": TOOL_SCHEMA}
+        return {
+            "model": self.model,
+            "instructions": system,
+            "input": [{"role": "user", "content": QUESTION}],
+            "tools": [{**tool, "strict": True}],
+            "store": False,
+            "stream": self.streamed,
         }
-        return {"model": self.model, "instructions": system, "input": [{"role": "user", "content": QUESTION}],
-                "tools": [{**tool, "strict": True}], "store": False, "stream": self.streamed}  # fmt: skip
 
     def plain(self, answer: dict[str, Any]) -> tuple[str, list[Call], Items]:
         items = answer["output"]
@@ -79,10 +70,7 @@ class Responses(Wire):
         return text, calls, items
 
     def results(self, done: list[tuple[Call, str]]) -> Items:
-        return [
-            {"type": "function_call_output", "call_id": call[0], "output": text}
-            for call, text in done
-        ]
+        return [{"type": "function_call_output", "call_id": call[0], "output": text} for call, text in done]
 
 
 class Chat(Wire):
@@ -91,9 +79,11 @@ class Chat(Wire):
     def body(self, system: str) -> dict[str, Any]:
         function = {"name": TOOL_NAME, "description": TOOL_TEXT, "parameters": TOOL_SCHEMA}
         body: dict[str, Any] = {
-            "model": self.model, "tools": [{"type": "function", "function": function}], "stream": self.streamed,
+            "model": self.model,
+            "tools": [{"type": "function", "function": function}],
+            "stream": self.streamed,
             "messages": [{"role": "system", "content": system}, {"role": "user", "content": QUESTION}],
-        }  # fmt: skip
+        }
         if self.streamed:
             body["stream_options"] = {"include_usage": True}
         return body
@@ -132,8 +122,14 @@ class Anthropic(Wire):
 
     def body(self, system: str) -> dict[str, Any]:
         tool = {"name": TOOL_NAME, "description": TOOL_TEXT, "input_schema": TOOL_SCHEMA}
-        return {"model": self.model, "max_tokens": 4096, "system": system, "tools": [tool], "stream": self.streamed,
-                "messages": [{"role": "user", "content": QUESTION}]}  # fmt: skip
+        return {
+            "model": self.model,
+            "max_tokens": 4096,
+            "system": system,
+            "tools": [tool],
+            "stream": self.streamed,
+            "messages": [{"role": "user", "content": QUESTION}],
+        }
 
     def plain(self, answer: dict[str, Any]) -> tuple[str, list[Call], Items]:
         blocks = answer["content"]
@@ -160,9 +156,7 @@ class Anthropic(Wire):
         return self.plain({"content": blocks})
 
     def results(self, done: list[tuple[Call, str]]) -> Items:
-        blocks = [
-            {"type": "tool_result", "tool_use_id": call[0], "content": text} for call, text in done
-        ]
+        blocks = [{"type": "tool_result", "tool_use_id": call[0], "content": text} for call, text in done]
         return [{"role": "user", "content": blocks}]
 
 
@@ -176,8 +170,11 @@ class Gemini(Wire):
 
     def body(self, system: str) -> dict[str, Any]:
         tool = {"name": TOOL_NAME, "description": TOOL_TEXT, "parametersJsonSchema": TOOL_SCHEMA}
-        return {"systemInstruction": {"parts": [{"text": system}]}, "tools": [{"functionDeclarations": [tool]}],
-                "contents": [{"role": "user", "parts": [{"text": QUESTION}]}]}  # fmt: skip
+        return {
+            "systemInstruction": {"parts": [{"text": system}]},
+            "tools": [{"functionDeclarations": [tool]}],
+            "contents": [{"role": "user", "parts": [{"text": QUESTION}]}],
+        }
 
     def plain(self, answer: dict[str, Any]) -> tuple[str, list[Call], Items]:
         content = answer["candidates"][0]["content"]
@@ -200,8 +197,11 @@ class Gemini(Wire):
 
 
 WIRES: dict[str, type[Wire]] = {
-    "responses": Responses, "chat": Chat, "anthropic": Anthropic, "gemini": Gemini,
-}  # fmt: skip
+    "responses": Responses,
+    "chat": Chat,
+    "anthropic": Anthropic,
+    "gemini": Gemini,
+}
 
 
 async def _events(response: httpx2.Response) -> AsyncIterator[dict[str, Any]]:

@@ -14,9 +14,7 @@ def model_of(protocol: str, url: str) -> Any:
     if protocol == "anthropic":
         from langchain_anthropic import ChatAnthropic
 
-        return ChatAnthropic(
-            model=name, api_key="none", base_url=url, max_retries=0, max_tokens=4096
-        )
+        return ChatAnthropic(model=name, api_key="none", base_url=url, max_retries=0, max_tokens=4096)
     if protocol == "gemini":
         from langchain_google_genai import ChatGoogleGenerativeAI
 
@@ -24,9 +22,13 @@ def model_of(protocol: str, url: str) -> Any:
     from langchain_openai import ChatOpenAI
 
     return ChatOpenAI(
-        model=name, api_key="none", base_url=f"{url}/v1", max_retries=0,
-        use_responses_api=protocol == "responses", stream_usage=True,
-    )  # fmt: skip
+        model=name,
+        api_key="none",
+        base_url=f"{url}/v1",
+        max_retries=0,
+        use_responses_api=protocol == "responses",
+        stream_usage=True,
+    )
 
 
 async def opener(protocol: str, streamed: bool, url: str) -> Conversation:
@@ -64,5 +66,15 @@ async def opener(protocol: str, streamed: bool, url: str) -> Conversation:
 
 
 if __name__ == "__main__":
-    serve(opener, ("langchain", "langchain-openai", "langchain-anthropic", "langchain-google-genai", "openai",
-                   "anthropic", "google-genai"))  # fmt: skip
+    serve(
+        opener,
+        (
+            "langchain",
+            "langchain-openai",
+            "langchain-anthropic",
+            "langchain-google-genai",
+            "openai",
+            "anthropic",
+            "google-genai",
+        ),
+    )

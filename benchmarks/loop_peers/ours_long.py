@@ -25,9 +25,7 @@ from toolloop.tools import Tool, Toolset
 ITEMS = 400
 OFFERED_TOOLS = 10
 SLEEP_S = 0.1
-PARAGRAPH = (
-    "Every number on the list was added to the one before it, and the sum was written down. " * 4
-)
+PARAGRAPH = "Every number on the list was added to the one before it, and the sum was written down. " * 4
 SCHEMA = {
     "type": "object",
     "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
@@ -69,9 +67,7 @@ async def written(provider: Provider, protocol: str) -> list[Message]:
     while len(found) < ITEMS:
         found += question + made
     del found[ITEMS:]
-    while not isinstance(
-        found[-1], UserMessage
-    ):  # The last word is the user's: the model answers it.
+    while not isinstance(found[-1], UserMessage):  # The last word is the user's: the model answers it.
         found.pop()
     return [UserMessage(f"{QUESTION} {PARAGRAPH}")] * (ITEMS - len(found)) + found
 

@@ -52,9 +52,7 @@ async def opener(protocol: str, streamed: bool, url: str) -> Conversation:
     async def converse(scenario: str) -> tuple[str, int]:
         nonlocal made
         made = 0
-        result = await agents[scenario].run(
-            QUESTION, event_stream_handler=read if streamed else None
-        )
+        result = await agents[scenario].run(QUESTION, event_stream_handler=read if streamed else None)
         return result.output, made
 
     return converse

@@ -5,17 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from _worker import (
-    MODELS,
-    QUESTION,
-    SYSTEM,
-    TOOL_NAME,
-    TOOL_SCHEMA,
-    TOOL_TEXT,
-    Conversation,
-    add,
-    serve,
-)
+from _worker import MODELS, QUESTION, SYSTEM, TOOL_NAME, TOOL_SCHEMA, TOOL_TEXT, Conversation, add, serve
 
 FUNCTION = {"name": TOOL_NAME, "description": TOOL_TEXT, "parameters": TOOL_SCHEMA}
 
@@ -31,9 +21,13 @@ def responses(streamed: bool, url: str, model: str) -> Conversation:
         made = 0
         while True:
             answer: Any = await client.responses.create(
-                model=model, instructions=SYSTEM.format(scenario), input=items, tools=tools, store=False,
+                model=model,
+                instructions=SYSTEM.format(scenario),
+                input=items,
+                tools=tools,
+                store=False,
                 stream=streamed,
-            )  # fmt: skip
+            )
             if streamed:
                 text = ""
                 async for event in answer:
@@ -50,9 +44,7 @@ def responses(streamed: bool, url: str, model: str) -> Conversation:
             items += whole.output
             for call in calls:
                 output = str(add(**json.loads(call.arguments)))
-                items.append(
-                    {"type": "function_call_output", "call_id": call.call_id, "output": output}
-                )
+                items.append({"type": "function_call_output", "call_id": call.call_id, "output": output})
 
     return converse
 
@@ -85,8 +77,10 @@ def chat(streamed: bool, url: str, model: str) -> Conversation:
         return {**message, "tool_calls": list(calls.values())} if calls else message
 
     async def converse(scenario: str) -> tuple[str, int]:
-        messages: list[Any] = [{"role": "system", "content": SYSTEM.format(scenario)},
-                               {"role": "user", "content": QUESTION}]  # fmt: skip
+        messages: list[Any] = [
+            {"role": "system", "content": SYSTEM.format(scenario)},
+            {"role": "user", "content": QUESTION},
+        ]
         made = 0
         while True:
             message = await ask(messages)
@@ -110,12 +104,7 @@ def anthropic(streamed: bool, url: str, model: str) -> Conversation:
 
     async def ask(system: str, messages: list[Any]) -> list[dict[str, Any]]:
         answer: Any = await client.messages.create(
-            model=model,
-            max_tokens=4096,
-            system=system,
-            messages=messages,
-            tools=tools,
-            stream=streamed,
+            model=model, max_tokens=4096, system=system, messages=messages, tools=tools, stream=streamed
         )
         if not streamed:
             return [block.model_dump(mode="json", exclude_none=True) for block in answer.content]
@@ -145,11 +134,7 @@ def anthropic(streamed: bool, url: str, model: str) -> Conversation:
             made += len(calls)
             messages.append({"role": "assistant", "content": blocks})
             results = [
-                {
-                    "type": "tool_result",
-                    "tool_use_id": call["id"],
-                    "content": str(add(**call["input"])),
-                }
+                {"type": "tool_result", "tool_use_id": call["id"], "content": str(add(**call["input"]))}
                 for call in calls
             ]
             messages.append({"role": "user", "content": results})
@@ -195,11 +180,13 @@ def gemini(streamed: bool, url: str, model: str) -> Conversation:
             made += len(calls)
             contents.append(content)
             parts = [
-                types.Part(function_response=types.FunctionResponse(
-                    id=call.id, name=call.name, response={"output": str(add(**call.args))}
-                ))
+                types.Part(
+                    function_response=types.FunctionResponse(
+                        id=call.id, name=call.name, response={"output": str(add(**call.args))}
+                    )
+                )
                 for call in calls
-            ]  # fmt: skip
+            ]
             contents.append(types.Content(role="user", parts=parts))
 
     return converse

@@ -80,7 +80,7 @@ def _documented(text: str, indent: str) -> Iterator[str]:
         return
     safe = text.replace("\\", "\\\\").replace('"""', "'''").strip()
     safe += " " if safe.endswith('"') else ""
-    lines = textwrap.wrap(f'"""{safe}"""', 116 - len(indent), break_long_words=False, break_on_hyphens=False)  # fmt: skip
+    lines = textwrap.wrap(f'"""{safe}"""', 116 - len(indent), break_long_words=False, break_on_hyphens=False)
     yield from (indent + line for line in lines)
 
 
@@ -107,16 +107,16 @@ def _operation(
     name = operation["operationId"]
     given = operation.get("parameters", [])
     if any(keyword.iskeyword(p["name"]) for p in given):
-        raise SystemExit(
-            f"{name}: a parameter cannot be an argument: rename it, or teach generate.py"
-        )
+        raise SystemExit(f"{name}: a parameter cannot be an argument: rename it, or teach generate.py")
     positional = [f"{p['name']}: {_named(p['schema'])}" for p in given if p["in"] == "path"]
     query = [p for p in given if p["in"] == "query" and "sse" not in p["schema"].get("enum", ())]
     answer, is_stream, is_file = _answer(operation)
     if is_stream:  # it goes on behind an event by itself
         query = [p for p in query if p["name"] != "after"]
     sent, body = _body(operation, positional)
-    named = [f"{p['name']}: {_named(p['schema'])}{'' if p.get('required') else ' | None = None'}" for p in query]  # fmt: skip
+    named = [
+        f"{p['name']}: {_named(p['schema'])}{'' if p.get('required') else ' | None = None'}" for p in query
+    ]
     if is_stream:
         named.append('after: str = ""')
     if method != "get":
@@ -142,9 +142,7 @@ def _operation(
         yield from _all(name, page, positional, query)
 
 
-def _all(
-    name: str, page: Mapping[str, Any], positional: list[str], query: list[Any]
-) -> Iterator[str]:
+def _all(name: str, page: Mapping[str, Any], positional: list[str], query: list[Any]) -> Iterator[str]:
     """Yield the method that goes through all pages of a list."""
     item = _named(page["properties"]["results"]["items"])
     kept = [p for p in query if p["name"] != "cursor"]
@@ -153,7 +151,7 @@ def _all(
     passed = [p.split(":")[0] for p in positional] + [f"{p['name']}={p['name']}" for p in kept]
     yield f"\n    def {name}_all({arguments}) -> Iterator[{item}]:"
     yield f'        """Go through all rows of ``{name}``, page by page."""'
-    yield f"        return self._every(lambda cursor: self.{name}({', '.join([*passed, 'cursor=cursor'])}))"  # fmt: skip
+    yield f"        return self._every(lambda cursor: self.{name}({', '.join([*passed, 'cursor=cursor'])}))"
 
 
 def _named(schema: Mapping[str, Any]) -> str:
@@ -215,7 +213,9 @@ def main() -> int:
     is_check = parser.parse_args().check
     for path, text in written(SCHEMA).items():
         if is_check and (not path.exists() or path.read_text() != text):
-            sys.stderr.write(f"{path.name} is not what docs/openapi.yaml says: run 'make client' and commit clients/python.\n")  # fmt: skip
+            sys.stderr.write(
+                f"{path.name} is not what docs/openapi.yaml says: run 'make client' and commit clients/python.\n"
+            )
             return 1
         if not is_check:
             path.write_text(text)

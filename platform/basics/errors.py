@@ -20,12 +20,7 @@ class DomainError(Exception):
     default_status = 400
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        *,
-        status: int | None = None,
-        data: Mapping[str, Any] | None = None,
+        self, code: str, message: str, *, status: int | None = None, data: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__(message)
         self.code = code

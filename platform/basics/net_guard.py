@@ -132,9 +132,7 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
     try:
         url = httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
-        raise AddressRefused(
-            "This is no address of a web page: expected https://host/path."
-        ) from error
+        raise AddressRefused("This is no address of a web page: expected https://host/path.") from error
     if url.scheme not in ("http", "https") or not url.raw_host:
         raise AddressRefused("Only addresses that begin with http:// or https:// can be read.")
     if url.userinfo or "@" in url.netloc.decode("ascii", "replace"):
@@ -181,8 +179,7 @@ def _judge_host(host: str, policy: NetPolicy) -> None:
 def _judge_port(port: int, address: Address | None, policy: NetPolicy) -> None:
     # Whether a name lies in an allowed network is known only when it is resolved.
     inside = policy.allow and (
-        address is None
-        or any(address.version == net.version and address in net for net in policy.allow)
+        address is None or any(address.version == net.version and address in net for net in policy.allow)
     )
     is_high = policy.high_ports and port >= 1024
     if port not in policy.ports and not is_high and not inside:
@@ -291,10 +288,7 @@ class _TimedStream(httpcore2.NetworkStream):
         self._inner.close()
 
     def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
         secured = self._inner.start_tls(ssl_context, server_hostname, self._left(timeout))
         return _TimedStream(secured, self._deadline)

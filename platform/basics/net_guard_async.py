@@ -45,9 +45,7 @@ class AsyncGuardedBackend(httpcore2.AsyncNetworkBackend):
     ) -> httpcore2.AsyncNetworkStream:
         judge = functools.partial(addresses_checked, host, port, self._policy, self._resolver)
         # Threads of its own: names whose servers are silent must not keep the process's threads from others.
-        addresses = await anyio.to_thread.run_sync(
-            judge, abandon_on_cancel=True, limiter=self._resolving
-        )
+        addresses = await anyio.to_thread.run_sync(judge, abandon_on_cancel=True, limiter=self._resolving)
         failure: Exception = httpcore2.ConnectError("no address")
         for address in addresses:
             try:

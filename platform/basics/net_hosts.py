@@ -9,7 +9,9 @@ from ipaddress import ip_address
 import httpx2
 
 MAX_PATTERN = 253
-_NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")  # fmt: skip
+_NAME = re.compile(
+    r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?\Z"
+)
 
 
 def host_pattern(text: str) -> str:
@@ -39,7 +41,7 @@ def host_pattern(text: str) -> str:
     if not _NAME.match(host):
         raise ValueError(problem)
     if is_wide and "." not in host:
-        raise ValueError(f"“*.{host}” is too wide: name at least two parts after *, as in *.example.com.")  # fmt: skip
+        raise ValueError(f"“*.{host}” is too wide: name at least two parts after *, as in *.example.com.")
     pattern = f"*.{host}" if is_wide else host
     if len(pattern) > MAX_PATTERN:
         raise ValueError(problem)

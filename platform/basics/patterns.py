@@ -27,8 +27,7 @@ def pattern_compile(text: str, flags: int = 0) -> regex.Pattern[str]:
     """
     found = _REPEAT.findall(text)
     if any(len(number) > 6 for counts in found for number in counts) or (
-        math.prod(max(int(number or 1) for number in counts) or 1 for counts in found)
-        > _MAX_REPEATS
+        math.prod(max(int(number or 1) for number in counts) or 1 for counts in found) > _MAX_REPEATS
     ):
         raise regex.error("it repeats something too often, make the numbers in braces smaller")
     return regex.compile(text, flags)

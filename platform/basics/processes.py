@@ -14,9 +14,7 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 
 
-def die_with_parent(
-    signum: int = signal.SIGKILL, parent: int | None = None
-) -> Callable[[], None] | None:
+def die_with_parent(signum: int = signal.SIGKILL, parent: int | None = None) -> Callable[[], None] | None:
     """Return what a child calls to be sent ``signum`` when its parent dies, even by SIGKILL; None where unsupported.
 
     Meant for ``preexec_fn`` and ``os.register_at_fork``: the library is loaded before the fork, not after it. The tie is

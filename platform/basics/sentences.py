@@ -29,21 +29,28 @@ _DATE = re.compile(r"(?<!\d)(?:\d{4}\.(?:\s?\d{1,2}\.?)?|\d{1,2}\.)\s?\d{1,2}\Z"
 _OUTLINE = re.compile(r"\(?(?:\w{2,6}\s?)?\d+(?:\.\d+)*\Z")  # "ETA 1.1.2. Training"
 _SAID = "とっなのはがも"  # what goes on after a quotation in Japanese: "「はい。」と言った。"
 _ROMAN = re.compile(r"[ivxlc]{1,6}\Z")
-# fmt: off
-_TITLES = frozenset("""
+
+_TITLES = frozenset(
+    """
     mr mrs ms dr prof hon rev gen sen rep gov capt sgt st mt messrs sr sra srta mme mlle m hr fr herr frau dott sig ing dipl
     vs v cf e.g i.e eg viz ca z.b d.h u.a vgl bzw ggf inkl sog p.ex bijv т.е напр ул им
-""".split())  # noqa: SIM905 - a list of words reads better as text
-_NUMBERED = frozenset("""
+""".split()
+)
+_NUMBERED = frozenset(
+    """
     no nos nr núm num n° № sec secs sect art arts para paras par subpara fig figs eq eqs ch chap chaps vol vols pp p pg pgs
     pt pts table tables figure figures ref refs doc docs dkt rin tab app ex cl col cols r l fn s abs ziff kap bd rn rz pos tz § str рис стр табл ст гл п
-""".split())  # noqa: SIM905
-_MAY_END = frozenset("""
+""".split()
+)
+_MAY_END = frozenset(
+    """
     inc ltd co corp llc cos bros plc gmbh dept div est approx etc al jr ed eds rev supp stat reg fed cong res pub ser ann
     assn assoc ave blvd rd ste bldg admin natl intl govt univ inst tel ext min max avg incl excl resp usw uvm jan feb mar
     apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun esq ph.d g kg km cm mm lb lbs oz ft sq hr hrs г т.д т.п др тыс млн
-""".split())  # noqa: SIM905
-_STARTERS = frozenset("""
+""".split()
+)
+_STARTERS = frozenset(
+    """
     a an the this that these those it its he she they we you i in on at by for from with under over to of as if when while
     where since after before during although though because however therefore thus hence moreover further furthermore also
     all any both each every either neither no none not some such many most more other another there here then what which who
@@ -52,12 +59,14 @@ _STARTERS = frozenset("""
     le la les un une des il elle ils elles nous vous ce cette ces dans en pour par sur avec si el los las una lo se su sus
     esta este estos estas con por para como cuando o os as um uma na no nos nas dos das gli il è i
     в на и это эта этот он она они мы вы если при по с к для из за не
-""".split())  # noqa: SIM905
-_AFTER_ORDINAL = frozenset("""
+""".split()
+)
+_AFTER_ORDINAL = frozenset(
+    """
     januar februar märz april mai juni juli august september oktober november dezember jänner quartal jahrhundert kapitel
     absatz artikel auflage jahr tag teil januari februari maart mei augustus oktober ledna února března dubna května
-""".split())  # noqa: SIM905
-# fmt: on
+""".split()
+)
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:

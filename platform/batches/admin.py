@@ -12,7 +12,21 @@ from tenancy.admin_scope import JournalAdmin
 class BatchAdmin(JournalAdmin):
     """What is out, and what has come back."""
 
-    list_display = ("pk", "tenant", "owner", "round", "model", "state", "total", "done", "failed", "user_id", "sent_at", "looked_at", "ended_at")  # fmt: skip
+    list_display = (
+        "pk",
+        "tenant",
+        "owner",
+        "round",
+        "model",
+        "state",
+        "total",
+        "done",
+        "failed",
+        "user_id",
+        "sent_at",
+        "looked_at",
+        "ended_at",
+    )
     list_filter = ("state",)
     list_select_related = ("tenant",)
     search_fields = ("owner", "model", "mark")

@@ -118,9 +118,7 @@ class BatchedCall:
         found, self._found = self._found, None
         if found is not None and found[0] == self.line_key:
             return found[1]
-        line: BatchLine | None = await self.in_db(
-            line_find, self.tenant_id, self.owner, self.line_key
-        )
+        line: BatchLine | None = await self.in_db(line_find, self.tenant_id, self.owner, self.line_key)
         return line
 
     def _wanted(self, request: ModelRequest) -> BatchLine:

@@ -50,12 +50,7 @@ class Courier:
     """
 
     def __init__(
-        self,
-        *,
-        payer: Payer,
-        owner: str,
-        in_db: Callable[..., Awaitable[Any]],
-        engines: Mapping[str, Engine],
+        self, *, payer: Payer, owner: str, in_db: Callable[..., Awaitable[Any]], engines: Mapping[str, Engine]
     ) -> None:
         self._payer, self._owner, self._in_db = payer, owner, in_db
         self._engines = engines
@@ -189,9 +184,7 @@ class Courier:
         await self._in_db(lines.batch_ended, batch)
         try:
             await engine.api.forget(batch.handle)
-        except (
-            ProviderError
-        ) as error:  # its answers are here; the provider deletes them by itself one day
+        except ProviderError as error:  # its answers are here; the provider deletes them by itself one day
             log.warning("batch_forget_failed", batch=batch.pk, code=error.code)
 
     async def _hurry(self, batch: Batch, engine: Engine) -> None:

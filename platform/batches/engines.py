@@ -65,7 +65,10 @@ def engine_for(tenant: Tenant, model: str) -> Engine:
     provider = provider_for(tenant, model)
     info = provider.info
     if isinstance(provider.adapter, PlannerExecutor):
-        raise Invalid("no_batches", f"{info.label} calls tools in two steps, which a batch cannot wait for. Choose another model, or have it done now.")  # fmt: skip
+        raise Invalid(
+            "no_batches",
+            f"{info.label} calls tools in two steps, which a batch cannot wait for. Choose another model, or have it done now.",
+        )
     try:
         api = batches_of(provider.adapter)
     except UnsupportedFeature as error:

@@ -57,9 +57,7 @@ class Planned:
 
 def line_find(tenant_id: int, owner: str, key: str) -> BatchLine | None:
     """Return the line of a call, None when nobody has asked for it."""
-    found: BatchLine | None = BatchLine.objects.filter(
-        tenant_id=tenant_id, owner=owner, key=key
-    ).first()
+    found: BatchLine | None = BatchLine.objects.filter(tenant_id=tenant_id, owner=owner, key=key).first()
     return found
 
 
@@ -75,9 +73,7 @@ def line_forget(line: BatchLine) -> None:
     BatchLine.objects.filter(tenant_id=line.tenant_id, pk=line.pk).delete()
 
 
-def batches_plan(
-    *, payer: Payer, owner: str, model: str, limits: BatchLimits, number: int
-) -> Planned:
+def batches_plan(*, payer: Payer, owner: str, model: str, limits: BatchLimits, number: int) -> Planned:
     """Put the wanted lines of a model into batches, as far as there is money for them; sends nothing yet.
 
     The money of each line is held until its answer is recorded, at the most that it may cost.
@@ -98,9 +94,15 @@ def batches_plan(
         groups = _groups(funded, limits)
         for group in groups:
             batch = Batch.objects.create(
-                tenant_id=payer.tenant_id, owner=owner, user_id=payer.user_id, round=number,
-                model=model, mark=new_mark(), total=len(group), hours=limits.hours,
-            )  # fmt: skip
+                tenant_id=payer.tenant_id,
+                owner=owner,
+                user_id=payer.user_id,
+                round=number,
+                model=model,
+                mark=new_mark(),
+                total=len(group),
+                hours=limits.hours,
+            )
             for line in group:
                 line.batch, line.state = batch, LineState.SENT
             BatchLine.objects.bulk_update(group, ["batch", "state", "hold_id"], batch_size=1000)
@@ -171,9 +173,9 @@ def batch_trying(batch: Batch, until: datetime) -> None:
 def batch_sent(batch: Batch, handle: Mapping[str, Any]) -> None:
     """Keep how the provider names a batch that it has."""
     with transaction.atomic():
-        Batch.objects.filter(
-            tenant_id=batch.tenant_id, pk=batch.pk, state=BatchState.SENDING
-        ).update(state=BatchState.OUT, handle=dict(handle), sent_at=timezone.now())
+        Batch.objects.filter(tenant_id=batch.tenant_id, pk=batch.pk, state=BatchState.SENDING).update(
+            state=BatchState.OUT, handle=dict(handle), sent_at=timezone.now()
+        )
         _tell(batch.tenant_id, batch.owner)
 
 
@@ -191,16 +193,12 @@ def batch_cancelled(batch: Batch) -> None:
     Batch.objects.filter(tenant_id=batch.tenant_id, pk=batch.pk).update(cancelled_at=timezone.now())
 
 
-def results_keep(
-    batch: Batch, results: Mapping[str, Turn | ProviderError], profile: Profile
-) -> None:
+def results_keep(batch: Batch, results: Mapping[str, Turn | ProviderError], profile: Profile) -> None:
     """Keep answers of a batch, and record what each has cost; what is kept already is left alone."""
     with transaction.atomic():
         lines = list(
             BatchLine.objects.select_for_update()
-            .filter(
-                tenant_id=batch.tenant_id, batch=batch, state=LineState.SENT, key__in=list(results)
-            )
+            .filter(tenant_id=batch.tenant_id, batch=batch, state=LineState.SENT, key__in=list(results))
             .order_by("pk")
         )
         records, freed = [], []
@@ -311,7 +309,7 @@ def _lines_written(lines: Sequence[BatchLine]) -> None:
         lines,
         ["state", "body", "turn", "cost_usd", "hold_id", "tries", "batch", "error_code", "error_message"],
         batch_size=500,
-    )  # fmt: skip
+    )
 
 
 def _record(

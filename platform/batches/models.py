@@ -49,9 +49,7 @@ class Batch(TenantModel):
     class Meta:
         verbose_name_plural = "batches"
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(state__in=BatchState.values), name="batch_state_known"
-            ),
+            models.CheckConstraint(condition=models.Q(state__in=BatchState.values), name="batch_state_known")
         ]
         indexes = [models.Index(fields=["tenant", "owner", "-id"], name="batch_of_owner")]
 
@@ -97,9 +95,7 @@ class BatchLine(TenantModel):
             ),
             models.UniqueConstraint(fields=["tenant", "owner", "key"], name="batch_line_once"),
         ]
-        indexes = [
-            models.Index(fields=["tenant", "owner", "state", "id"], name="batch_line_of_owner")
-        ]
+        indexes = [models.Index(fields=["tenant", "owner", "state", "id"], name="batch_line_of_owner")]
 
     def __str__(self) -> str:
         return f"line {self.key} of {self.owner} ({self.state})"

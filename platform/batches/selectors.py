@@ -41,9 +41,7 @@ class BatchRound:
 def round_open(*, actor: Actor, owner: str) -> BatchRound | None:
     """Return what an owner waits for, None when nothing of it is with a provider."""
     rows = Batch.objects.visible_to(actor).filter(owner=owner, state__in=OPEN)
-    found = list(
-        rows.values_list("round", "state", "total", "done", "sent_at", "hours", "cancelled_at")
-    )
+    found = list(rows.values_list("round", "state", "total", "done", "sent_at", "hours", "cancelled_at"))
     if not found:
         return None
     sent = [(at, at + timedelta(hours=hours)) for _, _, _, _, at, hours, _ in found if at]

@@ -30,8 +30,6 @@ def batches_end(*, tenant: Tenant, actor: Actor, owner: str, ends: bool) -> None
 
 def batches_resume(*, tenant: Tenant, actor: Actor, owner: str) -> None:
     """Leave what is out to the owner, who goes on; in the caller's transaction."""
-    rows = Job.objects.filter(
-        tenant=tenant, kind=WIND_UP, dedupe_key=f"{owner}:0", status__in=ACTIVE
-    )
+    rows = Job.objects.filter(tenant=tenant, kind=WIND_UP, dedupe_key=f"{owner}:0", status__in=ACTIVE)
     for row in rows:
         job_cancel(tenant=tenant, actor=actor, job=row)

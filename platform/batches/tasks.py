@@ -51,6 +51,4 @@ def _courier(ctx: JobContext, owner: str) -> Courier:
     tenant = Tenant.objects.get(pk=ctx.tenant_id)
     models = {batch.model for batch in batches_open(tenant.pk, owner)}
     engines: dict[str, Engine] = {model: engine_for(tenant, model) for model in sorted(models)}
-    return Courier(
-        payer=Payer(tenant.pk, ctx.user_id), owner=owner, in_db=ctx.in_db, engines=engines
-    )
+    return Courier(payer=Payer(tenant.pk, ctx.user_id), owner=owner, in_db=ctx.in_db, engines=engines)

@@ -161,9 +161,7 @@ def budget_reserve(payer: Payer, asked: Asked, *, run_id: int | None = None) -> 
     return budget_reserve_each(payer, [asked], run_id=run_id)[0]
 
 
-def budget_reserve_each(
-    payer: Payer, asked: Sequence[Asked], *, run_id: int | None = None
-) -> list[Reserved]:
+def budget_reserve_each(payer: Payer, asked: Sequence[Asked], *, run_id: int | None = None) -> list[Reserved]:
     """Hold money for several calls of one payer, one after the other, in one statement; see ``budget_reserve``."""
     with connection.cursor() as cursor:
         cursor.execute(
@@ -222,9 +220,7 @@ def run_holds_release(run_id: int) -> None:
     BudgetHold.objects.filter(run_id=run_id).delete()
 
 
-def budget_named(
-    kind: str, amount_usd: Decimal, period: str, starts_at: datetime.datetime | None
-) -> str:
+def budget_named(kind: str, amount_usd: Decimal, period: str, starts_at: datetime.datetime | None) -> str:
     """Name a budget in a sentence: ``The workspace's budget of $20 for November``."""
     return f"{_OF[kind]} of {dollars(amount_usd)}{_during(period, starts_at)}"
 

@@ -40,9 +40,7 @@ class Budget(TenantModel):
     subject_id = models.BigIntegerField(
         null=True, blank=True, help_text="Of the person, key, assistant or job; empty: each."
     )
-    period = models.CharField(
-        max_length=5, choices=BudgetPeriod.choices, default=BudgetPeriod.MONTH
-    )
+    period = models.CharField(max_length=5, choices=BudgetPeriod.choices, default=BudgetPeriod.MONTH)
     amount_usd = models.DecimalField(max_digits=12, decimal_places=4)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
@@ -54,9 +52,7 @@ class Budget(TenantModel):
                 nulls_distinct=False,
                 name="budget_one_each",
             ),
-            models.CheckConstraint(
-                condition=models.Q(amount_usd__gte=0), name="budget_not_negative"
-            ),
+            models.CheckConstraint(condition=models.Q(amount_usd__gte=0), name="budget_not_negative"),
             models.CheckConstraint(
                 condition=models.Q(kind="tenant", subject_id=None)
                 | models.Q(kind__in=["member", "key", "assistant"])
@@ -66,9 +62,7 @@ class Budget(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return (
-            f"{dollars(self.amount_usd)} {self.get_period_display()} for {self.get_kind_display()}"
-        )
+        return f"{dollars(self.amount_usd)} {self.get_period_display()} for {self.get_kind_display()}"
 
 
 class BudgetSpend(TenantModel):
@@ -108,9 +102,7 @@ class BudgetHold(TenantModel):
         indexes = [
             models.Index(fields=["tenant", "expires_at"], name="budget_hold_open"),
             models.Index(
-                fields=["run_id"],
-                name="budget_hold_of_run",
-                condition=models.Q(run_id__isnull=False),
+                fields=["run_id"], name="budget_hold_of_run", condition=models.Q(run_id__isnull=False)
             ),
         ]
 

@@ -16,7 +16,12 @@ from budgets.money import dollars
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, User
 
-_EACH = {"tenant": "The whole workspace", "member": "Each member", "key": "Each API key", "assistant": "Each assistant"}  # fmt: skip
+_EACH = {
+    "tenant": "The whole workspace",
+    "member": "Each member",
+    "key": "Each API key",
+    "assistant": "Each assistant",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +160,7 @@ def period_begun(period: str, now: datetime.datetime) -> datetime.datetime | Non
 def _shown(actor: Actor, rows: list[Budget]) -> list[BudgetShown]:
     now = timezone.now()
     top: dict[int, BudgetSpend] = {}
-    for spend in BudgetSpend.objects.visible_to(actor).filter(budget__in=rows).order_by("spent_usd"):  # fmt: skip
+    for spend in BudgetSpend.objects.visible_to(actor).filter(budget__in=rows).order_by("spent_usd"):
         top_of = next(row for row in rows if row.pk == spend.budget_id)
         if spend.starts_at == (period_begun(top_of.period, now) or spend.starts_at):
             top[spend.budget_id] = spend
@@ -181,16 +186,16 @@ def _shown(actor: Actor, rows: list[Budget]) -> list[BudgetShown]:
     return shown
 
 
-def _names(
-    actor: Actor, rows: list[Budget], top: dict[int, BudgetSpend]
-) -> dict[tuple[str, int], str]:
+def _names(actor: Actor, rows: list[Budget], top: dict[int, BudgetSpend]) -> dict[tuple[str, int], str]:
     """Return in words whom budgets are about."""
     wanted = {(row.kind, pk) for row in rows if row.kind != "tenant" for pk in _subjects(row, top)}
     people = {pk for kind, pk in wanted if kind == "member"}
     keys = {pk for kind, pk in wanted if kind == "key"}
     members = User.objects.filter(pk__in=people, memberships__tenant_id=actor.tenant_id)
     person = {user.pk: str(user) for user in members} if people else {}
-    named = dict(ApiKey.objects.visible_to(actor).filter(pk__in=keys).values_list("pk", "name")) if keys else {}  # fmt: skip
+    named = (
+        dict(ApiKey.objects.visible_to(actor).filter(pk__in=keys).values_list("pk", "name")) if keys else {}
+    )
     asked = {pk for kind, pk in wanted if kind == "assistant"}
     answering = dict(assistant_names(actor, asked)) if asked else {}
     found = {}

@@ -78,9 +78,7 @@ def budget_remove(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         row = Budget.objects.select_for_update().filter(tenant=tenant, pk=pk).first()
         if row is None:
             raise Missing("budget")
-        audit_record(
-            tenant=tenant, actor=actor, action="budget.remove", object=row, data=_facts(row)
-        )
+        audit_record(tenant=tenant, actor=actor, action="budget.remove", object=row, data=_facts(row))
         row.delete()
 
 
@@ -93,9 +91,12 @@ def budget_rules_set(*, tenant: Tenant, actor: Actor, refuses_unpriced: bool) ->
             tenant=tenant, defaults={"refuses_unpriced": refuses_unpriced}
         )
         audit_record(
-            tenant=tenant, actor=actor, action="budget.rules", object=row,
+            tenant=tenant,
+            actor=actor,
+            action="budget.rules",
+            object=row,
             data={"refuses_unpriced": refuses_unpriced},
-        )  # fmt: skip
+        )
     return row
 
 
@@ -105,14 +106,12 @@ def budgets_tell(tenant_id: int) -> int:
     Call it in the tenant's scope, after a call was settled or refused. What a crash leaves untold, the next call tells.
     """
     late = Q(warned_at=None, spent_usd__gte=F("budget__amount_usd") * Value(WARN_AT))
-    over = Q(exceeded_at=None) & (
-        Q(refused_at__isnull=False) | Q(spent_usd__gte=F("budget__amount_usd"))
-    )
+    over = Q(exceeded_at=None) & (Q(refused_at__isnull=False) | Q(spent_usd__gte=F("budget__amount_usd")))
     due = BudgetSpend.objects.filter(late | over, tenant_id=tenant_id)
     told = 0
     for pk in list(due.order_by("pk").values_list("pk", flat=True)):
         with transaction.atomic():
-            row = due.select_related("budget", "tenant").select_for_update(of=("self",)).filter(pk=pk).first()  # fmt: skip
+            row = due.select_related("budget", "tenant").select_for_update(of=("self",)).filter(pk=pk).first()
             if row is not None:
                 told += _tell(row)
     return told
@@ -139,12 +138,9 @@ def _tell(row: BudgetSpend) -> int:
         "spent_usd": str(row.spent_usd),
     }
     audit_record(
-        tenant=row.tenant, actor=system_actor(row.tenant_id), action=event.value,
-        object=row.budget, data=data,
-    )  # fmt: skip
-    webhook_emit(
-        tenant_id=row.tenant_id, event=event, object_key=f"budget:{row.budget_id}", data=data
+        tenant=row.tenant, actor=system_actor(row.tenant_id), action=event.value, object=row.budget, data=data
     )
+    webhook_emit(tenant_id=row.tenant_id, event=event, object_key=f"budget:{row.budget_id}", data=data)
     return 1
 
 
@@ -156,7 +152,7 @@ def _subject_check(tenant: Tenant, actor: Actor, kind: str, subject_id: int | No
     if kind == BudgetKind.MEMBER:
         if not Membership.objects.filter(tenant=tenant, user_id=subject_id).exists():
             raise Missing("member")
-    elif kind == BudgetKind.KEY and not ApiKey.objects.filter(tenant=tenant, pk=subject_id).exists():  # fmt: skip
+    elif kind == BudgetKind.KEY and not ApiKey.objects.filter(tenant=tenant, pk=subject_id).exists():
         raise Missing("key")
     elif kind == BudgetKind.ASSISTANT and not assistant_names(actor, [subject_id]):
         raise Missing("assistant")
@@ -164,15 +160,18 @@ def _subject_check(tenant: Tenant, actor: Actor, kind: str, subject_id: int | No
 
 def _set(
     tenant: Tenant, actor: Actor, kind: str, amount_usd: Decimal, period: str, subject_id: int | None
-) -> Budget:  # fmt: skip
+) -> Budget:
     if period not in BudgetPeriod.values:
         raise _invalid("period", f"Use one of {', '.join(BudgetPeriod.values)}.")
     if not amount_usd.is_finite() or not 0 <= amount_usd <= MAX_USD:
         raise _invalid("amount_usd", f"Give an amount from $0 to {dollars(MAX_USD)}.")
     row, _ = Budget.objects.update_or_create(
-        tenant=tenant, kind=kind, subject_id=subject_id, period=period,
+        tenant=tenant,
+        kind=kind,
+        subject_id=subject_id,
+        period=period,
         defaults={"amount_usd": amount_usd.quantize(Decimal("0.0001"))},
-    )  # fmt: skip
+    )
     row.refresh_from_db()
     # A raised budget is not late any more, and tells anew when it is.
     spends = BudgetSpend.objects.filter(tenant=tenant, budget=row)

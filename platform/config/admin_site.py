@@ -42,9 +42,7 @@ class GroundworkAdminSite(AdminSite):
         if request.user.is_authenticated:
             if self.has_permission(request):
                 return HttpResponseRedirect(reverse("admin:index", current_app=self.name))
-            raise PermissionDenied(
-                "The administration is for owners of a workspace and for the operator."
-            )
+            raise PermissionDenied("The administration is for owners of a workspace and for the operator.")
         return HttpResponseRedirect(f"{reverse('account_login')}?{urlencode({'next': target})}")
 
     def get_urls(self) -> list[Any]:

@@ -42,12 +42,7 @@ WORKSPACES = (
         TARIFFS,
         "trade_compliance",
     ),
-    Workspace(
-        "agency-plans",
-        "Agency plans",
-        ((OTHER_EMAIL, Role.OWNER),),
-        PLANS,
-    ),
+    Workspace("agency-plans", "Agency plans", ((OTHER_EMAIL, Role.OWNER),), PLANS),
 )
 
 
@@ -70,9 +65,7 @@ def demo_seed(*, data_dir: Path, say: Callable[[str], None]) -> None:
         # One transaction a workspace: a killed first start leaves none half made, and the next one makes it.
         with transaction.atomic():
             _make(workspace, password)
-        say(
-            f"workspace {workspace.name}: {len(workspace.sample.files)} documents are being ingested"
-        )
+        say(f"workspace {workspace.name}: {len(workspace.sample.files)} documents are being ingested")
 
 
 def demo_lock(data_dir: Path) -> list[str]:

@@ -60,9 +60,7 @@ def check_vector() -> Check:
         return Check("vector", False, "not installed", "As a superuser: CREATE EXTENSION vector;")
     version = tuple(int(part) for part in str(row[0]).split(".")[:2])
     is_new = version >= MIN_VECTOR
-    return Check(
-        "vector", is_new, f"pgvector {row[0]}", "" if is_new else "Install pgvector 0.7 or later."
-    )
+    return Check("vector", is_new, f"pgvector {row[0]}", "" if is_new else "Install pgvector 0.7 or later.")
 
 
 def check_walls() -> Check:
@@ -84,9 +82,7 @@ def check_walls() -> Check:
         roles = int(cursor.fetchone()[0])
     if missing or roles != 2:
         detail = (
-            f"no wall around: {', '.join(missing)}"
-            if missing
-            else "the two roles are not as they must be"
+            f"no wall around: {', '.join(missing)}" if missing else "the two roles are not as they must be"
         )
         return Check("walls", False, detail, "Run: python manage.py migrate")
     return Check("walls", True, f"{len(tables)} tables")
@@ -99,23 +95,19 @@ def check_embedder() -> Check:
     if name.provider == "local" and name.model not in BUILT_IN:
         model = installed_model(setting)
         if model is None:
-            return Check("embedder", False, f"{setting} is not installed", "Run: python manage.py embedder_add FOLDER")  # fmt: skip
+            return Check(
+                "embedder", False, f"{setting} is not installed", "Run: python manage.py embedder_add FOLDER"
+            )
         try:
             model_verify(model)
         except DomainError as error:
             return Check("embedder", False, error.message, "Copy the folder to this machine.")
         return Check("embedder", True, setting)
     if name.provider == "local":
-        is_there = is_prepared(
-            settings.DATA_DIR, "fp32" if name.model.endswith(":fp32") else "int8"
-        )
+        is_there = is_prepared(settings.DATA_DIR, "fp32" if name.model.endswith(":fp32") else "int8")
         fix = "" if is_there else "Run: python manage.py embedder_prepare"
-        return Check(
-            "embedder", is_there, setting if is_there else f"{setting} is not prepared", fix
-        )
-    variables = {"openai": ("OPENAI_API_KEY",), "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}[
-        name.provider
-    ]
+        return Check("embedder", is_there, setting if is_there else f"{setting} is not prepared", fix)
+    variables = {"openai": ("OPENAI_API_KEY",), "google": ("GOOGLE_API_KEY", "GEMINI_API_KEY")}[name.provider]
     has_key = any(os.environ.get(v) for v in variables)
     fix = "" if has_key else f"Set {' or '.join(variables)}."
     return Check("embedder", has_key, setting if has_key else f"{setting} has no key", fix)
@@ -124,19 +116,13 @@ def check_embedder() -> Check:
 def check_models() -> Check:
     """Which models this installation's own environment offers; none but the extractive one is fine too."""
     names = [info.id for info in configured_models(os.environ) if info.is_language_model]
-    return Check(
-        "models", True, ", ".join(names) if names else "extractive only (no language model)"
-    )
+    return Check("models", True, ", ".join(names) if names else "extractive only (no language model)")
 
 
 def check_disk() -> Check:
     """There is room for uploads and the database."""
     free = shutil.disk_usage(settings.DATA_DIR).free / 1e9
-    fix = (
-        ""
-        if free >= LOW_DISK_GB
-        else f"Free some space: under {LOW_DISK_GB:g} GB uploads start to fail."
-    )
+    fix = "" if free >= LOW_DISK_GB else f"Free some space: under {LOW_DISK_GB:g} GB uploads start to fail."
     return Check("disk", free >= LOW_DISK_GB, f"{free:.1f} GB free", fix)
 
 
@@ -144,13 +130,9 @@ def check_data_dir() -> Check:
     """It can be written, and no one else can read the secrets in it."""
     folder = settings.DATA_DIR
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-        return Check(
-            "data directory", False, f"{folder} cannot be written", "Give it to this user."
-        )
+        return Check("data directory", False, f"{folder} cannot be written", "Give it to this user.")
     secrets = [folder / name for name in ("secret_key", "demo_password")]
-    open_ones = [
-        p.name for p in secrets if p.exists() and p.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    ]
+    open_ones = [p.name for p in secrets if p.exists() and p.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)]
     if open_ones:
         fix = f"Run: chmod 600 {' '.join(str(folder / n) for n in open_ones)}"
         return Check("data directory", False, f"others can read {', '.join(open_ones)}", fix)

@@ -6,22 +6,16 @@ error with the nearest known one, so that a typo never passes for a default.
 
 from __future__ import annotations
 
-import base64
 import difflib
-import logging
 import os
-import re
-import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-
-class SecretRefused(ValueError):
-    """A value that cannot be used and must not be repeated."""
+from config import env_values as values
+from config.env_values import SecretRefused
 
 
 class SettingsError(Exception):
@@ -38,203 +32,273 @@ class Variable:
     parse: Callable[[str], Any]
 
 
-def _bool(text: str) -> bool:
-    lowered = text.strip().lower()
-    if lowered in {"1", "true", "yes", "on"}:
-        return True
-    if lowered in {"0", "false", "no", "off", ""}:
-        return False
-    raise ValueError("expected 1 or 0 (also true/false, yes/no, on/off)")
-
-
-def _whole(text: str, expected: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise ValueError(expected) from None
-
-
-def _positive(text: str) -> int:
-    expected = "expected a whole number above 0"
-    value = _whole(text, expected)
-    if value <= 0:
-        raise ValueError(expected)
-    return value
-
-
-def _list(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _import_paths(text: str) -> list[str]:
-    found = _list(text)
-    for part in found:
-        path = part.rpartition("=")[2]
-        if not path.startswith("/") or ".." in path.split("/"):
-            raise ValueError(
-                "expected absolute paths, each with a workspace's name and = before it or not"
-            )
-    return found
-
-
-def _count(text: str) -> int:
-    expected = "expected a whole number, 0 or more, at most 1,000,000,000"
-    value = _whole(text, expected)
-    if not 0 <= value <= 1_000_000_000:
-        raise ValueError(expected)
-    return value
-
-
-def _url(*schemes: str) -> Callable[[str], str]:
-    """Return a parser of an address that may be left empty."""
-
-    def parse(text: str) -> str:
-        expected = f"expected {schemes[-1]}:// and a host"
-        try:
-            parts = urlsplit(text.strip())
-            _ = parts.port
-        except ValueError:
-            raise ValueError(expected) from None
-        if text.strip() and (
-            parts.scheme not in schemes or not (parts.hostname or parts.scheme == "unix")
-        ):
-            raise ValueError(expected)
-        return text
-
-    return parse
-
-
-def _origins(text: str) -> list[str]:
-    found = _list(text)
-    for part in found:
-        if not re.fullmatch(r"https?://[^/\s]+", part):
-            raise ValueError("expected origins: https:// and a host, without a path")
-    return found
-
-
-def _fernet_keys(text: str) -> list[str]:
-    found = _list(text)
-    for part in found:
-        try:
-            is_key = len(base64.urlsafe_b64decode(part.encode())) == 32
-        except ValueError:
-            is_key = False
-        if not is_key:
-            # The text is a secret: it is not repeated.
-            raise SecretRefused("expected Fernet keys: 32 bytes in URL-safe base64 each")
-    return found
-
-
-def _embedder(text: str) -> str:
-    provider, _, model = text.partition("/")
-    if text and text != "minilm" and (provider not in {"local", "openai", "google"} or not model):
-        raise ValueError("expected minilm, local/<name>, openai/<model> or google/<model>")
-    return text
-
-
-def _networks(text: str) -> list[str]:
-    found = _list(text)
-    for part in found:
-        try:
-            ip_network(part)
-        except ValueError as error:
-            raise ValueError(f"expected networks such as 10.2.0.0/16: {error}") from None
-    return found
-
-
-def _choice(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if text not in allowed:
-            raise ValueError("expected one of: " + ", ".join(allowed))
-        return text
-
-    return parse
-
-
-def _path(text: str) -> Path:
-    return Path(text).expanduser()
-
-
-def _optional_path(text: str) -> Path | None:
-    return _path(text) if text.strip() else None
-
-
-def _commands(text: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, _, line = part.partition("=")
-        words = shlex.split(line)
-        if not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name.strip()) or not words:
-            raise ValueError(
-                "expected name=program and arguments, one after another with ; between"
-            )
-        found[name.strip()] = words
-    return found
-
-
 VARIABLES: dict[str, Variable] = {
     v.name: v
     for v in (
-        Variable("DATABASE_URL", "External Postgres 16+ with pgvector (postgresql://user:password@host:port/name). Unset: the embedded one.", "", str),
-        Variable("GROUNDWORK_DATA_DIR", "Where the embedded database, uploaded files and the embedder's model live.", "var", _path),
-        Variable("GROUNDWORK_SECRET_KEY", "Signs sessions and links. Required in production; made and kept in the data directory otherwise.", "", str),
-        Variable("GROUNDWORK_CREDENTIAL_KEYS", "Comma-separated Fernet keys that encrypt stored provider keys; the first encrypts, all decrypt. Unset: derived from the secret key.", "", _fernet_keys),
-        Variable("GROUNDWORK_ALLOWED_HOSTS", "Comma-separated host names the web server answers to.", "localhost,127.0.0.1,[::1]", _list),
-        Variable("GROUNDWORK_TRUSTED_ORIGINS", "Comma-separated origins (https://host) behind a TLS proxy.", "", _origins),
-        Variable("GROUNDWORK_TRUST_PROXY", "1 when a proxy sets X-Forwarded-Proto and X-Forwarded-For.", "0", _bool),
-        Variable("GROUNDWORK_HTTPS", "1 marks cookies secure and turns HSTS on (production settings).", "1", _bool),
-        Variable("GROUNDWORK_SIGNUP", "Who may register: open (anyone gets an own workspace) or invite.", "invite", _choice("open", "invite")),
-        Variable("GROUNDWORK_EMAIL_URL", "SMTP server (smtp://user:password@host:587). Unset: mail is printed to the log.", "", str),
+        Variable(
+            "DATABASE_URL",
+            "External Postgres 16+ with pgvector (postgresql://user:password@host:port/name). Unset: the embedded one.",
+            "",
+            str,
+        ),
+        Variable(
+            "GROUNDWORK_DATA_DIR",
+            "Where the embedded database, uploaded files and the embedder's model live.",
+            "var",
+            values.as_path,
+        ),
+        Variable(
+            "GROUNDWORK_SECRET_KEY",
+            "Signs sessions and links. Required in production; made and kept in the data directory otherwise.",
+            "",
+            str,
+        ),
+        Variable(
+            "GROUNDWORK_CREDENTIAL_KEYS",
+            "Comma-separated Fernet keys that encrypt stored provider keys; the first encrypts, all decrypt. Unset: derived from the secret key.",
+            "",
+            values.as_fernet_keys,
+        ),
+        Variable(
+            "GROUNDWORK_ALLOWED_HOSTS",
+            "Comma-separated host names the web server answers to.",
+            "localhost,127.0.0.1,[::1]",
+            values.as_list,
+        ),
+        Variable(
+            "GROUNDWORK_TRUSTED_ORIGINS",
+            "Comma-separated origins (https://host) behind a TLS proxy.",
+            "",
+            values.as_origins,
+        ),
+        Variable(
+            "GROUNDWORK_TRUST_PROXY",
+            "1 when a proxy sets X-Forwarded-Proto and X-Forwarded-For.",
+            "0",
+            values.as_bool,
+        ),
+        Variable(
+            "GROUNDWORK_HTTPS",
+            "1 marks cookies secure and turns HSTS on (production settings).",
+            "1",
+            values.as_bool,
+        ),
+        Variable(
+            "GROUNDWORK_SIGNUP",
+            "Who may register: open (anyone gets an own workspace) or invite.",
+            "invite",
+            values.as_choice("open", "invite"),
+        ),
+        Variable(
+            "GROUNDWORK_EMAIL_URL",
+            "SMTP server (smtp://user:password@host:587). Unset: mail is printed to the log.",
+            "",
+            str,
+        ),
         Variable("GROUNDWORK_EMAIL_FROM", "Sender of mail.", "Groundwork <noreply@localhost>", str),
-        Variable("GROUNDWORK_LOG_LEVEL", "DEBUG, INFO, WARNING or ERROR.", "INFO", _choice("DEBUG", "INFO", "WARNING", "ERROR")),
-        Variable("GROUNDWORK_LOG_FORMAT", "console or json.", "console", _choice("console", "json")),
-        Variable("GROUNDWORK_MAX_UPLOAD_MB", "Largest file a person may upload, in megabytes.", "200", _positive),
-        Variable("GROUNDWORK_RATE_PER_MINUTE", "REST requests a minute of each member and API key, where their workspace sets no limit; a sixth of it may come at once. 0: no limit.", "6000", _count),
-        Variable("GROUNDWORK_TENANT_RATE_PER_MINUTE", "Most REST requests a minute of a whole workspace. 0: no limit.", "30000", _count),
-        Variable("GROUNDWORK_IMPORT_PATHS", "Comma-separated folders of the server below which people may import folders, git repositories and Chroma folders: /srv/handbooks for every workspace, acme=/srv/acme for one. Unset: none.", "", _import_paths),
-        Variable("GROUNDWORK_IMPORT_MAX_FILES", "Most entries of one import.", "50000", _positive),
-        Variable("GROUNDWORK_IMPORT_MAX_MB", "Most megabytes of one import, unpacked.", "4000", _positive),
-        Variable("GROUNDWORK_FETCH_NETWORKS", "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, webhooks sent to, and tools of workspaces call, although they are not public.", "", _networks),
-        Variable("GROUNDWORK_PLUGIN_DIR", "Folder of the server with Python files whose tools workspaces may add: code that runs with all rights of the server. Unset: none, only installed packages.", "", _optional_path),
-        Variable("GROUNDWORK_MCP_COMMANDS", "MCP servers that are programs of the server and that every workspace may add, by name: files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. No shell reads them. Unset: none.", "", _commands),
-        Variable("GROUNDWORK_EMBEDDER", "Embedding model of new collections: minilm (local), local/<name> (see embedder_add), openai/<model> or google/<model>.", "minilm", _embedder),
-        Variable("GROUNDWORK_RERANKER", "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.", "", str),
-        Variable("GROUNDWORK_SUPPORT_NLI", "Folder with an entailment model that checks answers against their sources a second time: model.onnx, tokenizer.json and config.json, which names its three labels. Unset: none.", "", _optional_path),
-        Variable("GROUNDWORK_BROKER", "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.", "notify", _choice("notify", "orm", "redis")),
-        Variable("GROUNDWORK_REDIS_URL", "Redis of the redis broker (redis://host:6379/0).", "", _url("rediss", "unix", "redis")),
-        Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", _positive),
-        Variable("GROUNDWORK_LOOP_SLOTS", "Chat runs one worker process carries at once.", "64", _positive),
-        Variable("GROUNDWORK_JOB_LEASE_S", "Seconds without a heartbeat after which a job is taken over.", "30", _positive),
-        Variable("GROUNDWORK_INGEST_SECONDS", "Wall-clock limit for reading one document.", "600", _positive),
-        Variable("GROUNDWORK_INGEST_MEMORY_MB", "Memory limit of the child process that reads a document.", "1024", _positive),
-        Variable("GROUNDWORK_OCR_CPU_SECONDS", "Processor seconds a month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 10. 0: no text recognition on this server.", "36000", _count),
-        Variable("GROUNDWORK_OCR_MEMORY_MB", "Memory limit of the child process that reads scanned pages.", "1536", _positive),
-        Variable("GROUNDWORK_DEFAULT_MODEL", "Model a new conversation starts with; unset: the one its owner asked last, else the first configured one, else extractive.", "", str),
-        Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", _positive),
-        Variable("GROUNDWORK_BATCH_LOOK_SECONDS", "Most seconds between two looks at a batch of half-price model calls; the first looks come sooner.", "600", _positive),
-        Variable("GROUNDWORK_APPROVAL_HOURS", "Hours a run waits for somebody's decision about a tool call; then the call is rejected.", "72", _positive),
-        Variable("GROUNDWORK_RETENTION_DAYS", "Days after which what was said in ended runs is removed (events, arguments and results of tools), where a workspace has no rule of its own; 0 keeps it for ever. Answers, citations, usage and audit stay.", "0", _count),
-        Variable("GROUNDWORK_CONVERSATION_DAYS", "Days after their last question in which conversations are kept, where a workspace has no rule of its own; 0 keeps them for ever. What they cost and the audit trail stay.", "0", _count),
-        Variable("GROUNDWORK_TELEMETRY", "OpenTelemetry spans of runs, model and tool calls: off, metadata, or content (what was said goes in too). Needs opentelemetry-sdk and its OTEL_ variables.", "off", _choice("off", "metadata", "content")),
-        Variable("GROUNDWORK_COMPATIBLE_BASE_URL", "OpenAI-compatible server (Ollama, vLLM, llama.cpp), for example http://localhost:11434/v1.", "", _url("https", "http")),
+        Variable(
+            "GROUNDWORK_LOG_LEVEL",
+            "DEBUG, INFO, WARNING or ERROR.",
+            "INFO",
+            values.as_choice("DEBUG", "INFO", "WARNING", "ERROR"),
+        ),
+        Variable("GROUNDWORK_LOG_FORMAT", "console or json.", "console", values.as_choice("console", "json")),
+        Variable(
+            "GROUNDWORK_MAX_UPLOAD_MB",
+            "Largest file a person may upload, in megabytes.",
+            "200",
+            values.as_positive,
+        ),
+        Variable(
+            "GROUNDWORK_RATE_PER_MINUTE",
+            "REST requests a minute of each member and API key, where their workspace sets no limit; a sixth of it may come at once. 0: no limit.",
+            "6000",
+            values.as_count,
+        ),
+        Variable(
+            "GROUNDWORK_TENANT_RATE_PER_MINUTE",
+            "Most REST requests a minute of a whole workspace. 0: no limit.",
+            "30000",
+            values.as_count,
+        ),
+        Variable(
+            "GROUNDWORK_IMPORT_PATHS",
+            "Comma-separated folders of the server below which people may import folders, git repositories and Chroma folders: /srv/handbooks for every workspace, acme=/srv/acme for one. Unset: none.",
+            "",
+            values.as_import_paths,
+        ),
+        Variable("GROUNDWORK_IMPORT_MAX_FILES", "Most entries of one import.", "50000", values.as_positive),
+        Variable(
+            "GROUNDWORK_IMPORT_MAX_MB", "Most megabytes of one import, unpacked.", "4000", values.as_positive
+        ),
+        Variable(
+            "GROUNDWORK_FETCH_NETWORKS",
+            "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, webhooks sent to, and tools of workspaces call, although they are not public.",
+            "",
+            values.as_networks,
+        ),
+        Variable(
+            "GROUNDWORK_PLUGIN_DIR",
+            "Folder of the server with Python files whose tools workspaces may add: code that runs with all rights of the server. Unset: none, only installed packages.",
+            "",
+            values.as_optional_path,
+        ),
+        Variable(
+            "GROUNDWORK_MCP_COMMANDS",
+            "MCP servers that are programs of the server and that every workspace may add, by name: files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. No shell reads them. Unset: none.",
+            "",
+            values.as_commands,
+        ),
+        Variable(
+            "GROUNDWORK_EMBEDDER",
+            "Embedding model of new collections: minilm (local), local/<name> (see embedder_add), openai/<model> or google/<model>.",
+            "minilm",
+            values.as_embedder,
+        ),
+        Variable(
+            "GROUNDWORK_RERANKER",
+            "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.",
+            "",
+            str,
+        ),
+        Variable(
+            "GROUNDWORK_SUPPORT_NLI",
+            "Folder with an entailment model that checks answers against their sources a second time: model.onnx, tokenizer.json and config.json, which names its three labels. Unset: none.",
+            "",
+            values.as_optional_path,
+        ),
+        Variable(
+            "GROUNDWORK_BROKER",
+            "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.",
+            "notify",
+            values.as_choice("notify", "orm", "redis"),
+        ),
+        Variable(
+            "GROUNDWORK_REDIS_URL",
+            "Redis of the redis broker (redis://host:6379/0).",
+            "",
+            values.as_url("rediss", "unix", "redis"),
+        ),
+        Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", values.as_positive),
+        Variable(
+            "GROUNDWORK_LOOP_SLOTS", "Chat runs one worker process carries at once.", "64", values.as_positive
+        ),
+        Variable(
+            "GROUNDWORK_JOB_LEASE_S",
+            "Seconds without a heartbeat after which a job is taken over.",
+            "30",
+            values.as_positive,
+        ),
+        Variable(
+            "GROUNDWORK_INGEST_SECONDS",
+            "Wall-clock limit for reading one document.",
+            "600",
+            values.as_positive,
+        ),
+        Variable(
+            "GROUNDWORK_INGEST_MEMORY_MB",
+            "Memory limit of the child process that reads a document.",
+            "1024",
+            values.as_positive,
+        ),
+        Variable(
+            "GROUNDWORK_OCR_CPU_SECONDS",
+            "Processor seconds a month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 10. 0: no text recognition on this server.",
+            "36000",
+            values.as_count,
+        ),
+        Variable(
+            "GROUNDWORK_OCR_MEMORY_MB",
+            "Memory limit of the child process that reads scanned pages.",
+            "1536",
+            values.as_positive,
+        ),
+        Variable(
+            "GROUNDWORK_DEFAULT_MODEL",
+            "Model a new conversation starts with; unset: the one its owner asked last, else the first configured one, else extractive.",
+            "",
+            str,
+        ),
+        Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", values.as_positive),
+        Variable(
+            "GROUNDWORK_BATCH_LOOK_SECONDS",
+            "Most seconds between two looks at a batch of half-price model calls; the first looks come sooner.",
+            "600",
+            values.as_positive,
+        ),
+        Variable(
+            "GROUNDWORK_APPROVAL_HOURS",
+            "Hours a run waits for somebody's decision about a tool call; then the call is rejected.",
+            "72",
+            values.as_positive,
+        ),
+        Variable(
+            "GROUNDWORK_RETENTION_DAYS",
+            "Days after which what was said in ended runs is removed (events, arguments and results of tools), where a workspace has no rule of its own; 0 keeps it for ever. Answers, citations, usage and audit stay.",
+            "0",
+            values.as_count,
+        ),
+        Variable(
+            "GROUNDWORK_CONVERSATION_DAYS",
+            "Days after their last question in which conversations are kept, where a workspace has no rule of its own; 0 keeps them for ever. What they cost and the audit trail stay.",
+            "0",
+            values.as_count,
+        ),
+        Variable(
+            "GROUNDWORK_TELEMETRY",
+            "OpenTelemetry spans of runs, model and tool calls: off, metadata, or content (what was said goes in too). Needs opentelemetry-sdk and its OTEL_ variables.",
+            "off",
+            values.as_choice("off", "metadata", "content"),
+        ),
+        Variable(
+            "GROUNDWORK_COMPATIBLE_BASE_URL",
+            "OpenAI-compatible server (Ollama, vLLM, llama.cpp), for example http://localhost:11434/v1.",
+            "",
+            values.as_url("https", "http"),
+        ),
         Variable("GROUNDWORK_COMPATIBLE_API_KEY", "Key of that server, if it wants one.", "", str),
-        Variable("GROUNDWORK_COMPATIBLE_MODELS", "Comma-separated model names of that server; unset: asked from its /models.", "", _list),
-        Variable("GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS", "1 lets a workspace's admins name model servers in this server's own network.", "0", _bool),
+        Variable(
+            "GROUNDWORK_COMPATIBLE_MODELS",
+            "Comma-separated model names of that server; unset: asked from its /models.",
+            "",
+            values.as_list,
+        ),
+        Variable(
+            "GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS",
+            "1 lets a workspace's admins name model servers in this server's own network.",
+            "0",
+            values.as_bool,
+        ),
         Variable("GROUNDWORK_SHARED_DATA", "Folder of real documents for tests and benchmarks.", "", str),
-        Variable("GROUNDWORK_REQUIRE_BROWSER", "1 makes a missing Chromium fail the browser tests instead of skipping them.", "0", _bool),
+        Variable(
+            "GROUNDWORK_REQUIRE_BROWSER",
+            "1 makes a missing Chromium fail the browser tests instead of skipping them.",
+            "0",
+            values.as_bool,
+        ),
         Variable("OPENAI_API_KEY", "Makes OpenAI models available.", "", str),
-        Variable("OPENAI_BASE_URL", "Another OpenAI endpoint, or an OpenAI-compatible server.", "", _url("http", "https")),
+        Variable(
+            "OPENAI_BASE_URL",
+            "Another OpenAI endpoint, or an OpenAI-compatible server.",
+            "",
+            values.as_url("http", "https"),
+        ),
         Variable("OPENAI_ORG_ID", "OpenAI organisation that the key of the environment acts for.", "", str),
         Variable("OPENAI_PROJECT_ID", "OpenAI project that it acts for.", "", str),
         Variable("ANTHROPIC_API_KEY", "Makes Anthropic models available.", "", str),
-        Variable("ANTHROPIC_BASE_URL", "Another Anthropic endpoint.", "", _url("http", "https")),
+        Variable("ANTHROPIC_BASE_URL", "Another Anthropic endpoint.", "", values.as_url("http", "https")),
         Variable("GEMINI_API_KEY", "Makes Gemini models available (GOOGLE_API_KEY too).", "", str),
         Variable("GOOGLE_API_KEY", "Same as GEMINI_API_KEY; wins when both are set.", "", str),
-        Variable("GOOGLE_GEMINI_BASE_URL", "Another Gemini endpoint.", "", _url("http", "https")),
-        Variable("GROUNDWORK_GEMINI_API_VERSION", "Version of the Gemini API: v1, or v1beta for preview features.", "v1", _choice("v1", "v1beta")),
+        Variable("GOOGLE_GEMINI_BASE_URL", "Another Gemini endpoint.", "", values.as_url("http", "https")),
+        Variable(
+            "GROUNDWORK_GEMINI_API_VERSION",
+            "Version of the Gemini API: v1, or v1beta for preview features.",
+            "v1",
+            values.as_choice("v1", "v1beta"),
+        ),
         Variable("XAI_API_KEY", "Makes xAI models available.", "", str),
     )
-}  # fmt: skip
+}
 
 
 def get(name: str, environ: Mapping[str, str] | None = None) -> Any:
@@ -288,10 +352,7 @@ def load_file(path: Path) -> None:
 
 def example() -> str:
     """Return the text of ``.env.example``: every variable with its help and default."""
-    lines = [
-        "# Generated by `python manage.py env_example`. Copy to .env and change what you need.",
-        "",
-    ]
+    lines = ["# Generated by `python manage.py env_example`. Copy to .env and change what you need.", ""]
     for variable in VARIABLES.values():
         lines += [f"# {variable.help}", f"#{variable.name}={variable.default}", ""]
     return "\n".join(lines)
@@ -344,81 +405,3 @@ def email_settings(url: str) -> dict[str, Any]:
         "EMAIL_USE_TLS": parts.scheme == "smtp" and parts.port != 25,
         "EMAIL_TIMEOUT": 20,
     }
-
-
-def logging_settings(level: str, style: str) -> dict[str, Any]:
-    """Return Django's LOGGING, and send structlog there: one line an event on standard error, JSON for machines."""
-    import structlog
-
-    shared = _log_processors()
-    # Our own loggers end in the standard library's too: one level, one format, one place.
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        wrapper_class=structlog.stdlib.BoundLogger,
-        cache_logger_on_first_use=True,
-    )
-    if style == "json":
-        final: list[Any] = [
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ]
-    else:
-        # The default formatter prints the local variables of every frame: keys, passwords, people's text.
-        plain = structlog.dev.plain_traceback
-        final = [
-            structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, exception_formatter=plain)
-        ]
-    return {
-        "version": 1,
-        "disable_existing_loggers": False,
-        "formatters": {
-            "line": {
-                "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": shared,
-                "processors": [
-                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                    *final,
-                ],
-            }
-        },
-        "filters": {
-            "not_a_probe": {"()": "django.utils.log.CallbackFilter", "callback": _is_not_a_probe}
-        },
-        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
-        "root": {"handlers": ["stderr"], "level": level},
-        "loggers": {
-            "django": {"handlers": [], "level": level, "propagate": True},
-            "django.request": {"filters": ["not_a_probe"]},
-            "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
-            "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
-            # It tells of each request that it began and ended.
-            "mcp.server": {"level": "WARNING"},
-            # Addresses and headers of requests may hold secrets of a workspace's tools.
-            "httpx2": {"level": "WARNING"},
-            "httpcore2": {"level": "WARNING"},
-            "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": True},
-        },
-    }
-
-
-def _is_not_a_probe(record: logging.LogRecord) -> bool:
-    """Leave out that /readyz said "not yet" (503): who asks is told, asks again, and a start is no failure."""
-    path = getattr(getattr(record, "request", None), "path", "")
-    return path != "/readyz" or getattr(record, "status_code", None) != 503
-
-
-def _log_processors() -> list[Any]:
-    import structlog
-
-    return [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.stdlib.ExtraAdder(),
-    ]

@@ -34,9 +34,7 @@ class Output:
 
     def __init__(self, stream: TextIO, *, colour: bool | None = None) -> None:
         self._stream = stream
-        self._colour = (
-            stream.isatty() and not os.environ.get("NO_COLOR") if colour is None else colour
-        )
+        self._colour = stream.isatty() and not os.environ.get("NO_COLOR") if colour is None else colour
         self.is_broken = False
 
     def line(self, name: str, text: str) -> None:
@@ -123,9 +121,7 @@ class Service:
         delay = _BACKOFF_S[min(self.crashes, len(_BACKOFF_S) - 1)]
         self.crashes += 1
         self.restart_at = time.monotonic() + delay
-        self.output.line(
-            "up", f"{self.name} ended ({describe_exit(code)}); starting it again in {delay:g} s"
-        )
+        self.output.line("up", f"{self.name} ended ({describe_exit(code)}); starting it again in {delay:g} s")
         return delay
 
     async def stop(self, hurry: Callable[[], bool]) -> None:
@@ -177,9 +173,7 @@ class Service:
 class LogFollower:
     """Show what appears in a log file, as far as a filter lets it."""
 
-    def __init__(
-        self, path: Path, name: str, output: Output, wanted: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, path: Path, name: str, output: Output, wanted: Callable[[str], bool]) -> None:
         self._path = path
         self._name = name
         self._output = output
@@ -227,9 +221,7 @@ async def http_get(
         async with asyncio.timeout(timeout_s):
             reader, writer = await asyncio.open_connection(address, port)
             try:
-                writer.write(
-                    f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode()
-                )
+                writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
                 await writer.drain()
                 raw = await reader.read()
             finally:

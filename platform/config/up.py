@@ -80,20 +80,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def arguments(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
     """Add the options of ``up`` to a parser."""
     parser.add_argument(
-        "--port",
-        type=int,
-        help=f"port of the web server (default {DEFAULT_PORT}, or the next free one)",
+        "--port", type=int, help=f"port of the web server (default {DEFAULT_PORT}, or the next free one)"
     )
     parser.add_argument(
         "--host", default="127.0.0.1", help="address of the web server (default: this machine only)"
     )
+    parser.add_argument("--data-dir", type=Path, help="folder of database, files and model (default: var)")
     parser.add_argument(
-        "--data-dir", type=Path, help="folder of database, files and model (default: var)"
-    )
-    parser.add_argument(
-        "--with-parent",
-        action="store_true",
-        help="stop when the process that started this one ends (Linux)",
+        "--with-parent", action="store_true", help="stop when the process that started this one ends (Linux)"
     )
     return parser
 
@@ -123,12 +117,7 @@ class Up:
     """One run of the group."""
 
     def __init__(
-        self,
-        options: argparse.Namespace,
-        data_dir: Path,
-        output: Output,
-        began: float,
-        commands: Commands,
+        self, options: argparse.Namespace, data_dir: Path, output: Output, began: float, commands: Commands
     ) -> None:
         self.data_dir = data_dir
         self.output = output
@@ -148,9 +137,7 @@ class Up:
         }
 
         def service(name: str, argv: Sequence[str], grace_s: float) -> Service:
-            words = [
-                word.replace("{host}", self.host).replace("{port}", str(self.port)) for word in argv
-            ]
+            words = [word.replace("{host}", self.host).replace("{port}", str(self.port)) for word in argv]
             return Service(name, words, environment, self.mark, output, grace_s)
 
         # Whoever finds the page knows the demo's addresses: people outside get no account that nobody has chosen.
@@ -189,9 +176,7 @@ class Up:
 
     async def _serve(self) -> int:
         fingerprint = self._fingerprint()
-        is_prepared = fingerprint is not None and read_record(self._prepared) == {
-            "fingerprint": fingerprint
-        }
+        is_prepared = fingerprint is not None and read_record(self._prepared) == {"fingerprint": fingerprint}
         if not is_prepared:
             self.setup.start()
             code = await self._prepared_code()

@@ -17,16 +17,7 @@ from tenancy.admin_scope import JournalAdmin, admin_actor
 class JobAdmin(JournalAdmin):
     """Background work: what runs, what failed and why."""
 
-    list_display = (
-        "id",
-        "kind",
-        "status",
-        "attempts",
-        "progress",
-        "error_code",
-        "created_at",
-        "finished_at",
-    )
+    list_display = ("id", "kind", "status", "attempts", "progress", "error_code", "created_at", "finished_at")
     list_filter = ("status", "lane", "kind")
     search_fields = ("=id", "kind", "error_code", "error_message", "worker")
     date_hierarchy = "created_at"

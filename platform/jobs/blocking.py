@@ -32,10 +32,7 @@ class _Call:
     """One function to run, and where its outcome goes."""
 
     def __init__(
-        self,
-        function: Callable[[], Any],
-        loop: asyncio.AbstractEventLoop,
-        done: asyncio.Future[Any],
+        self, function: Callable[[], Any], loop: asyncio.AbstractEventLoop, done: asyncio.Future[Any]
     ) -> None:
         self._function, self._loop, self._done = function, loop, done
         self._context = contextvars.copy_context()

@@ -128,9 +128,7 @@ class JobContext:
             return
         self._told_at = now
         with transaction.atomic():
-            self._own().update(
-                progress_current=current, progress_total=total, progress_message=message[:200]
-            )
+            self._own().update(progress_current=current, progress_total=total, progress_message=message[:200])
             if self.topic:
                 notify(self.tenant_id, self.topic)
 
@@ -152,9 +150,7 @@ class JobContext:
         Raises:
             LeaseLost: the job was taken over or ended; the transaction must not go on.
         """
-        if (
-            self.deaths and not self.is_complete
-        ):  # ended in this very transaction: nobody counts any more
+        if self.deaths and not self.is_complete:  # ended in this very transaction: nobody counts any more
             self._fenced(_ADVANCED)
             self.deaths = 0
 

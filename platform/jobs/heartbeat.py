@@ -79,12 +79,7 @@ class Heartbeat:
                 "WHERE jobs_job.id = mine.id AND attempts = mine.attempt AND worker = %s "
                 "AND status = 'running' "
                 "RETURNING jobs_job.id, attempts, cancel_requested_at IS NOT NULL",
-                [
-                    settings.JOB_LEASE_S,
-                    [c.job_id for c in held],
-                    [c.attempt for c in held],
-                    worker_name(),
-                ],
+                [settings.JOB_LEASE_S, [c.job_id for c in held], [c.attempt for c in held], worker_name()],
             )
             found = {(job, attempt): cancel for job, attempt, cancel in cursor.fetchall()}
         with self._lock:

@@ -72,9 +72,7 @@ class Lane:
             closing.result(timeout=EXIT_HOOKS_S)
         self.blocking.close()
         closed = self.executor.submit(connections.close_all)
-        with contextlib.suppress(
-            FutureTimeoutError
-        ):  # The server closes what a process leaves open.
+        with contextlib.suppress(FutureTimeoutError):  # The server closes what a process leaves open.
             closed.result(timeout=ANSWER_S)
 
     def _busy(self) -> bool:
@@ -83,7 +81,9 @@ class Lane:
         try:
             return ask.result(timeout=ANSWER_S) > 0
         except FutureTimeoutError:
-            return True  # On a crowded machine the loop answers late; a process that exits must go on exiting.
+            return (
+                True  # On a crowded machine the loop answers late; a process that exits must go on exiting.
+            )
 
 
 async def _running() -> int:

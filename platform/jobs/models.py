@@ -35,15 +35,11 @@ class Job(TenantModel):
     lane = models.CharField(max_length=4, default="cpu")
     status = models.CharField(max_length=10, choices=JobStatus.choices, default=JobStatus.QUEUED)
     dedupe_key = models.CharField(max_length=120, blank=True)
-    topic = models.CharField(
-        max_length=60, blank=True, help_text="Channel that is told about progress."
-    )
+    topic = models.CharField(max_length=60, blank=True, help_text="Channel that is told about progress.")
     user_id = models.BigIntegerField(null=True, help_text="On whose behalf it runs.")
     attempts = models.PositiveSmallIntegerField(default=0)
     max_attempts = models.PositiveSmallIntegerField(default=3)
-    failures = models.PositiveSmallIntegerField(
-        default=0, db_default=0, help_text="Errors that were raised."
-    )
+    failures = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Errors that were raised.")
     deaths = models.PositiveSmallIntegerField(
         default=0, db_default=0, help_text="Workers that died in a row during the step under way."
     )
@@ -67,9 +63,7 @@ class Job(TenantModel):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(status__in=JobStatus.values), name="job_status_known"
-            ),
+            models.CheckConstraint(condition=models.Q(status__in=JobStatus.values), name="job_status_known"),
             models.UniqueConstraint(
                 fields=["tenant", "kind", "dedupe_key"],
                 condition=models.Q(status__in=["queued", "running"]) & ~models.Q(dedupe_key=""),
@@ -78,17 +72,13 @@ class Job(TenantModel):
         ]
         indexes = [
             models.Index(
-                fields=["status", "run_after"],
-                name="job_queue",
-                condition=models.Q(status="queued"),
+                fields=["status", "run_after"], name="job_queue", condition=models.Q(status="queued")
             ),
             models.Index(
                 fields=["lease_expires_at"], name="job_leases", condition=models.Q(status="running")
             ),
             models.Index(fields=["tenant", "-created_at"], name="job_tenant_newest"),
-            models.Index(
-                fields=["tenant", "turn_at"], name="job_turns", condition=models.Q(lane="cpu")
-            ),
+            models.Index(fields=["tenant", "turn_at"], name="job_turns", condition=models.Q(lane="cpu")),
         ]
 
     def __str__(self) -> str:

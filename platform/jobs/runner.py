@@ -222,9 +222,7 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
     with transaction.atomic():
         row = (
             Job.objects.select_for_update()
-            .filter(
-                pk=job.pk, worker=context.worker, attempts=context.attempt, status=JobStatus.RUNNING
-            )
+            .filter(pk=job.pk, worker=context.worker, attempts=context.attempt, status=JobStatus.RUNNING)
             .first()
         )
         if row is None:

@@ -128,9 +128,7 @@ def job_end(job: Job, status: str, code: str = "", message: str = "") -> None:
     job.status = status
     job.error_code, job.error_message = code, text_storable(message)
     job.finished_at, job.lease_expires_at = timezone.now(), None
-    job.save(
-        update_fields=["status", "error_code", "error_message", "finished_at", "lease_expires_at"]
-    )
+    job.save(update_fields=["status", "error_code", "error_message", "finished_at", "lease_expires_at"])
     if status != JobStatus.SUCCEEDED:
         try:
             on_end = registry.get(job.kind).on_end

@@ -60,9 +60,7 @@ class ThreadSlot:
         if thread is not None:
             thread.join(JOIN_S)
 
-    def _hold(
-        self, work: Callable[[], None], is_wanted: Callable[[], bool], lock: ProcessLock
-    ) -> None:
+    def _hold(self, work: Callable[[], None], is_wanted: Callable[[], bool], lock: ProcessLock) -> None:
         try:
             while True:
                 work()

@@ -53,9 +53,7 @@ def sweep_orphaned(limit: int = 100) -> int:
         workers = running.order_by().values_list("worker", flat=True).distinct()
         dead = [name for name in workers if worker_is_dead(name)]
         gone = Q(lease_expires_at__lt=timezone.now()) | Q(worker__in=dead)
-        found = list(
-            running.filter(gone).order_by("lease_expires_at").values_list("tenant_id", "pk")[:limit]
-        )
+        found = list(running.filter(gone).order_by("lease_expires_at").values_list("tenant_id", "pk")[:limit])
     for tenant_id, pk in found:
         with tenant_scope(tenant_id):
             _take_back(pk, gone)

@@ -24,13 +24,7 @@ from runs.models import (
     UsageRecord,
 )
 from runs.retention import MOST_DAYS, retention_set
-from tenancy.admin_scope import (
-    JournalAdmin,
-    JournalInline,
-    TenantScopedAdmin,
-    admin_actor,
-    admin_tenant,
-)
+from tenancy.admin_scope import JournalAdmin, JournalInline, TenantScopedAdmin, admin_actor, admin_tenant
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.masking import masked
@@ -49,16 +43,7 @@ class ToolCallInline(JournalInline):
 
 @admin.register(Run)
 class RunAdmin(JournalAdmin):
-    list_display = (
-        "id",
-        "kind",
-        "model",
-        "status",
-        "error_code",
-        "user",
-        "created_at",
-        "finished_at",
-    )
+    list_display = ("id", "kind", "model", "status", "error_code", "user", "created_at", "finished_at")
     list_filter = ("status", "kind", "created_at", ("user", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("user",)
     search_fields = ("=id", "model", "error_code", "error_message")
@@ -118,15 +103,16 @@ class ToolCallAdmin(JournalAdmin):
     def export_jsonl(self, request: HttpRequest, rows: QuerySet[ToolCall]) -> StreamingHttpResponse:
         return self._export(request, rows, "jsonl")
 
-    def _export(
-        self, request: HttpRequest, rows: QuerySet[ToolCall], form: str
-    ) -> StreamingHttpResponse:
+    def _export(self, request: HttpRequest, rows: QuerySet[ToolCall], form: str) -> StreamingHttpResponse:
         for tenant_id in rows.order_by().values_list("tenant_id", flat=True).distinct():
             tenant = Tenant.objects.get(pk=tenant_id)
             audit_record(
-                tenant=tenant, actor=admin_actor(request, tenant_id), action="call.export", object=tenant,
+                tenant=tenant,
+                actor=admin_actor(request, tenant_id),
+                action="call.export",
+                object=tenant,
                 data={"form": form, "from": "admin"},
-            )  # fmt: skip
+            )
         return calls_file(
             rows.order_by("-pk"), reader=partial(admin_actor, request), form=form, name="tool-calls"
         )
@@ -209,7 +195,7 @@ class ChunkReadAdmin(JournalAdmin):
 class RetentionForm(forms.ModelForm):  # type: ignore[type-arg]
     days = forms.IntegerField(
         min_value=0, max_value=MOST_DAYS, help_text="0 keeps it for ever. What is removed is gone for good."
-    )  # fmt: skip
+    )
 
 
 @admin.register(RunRetention)
@@ -226,9 +212,7 @@ class RunRetentionAdmin(TenantScopedAdmin):
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         tenant = admin_tenant(request) or obj.tenant
-        retention_set(
-            tenant=tenant, actor=admin_actor(request, tenant.pk), days=form.cleaned_data["days"]
-        )
+        retention_set(tenant=tenant, actor=admin_actor(request, tenant.pk), days=form.cleaned_data["days"])
         row = RunRetention.objects.get(tenant=tenant)
         for field in row._meta.concrete_fields:
             setattr(obj, field.attname, getattr(row, field.attname))

@@ -33,11 +33,7 @@ class ShownDecisions(ShownRows[PendingDecision]):
 
 def open_decisions() -> Q:
     """Return the condition that a decision can still be taken."""
-    return Q(
-        status=DecisionStatus.PENDING,
-        run__status=RunStatus.PARKED,
-        expires_at__gt=timezone.now(),
-    )
+    return Q(status=DecisionStatus.PENDING, run__status=RunStatus.PARKED, expires_at__gt=timezone.now())
 
 
 def approval_list(*, actor: Actor, box: str = "all", tool: str = "") -> QuerySet[PendingDecision]:

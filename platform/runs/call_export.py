@@ -26,9 +26,7 @@ COLUMNS = tuple(call_facts(ToolCall()))
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def calls_export(
-    *, tenant: Tenant, actor: Actor, choice: CallChoice, form: str
-) -> StreamingHttpResponse:
+def calls_export(*, tenant: Tenant, actor: Actor, choice: CallChoice, form: str) -> StreamingHttpResponse:
     """Return the calls of a choice as a file to download, and record that somebody took them.
 
     Args:
@@ -40,9 +38,12 @@ def calls_export(
     rows = call_log(actor=actor, choice=choice)
     with transaction.atomic():
         audit_record(
-            tenant=tenant, actor=actor, action="call.export", object=tenant,
+            tenant=tenant,
+            actor=actor,
+            action="call.export",
+            object=tenant,
             data={"form": form, "filters": choice.to_query()},
-        )  # fmt: skip
+        )
     return calls_file(rows, reader=lambda _: actor, form=form, name=f"tool-calls-{tenant.slug}")
 
 

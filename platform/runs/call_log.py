@@ -158,9 +158,7 @@ def _narrowed(actor: Actor, rows: QuerySet[ToolCall], choice: CallChoice) -> Que
 
 def _readable(actor: Actor) -> Q:
     """Return which calls' results an actor may read: of a private run (``PRIVATE``) its person alone."""
-    return Q(user_id=actor.user_id, user_id__isnull=False) | ~Q(
-        **{f"run__request__{PRIVATE}": True}
-    )
+    return Q(user_id=actor.user_id, user_id__isnull=False) | ~Q(**{f"run__request__{PRIVATE}": True})
 
 
 def day_start(day: datetime.date) -> datetime.datetime:
@@ -241,9 +239,7 @@ def call_facts(call: ToolCall, who: str = "") -> dict[str, Any]:
     }
 
 
-def calls_batched(
-    rows: QuerySet[ToolCall], reader: Callable[[int], Actor]
-) -> Iterator[list[dict[str, Any]]]:
+def calls_batched(rows: QuerySet[ToolCall], reader: Callable[[int], Actor]) -> Iterator[list[dict[str, Any]]]:
     """Yield the facts of calls, the newest first, in batches of two statements each: no transaction stays open."""
     before: int | None = None
     while True:

@@ -113,9 +113,7 @@ class LoopHub:
     async def _listen(self, listener: psycopg.AsyncConnection[Any]) -> None:
         await listener.execute(sql.SQL("LISTEN {}").format(sql.Identifier(CHANNEL)))
         self._listening.set()
-        for wakers in list(
-            self._topics.values()
-        ):  # what was said meanwhile is lost: all read again
+        for wakers in list(self._topics.values()):  # what was said meanwhile is lost: all read again
             for waker in wakers:
                 waker.wake()
         while True:

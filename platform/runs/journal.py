@@ -196,9 +196,7 @@ class RunJournal:
         if tool is not None and tool.admit is None:
             await self._may_go_on()
         row = self._rows.get(call_key(step, call.id))
-        if (
-            tool is None
-        ):  # gone, or not permitted any more; what it had begun before may have taken effect
+        if tool is None:  # gone, or not permitted any more; what it had begun before may have taken effect
             once = row is not None and row.has_side_effects
             if not (once and row is not None and row.status == ToolCallStatus.RUNNING):
                 return None
@@ -209,9 +207,7 @@ class RunJournal:
         was_running = row is not None and row.status == ToolCallStatus.RUNNING
         if row is not None and was_running and (row.has_side_effects or once):
             text = _OUTCOME_UNKNOWN.format(name=call.name)
-            result = ToolResult(
-                call.id, call.name, text, is_error=True, error_code="outcome_unknown"
-            )
+            result = ToolResult(call.id, call.name, text, is_error=True, error_code="outcome_unknown")
             await self.call_finished(step, call, result, 0.0)
             return result
         assert tool is not None  # noqa: S101 - said to mypy
@@ -232,9 +228,7 @@ class RunJournal:
             await self._recorder.settle()
         return None
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         """See ``Journal``."""
         row = self._rows.get(call_key(step, call.id)) or self._row(step, call)
         row.status = ToolCallStatus.SUCCEEDED
@@ -268,9 +262,7 @@ class RunJournal:
         """See ``KnowingJournal``."""
         parent = call_key(step, call_id)[1]
         rows = (row for row in self._rows.values() if row.step == step)
-        return {
-            row.call_id: (row.name, row.arguments) for row in rows if row.parent_call_id == parent
-        }
+        return {row.call_id: (row.name, row.arguments) for row in rows if row.parent_call_id == parent}
 
     def call_judged(self, step: int, call: ToolCall, verdict: Verdict) -> None:
         """See ``JudgingJournal``. Written with what becomes of the call."""

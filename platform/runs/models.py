@@ -28,9 +28,7 @@ class Run(TenantModel):
     """One run. ``request`` is what it was started with (system prompt, history, tool names, limits), as JSON."""
 
     kind = models.CharField(max_length=40)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="runs")
     model = models.CharField(max_length=120, help_text="With its routing prefix.")
     status = models.CharField(max_length=10, choices=RunStatus.choices, default=RunStatus.QUEUED)
@@ -59,9 +57,7 @@ class Run(TenantModel):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(status__in=RunStatus.values), name="run_status_known"
-            )
+            models.CheckConstraint(condition=models.Q(status__in=RunStatus.values), name="run_status_known")
         ]
         indexes = [
             models.Index(fields=["tenant", "-created_at"], name="run_tenant_newest"),
@@ -159,9 +155,7 @@ class ToolCall(TenantModel):
     has_side_effects = models.BooleanField(
         default=False, help_text="Not run again when its outcome is unknown."
     )
-    status = models.CharField(
-        max_length=10, choices=ToolCallStatus.choices, default=ToolCallStatus.RUNNING
-    )
+    status = models.CharField(max_length=10, choices=ToolCallStatus.choices, default=ToolCallStatus.RUNNING)
     content = models.TextField(blank=True, help_text="What the model was told.")
     payload = models.JSONField(null=True, help_text="What stays with the application.")
     result_size = models.PositiveIntegerField(
@@ -180,9 +174,7 @@ class ToolCall(TenantModel):
     duration_ms = models.PositiveIntegerField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["run", "step", "call_id"], name="tool_call_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["run", "step", "call_id"], name="tool_call_once")]
         indexes = [
             models.Index(fields=["tenant", "name", "-started_at"], name="tool_call_by_name"),
             models.Index(fields=["tenant", "-id"], name="tool_call_newest"),
@@ -235,18 +227,14 @@ class PendingDecision(TenantModel):
     kind = models.CharField(max_length=10, choices=Kind.choices)
     reason = models.TextField(blank=True, help_text="What the tool says to who decides.")
     state = models.JSONField(null=True, help_text="What the tool wants back; opaque.")
-    status = models.CharField(
-        max_length=10, choices=DecisionStatus.choices, default=DecisionStatus.PENDING
-    )
+    status = models.CharField(max_length=10, choices=DecisionStatus.choices, default=DecisionStatus.PENDING)
     approver_kind = models.CharField(
         max_length=6,
         choices=ApproverKind.choices,
         default=ApproverKind.SELF,
         help_text="Who decides; whoever asked is the run's user.",
     )
-    approver = models.CharField(
-        max_length=20, blank=True, help_text="The role, or the id of the person."
-    )
+    approver = models.CharField(max_length=20, blank=True, help_text="The role, or the id of the person.")
     needs_reason = models.BooleanField(default=False, help_text="A rejection must say why.")
     assigned_to = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -289,11 +277,7 @@ class PendingDecision(TenantModel):
                 condition=models.Q(status="pending"),
             ),
             models.Index(fields=["tenant", "-id"], name="decision_newest"),
-            models.Index(
-                fields=["expires_at"],
-                name="decision_expiry",
-                condition=models.Q(status="pending"),
-            ),
+            models.Index(fields=["expires_at"], name="decision_expiry", condition=models.Q(status="pending")),
         ]
 
     def __str__(self) -> str:
@@ -344,9 +328,7 @@ class UsageRecord(TenantModel):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["run_id", "step"],
-                condition=models.Q(kind="turn"),
-                name="usage_one_a_turn",
+                fields=["run_id", "step"], condition=models.Q(kind="turn"), name="usage_one_a_turn"
             )
         ]
         indexes = [
@@ -404,9 +386,7 @@ class RunRetention(TenantModel):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant"], name="run_retention_one_a_tenant")
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant"], name="run_retention_one_a_tenant")]
 
     def __str__(self) -> str:
         return f"{self.days} days"

@@ -77,9 +77,7 @@ def decided_data(row: PendingDecision) -> dict[str, Any]:
     }
 
 
-def decisions_of(
-    run: Run, turns: list[Turn], rows: Mapping[tuple[int, str], Row]
-) -> dict[str, Decision]:
+def decisions_of(run: Run, turns: list[Turn], rows: Mapping[tuple[int, str], Row]) -> dict[str, Decision]:
     """Return what was decided about the open calls of a run's last turn, by call id."""
     if not turns:
         return {}

@@ -151,9 +151,7 @@ def service_problem(tenant: Tenant, model: str, options: Mapping[str, Any]) -> s
     """Say in a sentence what of ``toolloop.service``'s options a workspace's model does not have, "" for nothing."""
     try:
         asked = Service.of(options)
-        return (
-            "" if asked == Service() else asked.problem(catalog_for(tenant).profile(model), model)
-        )
+        return "" if asked == Service() else asked.problem(catalog_for(tenant).profile(model), model)
     except (UnsupportedFeature, ConfigurationError) as error:
         return error.message
 
@@ -231,9 +229,7 @@ def _settings(rows: list[ProviderCredential], route: Route) -> Mapping[str, Any]
     """Return the arguments of ``make_provider`` for a route."""
     if route.provider in LOCAL_PROVIDERS:
         return {}
-    row = next(
-        (r for r in rows if (r.provider, r.endpoint) == (route.provider, route.endpoint)), None
-    )
+    row = next((r for r in rows if (r.provider, r.endpoint) == (route.provider, route.endpoint)), None)
     if row is not None and row.is_enabled:
         own: dict[str, Any] = {
             "api_key": credential_open(row).secret.reveal(),
@@ -254,9 +250,7 @@ def _settings(rows: list[ProviderCredential], route: Route) -> Mapping[str, Any]
 
 
 def _catalog(
-    tenant: Tenant,
-    rows: list[ProviderCredential],
-    entries: list[ModelEntry] | None = None,
+    tenant: Tenant, rows: list[ProviderCredential], entries: list[ModelEntry] | None = None
 ) -> ModelCatalog:
     endpoints = {row.endpoint for row in rows if row.endpoint}  # Disabled ones keep their names.
     overrides = []
@@ -309,9 +303,7 @@ def _prefix(provider: str, endpoint: str) -> str:
 
 
 def _added(
-    catalog: ModelCatalog,
-    entry: ModelEntry,
-    own: Mapping[tuple[str, str], ProviderCredential],
+    catalog: ModelCatalog, entry: ModelEntry, own: Mapping[tuple[str, str], ProviderCredential]
 ) -> ModelInfo | None:
     """Return the model of an entry, None when nobody has given a key for it."""
     try:

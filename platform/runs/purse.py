@@ -7,14 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from budgets.ledger import (
-    Asked,
-    BudgetExceeded,
-    Payer,
-    Reserved,
-    budget_reserve_each,
-    holds_release,
-)
+from budgets.ledger import Asked, BudgetExceeded, Payer, Reserved, budget_reserve_each, holds_release
 from budgets.services import budgets_tell
 from runs.models import Run
 from toolloop.purse import Grant, PurseEmpty, Quote
@@ -105,11 +98,7 @@ class BudgetPurse:
 def asked_of(quote: Quote) -> Asked:
     """Return a quote as the ledger takes it."""
     return Asked(
-        quote.needed_usd,
-        quote.fair_usd,
-        quote.most_usd,
-        quote.is_priced,
-        int(quote.seconds) + _SLACK_S,
+        quote.needed_usd, quote.fair_usd, quote.most_usd, quote.is_priced, int(quote.seconds) + _SLACK_S
     )
 
 
@@ -118,9 +107,7 @@ def reserve_and_tell(payer: Payer, asked: Asked, run_id: int | None = None) -> R
     return reserve_each_and_tell(payer, [asked], run_id)[0]
 
 
-def reserve_each_and_tell(
-    payer: Payer, asked: Sequence[Asked], run_id: int | None = None
-) -> list[Reserved]:
+def reserve_each_and_tell(payer: Payer, asked: Sequence[Asked], run_id: int | None = None) -> list[Reserved]:
     """Do the same for several calls of one payer, one after the other."""
     found = budget_reserve_each(payer, asked, run_id=run_id)
     if any(reserved.must_tell for reserved in found):

@@ -31,9 +31,7 @@ class Recorder:
         error: why writing failed in the background, None while all is well.
     """
 
-    def __init__(
-        self, ctx: JobContext, run_id: int, transcript: Transcript, stop: asyncio.Event
-    ) -> None:
+    def __init__(self, ctx: JobContext, run_id: int, transcript: Transcript, stop: asyncio.Event) -> None:
         self._ctx, self._run_id, self._stop = ctx, run_id, stop
         self.transcript = transcript
         self.error: BaseException | None = None
@@ -92,7 +90,12 @@ class Recorder:
         """Add a piece of what a running tool yields; pieces of one call are written together."""
         events = self._pending.events
         last = events[-1] if events else None
-        if last is not None and last[0] == TOOL_PROGRESS and last[1]["call_id"] == call_id and last[1]["step"] == step:  # fmt: skip
+        if (
+            last is not None
+            and last[0] == TOOL_PROGRESS
+            and last[1]["call_id"] == call_id
+            and last[1]["step"] == step
+        ):
             clean = json_storable(text)
             last[1]["text"] += clean
             self.transcript.progress_add(step, call_id, clean)

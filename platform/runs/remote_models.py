@@ -108,10 +108,7 @@ def _ask(servers: Sequence[Server], now: float, *, waits: bool) -> None:
     """Ask from a thread of its own, for the caller may run inside an event loop already; remember the answers."""
 
     async def ask() -> list[list[str] | BaseException]:
-        return await asyncio.gather(
-            *(_list(server) for server in servers),
-            return_exceptions=True,
-        )
+        return await asyncio.gather(*(_list(server) for server in servers), return_exceptions=True)
 
     failed: list[BaseException] = []
 

@@ -15,15 +15,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from basics.errors import Invalid
-from runs.models import (
-    ACTIVE,
-    PendingDecision,
-    Run,
-    RunEvent,
-    RunRetention,
-    RunStep,
-    ToolCall,
-)
+from runs.models import ACTIVE, PendingDecision, Run, RunEvent, RunRetention, RunStep, ToolCall
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
@@ -63,18 +55,19 @@ def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
         else:
             RunRetention.objects.update_or_create(tenant=tenant, defaults={"days": days})
         audit_record(
-            tenant=tenant, actor=actor, action="retention.set", object=tenant,
+            tenant=tenant,
+            actor=actor,
+            action="retention.set",
+            object=tenant,
             data={"before": before, "after": days},
-        )  # fmt: skip
+        )
 
 
 def runs_prune() -> int:
     """Prune up to ``BATCH`` runs of each workspace that has some to prune; returns how many."""
     own = RunRetention.objects.filter(tenant=OuterRef("pk")).values("days")
     with platform_scope():
-        tenants = Tenant.objects.annotate(
-            keep_days=Coalesce(Subquery(own), settings.RETENTION_DAYS)
-        )
+        tenants = Tenant.objects.annotate(keep_days=Coalesce(Subquery(own), settings.RETENTION_DAYS))
         due = list(tenants.filter(keep_days__gt=0).values_list("pk", "keep_days"))
     return sum(_tenant_prune(pk, days) for pk, days in due)
 
@@ -96,7 +89,7 @@ def _tenant_prune(tenant_id: int, days: int) -> int:
         )
         PendingDecision.objects.filter(run_id__in=pks).update(
             arguments=None, edited_arguments=None, state=None, reason="", decision_reason="", answer=""
-        )  # fmt: skip
+        )
         for run in runs:
             run.request = {name: run.request[name] for name in _KEPT if name in run.request}
             run.pruned_at = timezone.now()

@@ -34,9 +34,7 @@ def code_mode_for(run: Run, tools: Iterable[Tool], **options: Any) -> CodeMode:
     """
     from toolloop.code_mode import CodeMode
 
-    return CodeMode(
-        tools, state_key=state_key(), binding=f"tenant {run.tenant_id}, run {run.pk}", **options
-    )
+    return CodeMode(tools, state_key=state_key(), binding=f"tenant {run.tenant_id}, run {run.pk}", **options)
 
 
 def state_key() -> bytes:

@@ -13,15 +13,7 @@ from django.db.models.functions import Left
 
 from basics.errors import Missing
 from runs.approvals import ShownDecisions
-from runs.models import (
-    DecisionStatus,
-    PendingDecision,
-    Run,
-    RunEvent,
-    RunStatus,
-    ToolCall,
-    ToolCallStatus,
-)
+from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, ToolCall, ToolCallStatus
 from runs.transcript import Transcript, transcript_of
 from tenancy.actors import Actor
 
@@ -37,17 +29,14 @@ def transcript_read(run: Run) -> Transcript:
 def tool_calls_prefetch(lookup: str) -> Any:
     """Return a prefetch of tool calls as ``calls_shown``, in the order they started, as ``CALLS_SHOWN`` has them."""
     shown = ToolCall.objects.defer("payload", "content").annotate(
-        content_shown=Left("content", CONTENT_SHOWN + 1),
-        own_summary=KeyTextTransform("summary", "payload"),
+        content_shown=Left("content", CONTENT_SHOWN + 1), own_summary=KeyTextTransform("summary", "payload")
     )
     return Prefetch(lookup, queryset=shown.order_by("pk"), to_attr="calls_shown")
 
 
 def decided_prefetch(lookup: str) -> Any:
     """Return a prefetch of what was decided about a run's calls, as ``decisions_shown``, in order."""
-    over = PendingDecision.objects.exclude(
-        status__in=(DecisionStatus.PENDING, DecisionStatus.CANCELLED)
-    )
+    over = PendingDecision.objects.exclude(status__in=(DecisionStatus.PENDING, DecisionStatus.CANCELLED))
     rows = over.select_related("decided_by").order_by("decided_at", "pk")
     return Prefetch(lookup, queryset=rows, to_attr="decisions_shown")
 
@@ -128,9 +117,7 @@ def decision_list(run: Run) -> list[PendingDecision]:
     """Return what a run waits for, in the order of its calls; nothing when it is not parked."""
     if run.status != RunStatus.PARKED:
         return []
-    rows = PendingDecision.objects.filter(
-        tenant_id=run.tenant_id, run=run, status=DecisionStatus.PENDING
-    )
+    rows = PendingDecision.objects.filter(tenant_id=run.tenant_id, run=run, status=DecisionStatus.PENDING)
     return list(rows.order_by("pk"))
 
 

@@ -72,9 +72,7 @@ async def standing_now(actor: Actor, right: str) -> Literal["same", "changed", "
     """Tell how an actor that was let in stands now: "changed" has the right, and otherwise another role or other scopes."""
     if actor.kind == "system":
         return "same"
-    rows = await rows_read(
-        actor.tenant_id, _STANDING, (actor.user_id, actor.api_key_id, actor.tenant_id)
-    )
+    rows = await rows_read(actor.tenant_id, _STANDING, (actor.user_id, actor.api_key_id, actor.tenant_id))
     role, key = (rows[0]["role"], rows[0]["key"]) if rows and rows[0]["is_active"] else (None, None)
     if role is None and (actor.kind == "user" or actor.user_id is not None):
         return "lost"
@@ -123,9 +121,7 @@ async def while_allowed(
             if coming is None or coming.done():
                 coming = asyncio.create_task(_next(frames), context=inside)
             await asyncio.wait(
-                {coming, ended},
-                timeout=None if also is None else LOOK_S,
-                return_when=asyncio.FIRST_COMPLETED,
+                {coming, ended}, timeout=None if also is None else LOOK_S, return_when=asyncio.FIRST_COMPLETED
             )
             if ending.is_set():
                 if look.lost.is_set():

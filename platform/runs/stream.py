@@ -80,16 +80,10 @@ class _Reader:
 
     async def read(self, tenant_id: int, query: str, params: Sequence[Any]) -> list[dict[str, Any]]:
         pool = await self.pool()
-        async with (
-            pool.connection() as conn,
-            AsyncClientCursor(conn, row_factory=dict_row) as cursor,
-        ):
+        async with pool.connection() as conn, AsyncClientCursor(conn, row_factory=dict_row) as cursor:
             # One message with both statements, which Postgres takes as one transaction: a quarter of the processor time
             # of four statements in a pipeline, and streams read at every heartbeat. psycopg quotes the values.
-            await cursor.execute(
-                _SCOPE + query,
-                (APP_ROLE, str(int(tenant_id)), *params),
-            )
+            await cursor.execute(_SCOPE + query, (APP_ROLE, str(int(tenant_id)), *params))
             cursor.nextset()
             return await cursor.fetchall()
 
@@ -114,9 +108,7 @@ class _Reader:
             self._pool = None
 
 
-_readers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Reader] = (
-    weakref.WeakKeyDictionary()
-)
+_readers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Reader] = weakref.WeakKeyDictionary()
 
 
 def _reader() -> _Reader:
@@ -139,9 +131,7 @@ async def rows_read(tenant_id: int, query: str, params: Sequence[Any]) -> list[d
     Equal reads asked for in the same moment are one.
     """
     reader = _reader()
-    return await reader.share(
-        (tenant_id, query, *params), lambda: reader.read(tenant_id, query, params)
-    )
+    return await reader.share((tenant_id, query, *params), lambda: reader.read(tenant_id, query, params))
 
 
 async def events_after(tenant_id: int, run_id: int, seq: int) -> tuple[list[EventRow], bool]:
@@ -159,9 +149,7 @@ async def events_after(tenant_id: int, run_id: int, seq: int) -> tuple[list[Even
             return found, bool(rows) and rows[0]["is_active"]
 
 
-async def events_follow(
-    tenant_id: int, run_id: int, seq: int
-) -> AsyncGenerator[list[EventRow] | None, None]:
+async def events_follow(tenant_id: int, run_id: int, seq: int) -> AsyncGenerator[list[EventRow] | None, None]:
     """Yield a run's events after ``seq`` in batches as they come; None when it was quiet for a heartbeat.
 
     While nothing wakes it, it looks by itself every ``LOOK_S``, or at each heartbeat when notifications do not arrive.
@@ -187,9 +175,7 @@ def frame(data: str, *, seq: int | None = None, event: str = "") -> bytes:
     lines = [f"event: {event}"] if event else []
     if seq is not None:
         lines.append(f"id: {seq}")
-    lines += [
-        f"data: {line}" for line in data.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    ]
+    lines += [f"data: {line}" for line in data.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
     return ("\n".join(lines) + "\n\n").encode()
 
 

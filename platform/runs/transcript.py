@@ -121,11 +121,7 @@ class Transcript:
         """Return what the last step has said, with the paused ones that it goes on from."""
         said = ""
         for index in sorted(self.steps):
-            said = (
-                said + self.steps[index].text
-                if self.steps[index].continues
-                else self.steps[index].text
-            )
+            said = said + self.steps[index].text if self.steps[index].continues else self.steps[index].text
         return said
 
     def _step(self, step: int) -> StepText:

@@ -175,32 +175,46 @@ def _usage(
     models: dict[str, UsageRow] = {}
     members: dict[str, UsageRow] = {}
     count = (until - since).days + 1
-    days = {str(day): UsageRow(str(day), str(day)) for day in (since + datetime.timedelta(days=n) for n in range(count))}  # fmt: skip
+    days = {
+        str(day): UsageRow(str(day), str(day))
+        for day in (since + datetime.timedelta(days=n) for n in range(count))
+    }
     total = {"": UsageRow("", "")}
     for kind, name, user_id, day, number, errors, denied, times, cost in calls:
         rows, key = _place(kind, name, user_id, day, tools, members, days, total)
         p50, p95 = times or (None, None)
         found = replace(
-            rows.get(key) or UsageRow(key, key), calls=number, errors=errors, denied=denied, p50_ms=p50, p95_ms=p95
-        )  # fmt: skip
+            rows.get(key) or UsageRow(key, key),
+            calls=number,
+            errors=errors,
+            denied=denied,
+            p50_ms=p50,
+            p95_ms=p95,
+        )
         rows[key] = replace(found, cost_usd=cost) if rows is tools else found
     for kind, name, user_id, day, number, lost, tokens_in, tokens_out, cost, times in requests:
         rows, key = _place(kind, name, user_id, day, models, members, days, total)
         found = replace(
-            rows.get(key) or UsageRow(key, key), requests=number, lost=lost, input_tokens=int(tokens_in or 0),
-            output_tokens=int(tokens_out or 0), cost_usd=cost,
-        )  # fmt: skip
+            rows.get(key) or UsageRow(key, key),
+            requests=number,
+            lost=lost,
+            input_tokens=int(tokens_in or 0),
+            output_tokens=int(tokens_out or 0),
+            cost_usd=cost,
+        )
         p50, p95 = times or (None, None)
         rows[key] = replace(found, p50_ms=p50, p95_ms=p95) if rows is models else found
     people = people_named(int(key) for key in members if key)
     named = [replace(m, label=people.get(int(m.key or 0), GONE)) for m in members.values()]
     return Usage(
-        since, until, total[""],
+        since,
+        until,
+        total[""],
         days=list(days.values()),
         tools=_most(tools.values()),
         members=_most(named) if everybody else [],
         models=_most(models.values()),
-    )  # fmt: skip
+    )
 
 
 def _place(

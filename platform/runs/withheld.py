@@ -28,7 +28,9 @@ from tenancy.actors import Actor
 from toolloop.messages import Message, ToolResult, UserMessage
 
 HIDDEN = "A source you may not see"
-SOURCE_LOST = "A document that this answer rests on was deleted, or limited to others, while it was written. Ask again."
+SOURCE_LOST = (
+    "A document that this answer rests on was deleted, or limited to others, while it was written. Ask again."
+)
 _MARK = f"[{HIDDEN[:1].lower()}{HIDDEN[1:]}]"
 _WORD = re.compile(r"\w+", re.UNICODE)
 _ESCAPED = re.compile(r"\\(?:u[0-9a-fA-F]{4}|[nrtbf\"/\\])")
@@ -37,104 +39,13 @@ _ONE = re.compile(r"[cC]?\d{1,18}")
 # A sentence with the markers behind it, or a line; white space between them stays.
 _PIECE = re.compile(r"[^\n]*?(?:[.!?][\"'”’)\]]*(?:\s*\[[cC\d][^\]\n]{0,200}\])*(?=\s)|(?=\n)|\Z)")
 _COMMON = frozenset(
-    [
-        "a",
-        "about",
-        "after",
-        "all",
-        "also",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "been",
-        "before",
-        "but",
-        "by",
-        "can",
-        "do",
-        "does",
-        "each",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "he",
-        "her",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "may",
-        "more",
-        "most",
-        "must",
-        "no",
-        "not",
-        "of",
-        "on",
-        "one",
-        "or",
-        "other",
-        "our",
-        "she",
-        "should",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "to",
-        "two",
-        "under",
-        "up",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "who",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-        "answer",
-        "document",
-        "documents",
-        "page",
-        "passage",
-        "passages",
-        "results",
-        "text",
-        "title",
-        "source",
-        "sources",
-        "note",
-        "query",
-        "id",
-        "ids",
-    ]
+    """
+        a about after all also an and any are as at be been before but by can do does each for from had has
+        have he her his how i if in into is it its may more most must no not of on one or other our she should
+        so some such than that the their them then there these they this those to two under up was we were
+        what when where which who will with would you your answer document documents page passage passages
+        results text title source sources note query id ids
+    """.split()
 )
 
 Judge = Callable[[Actor], Exists]
@@ -243,7 +154,21 @@ class Withheld:
 
 NOTHING = Withheld()
 # What programs go by, and no model or document writes.
-_PLAIN = frozenset({"step", "call_id", "id", "parent_id", "name", "status", "kind", "error_code", "decision", "stop", "model"})  # fmt: skip
+_PLAIN = frozenset(
+    {
+        "step",
+        "call_id",
+        "id",
+        "parent_id",
+        "name",
+        "status",
+        "kind",
+        "error_code",
+        "decision",
+        "stop",
+        "model",
+    }
+)
 
 
 def withheld_of(
@@ -288,9 +213,7 @@ def withheld_of(
             if isinstance(message, dict) and message.get("role") == "user":
                 known.update(words_of(str(message.get("text", ""))))
     return Withheld(
-        documents,
-        frozenset(chunk for _, chunk, _ in lost if chunk is not None),
-        frozenset(hidden - known),
+        documents, frozenset(chunk for _, chunk, _ in lost if chunk is not None), frozenset(hidden - known)
     )
 
 
@@ -313,11 +236,7 @@ def runs_withheld(actor: Actor, runs: Iterable[int]) -> dict[int, Withheld]:
     read = {pk for group in groups.values() for pk in group}
     lost = _lost(actor).filter(run_id__in=read).values_list("run_id", flat=True)
     found = set(lost.distinct())
-    return {
-        pk: withheld_of(actor=actor, runs=sorted(group))
-        for pk, group in groups.items()
-        if group & found
-    }
+    return {pk: withheld_of(actor=actor, runs=sorted(group)) for pk, group in groups.items() if group & found}
 
 
 def runs_lost(actor: Actor) -> set[int]:
@@ -357,9 +276,7 @@ def run_require(run: Run) -> None:
         raise Denied("source_lost", SOURCE_LOST)
 
 
-def events_withheld(
-    events: Sequence[tuple[int, str, Any]], found: Withheld
-) -> list[tuple[int, str, Any]]:
+def events_withheld(events: Sequence[tuple[int, str, Any]], found: Withheld) -> list[tuple[int, str, Any]]:
     """Return a run's events without what is withheld.
 
     The words of a step come in pieces, which say nothing by themselves: of a run that has ended they are put together in the

@@ -132,19 +132,13 @@ class MembershipAdmin(TenantScopedAdmin):
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
         actor = admin_actor(request, obj.tenant_id)
         if change:
-            services.member_role_change(
-                tenant=obj.tenant, actor=actor, member_id=obj.pk, role=obj.role
-            )
+            services.member_role_change(tenant=obj.tenant, actor=actor, member_id=obj.pk, role=obj.role)
         else:
-            added = services.member_add(
-                tenant=obj.tenant, actor=actor, user=obj.user, role=obj.role
-            )
+            added = services.member_add(tenant=obj.tenant, actor=actor, user=obj.user, role=obj.role)
             obj.pk, obj.created_at = added.pk, added.created_at
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        services.member_remove(
-            tenant=obj.tenant, actor=admin_actor(request, obj.tenant_id), member_id=obj.pk
-        )
+        services.member_remove(tenant=obj.tenant, actor=admin_actor(request, obj.tenant_id), member_id=obj.pk)
 
 
 @admin.register(Invite)
@@ -165,9 +159,11 @@ class InviteAdmin(JournalAdmin):
     )
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.each(
-            request, queryset.filter(accepted_at=None, revoked_at=None).select_related("tenant"),
-            lambda tenant, actor, row: services.invite_revoke(tenant=tenant, actor=actor, invite_id=row.pk), "revoked",
-        )  # fmt: skip
+            request,
+            queryset.filter(accepted_at=None, revoked_at=None).select_related("tenant"),
+            lambda tenant, actor, row: services.invite_revoke(tenant=tenant, actor=actor, invite_id=row.pk),
+            "revoked",
+        )
 
 
 @admin.register(ApiKey)
@@ -192,9 +188,11 @@ class ApiKeyAdmin(JournalAdmin):
     )
     def revoke(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.each(
-            request, queryset.filter(revoked_at=None).select_related("tenant"),
-            lambda tenant, actor, row: services.api_key_revoke(tenant=tenant, actor=actor, key_id=row.pk), "revoked",
-        )  # fmt: skip
+            request,
+            queryset.filter(revoked_at=None).select_related("tenant"),
+            lambda tenant, actor, row: services.api_key_revoke(tenant=tenant, actor=actor, key_id=row.pk),
+            "revoked",
+        )
 
 
 @admin.register(ProviderCredential)
@@ -202,9 +200,7 @@ class ProviderCredentialAdmin(JournalAdmin):
     """Model credentials; entered in the portal. The key itself is never shown."""
 
     hidden_fields = frozenset({"secret_encrypted"})
-    list_display = (
-        "provider", "endpoint", "label", "last_four", "base_url", "is_enabled", "updated_at"
-    )  # fmt: skip
+    list_display = ("provider", "endpoint", "label", "last_four", "base_url", "is_enabled", "updated_at")
     list_filter = ("provider", "is_enabled")
     search_fields = ("provider", "endpoint", "label", "base_url")
     ordering = ("provider", "endpoint")
@@ -216,21 +212,20 @@ class ProviderCredentialAdmin(JournalAdmin):
     )
     def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.each(
-            request, queryset.select_related("tenant"),
+            request,
+            queryset.select_related("tenant"),
             lambda tenant, actor, row: services.credential_delete(
                 tenant=tenant, actor=actor, provider=row.provider, endpoint=row.endpoint
             ),
             "forgotten",
-        )  # fmt: skip
+        )
 
 
 @admin.register(ModelEntry)
 class ModelEntryAdmin(JournalAdmin):
     """What workspaces state about models; entered in the portal, under Settings, Models."""
 
-    list_display = (
-        "name", "label", "is_enabled", "context_window", "max_output_tokens", "updated_at"
-    )  # fmt: skip
+    list_display = ("name", "label", "is_enabled", "context_window", "max_output_tokens", "updated_at")
     list_filter = ("is_enabled",)
     search_fields = ("name", "label")
     ordering = ("name",)
@@ -242,9 +237,11 @@ class ModelEntryAdmin(JournalAdmin):
     )
     def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.each(
-            request, queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.model_entry_delete(tenant=tenant, actor=actor, name=row.name), "forgotten",
-        )  # fmt: skip
+            request,
+            queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.model_entry_delete(tenant=tenant, actor=actor, name=row.name),
+            "forgotten",
+        )
 
 
 @admin.register(RateLimit)
@@ -295,18 +292,11 @@ class OutgoingHostAdmin(TenantScopedAdmin):
             self.delete_model(request, row)
 
     def _listed(
-        self,
-        request: HttpRequest,
-        tenant: Tenant,
-        *,
-        add: Iterable[str] = (),
-        remove: Iterable[str] = (),
+        self, request: HttpRequest, tenant: Tenant, *, add: Iterable[str] = (), remove: Iterable[str] = ()
     ) -> None:
         rows = OutgoingHost.objects.filter(tenant=tenant)
         hosts = set(rows.values_list("pattern", flat=True)) - set(remove) | set(add)
-        services.outgoing_hosts_set(
-            tenant=tenant, actor=admin_actor(request, tenant.pk), hosts=hosts
-        )
+        services.outgoing_hosts_set(tenant=tenant, actor=admin_actor(request, tenant.pk), hosts=hosts)
 
 
 @admin.register(AuditEvent)
@@ -351,13 +341,7 @@ class UserAdmin(TenantScopedAdmin, BaseUserAdmin):  # type: ignore[type-arg]
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = (
-        (
-            None,
-            {
-                "classes": ("wide",),
-                "fields": ("email", "usable_password", "password1", "password2"),
-            },
-        ),
+        (None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),
     )
     _owner_fields = ("email", "first_name", "last_name", "is_active")
 

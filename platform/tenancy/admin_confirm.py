@@ -31,7 +31,7 @@ def confirmed_action(*, description: str, lost: str) -> Callable[[Any], Any]:
                 return None
             rows = list(queryset[: MOST_ROWS + 1])
             if len(rows) > MOST_ROWS:
-                page.message_user(request, f"Choose at most {MOST_ROWS} rows at once.", messages.ERROR)  # fmt: skip
+                page.message_user(request, f"Choose at most {MOST_ROWS} rows at once.", messages.ERROR)
                 return None
             template = "admin/confirm_action.html"
             context = {"rows": rows, "lost": lost, "action": act.__name__}

@@ -190,9 +190,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
             return False
         return super().lookup_allowed(lookup, value, request)
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         """Refuse references into another tenant in words; the database would refuse them with an error."""
         base: Any = super().get_form(request, obj, change=change, **kwargs)
         tenant = admin_tenant(request)
@@ -202,11 +200,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
                 data = super().clean() or self.cleaned_data
                 own = tenant or data.get("tenant") or getattr(obj, "tenant", None)
                 for name, value in data.items():
-                    if (
-                        isinstance(value, TenantModel)
-                        and own is not None
-                        and value.tenant_id != own.pk
-                    ):
+                    if isinstance(value, TenantModel) and own is not None and value.tenant_id != own.pk:
                         self.add_error(name, ValidationError("This belongs to another workspace."))
                 return data
 
@@ -237,9 +231,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
             for name, options in super().get_fieldsets(request, obj)
         ]
 
-    def get_object(
-        self, request: HttpRequest, object_id: str, from_field: str | None = None
-    ) -> Any:
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Return the row; one that is not in this admin's scope does not exist (Django would redirect and say so)."""
         found = super().get_object(request, object_id, from_field)
         if found is None:
@@ -293,15 +285,11 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
         self._audit(request, "admin.delete", queryset)
         return super().log_deletions(request, queryset)
 
-    def construct_change_message(
-        self, request: Any, form: Any, formsets: Any, add: bool = False
-    ) -> Any:
+    def construct_change_message(self, request: Any, form: Any, formsets: Any, add: bool = False) -> Any:
         request._changed = list(form.changed_data)
         return super().construct_change_message(request, form, formsets, add)
 
-    def _audit(
-        self, request: HttpRequest, action: str, rows: Iterable[Any], changed: Any = None
-    ) -> None:
+    def _audit(self, request: HttpRequest, action: str, rows: Iterable[Any], changed: Any = None) -> None:
         for row in rows:
             tenant = row if isinstance(row, Tenant) else getattr(row, "tenant", None)
             if isinstance(tenant, Tenant):
@@ -314,11 +302,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
                 )
 
     def each(
-        self,
-        request: HttpRequest,
-        rows: Iterable[Any],
-        write: Callable[[Tenant, Actor, Any], Any],
-        done: str,
+        self, request: HttpRequest, rows: Iterable[Any], write: Callable[[Tenant, Actor, Any], Any], done: str
     ) -> None:
         """Do an action row by row; what is refused is said, and the others are done."""
         count = 0
@@ -333,9 +317,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
         if count:
             self.message_user(request, f"{count} {done}.", messages.SUCCESS)
 
-    def own_page(
-        self, request: HttpRequest, template: str, title: str, **context: Any
-    ) -> TemplateResponse:
+    def own_page(self, request: HttpRequest, template: str, title: str, **context: Any) -> TemplateResponse:
         """Return a page of its own beside those of rows, in the admin's frame (``admin/own_page.html``)."""
         frame = self.admin_site.each_context(request)
         return TemplateResponse(

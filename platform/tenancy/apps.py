@@ -18,9 +18,7 @@ class TenancyConfig(AppConfig):
 
         net_guard.before_request = connections_let_go
         register_function(
-            rate_limits.SIGNATURE,
-            rate_limits.SQL,
-            tables=["tenancy_ratelimit", "tenancy_ratebucket"],
+            rate_limits.SIGNATURE, rate_limits.SQL, tables=["tenancy_ratelimit", "tenancy_ratebucket"]
         )
         post_migrate.connect(_walls_after_migrate, dispatch_uid="tenancy.walls")
 

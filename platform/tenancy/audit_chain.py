@@ -115,30 +115,18 @@ def _verified(rows: Iterable[tuple[Any, ...]], anchors: Mapping[int, str]) -> Ch
         report.events += 1
         if seq is None:
             report.add(
-                "unsealed",
-                None,
-                f"Event {event} is in no chain: it was not written by the application.",
+                "unsealed", None, f"Event {event} is in no chain: it was not written by the application."
             )
             continue
         if seq != last_seq + 1:
-            gone = (
-                f"event {last_seq + 1}"
-                if seq == last_seq + 2
-                else f"events {last_seq + 1} to {seq - 1}"
-            )
+            gone = f"event {last_seq + 1}" if seq == last_seq + 2 else f"events {last_seq + 1} to {seq - 1}"
             report.add("missing", seq, f"Before position {seq}, {gone} of the chain is missing.")
         elif previous != last_hash:
-            report.add(
-                "unlinked",
-                seq,
-                f"Event {event} at position {seq} does not follow the one before it.",
-            )
+            report.add("unlinked", seq, f"Event {event} at position {seq} does not follow the one before it.")
         if hashlib.sha256(canonical.encode()).hexdigest() != stored:
             report.add("altered", seq, f"Event {event} at position {seq} is not what was sealed.")
         if (expected := left.pop(seq, None)) is not None and expected != stored:
-            report.add(
-                "anchor", seq, f"Position {seq} does not have the hash that was exported for it."
-            )
+            report.add("anchor", seq, f"Position {seq} does not have the hash that was exported for it.")
         last_seq, last_hash = seq, stored
     if (last_seq, last_hash) != (report.head_seq, report.head_hash):
         report.add(

@@ -203,12 +203,7 @@ class IdempotentWrite:
         )
 
     def _where(self) -> dict[str, object]:
-        return {
-            "tenant": self.tenant,
-            "caller": self.caller,
-            "route": self.route,
-            "key": self.key,
-        }
+        return {"tenant": self.tenant, "caller": self.caller, "route": self.route, "key": self.key}
 
     def _lock(self) -> int:
         text = "\0".join(("idempotency", str(self.tenant.pk), self.caller, self.route, self.key))

@@ -26,9 +26,7 @@ from tenancy.database.waiting import in_db
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import membership_find, owned_tenants, user_actor
 
-TENANT_PATH = re.compile(
-    r"^/t/(?P<slug>[-a-zA-Z0-9_]+)/(?!(?:mcp|oauth/(?:register|token|revoke))\Z)"
-)
+TENANT_PATH = re.compile(r"^/t/(?P<slug>[-a-zA-Z0-9_]+)/(?!(?:mcp|oauth/(?:register|token|revoke))\Z)")
 
 
 def _sign_in(back: str) -> str:
@@ -77,9 +75,7 @@ def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | N
 
 
 @sync_and_async_middleware
-def tenant_from_url(
-    get_response: Callable[[HttpRequest], Any],
-) -> Callable[[HttpRequest], Any]:
+def tenant_from_url(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Middleware: see the module's text."""
     if iscoroutinefunction(get_response):
         inner: Callable[[HttpRequest], Awaitable[HttpResponse]] = get_response

@@ -21,9 +21,7 @@ from tenancy.outgoing import model_policy
 
 log = structlog.get_logger(__name__)
 
-UNREACHED = (
-    "nothing at its address answered as a model server does; check address, port and certificate"
-)
+UNREACHED = "nothing at its address answered as a model server does; check address, port and certificate"
 SECONDS = 120.0
 """What one request of the blocking client may take in all."""
 _FAILURES = (AddressRefused, httpx2.TransportError, OSError)
@@ -42,9 +40,7 @@ def model_client(*, verify: ssl.SSLContext | None = None) -> httpx2.AsyncClient:
 
 def model_client_blocking() -> httpx2.Client:
     """Return a client for code that blocks, embedders above all; each request has ``SECONDS`` from its beginning."""
-    return httpx2.Client(
-        transport=_BlockingModelTransport(), trust_env=False, follow_redirects=False
-    )
+    return httpx2.Client(transport=_BlockingModelTransport(), trust_env=False, follow_redirects=False)
 
 
 @functools.cache
@@ -93,5 +89,7 @@ class _BlockingModelTransport(httpx2.BaseTransport):
 
 
 def _unreached(request: httpx2.Request, error: Exception) -> httpx2.ConnectError:
-    log.warning("model_server_unreached", host=request.url.host, error=type(error).__name__, said=str(error)[:300])  # fmt: skip
+    log.warning(
+        "model_server_unreached", host=request.url.host, error=type(error).__name__, said=str(error)[:300]
+    )
     return httpx2.ConnectError(UNREACHED, request=request)

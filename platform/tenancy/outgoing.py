@@ -19,10 +19,8 @@ def outgoing_policy(tenant_id: int) -> NetPolicy:
     Whatever sends such a request takes its policy from here, at the moment it sends: a list that was narrowed holds for
     what was stored before.
     """
-    with tenant_scope(
-        tenant_id
-    ):  # Outside of it the list would look empty, and every host be allowed.
-        hosts = list(OutgoingHost.objects.filter(tenant_id=tenant_id).values_list("pattern", flat=True))  # fmt: skip
+    with tenant_scope(tenant_id):  # Outside of it the list would look empty, and every host be allowed.
+        hosts = list(OutgoingHost.objects.filter(tenant_id=tenant_id).values_list("pattern", flat=True))
     return NetPolicy.of(settings.FETCH_NETWORKS, hosts)
 
 
@@ -45,7 +43,7 @@ def _private() -> tuple[Network, ...]:
         *IPv4Network("100.64.0.0/10").address_exclude(IPv4Network("100.100.100.200/32")),
         IPv6Network("::1/128"),
         *IPv6Network("fc00::/7").address_exclude(IPv6Network("fd00:ec2::/32")),
-    ]  # fmt: skip
+    ]
     return tuple(found)
 
 

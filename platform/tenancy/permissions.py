@@ -40,12 +40,7 @@ _ADMIN = _MEMBER | {
 }
 _OWNER = _ADMIN | {"tenant.manage", "budget.manage", "retention.manage", "admin.site"}
 
-ROLE_ACTIONS: dict[str, frozenset[str]] = {
-    VIEWER: _VIEWER,
-    MEMBER: _MEMBER,
-    ADMIN: _ADMIN,
-    OWNER: _OWNER,
-}
+ROLE_ACTIONS: dict[str, frozenset[str]] = {VIEWER: _VIEWER, MEMBER: _MEMBER, ADMIN: _ADMIN, OWNER: _OWNER}
 ACTIONS: frozenset[str] = _OWNER
 
 _RANKS = {VIEWER: 1, MEMBER: 2, ADMIN: 3, OWNER: 4, "system": 5}

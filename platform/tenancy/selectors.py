@@ -38,9 +38,7 @@ _MEMBERSHIP = f"""
 SELECT {_MEMBER}, {_TENANT} FROM tenancy_membership m JOIN tenancy_tenant t ON t.id = m.tenant_id
 WHERE m.user_id = %s AND t.slug = %s AND t.is_active
 """  # noqa: S608 - names of columns
-_CREDENTIALS = (
-    "SELECT * FROM tenancy_providercredential WHERE tenant_id = %s ORDER BY provider, endpoint"
-)
+_CREDENTIALS = "SELECT * FROM tenancy_providercredential WHERE tenant_id = %s ORDER BY provider, endpoint"
 _ENTRIES = "SELECT * FROM tenancy_modelentry WHERE tenant_id = %s ORDER BY name"
 
 INVITE_SALT = "tenancy.invite"
@@ -201,9 +199,7 @@ def may_create_tenant(*, user: User) -> bool:
     if settings.SIGNUP == "open" or user.is_superuser:
         return True
     with platform_scope():
-        return Membership.objects.filter(
-            user=user, role=Role.OWNER, tenant__is_active=True
-        ).exists()
+        return Membership.objects.filter(user=user, role=Role.OWNER, tenant__is_active=True).exists()
 
 
 def member_list(*, actor: Actor) -> QuerySet[Membership]:
@@ -274,12 +270,9 @@ def connection_list(*, actor: Actor) -> QuerySet[ApiKey]:
     if not actor.can("key.manage"):
         rows = rows.none() if actor.user_id is None else rows.filter(user_id=actor.user_id)
     tokens = OAuthToken.objects.filter(
-        tenant_id=actor.tenant_id,
-        api_key=OuterRef("pk"),
-        used_at=None,
-        expires_at__gt=timezone.now(),
+        tenant_id=actor.tenant_id, api_key=OuterRef("pk"), used_at=None, expires_at__gt=timezone.now()
     )
-    return rows.select_related("user").annotate(is_open=Exists(tokens)).order_by("-created_at", "-pk")  # fmt: skip
+    return rows.select_related("user").annotate(is_open=Exists(tokens)).order_by("-created_at", "-pk")
 
 
 def credential_list(*, actor: Actor) -> QuerySet[ProviderCredential]:
@@ -315,19 +308,13 @@ def credential_open(row: ProviderCredential) -> Credential:
         Conflict: ``credential_unreadable``, it was stored under an encryption key that is gone.
     """
     try:
-        secret = crypto.decrypt(
-            row.secret_encrypted,
-            tenant_id=row.tenant_id,
-            purpose=row.purpose,
-        )
+        secret = crypto.decrypt(row.secret_encrypted, tenant_id=row.tenant_id, purpose=row.purpose)
     except crypto.DecryptionError as error:
         raise Conflict(
             "credential_unreadable",
             f"The stored {row.provider} key cannot be read any more. Enter it again under Settings, Models.",
         ) from error
-    return Credential(
-        row.provider, secret, row.base_url, tuple(row.model_names), row.label, row.endpoint
-    )
+    return Credential(row.provider, secret, row.base_url, tuple(row.model_names), row.label, row.endpoint)
 
 
 def model_entry_list(*, actor: Actor) -> QuerySet[ModelEntry]:

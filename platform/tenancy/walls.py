@@ -85,12 +85,8 @@ def raise_walls(connection: Any) -> None:
             if tables <= existing:
                 cursor.execute(sql)
                 cursor.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
-                cursor.execute(
-                    f"GRANT EXECUTE ON FUNCTION {signature} TO {APP_ROLE}, {PLATFORM_ROLE}"
-                )
-        cursor.execute(
-            f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}"
-        )
+                cursor.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {APP_ROLE}, {PLATFORM_ROLE}")
+        cursor.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}")
 
 
 def _rights(model: type[TenantModel]) -> str:
@@ -145,18 +141,14 @@ def _secure(cursor: Any, table: str) -> None:
     if not cursor.fetchone()[0]:
         cursor.execute(f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY')
         cursor.execute(f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY')
-    for policy, role, predicate in (
-        (POLICY, APP_ROLE, PREDICATE),
-        (PLATFORM_POLICY, PLATFORM_ROLE, "true"),
-    ):
+    for policy, role, predicate in ((POLICY, APP_ROLE, PREDICATE), (PLATFORM_POLICY, PLATFORM_ROLE, "true")):
         cursor.execute(
             "SELECT 1 FROM pg_policies WHERE schemaname='public' AND tablename=%s AND policyname=%s",
             [table, policy],
         )
         if not cursor.fetchone():
             cursor.execute(
-                f'CREATE POLICY {policy} ON "{table}" TO {role} '
-                f"USING ({predicate}) WITH CHECK ({predicate})"
+                f'CREATE POLICY {policy} ON "{table}" TO {role} USING ({predicate}) WITH CHECK ({predicate})'
             )
 
 
@@ -180,9 +172,7 @@ def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey) -> No
         [unique, f'public."{target}"'],
     )
     if not cursor.fetchone():
-        cursor.execute(
-            f'ALTER TABLE "{target}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})'
-        )
+        cursor.execute(f'ALTER TABLE "{target}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})')
     action = field.db_on_delete + (f" ({column})" if field.db_on_delete == "SET NULL" else "")
     cursor.execute(
         f'ALTER TABLE "{table}" ADD CONSTRAINT "{name}" FOREIGN KEY (tenant_id, {column}) '

@@ -20,13 +20,7 @@ from toolloop.limits import Limits
 from toolloop.messages import ToolCall, ToolResult, Turn
 from toolloop.nested import NestedCalls, SerialJournal, arguments_shown
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import (
-    BlockingRunner,
-    Prepared,
-    call_prepare,
-    error_result,
-    output_cut,
-)
+from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, error_result, output_cut
 from toolloop.tools.tool import ToolContext
 from toolloop.tools.toolset import Toolset
 
@@ -168,9 +162,7 @@ class CallRunner:
                         self._hears = asyncio.get_running_loop().create_future()
                     awaited: list[asyncio.Future[Any]] = [*self._running, self._hears]
                     done, _ = await self._interrupter.run(
-                        functools.partial(
-                            asyncio.wait, awaited, return_when=asyncio.FIRST_COMPLETED
-                        )
+                        functools.partial(asyncio.wait, awaited, return_when=asyncio.FIRST_COMPLETED)
                     )
                     while self._heard:
                         yield self._heard.popleft()
@@ -294,9 +286,7 @@ class CallRunner:
             text = f"{entry.call.name} was cancelled from within."
             result = error_result(entry.call, "cancelled", text, severity="fatal")
         elif isinstance(parked := task.exception(), ParkCall):
-            pending = PendingCall(
-                entry.call, parked.kind, parked.reason, parked.state, parked.approval
-            )
+            pending = PendingCall(entry.call, parked.kind, parked.reason, parked.state, parked.approval)
             return await self._park(entry.index, pending)
         else:
             result = task.result()
@@ -337,9 +327,7 @@ class CallRunner:
             if task.done() and not task.cancelled() and task.exception() is None:
                 result = task.result()  # It ended in the moment of the cancellation.
             else:
-                text = (
-                    f"{entry.call.name} was cancelled ({why}); it may have had an effect already."
-                )
+                text = f"{entry.call.name} was cancelled ({why}); it may have had an effect already."
                 result = error_result(entry.call, code, text)
             duration_s = time.monotonic() - entry.started
             events.append(await self._store(entry.index, result, duration_s))
@@ -362,6 +350,4 @@ class CallRunner:
         if tasks:
             _, left = await asyncio.wait(tasks, timeout=_CANCEL_GRACE_S)
             for task in left:
-                logger.warning(
-                    "tool %s ignores its cancellation; it is left behind", tasks[task].call.name
-                )
+                logger.warning("tool %s ignores its cancellation; it is left behind", tasks[task].call.name)

@@ -58,9 +58,7 @@ def model_chooser(
                 usage_metadata=usage_metadata,
             )
         except GenerationFailed as error:
-            text = (
-                f"The tools could not be searched this way now ({error.code}). Use browse_toolkit."
-            )
+            text = f"The tools could not be searched this way now ({error.code}). Use browse_toolkit."
             raise ToolError(text) from error
         names: list[str] = made.value["names"]
         return names

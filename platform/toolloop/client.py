@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import (
-    AsyncGenerator,
-    Callable,
-    Collection,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -143,9 +136,7 @@ class Client:
             "facts": self._facts,
             "cache": None if cache is None else CacheSettings(cache, cache_ttl_s, cache_scope),
         }
-        self._kept: tuple[asyncio.AbstractEventLoop, dict[tuple[str, ...], Connection]] | None = (
-            None
-        )
+        self._kept: tuple[asyncio.AbstractEventLoop, dict[tuple[str, ...], Connection]] | None = None
         self.figures = ToolFigures(self._group_of)
 
     async def __aenter__(self) -> Self:
@@ -155,10 +146,7 @@ class Client:
         return self
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         kept, self._kept = self._kept, None
         for connection in kept[1].values() if kept else ():
@@ -183,9 +171,7 @@ class Client:
 
     def stream(self, input: Input, **options: Unpack[RunOptions]) -> GenerationStream:  # noqa: A002 - the usual word
         """Answer an input as ``generate`` does, and yield the loop's events; failures are events too."""
-        first_step, usage = (
-            (input.steps, input.usage) if isinstance(input, Generation) else (0, Usage())
-        )
+        first_step, usage = (input.steps, input.usage) if isinstance(input, Generation) else (0, Usage())
         history = input_history(options.get("history", ()), input)
         wanted = options.get("output")
         form = None if wanted is None else output_of(wanted)
@@ -221,11 +207,7 @@ class Client:
             )
 
     async def execute_intents(
-        self,
-        intent: Intent,
-        *,
-        chosen: Collection[str] | None = None,
-        **options: Unpack[RunOptions],
+        self, intent: Intent, *, chosen: Collection[str] | None = None, **options: Unpack[RunOptions]
     ) -> list[ToolResult]:
         """Run the chosen calls of an intent, all when None; choosing approves. See ``toolloop.intent.calls_run``."""
         return await calls_run(
@@ -302,23 +284,16 @@ class Client:
         from toolloop.connections import connection_open, is_one_server
 
         settings = self._connect
-        if (
-            models != self._models
-        ):  # The model that chooses tools: its answers are not worth a cache.
+        if models != self._models:  # The model that chooses tools: its answers are not worth a cache.
             settings = {**settings, "cache": None}
-            if settings["provider"] is None and not is_one_server(
-                self._facts, models[0], self._models[0]
-            ):
+            if settings["provider"] is None and not is_one_server(self._facts, models[0], self._models[0]):
                 settings |= {"api_key": None, "base_url": None}
         return connection_open(models, **settings)
 
     async def _choose(self, intent: str, entries: Sequence[CatalogEntry]) -> Sequence[str]:
         async with self._connected((str(self._dynamic),)) as connection:
             choose = model_chooser(
-                connection.provider,
-                connection.model,
-                on_usage=self._on_usage,
-                usage_metadata=self._metadata,
+                connection.provider, connection.model, on_usage=self._on_usage, usage_metadata=self._metadata
             )
             return await choose(intent, entries)
 

@@ -76,9 +76,7 @@ def input_history(before: Sequence[Message], given: Input) -> list[Message]:
     return history
 
 
-def facts_checked(
-    models: ModelCatalog | None, endpoints: Mapping[str, Mapping[str, Any]]
-) -> ModelCatalog:
+def facts_checked(models: ModelCatalog | None, endpoints: Mapping[str, Mapping[str, Any]]) -> ModelCatalog:
     """Return the catalog in which the names of a client's models are looked up.
 
     Raises:

@@ -23,11 +23,11 @@ Summarise = Callable[[Sequence[Message]], Awaitable[str]]
 """Puts messages that are left out into a few sentences; asks a cheap model, say."""
 
 _WORTH_CLEARING = 400  # Characters; the note in place of a shorter output would save nothing.
-_CLEARED = "[This output of {name} was cleared to save room: {size} characters. Call it again if it is needed.]"
-_LEFT_OUT = "[Earlier parts of this conversation were left out: {count} messages.]"
-_SUMMARY = (
-    "[Earlier parts of this conversation were left out: {count} messages. What they said:]\n{text}"
+_CLEARED = (
+    "[This output of {name} was cleared to save room: {size} characters. Call it again if it is needed.]"
 )
+_LEFT_OUT = "[Earlier parts of this conversation were left out: {count} messages.]"
+_SUMMARY = "[Earlier parts of this conversation were left out: {count} messages. What they said:]\n{text}"
 _DEFAULT_OUTPUT = 8_192
 
 
@@ -64,11 +64,7 @@ class Compacted:
 
 
 async def history_compact(
-    history: Sequence[Message],
-    target_tokens: int,
-    *,
-    keep_turns: int = 4,
-    summarise: Summarise | None = None,
+    history: Sequence[Message], target_tokens: int, *, keep_turns: int = 4, summarise: Summarise | None = None
 ) -> Compacted:
     """Bring a history down to a number of tokens, as far as what must stay allows.
 
@@ -170,9 +166,7 @@ class Compactor:
         if not done.cleared and not done.left_out:
             return history
         logger.info(
-            "history compacted: %d outputs cleared, %d messages left out",
-            done.cleared,
-            done.left_out,
+            "history compacted: %d outputs cleared, %d messages left out", done.cleared, done.left_out
         )
         self._spending.history_changed()
         return done.messages
@@ -193,9 +187,7 @@ def _protected(units: Sequence[list[Message]], keep_turns: int) -> set[int]:
     turns = [index for index, unit in enumerate(units) if isinstance(unit[0], Turn)]
     kept = set(turns[-keep_turns:])
     said = [
-        index
-        for index, unit in enumerate(units)
-        if isinstance(unit[0], UserMessage) and not unit[0].notice
+        index for index, unit in enumerate(units) if isinstance(unit[0], UserMessage) and not unit[0].notice
     ]
     kept.update(said[-1:])
     # What came after the last turn is new to the model.

@@ -119,9 +119,7 @@ def is_one_server(facts: ModelCatalog, one: str, other: str) -> bool:
     return (a.provider, a.endpoint) == (b.provider, b.endpoint)
 
 
-def endpoint_open(
-    name: str, endpoints: Mapping[str, Mapping[str, Any]], *, is_overridden: bool
-) -> Provider:
+def endpoint_open(name: str, endpoints: Mapping[str, Mapping[str, Any]], *, is_overridden: bool) -> Provider:
     """Make the adapter of a named endpoint.
 
     Raises:
@@ -153,9 +151,7 @@ def provider_open(
                 "A compatible server needs its URL: give base_url, or set GROUNDWORK_COMPATIBLE_BASE_URL."
             )
         if not api_key:
-            raise ConfigurationError(
-                f"There is no key for {name}: give api_key, or set {variable}."
-            )
+            raise ConfigurationError(f"There is no key for {name}: give api_key, or set {variable}.")
         settings = {}
     if api_key:
         settings["api_key"] = api_key

@@ -68,11 +68,7 @@ class ParkCall(Exception):
     """
 
     def __init__(
-        self,
-        kind: PendingKind = "approval",
-        reason: str = "",
-        state: Any = None,
-        approval: Approval = SELF,
+        self, kind: PendingKind = "approval", reason: str = "", state: Any = None, approval: Approval = SELF
     ) -> None:
         super().__init__(reason or kind)
         self.kind, self.reason, self.state, self.approval = kind, reason, state, approval

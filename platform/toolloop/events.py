@@ -135,15 +135,5 @@ class RunFinished:
     has_output: bool = False
 
 
-ProviderEvent = (
-    TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | StepReset | TurnFinished
-)
-Event = (
-    ProviderEvent
-    | ToolRunning
-    | ToolProgress
-    | ToolFinished
-    | CallParked
-    | LimitReached
-    | RunFinished
-)
+ProviderEvent = TextDelta | ReasoningDelta | ToolCallStarted | ToolArgumentsDelta | StepReset | TurnFinished
+Event = ProviderEvent | ToolRunning | ToolProgress | ToolFinished | CallParked | LimitReached | RunFinished

@@ -17,14 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from toolloop.languages import function_words, language_name
-from toolloop.sentences import (
-    Passage,
-    content_terms,
-    identifiers,
-    is_named,
-    split,
-    words_stemmed,
-)
+from toolloop.sentences import Passage, content_terms, identifiers, is_named, split, words_stemmed
 
 Evidence = Literal["answer", "near", "none"]
 
@@ -60,27 +53,17 @@ def evidence_of(
     if not passages:
         return "none"
     if codes:
-        return (
-            "answer"
-            if "exact" in codes.values()
-            else "near"
-            if {*codes.values()} - {"none"}
-            else "none"
-        )
+        return "answer" if "exact" in codes.values() else "near" if {*codes.values()} - {"none"} else "none"
     if wanted := identifiers(question):
         held = [code for p in passages for code in identifiers(p.text)]
-        return (
-            "answer" if any(is_named(code, found) for code in wanted for found in held) else "none"
-        )
+        return "answer" if any(is_named(code, found) for code in wanted for found in held) else "none"
     strength = strength_of(question, passages, similarity)
     if strength < (_NEAR_BY_WORDS if similarity is None else _NEAR_WITH_SIMILARITY):
         return "none"
     return "answer" if strength >= 1 and names_held(question, passages) else "near"
 
 
-def strength_of(
-    question: str, passages: Sequence[Passage], similarity: float | None = None
-) -> float:
+def strength_of(question: str, passages: Sequence[Passage], similarity: float | None = None) -> float:
     """Return how much speaks for an answer in the passages; 1 is the bound from which on there is one."""
     terms = _terms(question, passages)
     bags = [
@@ -107,9 +90,7 @@ def strength_of(
 def _scale(terms: set[str]) -> float:
     if any(_CJK.search(term) for term in terms):
         return _PAIRED
-    latin = sum(
-        term.isascii() or unicodedata.name(term[0], "").startswith("LATIN") for term in terms
-    )
+    latin = sum(term.isascii() or unicodedata.name(term[0], "").startswith("LATIN") for term in terms)
     return _LATIN if 2 * latin >= len(terms) else _OTHER
 
 
@@ -126,9 +107,7 @@ def _names(question: str) -> set[str]:
     if language_name(question) == "German":  # all nouns have one
         return _forms(word for word in content_terms(question) if any(map(str.isdigit, word)))
     found = [m for m in _NAMED.finditer(question) if not _CJK.search(m.group())]
-    named = [
-        m.group() for m in found[1:] if m.group()[0].isupper() or any(map(str.isdigit, m.group()))
-    ]
+    named = [m.group() for m in found[1:] if m.group()[0].isupper() or any(map(str.isdigit, m.group()))]
     if 2 * len(named) > len(found) and len(found) > 2:  # a heading, or shouting
         return set()
     return _forms(content_terms(" ".join(named)))

@@ -43,10 +43,7 @@ class FallbackProvider:
     """
 
     def __init__(
-        self,
-        candidates: Sequence[tuple[Provider, str]],
-        *,
-        profiles: ProfileLookup | None = None,
+        self, candidates: Sequence[tuple[Provider, str]], *, profiles: ProfileLookup | None = None
     ) -> None:
         if not candidates:
             raise ConfigurationError("FallbackProvider needs at least one provider and model")
@@ -69,21 +66,14 @@ class FallbackProvider:
             index = (self._first + attempt) % count
             provider, model = self._candidates[index]
             visible = False
-            profile = (
-                request.profile
-            )  # Facts that came with the request are those of the first model.
+            profile = request.profile  # Facts that came with the request are those of the first model.
             if index:
                 profile = self._profiles(provider.name, model) if self._profiles else None
             events = cast(
                 AsyncGenerator[ProviderEvent, None],
                 # An answer in the background is of the model that began it.
                 provider.stream(
-                    replace(
-                        request,
-                        model=model,
-                        profile=profile,
-                        resume=None if index else request.resume,
-                    )
+                    replace(request, model=model, profile=profile, resume=None if index else request.resume)
                 ),
             )
             try:
@@ -104,9 +94,7 @@ class FallbackProvider:
                 if visible or attempt == count - 1 or not _another_may_do(failed):
                     failed.usage = lost if lost.requests else None
                     raise failed from None
-                logger.warning(
-                    "%s/%s cannot be had (%s); asking the next", provider.name, model, error.code
-                )
+                logger.warning("%s/%s cannot be had (%s); asking the next", provider.name, model, error.code)
 
 
 def _another_may_do(error: ProviderError) -> bool:

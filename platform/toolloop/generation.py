@@ -188,15 +188,10 @@ class Gatherer:
         made = self.generation()
         if self._end is not None and self._end.status == "failed":
             raise RunFailed(
-                self._end.error_message,
-                self._end.error_code,
-                retryable=self._end.retryable,
-                generation=made,
+                self._end.error_message, self._end.error_code, retryable=self._end.retryable, generation=made
             )
         if has_form and made.status == "completed" and not (self._end and self._end.has_output):
-            text = (
-                f"The model gave no answer of the form asked for (it stopped with {made.stop!r})."
-            )
+            text = f"The model gave no answer of the form asked for (it stopped with {made.stop!r})."
             raise RunFailed(text, "no_answer", retryable=False, generation=made)
         return made
 
@@ -243,10 +238,7 @@ class GenerationStream:
         return self
 
     async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
 

@@ -93,9 +93,7 @@ async def calls_plan(
         profile or profile_for(provider.name, model),
         provider=provider.name,
         model=model,
-        reporter=UsageReporter(
-            on_usage, provider=provider.name, model=model, metadata=usage_metadata
-        ),
+        reporter=UsageReporter(on_usage, provider=provider.name, model=model, metadata=usage_metadata),
         profiles=profiles,
     )
     interrupter = Interrupter(None)

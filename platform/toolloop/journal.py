@@ -35,9 +35,7 @@ class Journal(Protocol):
             ``tool`` is None for a name the toolset does not know; the loop answers those with an error by itself.
         """
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         """The call has ended, well or badly.
 
         Comes without ``call_started`` for a call that never ran: bad or truncated arguments, a limit, a stop.
@@ -103,7 +101,5 @@ class NullJournal:
     async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
         return None
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         return None

@@ -12,9 +12,7 @@ _LONGEST: Final = 2_000  # Characters that are looked at.
 _WORD: Final = re.compile(r"(?:[^\W\d_]|[\u0900-\u0903\u093a-\u094f])+")
 _LETTERS_OF_ONE: Final = 3  # Latin letters that say what one of East Asia says.
 _LEAST_SHARE: Final = 0.2
-_LONG: Final = (
-    40  # Words from which on half the share is enough, if no other language comes near it.
-)
+_LONG: Final = 40  # Words from which on half the share is enough, if no other language comes near it.
 _LEAST_WORDS: Final = 3  # Two stand in every SQL query.
 # Words that are frequent in one of these languages and rare or absent in the others.
 _WORDS: Final[dict[str, frozenset[str]]] = {
@@ -87,21 +85,34 @@ _MORE_WORDS: Final[dict[str, frozenset[str]]] = {
 }
 # Letters that one language writes and the others of these do not: a word with one of them counts like one of the above.
 _OWN_LETTERS: Final = {
-    "Turkish": "ığş", "Vietnamese": "ơưđạảấầẩậắặẻẽẹếềểễệỉịọỏốồổộớờởợụủứừửữựỳỵỷỹ", "Polish": "łąęśżź", "Czech": "ěřů",
-    "Hungarian": "őű", "Romanian": "țșţ", "German": "ß", "Danish": "æø", "Norwegian": "æø",
-}  # fmt: skip
+    "Turkish": "ığş",
+    "Vietnamese": "ơưđạảấầẩậắặẻẽẹếềểễệỉịọỏốồổộớờởợụủứừửữựỳỵỷỹ",
+    "Polish": "łąęśżź",
+    "Czech": "ěřů",
+    "Hungarian": "őű",
+    "Romanian": "țșţ",
+    "German": "ß",
+    "Danish": "æø",
+    "Norwegian": "æø",
+}
 # Scripts whose languages their letters tell: shares of all letters from which on a text is in the language, in order; ""
 # stands for languages that have no name here.
 _BY_LETTERS: Final = {
     "CYRILLIC": (
-        ("ўқғңөүұһәҳҷӣӯӧӱ", 0.004, ""), ("іїєґ", 0.02, "Ukrainian"), ("ѓќѕ", 0.004, ""), ("јљњћђџ", 0.02, "Serbian"),
-        ("ыэё", 0.01, "Russian"), ("ъ", 0.01, "Bulgarian"),
+        ("ўқғңөүұһәҳҷӣӯӧӱ", 0.004, ""),
+        ("іїєґ", 0.02, "Ukrainian"),
+        ("ѓќѕ", 0.004, ""),
+        ("јљњћђџ", 0.02, "Serbian"),
+        ("ыэё", 0.01, "Russian"),
+        ("ъ", 0.01, "Bulgarian"),
     ),
     "ARABIC": (
-        ("ۆێڵڕېښړټڼڭۇۈۋڪڄ", 0.01, ""), ("ٹڈڑںےہ", 0.02, "Urdu"), ("پچژگکی", 0.04, "Persian"),
+        ("ۆێڵڕېښړټڼڭۇۈۋڪڄ", 0.01, ""),
+        ("ٹڈڑںےہ", 0.02, "Urdu"),
+        ("پچژگکی", 0.04, "Persian"),
         ("ةىأإيك", 0.04, "Arabic"),
     ),
-}  # fmt: skip
+}
 _SCRIPTS: Final = {
     "HANGUL": "Korean",
     "HEBREW": "Hebrew",
@@ -118,14 +129,49 @@ _SCRIPTS: Final = {
 }
 _BY_WORDS: Final = frozenset({"LATIN", "DEVANAGARI"})
 TAGS: Final = {
-    "English": "en", "German": "de", "French": "fr", "Spanish": "es", "Italian": "it", "Portuguese": "pt",
-    "Dutch": "nl", "Swedish": "sv", "Danish": "da", "Norwegian": "no", "Finnish": "fi", "Hungarian": "hu",
-    "Polish": "pl", "Czech": "cs", "Romanian": "ro", "Turkish": "tr", "Indonesian": "id", "Vietnamese": "vi",
-    "Russian": "ru", "Ukrainian": "uk", "Serbian": "sr", "Bulgarian": "bg", "Arabic": "ar", "Persian": "fa", "Urdu": "ur",
-    "Hindi": "hi", "Marathi": "mr", "Nepali": "ne", "Japanese": "ja", "Chinese": "zh", "Korean": "ko",
-    "Hebrew": "he", "Greek": "el", "Thai": "th", "Lao": "lo", "Khmer": "km", "Burmese": "my", "Georgian": "ka",
-    "Armenian": "hy", "Bengali": "bn", "Tamil": "ta", "Telugu": "te",
-}  # fmt: skip
+    "English": "en",
+    "German": "de",
+    "French": "fr",
+    "Spanish": "es",
+    "Italian": "it",
+    "Portuguese": "pt",
+    "Dutch": "nl",
+    "Swedish": "sv",
+    "Danish": "da",
+    "Norwegian": "no",
+    "Finnish": "fi",
+    "Hungarian": "hu",
+    "Polish": "pl",
+    "Czech": "cs",
+    "Romanian": "ro",
+    "Turkish": "tr",
+    "Indonesian": "id",
+    "Vietnamese": "vi",
+    "Russian": "ru",
+    "Ukrainian": "uk",
+    "Serbian": "sr",
+    "Bulgarian": "bg",
+    "Arabic": "ar",
+    "Persian": "fa",
+    "Urdu": "ur",
+    "Hindi": "hi",
+    "Marathi": "mr",
+    "Nepali": "ne",
+    "Japanese": "ja",
+    "Chinese": "zh",
+    "Korean": "ko",
+    "Hebrew": "he",
+    "Greek": "el",
+    "Thai": "th",
+    "Lao": "lo",
+    "Khmer": "km",
+    "Burmese": "my",
+    "Georgian": "ka",
+    "Armenian": "hy",
+    "Bengali": "bn",
+    "Tamil": "ta",
+    "Telugu": "te",
+}
 """Languages that ``language_name`` tells, with their BCP 47 tags."""
 
 
@@ -160,9 +206,7 @@ def _told(text: str) -> tuple[str, str]:
     shown = text[:_LONGEST]
     if shown.isascii():
         return _by_words(shown), "LATIN"
-    scripts = Counter(
-        unicodedata.name(letter, "").partition(" ")[0] for letter in shown if letter.isalpha()
-    )
+    scripts = Counter(unicodedata.name(letter, "").partition(" ")[0] for letter in shown if letter.isalpha())
     if not scripts:
         return "", ""
     for dense in ("CJK", "HIRAGANA", "KATAKANA", "HANGUL"):

@@ -122,9 +122,15 @@ def run_loop(
     profile = profile or profile_for(provider.name, model)
     reporter = UsageReporter(on_usage, provider=provider.name, model=model, metadata=usage_metadata)
     spending = Spending(
-        limits, profile, provider=provider.name, model=model, reporter=reporter, profiles=profiles,
-        purse=purse, tier=str(template.options.get("service_tier") or ""),
-    )  # fmt: skip
+        limits,
+        profile,
+        provider=provider.name,
+        model=model,
+        reporter=reporter,
+        profiles=profiles,
+        purse=purse,
+        tier=str(template.options.get("service_tier") or ""),
+    )
     turns = TurnRunner(
         provider=provider,
         limits=limits,
@@ -146,9 +152,7 @@ def run_loop(
         mock=mock_tools,
     )
     compactor = Compactor(compaction, profile, spending, system, toolset.specs)
-    run = _Run(
-        template, toolset, limits, interrupter, spending, turns, calls, output, profile, compactor
-    )
+    run = _Run(template, toolset, limits, interrupter, spending, turns, calls, output, profile, compactor)
     return run.events(history, first_step, usage)
 
 
@@ -286,9 +290,7 @@ class _Run:
                 problem, value = self._checked_output()
                 if not problem or not is_answer(turn):
                     has_output = self.output is not None and not problem
-                    yield self._finished(
-                        "completed", stop=turn.stop, output=value, has_output=has_output
-                    )
+                    yield self._finished("completed", stop=turn.stop, output=value, has_output=has_output)
                     return
                 if final or self.repairs >= self.limits.max_output_repairs:
                     if self.output is not None and not self.output.is_required:
@@ -351,10 +353,7 @@ class _Run:
 
     def _reserve(self, *, final: bool) -> Reserve:
         return self.spending.reserve(
-            system=self.template.system,
-            history=self.history,
-            tools=self.toolset.specs(),
-            final=final,
+            system=self.template.system, history=self.history, tools=self.toolset.specs(), final=final
         )
 
     def _request(self, reserve: Reserve, end: float | None, *, final: bool) -> ModelRequest:
@@ -404,9 +403,7 @@ class _Run:
     def _out_of_time(self) -> TurnFailed:
         self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
         seconds = self.limits.total_seconds
-        return TurnFailed(
-            "deadline", f"The answer was not complete after {seconds:g} s.", retryable=True
-        )
+        return TurnFailed("deadline", f"The answer was not complete after {seconds:g} s.", retryable=True)
 
     def _finished(
         self,

@@ -13,18 +13,29 @@ from collections.abc import Mapping
 from typing import Any
 
 MASK = "••••••"
-_WORDS = (
-    "password", "passwd", "passphrase", "pwd", "secret", "token", "apikey", "authorization", "credential", "credentials",
-    "privatekey", "accesskey", "clientsecret", "cookie", "bearer", "otp", "pin", "cvv", "cvc",
-)  # fmt: skip
-# Counts of model tokens and cursors of pages look like secrets by their last word, and are none.
-_PLAIN = frozenset({
-    "max_tokens", "min_tokens", "total_tokens", "input_tokens", "output_tokens", "tokens", "page_token",
-    "next_page_token", "token_count", "token_limit", "max_output_tokens",
-})  # fmt: skip
-_JSON_PAIR = re.compile(
-    r'("(?P<name>[^"\\]{1,80})"\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*"?|[^",{}\[\]\s]+)'
+_WORDS = tuple(
+    """
+    password passwd passphrase pwd secret token apikey authorization credential credentials privatekey
+    accesskey clientsecret cookie bearer otp pin cvv cvc
+""".split()
 )
+# Counts of model tokens and cursors of pages look like secrets by their last word, and are none.
+_PLAIN = frozenset(
+    {
+        "max_tokens",
+        "min_tokens",
+        "total_tokens",
+        "input_tokens",
+        "output_tokens",
+        "tokens",
+        "page_token",
+        "next_page_token",
+        "token_count",
+        "token_limit",
+        "max_output_tokens",
+    }
+)
+_JSON_PAIR = re.compile(r'("(?P<name>[^"\\]{1,80})"\s*:\s*)(?P<value>"(?:[^"\\]|\\.)*"?|[^",{}\[\]\s]+)')
 _MOST_DEPTH = 60
 
 
@@ -97,9 +108,7 @@ def _holds(value: Any) -> bool:
 
 
 def _is_secret(schema: Mapping[str, Any], root: Mapping[str, Any]) -> bool:
-    return any(
-        s.get("format") == "password" or s.get("writeOnly") is True for s in _schemas(schema, root)
-    )
+    return any(s.get("format") == "password" or s.get("writeOnly") is True for s in _schemas(schema, root))
 
 
 def _property(schema: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:

@@ -14,16 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from toolloop.errors import MediaRefused
-from toolloop.media_types import (
-    IMAGES,
-    KINDS,
-    PDF,
-    Kind,
-    is_begun,
-    media_type_of,
-    type_said,
-    whole_type,
-)
+from toolloop.media_types import IMAGES, KINDS, PDF, Kind, is_begun, media_type_of, type_said, whole_type
 
 __all__ = ["MAX_MEDIA_BYTES", "Media", "media_type_of"]
 
@@ -41,8 +32,7 @@ _SECOND_BYTES: Final = {"audio/ogg": 4_000, "audio/webm": 4_000, "audio/flac": 4
 _OTHER_SECOND_BYTES: Final = 8_000
 _TEXT_BYTES: Final = 3  # a token of text has, about
 _KNOWN: Final = (
-    ", ".join((*IMAGES, PDF))
-    + ", audio (WAV, MP3, OGG, FLAC, M4A, WebM), DOCX, XLSX, PPTX or UTF-8 text"
+    ", ".join((*IMAGES, PDF)) + ", audio (WAV, MP3, OGG, FLAC, M4A, WebM), DOCX, XLSX, PPTX or UTF-8 text"
 )
 
 
@@ -70,9 +60,7 @@ class Media:
         if bool(self.data) == bool(self.url):
             raise MediaRefused("A file needs either its bytes or a URL.")
         if len(self.data) > _encoded(MAX_MEDIA_BYTES):
-            raise MediaRefused(
-                f"The file {self.name!r} is larger than {MAX_MEDIA_BYTES // 2**20} MB."
-            )
+            raise MediaRefused(f"The file {self.name!r} is larger than {MAX_MEDIA_BYTES // 2**20} MB.")
 
     @property
     def kind(self) -> Kind:

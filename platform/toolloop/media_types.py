@@ -118,7 +118,7 @@ def file_name(name: str, media_type: str) -> str:
     ending = OFFICE.get(media_type) or TEXTS.get(media_type) or AUDIO.get(media_type, "pdf")
     if not name:
         return f"document.{ending}"
-    return f"{name}.{ending}" if media_type in OFFICE and not name.lower().endswith(f".{ending}") else name  # fmt: skip
+    return f"{name}.{ending}" if media_type in OFFICE and not name.lower().endswith(f".{ending}") else name
 
 
 def _audio_type(content: bytes) -> str:

@@ -12,9 +12,7 @@ from typing import Any, Literal
 
 from toolloop.media import Media
 
-StopReason = Literal[
-    "end", "tools", "length", "refusal", "filter", "pause", "context", "error", "stopped"
-]
+StopReason = Literal["end", "tools", "length", "refusal", "filter", "pause", "context", "error", "stopped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +83,7 @@ class ToolCall:
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> ToolCall:
         return cls(
-            data["id"],
-            data["name"],
-            data.get("arguments"),
-            data.get("raw", ""),
-            data.get("problem", ""),
+            data["id"], data["name"], data.get("arguments"), data.get("raw", ""), data.get("problem", "")
         )
 
 

@@ -134,12 +134,7 @@ class UsageReporter:
     """
 
     def __init__(
-        self,
-        hook: UsageHook | None,
-        *,
-        provider: str,
-        model: str,
-        metadata: Mapping[str, Any] | None = None,
+        self, hook: UsageHook | None, *, provider: str, model: str, metadata: Mapping[str, Any] | None = None
     ) -> None:
         if inspect.iscoroutinefunction(hook):
             raise ConfigurationError(

@@ -21,14 +21,7 @@ from toolloop.masking import masked
 from toolloop.messages import ToolCall, ToolResult, message_from_json
 from toolloop.tools.gate import call_gate
 from toolloop.tools.guards import call_key
-from toolloop.tools.runtime import (
-    BlockingRunner,
-    Prepared,
-    call_prepare,
-    call_run,
-    error_result,
-    output_cut,
-)
+from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, call_run, error_result, output_cut
 from toolloop.tools.tool import Tool, ToolContext, Verdict
 from toolloop.tools.toolset import Toolset
 
@@ -58,9 +51,7 @@ class SerialJournal:
         """See ``Journal``."""
         return await self._told(lambda: self._journal.call_started(step, call, tool))
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         """See ``Journal``."""
         await self._told(lambda: self._journal.call_finished(step, call, result, duration_s))
 
@@ -100,9 +91,7 @@ def arguments_shown(call: ToolCall, tool: Tool | None) -> str:
     if call.arguments is None:
         return str(masked(call.raw))
     shown = masked(call.arguments, None if tool is None else tool.parameters)
-    return (
-        call.raw if shown is call.arguments and call.raw else json.dumps(shown, ensure_ascii=False)
-    )
+    return call.raw if shown is call.arguments and call.raw else json.dumps(shown, ensure_ascii=False)
 
 
 class NestedCalls:
@@ -160,9 +149,7 @@ class NestedCalls:
                     task.cancel()
                 left = await _ended(tasks)
                 if left:
-                    logger.warning(
-                        "%d calls of %s ignore their cancellation", len(left), context.call_id
-                    )
+                    logger.warning("%d calls of %s ignore their cancellation", len(left), context.call_id)
 
     async def _siblings_end(self, context: ToolContext, parked: ParkCall) -> None:
         """Let calls that run beside one that waits end: their results belong to the state. No further one begins."""
@@ -203,9 +190,7 @@ class NestedCalls:
         if decision is None and family.parked == (call.id, key):
             decision = family.decision
         if parent.depth >= self._limits.max_call_depth:
-            text = (
-                f"{name} was not run: tools may call each other {self._limits.max_call_depth} deep."
-            )
+            text = f"{name} was not run: tools may call each other {self._limits.max_call_depth} deep."
             return error_result(call, "limit", text, severity="fatal")
         waits = family.waits.get(call.id)
         if decision is not None:
@@ -269,9 +254,7 @@ class NestedCalls:
         is_own_id: bool,
     ) -> ToolResult:
         call, decision = edit_restored(asked, decision)
-        context = replace(
-            parent, call_id=call.id, depth=parent.depth + 1, decision=decision, on_piece=None
-        )
+        context = replace(parent, call_id=call.id, depth=parent.depth + 1, decision=decision, on_piece=None)
         prepared: Prepared | ToolResult | PendingCall = call_prepare(call, self._toolset)
         if isinstance(prepared, Prepared) and not self._mock:
             judged = functools.partial(self._journal.call_judged, parent.step)
@@ -303,9 +286,7 @@ class NestedCalls:
             raise
         return await self._end(parent.step, prepared.call, result, time.monotonic() - begun)
 
-    async def _end(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> ToolResult:
+    async def _end(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> ToolResult:
         self._accounts.ended(call, result, duration_s)
         self._toolset.call_ended(call.name, is_error=result.is_error)
         most = max(self._limits.max_tool_output_chars, _MOST_OUTPUT_CHARS)
@@ -327,9 +308,7 @@ class NestedCalls:
         decision = parent.decision
         known = {
             call_id: call_key(ToolCall(call_id, name, arguments))
-            for call_id, (name, arguments) in self._journal.calls_made(
-                parent.step, parent.call_id
-            ).items()
+            for call_id, (name, arguments) in self._journal.calls_made(parent.step, parent.call_id).items()
         }
         if decision is not None and isinstance(decision.state, dict):
             state = decision.state
@@ -345,9 +324,7 @@ class NestedCalls:
         family.remember(known)
         return family
 
-    def _parked(
-        self, family: Family, pending: PendingCall, key: str, *, is_own_id: bool
-    ) -> ParkCall:
+    def _parked(self, family: Family, pending: PendingCall, key: str, *, is_own_id: bool) -> ParkCall:
         """Park the parent at one of its calls; ``results`` goes on filling until the parent has ended."""
         call = pending.call
         if pending.state is not None:

@@ -14,6 +14,4 @@ FINAL_NOTICE = (
     "[This run has met its limit ({detail}). No more tools can be called. Answer now with what you have found, and say "
     "what is missing.]"
 )
-REPAIR_NOTICE = (
-    "[Your answer does not have the form asked for: {problem}\nAnswer again, with the JSON only.]"
-)
+REPAIR_NOTICE = "[Your answer does not have the form asked for: {problem}\nAnswer again, with the JSON only.]"

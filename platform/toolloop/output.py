@@ -27,15 +27,35 @@ _FENCE = re.compile(r"```[a-zA-Z0-9_-]*[ \t]*\n(.*?)(?:\n[ \t]*```|\Z)", re.DOTA
 _TRAILING_COMMA = re.compile(r",(\s*[}\]])")
 _LITERALS = {"True": "true", "False": "false", "None": "null"}
 _WORDS_OF_SCHEMA = {
-    "minimum": "at least {}", "maximum": "at most {}", "exclusiveMinimum": "above {}", "exclusiveMaximum": "below {}",
-    "minLength": "at least {} characters", "maxLength": "at most {} characters", "pattern": "matches {}",
-    "minItems": "at least {} items", "maxItems": "at most {} items", "format": "format {}",
-    "multipleOf": "multiple of {}", "uniqueItems": "no item twice",
-}  # fmt: skip
+    "minimum": "at least {}",
+    "maximum": "at most {}",
+    "exclusiveMinimum": "above {}",
+    "exclusiveMaximum": "below {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "pattern": "matches {}",
+    "minItems": "at least {} items",
+    "maxItems": "at most {} items",
+    "format": "format {}",
+    "multipleOf": "multiple of {}",
+    "uniqueItems": "no item twice",
+}
 _ONLY_FOR_PEOPLE = frozenset(
-    ("default", "title", "examples", "discriminator", "description", "$schema", "$comment", "deprecated",
-     "readOnly", "writeOnly", "contentEncoding", "contentMediaType")
-)  # fmt: skip
+    (
+        "default",
+        "title",
+        "examples",
+        "discriminator",
+        "description",
+        "$schema",
+        "$comment",
+        "deprecated",
+        "readOnly",
+        "writeOnly",
+        "contentEncoding",
+        "contentMediaType",
+    )
+)
 _PROMPT = "Answer with one JSON value and nothing else: no explanation, no code fence. It must fit this JSON Schema:\n{}"
 
 
@@ -146,9 +166,7 @@ def _output(schema: Mapping[str, Any], made: OutputType | None, name: str) -> Ou
     closed = _closed(schema, schema)
     strict = is_strict_schema(closed)
     wire = ResponseSchema(
-        _NAME.sub("_", str(own))[:64].strip("_") or "answer",
-        closed if strict else dict(schema),
-        strict,
+        _NAME.sub("_", str(own))[:64].strip("_") or "answer", closed if strict else dict(schema), strict
     )
     return Output(wire.name, schema, made, wire, is_recursive=is_recursive(wire.schema))
 

@@ -97,7 +97,7 @@ def _read(form: Any) -> OutputType:
             adapter = pydantic.TypeAdapter(form)
         schema = adapter.json_schema()
         kinds = set(_kinds(adapter.core_schema))
-    except (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, TypeError, NameError) as error:  # fmt: skip
+    except (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, TypeError, NameError) as error:
         said = str(error).split("\n\nFor further information", maxsplit=1)[0]
         raise ConfigurationError(
             f"{_name(form) or form!r} cannot be the form of an answer: {' '.join(said.split())}"

@@ -73,9 +73,7 @@ class PartialOutput:
 
     def _renewed(self, *, at_once: bool = False) -> bool:
         length = self._prefix.length
-        if length == self._read_at or (
-            not at_once and length - self._read_at < self._read_at // _PART
-        ):
+        if length == self._read_at or (not at_once and length - self._read_at < self._read_at // _PART):
             return False
         self._read_at = length
         try:

@@ -109,8 +109,7 @@ async def words_only(
         messages = [*request.messages, said, UserMessage(_NO_PLAN, notice=True)]
         request = replace(request, messages=messages, timeout_s=max(0.1, end - clock()))
     failed = MalformedResponse(
-        f"The model was asked for its answer {_ATTEMPTS} times and wrote a plan each time.",
-        retryable=False,
+        f"The model was asked for its answer {_ATTEMPTS} times and wrote a plan each time.", retryable=False
     )
     failed.usage = usage
     raise failed

@@ -122,9 +122,7 @@ class PlannerExecutor:
         spent = _Spent(deadline=now + request.timeout_s, output_cap=request.max_output_tokens)
         # A planner has no search of its provider's for tools: those that load them stand in.
         # Several calls make up a turn, and an answer in the background would be of one of them.
-        request = replace(
-            request, tools=[spec for spec in request.tools if not spec.deferred], resume=None
-        )
+        request = replace(request, tools=[spec for spec in request.tools if not spec.deferred], resume=None)
         planning = bool(request.tools) and request.tool_choice != "none"
         events = self._planned(request, spent) if planning else self._answered(request)
         try:
@@ -139,27 +137,20 @@ class PlannerExecutor:
     async def _answered(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Ask for an answer in words: no tools may be called any more."""
         plain = replace(
-            request,
-            messages=plain_history(request.messages, as_plans=False),
-            tools=(),
-            tool_choice="auto",
+            request, messages=plain_history(request.messages, as_plans=False), tools=(), tool_choice="auto"
         )
         stream = cast(AsyncGenerator[ProviderEvent, None], self._planner.stream(plain))
         form = request.response_schema
         if request.tools and (form is None or "calls" not in form.schema.get("properties", {})):
             # It has planned before, and some plan on when they are asked for the answer.
-            stream = words_only(
-                self._planner, plain, keys=("calls", "answer"), answer_in=answer_in_plan
-            )
+            stream = words_only(self._planner, plain, keys=("calls", "answer"), answer_in=answer_in_plan)
         async with aclosing(stream):
             async for event in stream:
                 if isinstance(event, TurnFinished):
                     event = TurnFinished(replace(event.turn, native=None, account=ACCOUNT))
                 yield event
 
-    async def _planned(
-        self, request: ModelRequest, spent: _Spent
-    ) -> AsyncGenerator[ProviderEvent, None]:
+    async def _planned(self, request: ModelRequest, spent: _Spent) -> AsyncGenerator[ProviderEvent, None]:
         messages = plain_history(request.messages, as_plans=True)
         reader = AnswerReader()
         planned = _Planned(Turn(self.name, request.model))
@@ -226,9 +217,7 @@ class PlannerExecutor:
         form = output_of(plan_schema([spec.name for spec in request.tools]), "plan")
         return self._formed(asked, form, self._planner, spent)
 
-    def _formed(
-        self, request: ModelRequest, form: Output, provider: Provider, spent: _Spent
-    ) -> ModelRequest:
+    def _formed(self, request: ModelRequest, form: Output, provider: Provider, spent: _Spent) -> ModelRequest:
         """Add the form to a request, in the mode chosen, and what is left of time and tokens."""
         left = spent.deadline - asyncio.get_running_loop().time()
         request = replace(request, timeout_s=max(0.1, left), max_output_tokens=spent.room())
@@ -266,9 +255,7 @@ class PlannerExecutor:
         unknown = [step["tool"] for step in plan["calls"] if step["tool"] not in known]
         if unknown:
             names = ", ".join(known)
-            planned.problems += [
-                f"there is no tool {name!r}; there are: {names}" for name in unknown
-            ]
+            planned.problems += [f"there is no tool {name!r}; there are: {names}" for name in unknown]
         for step in plan["calls"]:
             spec = known.get(step["tool"])
             if spec is None:
@@ -283,13 +270,9 @@ class PlannerExecutor:
                 planned.problems.append(f"{call.name}: no parameters could be made: {call.problem}")
         return planned
 
-    async def _filled_in(
-        self, request: ModelRequest, spec: ToolSpec, task: str, spent: _Spent
-    ) -> ToolCall:
+    async def _filled_in(self, request: ModelRequest, spec: ToolSpec, task: str, spent: _Spent) -> ToolCall:
         """Have the executor write the arguments of one call; ``problem`` is set when it could not."""
-        if not spec.parameters.get("properties") and not spec.parameters.get(
-            "additionalProperties"
-        ):
+        if not spec.parameters.get("properties") and not spec.parameters.get("additionalProperties"):
             return ToolCall(new_call_id(), spec.name, {}, "{}")
         form = output_of(spec.parameters, spec.name)
         messages: list[Message] = [UserMessage(executor_task(spec, task, request.messages))]

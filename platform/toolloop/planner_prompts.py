@@ -134,9 +134,7 @@ def executor_system() -> str:
 
 def executor_task(spec: ToolSpec, task: str, messages: Sequence[Message]) -> str:
     """Return what the executor is asked for one call."""
-    said = next(
-        (m.text for m in reversed(messages) if isinstance(m, UserMessage) and not m.notice), ""
-    )
+    said = next((m.text for m in reversed(messages) if isinstance(m, UserMessage) and not m.notice), "")
     schema = json.dumps(spec.parameters, ensure_ascii=False)
     return (
         f"Tool: {spec.name}\nWhat it does: {spec.description}\nSchema of its parameters: {schema}\n\n"

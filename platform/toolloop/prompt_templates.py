@@ -65,7 +65,9 @@ _FOLLOW_UP = (
     "understood without it."
 )
 _KNOWN = "Use the results above again; call tools only for what they do not hold."
-_LANGUAGE = "The last message is in {language}: answer in {language}, and leave names and quotations as they are."
+_LANGUAGE = (
+    "The last message is in {language}: answer in {language}, and leave names and quotations as they are."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +248,4 @@ def _example_value(schema: Any) -> Any:
         if keyword in schema:
             return schema[keyword]
     kind = schema.get("type")
-    return {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}.get(
-        str(kind), "..."
-    )
+    return {"integer": 1, "number": 1.5, "boolean": True, "array": [], "object": {}}.get(str(kind), "...")

@@ -133,11 +133,7 @@ def quote_of(
     output_usd = (with_output - plain_usd) / 1e6
     written_long = input_tokens if keeps_long else 0
     written = _usd(
-        priced,
-        tier,
-        input_total=input_tokens,
-        cache_write=input_tokens,
-        cache_write_long=written_long,
+        priced, tier, input_total=input_tokens, cache_write=input_tokens, cache_write_long=written_long
     )
     input_usd = max(plain_usd, written)
     if input_usd <= 0 and output_usd <= 0:
@@ -151,9 +147,8 @@ def charged_usd(usage: Usage, cost_usd: float | None, tier: str = "") -> float:
     if cost_usd is not None:
         return cost_usd
     return _usd(
-        Profile(prices=(UNKNOWN_PRICE,)), tier, input_total=usage.input_total,
-        output_total=usage.output_total,
-    )  # fmt: skip
+        Profile(prices=(UNKNOWN_PRICE,)), tier, input_total=usage.input_total, output_total=usage.output_total
+    )
 
 
 def _usd(profile: Profile, tier: str, **tokens: Any) -> float:

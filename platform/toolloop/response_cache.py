@@ -36,9 +36,7 @@ class MemoryCache:
         clock: seconds that only go forward.
     """
 
-    def __init__(
-        self, max_entries: int = 256, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, max_entries: int = 256, *, clock: Callable[[], float] = time.monotonic) -> None:
         if max_entries < 1:
             raise ConfigurationError("MemoryCache.max_entries must be at least 1")
         self._most, self._clock = max_entries, clock

@@ -24,7 +24,7 @@ _STOP_WORDS = frozenset(
     such tell than that the their them then there these they this those through to too under until up upon us
     very was we were what when where which while who whom why will with would you your according document
     documents describe explain find list many mean means
-    """.split()  # noqa: SIM905 - a list of words reads better as text
+    """.split()
 )
 _LEAST_RELATIVE = 0.5  # Further quotes must be at least half as good as the best one.
 _LONGEST_QUOTE = 420
@@ -83,9 +83,7 @@ def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quot
     terms = content_terms(plain)
     if not terms and not wanted_codes:
         return []
-    sentences = [
-        (passage, text) for passage in passages for text in dict.fromkeys(split(passage.text))
-    ]
+    sentences = [(passage, text) for passage in passages for text in dict.fromkeys(split(passage.text))]
     bags = [(set(map(_stem, _words(text))), identifiers(text)) for _, text in sentences]
     counts: Counter[str] = Counter()
     for words, _ in bags:
@@ -108,9 +106,7 @@ def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quot
         score *= 0.6 if len(text) < 2 * _SHORTEST_QUOTE else 1.0
         # A chunk may begin and end in mid-sentence; its neighbour has the whole one.
         score *= 0.8 if text[0].islower() or text[-1].isalnum() or text[-1] == "," else 1.0
-        found.append(
-            Quote(passage, _cut(text, terms, wanted_codes), score + _IDENTIFIER_WEIGHT * hits)
-        )
+        found.append(Quote(passage, _cut(text, terms, wanted_codes), score + _IDENTIFIER_WEIGHT * hits))
     return _distinct(found, most)
 
 

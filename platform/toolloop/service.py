@@ -58,9 +58,7 @@ class Service:
         tier, ttl = options.get("service_tier") or "", options.get("cache_ttl") or ""
         background = options.get("background") or False
         if tier not in ("", *TIERS):
-            raise UnsupportedFeature(
-                f"There is no service tier {tier!r}. Choose one of: {', '.join(TIERS)}."
-            )
+            raise UnsupportedFeature(f"There is no service tier {tier!r}. Choose one of: {', '.join(TIERS)}.")
         if ttl not in ("", *CACHE_TTLS):
             raise UnsupportedFeature(
                 f"A prompt cannot be kept for {ttl!r}. Choose one of: {', '.join(CACHE_TTLS)}."

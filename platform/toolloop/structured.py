@@ -17,15 +17,7 @@ from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
 from toolloop.tools.toolset import Toolset
 
-__all__ = [
-    "Generated",
-    "GenerationFailed",
-    "Output",
-    "clean_json",
-    "extract_json",
-    "generate",
-    "output_of",
-]
+__all__ = ["Generated", "GenerationFailed", "Output", "clean_json", "extract_json", "generate", "output_of"]
 
 
 class GenerationFailed(ToolloopError):
@@ -109,9 +101,7 @@ async def generate(
     if end is None:
         raise RuntimeError("the loop ended without RunFinished")
     if end.status != "completed":
-        raise GenerationFailed(
-            end.error_message, end.error_code, retryable=end.retryable, usage=end.usage
-        )
+        raise GenerationFailed(end.error_message, end.error_code, retryable=end.retryable, usage=end.usage)
     if form is not None and not end.has_output:
         text = f"The model gave no answer of the form asked for (it stopped with {end.stop!r})."
         raise GenerationFailed(text, "no_answer", retryable=False, usage=end.usage)

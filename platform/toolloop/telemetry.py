@@ -168,9 +168,7 @@ class _RunTrace:
             span.set_attribute("toolloop.cost_usd", end.data["cost_usd"])
         if end.status == "failed":
             self.failed(span, end.error_code)
-        self.content_set(
-            span, "gen_ai.output.messages", [{"role": "assistant", "parts": _text(end.text)}]
-        )
+        self.content_set(span, "gen_ai.output.messages", [{"role": "assistant", "parts": _text(end.text)}])
 
 
 class _TracedProvider:
@@ -267,9 +265,7 @@ class _TracedJournal:
             self._open[call.id] = self._begin(call, tool)
         return result
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         """See ``Journal``."""
         span = self._open.pop(call.id, None) or self._begin(call, None)
         if result.is_error:
@@ -320,9 +316,7 @@ class _TracedJournal:
         }
         if tool is not None:
             attributes["gen_ai.tool.description"] = tool.description
-        span = self._run.span_begin(
-            "execute_tool", call.name, attributes, parent=self._parent(call.id)
-        )
+        span = self._run.span_begin("execute_tool", call.name, attributes, parent=self._parent(call.id))
         arguments = call.raw if call.arguments is None else call.arguments
         schema = None if tool is None else tool.parameters
         self._run.content_set(span, "gen_ai.tool.call.arguments", masked(arguments, schema))

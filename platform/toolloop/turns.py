@@ -108,13 +108,7 @@ class TurnRunner:
         self.partial.clear()
 
     async def run(
-        self,
-        step: int,
-        request: ModelRequest,
-        *,
-        soft: float | None,
-        hard: float | None,
-        final: bool = False,
+        self, step: int, request: ModelRequest, *, soft: float | None, hard: float | None, final: bool = False
     ) -> AsyncGenerator[Event, None]:
         """Stream one turn into ``self.turn``.
 
@@ -199,13 +193,9 @@ class TurnRunner:
             if error.usage is not None:
                 self._unsettled = False
                 self._settle(error.usage, None, self._meter.seconds, is_stopped=self._is_stopped)
-            if (
-                self._interrupter.cause
-            ):  # The adapter took our cancellation for a failure of its own.
+            if self._interrupter.cause:  # The adapter took our cancellation for a failure of its own.
                 raise Interrupted(self._interrupter.cause) from error
-            self._unsettled = (
-                False  # What the provider broke off and did not count is not charged for.
-            )
+            self._unsettled = False  # What the provider broke off and did not count is not charged for.
             self._error = error
             return None
         except ToolloopError as error:

@@ -163,9 +163,7 @@ class Spending:
         if not (usage.input_total or usage.output_total) and not self._free:
             self._unreported = True
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
-        self._reporter.report(
-            counted, cost, turn, seconds=seconds, is_stopped=is_stopped, service_tier=tier
-        )
+        self._reporter.report(counted, cost, turn, seconds=seconds, is_stopped=is_stopped, service_tier=tier)
 
     def settle_broken(
         self, request: ModelRequest, meter: Meter, streamed: int, *, is_stopped: bool = False
@@ -197,9 +195,7 @@ class Spending:
         cost = self._profile_of(meter.provider, meter.model).cost_usd(usage, tier)
         self.cost_usd = None if cost is None or self.cost_usd is None else self.cost_usd + cost
         self._reporter.step = self.step
-        self._reporter.report(
-            usage, cost, None, broken=meter, is_stopped=is_stopped, service_tier=tier
-        )
+        self._reporter.report(usage, cost, None, broken=meter, is_stopped=is_stopped, service_tier=tier)
 
     def reserve(
         self, *, system: str, history: Sequence[Message], tools: Sequence[ToolSpec], final: bool
@@ -217,18 +213,16 @@ class Spending:
             return Reserve(max_output_tokens=cap)
         expected = self.input_tokens(system, history, tools)
         used = self.usage.input_total + self.usage.output_total
-        if (
-            limits.max_tokens is not None
-            and not final
-            and used + expected + LEAST_OUTPUT > limits.max_tokens
-        ):
+        if limits.max_tokens is not None and not final and used + expected + LEAST_OUTPUT > limits.max_tokens:
             detail = f"{used} of {limits.max_tokens} tokens are used; another turn would not fit"
             return Reserve("max_tokens", detail)
         if limits.max_cost_usd is None or self.cost_usd is None:
             return Reserve(max_output_tokens=cap)
         affordable = self._affordable(expected, limits.max_cost_usd - self.cost_usd, final)
         if affordable < LEAST_OUTPUT:
-            detail = f"${self.cost_usd:.4f} of ${limits.max_cost_usd:.4f} are spent; another turn would not fit"
+            detail = (
+                f"${self.cost_usd:.4f} of ${limits.max_cost_usd:.4f} are spent; another turn would not fit"
+            )
             return Reserve("max_cost_usd", detail)
         if affordable >= (self._profile.max_output_tokens or _UNKNOWN_OUTPUT_CAP):
             return Reserve(max_output_tokens=cap)
@@ -268,9 +262,7 @@ class Spending:
     def _affordable(self, expected: int, left_usd: float, final: bool) -> int:
         """Return the output tokens that ``left_usd`` pays for, with the money for a final answer kept back."""
         input_usd = self._profile.cost_usd(Usage(input_total=expected), self._tier) or 0.0
-        with_output = self._profile.cost_usd(
-            Usage(input_total=expected, output_total=1_000_000), self._tier
-        )
+        with_output = self._profile.cost_usd(Usage(input_total=expected, output_total=1_000_000), self._tier)
         output_usd = ((with_output or 0.0) - input_usd) / 1_000_000
         left_usd -= input_usd
         if not final:
@@ -281,9 +273,7 @@ class Spending:
         per_token = output_usd if final else output_usd + input_usd / max(1, expected)
         return max(0, int(left_usd / per_token))
 
-    def input_tokens(
-        self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]
-    ) -> int:
+    def input_tokens(self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]) -> int:
         """Estimate the input of the next call: the provider's own count of the past, plus what came since.
 
         Compaction and reserve ask before the same call; the second of them gets the first one's answer.
@@ -298,9 +288,7 @@ class Spending:
         self._estimated = key, history[-1], tokens
         return tokens
 
-    def _input_tokens(
-        self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]
-    ) -> int:
+    def _input_tokens(self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]) -> int:
         size = 0
         since: list[Message] = []
         for message in reversed(history):

@@ -39,12 +39,9 @@ class MeView(TenantAPIView):
         kind = serializers.ChoiceField(choices=["user", "api_key"])
         tenant = TenantOutput()
         user = UserOutput(
-            allow_null=True,
-            help_text="The person, or the one a key acts for; null for a key of nobody.",
+            allow_null=True, help_text="The person, or the one a key acts for; null for a key of nobody."
         )
-        role = serializers.ChoiceField(
-            choices=Role.choices, allow_null=True, help_text="Null for a key."
-        )
+        role = serializers.ChoiceField(choices=Role.choices, allow_null=True, help_text="Null for a key.")
         actions = serializers.ListField(
             child=serializers.CharField(), help_text="Everything the caller may do."
         )
@@ -78,9 +75,7 @@ class MembersView(TenantAPIView):
 
     class Output(serializers.Serializer[Any]):
         id = serializers.IntegerField(help_text="Of the membership.")
-        user_id = serializers.IntegerField(
-            help_text="Of the person: what other operations name them by."
-        )
+        user_id = serializers.IntegerField(help_text="Of the person: what other operations name them by.")
         email = serializers.EmailField(source="user.email")
         name = serializers.CharField(source="user.get_full_name")
         role = serializers.ChoiceField(choices=Role.choices)

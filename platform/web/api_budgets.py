@@ -22,9 +22,13 @@ _KINDS = [(kind.value, kind.label) for kind in BudgetKind if kind != BudgetKind.
 class BudgetInput(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=_KINDS)
     subject_id = serializers.IntegerField(
-        required=False, allow_null=True, default=None, min_value=1, max_value=2**63 - 1,
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=2**63 - 1,
         help_text="The id of one person, key or assistant; null for each of them.",
-    )  # fmt: skip
+    )
     period = serializers.ChoiceField(choices=BudgetPeriod.choices, default=BudgetPeriod.MONTH)
     amount_usd = serializers.DecimalField(max_digits=12, decimal_places=4, min_value=0)
 
@@ -37,15 +41,15 @@ class BudgetOutput(serializers.Serializer[Any]):
     period = serializers.ChoiceField(source="row.period", choices=BudgetPeriod.choices)
     amount_usd = serializers.DecimalField(source="row.amount_usd", max_digits=12, decimal_places=4)
     spent_usd = serializers.DecimalField(
-        max_digits=16, decimal_places=8, help_text="In the present period; of a budget for each, by who spent most.",
-    )  # fmt: skip
+        max_digits=16,
+        decimal_places=8,
+        help_text="In the present period; of a budget for each, by who spent most.",
+    )
     held_usd = serializers.DecimalField(
         max_digits=16, decimal_places=8, help_text="Held back for model calls under way."
     )
     left_usd = serializers.DecimalField(max_digits=16, decimal_places=8)
-    state = serializers.ChoiceField(
-        choices=["ok", "warned", "exceeded"], help_text="`warned` from 80 % on."
-    )
+    state = serializers.ChoiceField(choices=["ok", "warned", "exceeded"], help_text="`warned` from 80 % on.")
     starts_at = serializers.DateTimeField(
         allow_null=True, help_text="Of the present period; null before anything was spent in it."
     )
@@ -74,7 +78,9 @@ class BudgetsView(TenantAPIView):
         """List the budgets with what is spent and held."""
         return self.paginated(budget_list(actor=self.actor), BudgetOutput)
 
-    @extend_schema(operation_id="budgets_set", tags=["budgets"], request=BudgetInput, responses={201: BudgetOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="budgets_set", tags=["budgets"], request=BudgetInput, responses={201: BudgetOutput}
+    )
     def post(self, request: Request) -> Response:
         """Set a budget, or another amount for the one of the same subject and period."""
         shape = BudgetInput(data=request.data)
@@ -111,7 +117,12 @@ class BudgetRulesView(TenantAPIView):
         """Tell whether models without a known price are refused while a budget applies."""
         return Response({"refuses_unpriced": refuses_unpriced(actor=self.actor)})
 
-    @extend_schema(operation_id="budgets_rules_set", tags=["budgets"], request=BudgetRulesShape, responses=BudgetRulesShape)  # fmt: skip
+    @extend_schema(
+        operation_id="budgets_rules_set",
+        tags=["budgets"],
+        request=BudgetRulesShape,
+        responses=BudgetRulesShape,
+    )
     def put(self, request: Request) -> Response:
         """Say whether they are."""
         shape = BudgetRulesShape(data=request.data)

@@ -31,9 +31,11 @@ class OutgoingHostsShape(serializers.Serializer[Any]):
 
 class RetentionInput(serializers.Serializer[Any]):
     days = serializers.IntegerField(
-        allow_null=True, min_value=0, max_value=MOST_DAYS,
+        allow_null=True,
+        min_value=0,
+        max_value=MOST_DAYS,
         help_text="0 keeps it for ever; null goes back to the server's default.",
-    )  # fmt: skip
+    )
 
     class Meta:
         ref_name = "RetentionChange"
@@ -54,12 +56,17 @@ class OutgoingHostsView(TenantAPIView):
 
     actions = {"GET": "tool.manage", "PUT": "tenant.manage"}
 
-    @extend_schema(operation_id="outgoing_hosts_read", tags=["workspace"], responses=OutgoingHostsShape)  # fmt: skip
+    @extend_schema(operation_id="outgoing_hosts_read", tags=["workspace"], responses=OutgoingHostsShape)
     def get(self, request: Request) -> Response:
         """List the hosts that requests may go to; an empty list lets every public host be called."""
         return Response({"hosts": outgoing_hosts(actor=self.actor)})
 
-    @extend_schema(operation_id="outgoing_hosts_set", tags=["workspace"], request=OutgoingHostsShape, responses=OutgoingHostsShape)  # fmt: skip
+    @extend_schema(
+        operation_id="outgoing_hosts_set",
+        tags=["workspace"],
+        request=OutgoingHostsShape,
+        responses=OutgoingHostsShape,
+    )
     def put(self, request: Request) -> Response:
         """Replace the list. It needs a signed-in owner: no API key can widen where it may send."""
         shape = OutgoingHostsShape(data=request.data)
@@ -78,7 +85,9 @@ class RetentionView(TenantAPIView):
         """Show the retention rule."""
         return self._answer()
 
-    @extend_schema(operation_id="retention_set", tags=["workspace"], request=RetentionInput, responses=RetentionOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="retention_set", tags=["workspace"], request=RetentionInput, responses=RetentionOutput
+    )
     def put(self, request: Request) -> Response:
         """Set the rule; what it removes is gone for good."""
         shape = RetentionInput(data=request.data)

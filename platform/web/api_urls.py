@@ -18,11 +18,7 @@ urlpatterns = [
     path("webhooks", api_webhooks.WebhooksView.as_view(), name="webhooks-list"),
     path("webhooks/<int:pk>", api_webhooks.WebhookView.as_view(), name="webhooks-detail"),
     path("webhooks/<int:pk>/ping", api_webhooks.PingView.as_view(), name="webhooks-ping"),
-    path(
-        "webhooks/<int:pk>/deliveries",
-        api_webhooks.DeliveriesView.as_view(),
-        name="deliveries-list",
-    ),
+    path("webhooks/<int:pk>/deliveries", api_webhooks.DeliveriesView.as_view(), name="deliveries-list"),
     path(
         "webhooks/<int:pk>/deliveries/<int:delivery_pk>/redeliver",
         api_webhooks.RedeliverView.as_view(),

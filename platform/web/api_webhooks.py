@@ -85,12 +85,17 @@ class WebhooksView(TenantAPIView):
     actions = {"GET": "webhook.manage", "POST": "webhook.manage"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="webhooks_list", tags=["webhooks"], responses=WebhookOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="webhooks_list", tags=["webhooks"], responses=WebhookOutput(many=True))
     def get(self, request: Request) -> Response:
         """List the webhooks, newest first."""
         return self.paginated(webhook_list(actor=self.actor), WebhookOutput)
 
-    @extend_schema(operation_id="webhooks_create", tags=["webhooks"], request=WebhookInput, responses={201: WebhookCreated})  # fmt: skip
+    @extend_schema(
+        operation_id="webhooks_create",
+        tags=["webhooks"],
+        request=WebhookInput,
+        responses={201: WebhookCreated},
+    )
     def post(self, request: Request) -> Response:
         """Add a webhook; the answer holds the secret that signs its calls, this once."""
         values = _valid(WebhookInput, request.data)
@@ -109,7 +114,12 @@ class WebhookView(TenantAPIView):
         """Return a webhook, without its secret."""
         return Response(WebhookOutput(webhook_get(actor=self.actor, pk=pk)).data)
 
-    @extend_schema(operation_id="webhooks_update", tags=["webhooks"], request=WebhookUpdate(partial=True), responses=WebhookOutput)  # fmt: skip
+    @extend_schema(
+        operation_id="webhooks_update",
+        tags=["webhooks"],
+        request=WebhookUpdate(partial=True),
+        responses=WebhookOutput,
+    )
     def patch(self, request: Request, pk: int) -> Response:
         """Change address, events or description, or switch it off and on."""
         values = _valid(WebhookUpdate, request.data, partial=True)
@@ -128,7 +138,9 @@ class PingView(TenantAPIView):
 
     actions = {"POST": "webhook.manage"}
 
-    @extend_schema(operation_id="webhooks_ping", tags=["webhooks"], request=None, responses={202: DeliveryOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="webhooks_ping", tags=["webhooks"], request=None, responses={202: DeliveryOutput}
+    )
     def post(self, request: Request, pk: int) -> Response:
         """Send a `ping`; look into the deliveries for what came of it."""
         row = services.webhook_ping(tenant=self.tenant, actor=self.actor, pk=pk)
@@ -141,7 +153,7 @@ class DeliveriesView(TenantAPIView):
     actions = {"GET": "webhook.manage"}
     pagination_class = Pagination
 
-    @extend_schema(operation_id="webhooks_deliveries", tags=["webhooks"], responses=DeliveryOutput(many=True))  # fmt: skip
+    @extend_schema(operation_id="webhooks_deliveries", tags=["webhooks"], responses=DeliveryOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
         """List what was sent to a webhook in the last 30 days and what came of it, newest first."""
         webhook = webhook_get(actor=self.actor, pk=pk)
@@ -153,10 +165,10 @@ class RedeliverView(TenantAPIView):
 
     actions = {"POST": "webhook.manage"}
 
-    @extend_schema(operation_id="webhooks_redeliver", tags=["webhooks"], request=None, responses={202: DeliveryOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="webhooks_redeliver", tags=["webhooks"], request=None, responses={202: DeliveryOutput}
+    )
     def post(self, request: Request, pk: int, delivery_pk: int) -> Response:
         """Send an event again, as a new delivery with the same event id."""
-        row = services.delivery_repeat(
-            tenant=self.tenant, actor=self.actor, pk=pk, delivery_pk=delivery_pk
-        )
+        row = services.delivery_repeat(tenant=self.tenant, actor=self.actor, pk=pk, delivery_pk=delivery_pk)
         return Response(DeliveryOutput(row).data, status=status.HTTP_202_ACCEPTED)

@@ -138,7 +138,11 @@ def _network(address: str) -> str:
     except ValueError:
         return address
     if isinstance(found, IPv6Address):
-        return str(IPv6Network((found, 64), strict=False)) if found.ipv4_mapped is None else str(found.ipv4_mapped)  # fmt: skip
+        return (
+            str(IPv6Network((found, 64), strict=False))
+            if found.ipv4_mapped is None
+            else str(found.ipv4_mapped)
+        )
     return str(found)
 
 

@@ -141,11 +141,16 @@ def columns_chart(
                 _r(x + width / 2),
                 segments,
             )
-        )  # fmt: skip
+        )
     return Columns(
-        WIDTH, height, _LEFT, _LEFT - 6, height - _BOTTOM + 16, made,
+        WIDTH,
+        height,
+        _LEFT,
+        _LEFT - 6,
+        height - _BOTTOM + 16,
+        made,
         [Tick(_r(_TOP + room * (1 - tick / top)), _short(tick, unit)) for tick in ticks],
-    )  # fmt: skip
+    )
 
 
 def bars_chart(points: Sequence[tuple[str, float, float]], *, unit: str = "") -> Bars:
@@ -184,12 +189,14 @@ def strips_chart(rows: Sequence[tuple[str, Sequence[tuple[str, float]], str]]) -
             value,
             _r(index * row),
             [
-                Cell(title, _r(left + n * step), _r(5 + tall * (1 - share)), _r(step * 0.84), _r(tall * share))
+                Cell(
+                    title, _r(left + n * step), _r(5 + tall * (1 - share)), _r(step * 0.84), _r(tall * share)
+                )
                 for n, (title, share) in enumerate(cells)
             ],
         )
         for index, (label, cells, value) in enumerate(rows)
-    ]  # fmt: skip
+    ]
     return Strips(WIDTH, row * len(rows), tall, strips)
 
 

@@ -17,7 +17,7 @@ from tenancy.database.waiting import holding_watched
 
 Message = Mapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-Application = Callable[[dict[str, Any], Receive, Callable[[Message], Awaitable[None]]], Awaitable[None]]  # fmt: skip
+Application = Callable[[dict[str, Any], Receive, Callable[[Message], Awaitable[None]]], Awaitable[None]]
 
 _LEFT = "groundwork.left"
 

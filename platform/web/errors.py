@@ -35,9 +35,7 @@ def wants_json(request: HttpRequest) -> bool:
     return request.path.startswith("/api/") or request.headers.get("Accept") == "application/json"
 
 
-def refusal(
-    request: HttpRequest, status: int, code: str, message: str, details: Any = None
-) -> HttpResponse:
+def refusal(request: HttpRequest, status: int, code: str, message: str, details: Any = None) -> HttpResponse:
     """Return the answer to a refused request in the form its caller can use."""
     response = _in_form(request, status, code, message, details)
     if details and "retry_after" in details:
@@ -45,9 +43,7 @@ def refusal(
     return response
 
 
-def _in_form(
-    request: HttpRequest, status: int, code: str, message: str, details: Any
-) -> HttpResponse:
+def _in_form(request: HttpRequest, status: int, code: str, message: str, details: Any) -> HttpResponse:
     if wants_json(request):
         return JsonResponse(error_body(request, code, message, details), status=status)
     # Without a database, context processors would each wait for a connection once more.

@@ -47,9 +47,7 @@ class TenantForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "organization", "autofocus": True}),
     )
     slug = forms.SlugField(
-        max_length=40,
-        label="Address",
-        help_text="Its part of the URL: small letters, digits and hyphens.",
+        max_length=40, label="Address", help_text="Its part of the URL: small letters, digits and hyphens."
     )
 
 
@@ -142,9 +140,7 @@ class CredentialForm(forms.Form):
         help_text="Only for another endpoint, for example https://llm.example.org/v1.",
     )
     model_names = forms.CharField(
-        label="Models",
-        required=False,
-        help_text="Comma-separated; empty offers the usual ones.",
+        label="Models", required=False, help_text="Comma-separated; empty offers the usual ones."
     )
     label = forms.CharField(required=False, max_length=80, help_text="A note for your team.")
 
@@ -155,12 +151,7 @@ class CredentialForm(forms.Form):
 
 def _price(label: str, help_text: str = "") -> forms.DecimalField:
     return forms.DecimalField(
-        label=label,
-        required=False,
-        min_value=0,
-        max_digits=12,
-        decimal_places=6,
-        help_text=help_text,
+        label=label, required=False, min_value=0, max_digits=12, decimal_places=6, help_text=help_text
     )
 
 
@@ -175,10 +166,7 @@ class ModelEntryForm(forms.Form):
     label = forms.CharField(label="Shown as", required=False, max_length=80)
     is_enabled = forms.BooleanField(label="Offer this model", required=False, initial=True)
     context_window = forms.IntegerField(
-        label="Context window",
-        required=False,
-        min_value=1,
-        help_text="Tokens; empty keeps what is known.",
+        label="Context window", required=False, min_value=1, help_text="Tokens; empty keeps what is known."
     )
     max_output_tokens = forms.IntegerField(
         label="Longest answer", required=False, min_value=1, help_text="Tokens."
@@ -200,9 +188,7 @@ class ModelEntryForm(forms.Form):
         super().__init__(*args, **kwargs)
         for key, label in CAPABILITIES.items():
             self.fields[f"can_{key}"] = forms.ChoiceField(
-                label=label,
-                required=False,
-                choices=[("", "as known"), ("yes", "yes"), ("no", "no")],
+                label=label, required=False, choices=[("", "as known"), ("yes", "yes"), ("no", "no")]
             )
 
     def clean(self) -> dict[str, Any]:
@@ -248,8 +234,7 @@ class ModelEntryForm(forms.Form):
         first, *others = entry.prices or [{}]
         order = ("above_tokens", "input", "output", "cached_read", "cache_write")
         lines = [
-            " ".join("-" if tier.get(key) is None else str(tier[key]) for key in order)
-            for tier in others
+            " ".join("-" if tier.get(key) is None else str(tier[key]) for key in order) for tier in others
         ]
         return {
             "name": entry.name,

@@ -61,12 +61,7 @@ def check_migrations() -> Check:
         if plan:
             names = ", ".join(f"{m.app_label}.{m.name}" for m, _ in plan[:3])
             more = f" and {len(plan) - 3} more" if len(plan) > 3 else ""
-            return Check(
-                "migrations",
-                False,
-                f"not applied: {names}{more}",
-                "Run: python manage.py migrate",
-            )
+            return Check("migrations", False, f"not applied: {names}{more}", "Run: python manage.py migrate")
         _migrated = True
     return Check("migrations", True, "all applied")
 
@@ -80,9 +75,7 @@ def check_worker() -> Check:
     """A worker showed itself within ``WORKER_FRESH_S`` seconds."""
     seen = worker_seen_at()
     if seen is None:
-        return Check(
-            "worker", False, "none has ever run", "Start a worker: python manage.py worker"
-        )
+        return Check("worker", False, "none has ever run", "Start a worker: python manage.py worker")
     age = (timezone.now() - seen).total_seconds()
     return Check(
         "worker",
@@ -107,7 +100,6 @@ def as_json(checks: list[Check]) -> dict[str, Any]:
     return {
         "status": "ready" if all(c.ok for c in checks) else "not_ready",
         "checks": {
-            c.name: {"ok": c.ok, "detail": c.detail, **({"fix": c.fix} if c.fix else {})}
-            for c in checks
+            c.name: {"ok": c.ok, "detail": c.detail, **({"fix": c.fix} if c.fix else {})} for c in checks
         },
     }

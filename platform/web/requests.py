@@ -41,9 +41,7 @@ def signed_in(
     view: Callable[Concatenate[UserRequest, P], HttpResponseBase],
 ) -> Callable[Concatenate[HttpRequest, P], HttpResponseBase]:
     """Send people who are not signed in to the sign-in page."""
-    checked: Callable[Concatenate[HttpRequest, P], HttpResponseBase] = login_required(
-        cast("Any", view)
-    )
+    checked: Callable[Concatenate[HttpRequest, P], HttpResponseBase] = login_required(cast("Any", view))
     return checked
 
 

@@ -16,15 +16,9 @@ urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
     path(
-        ".well-known/oauth-protected-resource/t/<slug:tenant_slug>/mcp",
-        oauth.resource,
-        name="oauth-resource",
+        ".well-known/oauth-protected-resource/t/<slug:tenant_slug>/mcp", oauth.resource, name="oauth-resource"
     ),
-    path(
-        ".well-known/oauth-authorization-server/t/<slug:tenant_slug>",
-        oauth.server,
-        name="oauth-server",
-    ),
+    path(".well-known/oauth-authorization-server/t/<slug:tenant_slug>", oauth.server, name="oauth-server"),
     path("t/<slug:tenant_slug>/oauth/authorize", oauth.authorize, name="oauth-authorize"),
     path("t/<slug:tenant_slug>/oauth/register", oauth.register, name="oauth-register"),
     path("t/<slug:tenant_slug>/oauth/token", oauth.token, name="oauth-token"),

@@ -39,9 +39,7 @@ class WebhookAdmin(JournalAdmin):
 class WebhookDeliveryAdmin(JournalAdmin):
     """What was sent to webhooks."""
 
-    list_display = (
-        "event", "webhook", "object_key", "status", "attempts", "response_status", "created_at"
-    )  # fmt: skip
+    list_display = ("event", "webhook", "object_key", "status", "attempts", "response_status", "created_at")
     list_filter = ("status", "event")
     list_select_related = ("webhook",)
     search_fields = ("object_key", "event_id")

@@ -35,8 +35,7 @@ class Webhook(TenantModel):
     secret_encrypted = models.BinaryField()
     is_enabled = models.BooleanField(default=True)
     failures = models.PositiveSmallIntegerField(
-        default=0,
-        help_text="Events given up one after another; the next delivered one ends the count.",
+        default=0, help_text="Events given up one after another; the next delivered one ends the count."
     )
     disabled_at = models.DateTimeField(
         null=True, help_text="When the platform switched it off because of its failures."
@@ -65,9 +64,7 @@ class WebhookDelivery(TenantModel):
     event = models.CharField(max_length=40, choices=Event.choices)
     object_key = models.CharField(max_length=80)
     payload = models.JSONField()
-    status = models.CharField(
-        max_length=10, choices=DeliveryStatus.choices, default=DeliveryStatus.QUEUED
-    )
+    status = models.CharField(max_length=10, choices=DeliveryStatus.choices, default=DeliveryStatus.QUEUED)
     attempts = models.PositiveSmallIntegerField(default=0)
     response_status = models.PositiveSmallIntegerField(null=True)
     error = models.CharField(max_length=300, blank=True)

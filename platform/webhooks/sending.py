@@ -54,9 +54,7 @@ def webhook_send(
     try:
         with (
             httpx2.Client(
-                transport=GuardedTransport(policy, seconds=SECONDS),
-                timeout=SECONDS,
-                follow_redirects=False,
+                transport=GuardedTransport(policy, seconds=SECONDS), timeout=SECONDS, follow_redirects=False
             ) as client,
             client.stream("POST", url, content=body, headers=headers) as response,
         ):

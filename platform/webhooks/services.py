@@ -45,9 +45,7 @@ def webhook_create(
     _fill(row, {"url": url, "events": events, "description": description})
     with tenant_scope(tenant.pk):
         if Webhook.objects.filter(tenant=tenant).count() >= MAX_WEBHOOKS:
-            raise Invalid(
-                "webhooks_full", f"There are {MAX_WEBHOOKS} webhooks already: remove one."
-            )
+            raise Invalid("webhooks_full", f"There are {MAX_WEBHOOKS} webhooks already: remove one.")
         secret = secret_make()
         row.secret_encrypted = crypto.encrypt(secret, tenant_id=tenant.pk, purpose=PURPOSE)
         row.save()
@@ -89,9 +87,7 @@ def webhook_ping(*, tenant: Tenant, actor: Actor, pk: int) -> WebhookDelivery:
     with tenant_scope(tenant.pk):
         row = _locked(tenant, pk)
         _audit(tenant, actor, "webhook.ping", row)
-        return _outbox(
-            row, actor, Event.PING, uuid.uuid4(), f"webhook:{row.pk}", {"webhook": row.pk}
-        )
+        return _outbox(row, actor, Event.PING, uuid.uuid4(), f"webhook:{row.pk}", {"webhook": row.pk})
 
 
 @transaction.atomic
@@ -150,7 +146,7 @@ def delivery_failed(*, tenant_id: int, delivery_pk: int) -> None:
             row.is_enabled, row.disabled_at = False, timezone.now()
         row.save(update_fields=["failures", "is_enabled", "disabled_at"])
         if is_off:
-            _audit(row.tenant, system_actor(tenant_id), "webhook.disable", row, {"failures": row.failures})  # fmt: skip
+            _audit(row.tenant, system_actor(tenant_id), "webhook.disable", row, {"failures": row.failures})
 
 
 def delivery_succeeded(row: WebhookDelivery) -> None:
@@ -169,12 +165,7 @@ def deliveries_expire(limit: int = 1000) -> int:
 
 
 def _outbox(
-    row: Webhook,
-    actor: Actor,
-    event: str,
-    event_id: uuid.UUID,
-    object_key: str,
-    data: Mapping[str, Any],
+    row: Webhook, actor: Actor, event: str, event_id: uuid.UUID, object_key: str, data: Mapping[str, Any]
 ) -> WebhookDelivery:
     payload = {
         "id": str(event_id),

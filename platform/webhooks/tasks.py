@@ -49,10 +49,7 @@ def _waiting(delivery_id: int) -> list[int]:
     if own is None:  # delivered before a crash, or its webhook was deleted
         return []
     before = WebhookDelivery.objects.filter(
-        webhook_id=own.webhook_id,
-        object_key=own.object_key,
-        status=DeliveryStatus.QUEUED,
-        pk__lte=own.pk,
+        webhook_id=own.webhook_id, object_key=own.object_key, status=DeliveryStatus.QUEUED, pk__lte=own.pk
     )
     return list(before.order_by("pk").values_list("pk", flat=True))
 
@@ -60,9 +57,7 @@ def _waiting(delivery_id: int) -> list[int]:
 def _attempt(pk: int) -> str:
     """Make one call and write down what came of it; returns the error, "" when it was delivered."""
     row = (
-        WebhookDelivery.objects.select_related("webhook")
-        .filter(pk=pk, status=DeliveryStatus.QUEUED)
-        .first()
+        WebhookDelivery.objects.select_related("webhook").filter(pk=pk, status=DeliveryStatus.QUEUED).first()
     )
     if row is None:
         return ""

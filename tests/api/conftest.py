@@ -34,13 +34,7 @@ from apps.conversations.services import (
     turn_submit,
 )
 from apps.datasets.files import dataset_file_write
-from apps.datasets.models import (
-    DatasetCheck,
-    DatasetExport,
-    DatasetImport,
-    GenerationJob,
-    RowContent,
-)
+from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport, GenerationJob, RowContent
 from apps.datasets.record import Record
 from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
 from apps.datasets.splitting import moves_key
@@ -106,11 +100,7 @@ def serving(cast: Cast, folder: Path) -> Iterator[Api]:
             assert chunk is not None
             said = {"text": chunk.text, "is_disabled": False}
             change = ChunkRevision.objects.create(
-                tenant=cast.tenant,
-                chunk=chunk,
-                document_id=chunk.document_id,
-                before=said,
-                after=said,
+                tenant=cast.tenant, chunk=chunk, document_id=chunk.document_id, before=said, after=said
             )
         ids[""] |= {"chunks": chunk.pk, "chunk-changes": change.pk}
         yield Api(stack.url, key, ids)
@@ -180,12 +170,23 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
         document(first, text + "new", "versions.txt")
         rows = _facts(cast, first)
         rows["tool-calls"] = ToolCall.objects.create(
-            tenant=cast.tenant, run_id=answered.run_id, user_id=cast.owner.user_id, step=0, call_id="c", name="look"
-        ).pk  # fmt: skip
+            tenant=cast.tenant,
+            run_id=answered.run_id,
+            user_id=cast.owner.user_id,
+            step=0,
+            call_id="c",
+            name="look",
+        ).pk
         rows["approvals"] = PendingDecision.objects.create(
-            tenant=cast.tenant, run_id=answered.run_id, step=0, call_id="c", name="look", kind="approval", status="approved",
+            tenant=cast.tenant,
+            run_id=answered.run_id,
+            step=0,
+            call_id="c",
+            name="look",
+            kind="approval",
+            status="approved",
             expires_at=timezone.now(),
-        ).pk  # fmt: skip
+        ).pk
         source, other = _source(cast), _source(cast, "other")
         rows["tool-limits"] = limit("day")
         rows["tool-grants"], rows["budgets"] = grant(), budget("month")
@@ -200,8 +201,12 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             ConversationShare, cast.tenant, cast.owner.user, conversation=answered.conversation
         )
         queued: QueuedQuestion = make_row(
-            QueuedQuestion, cast.tenant, cast.owner.user, conversation=answered.conversation, problem="It was refused."
-        )  # fmt: skip
+            QueuedQuestion,
+            cast.tenant,
+            cast.owner.user,
+            conversation=answered.conversation,
+            problem="It was refused.",
+        )
         return {
             "": {
                 "arms": arm.pk,
@@ -238,12 +243,8 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             "POST /api/v1/conversations/{id}/attachments/{attachment_pk}/retry": {
                 "attachment_pk": attached("")
             },
-            "DELETE /api/v1/conversations/{id}/attachments/{attachment_pk}": {
-                "attachment_pk": attached()
-            },
-            "DELETE /api/v1/tool-sources/{id}": {
-                "tool-sources": _source(cast, "gone")["tool-sources"]
-            },
+            "DELETE /api/v1/conversations/{id}/attachments/{attachment_pk}": {"attachment_pk": attached()},
+            "DELETE /api/v1/tool-sources/{id}": {"tool-sources": _source(cast, "gone")["tool-sources"]},
             "DELETE /api/v1/tool-sources/{id}/credentials/{credential_pk}": other,
             "DELETE /api/v1/tool-sources/{id}/contract-tests/{test_pk}": other,
             "DELETE /api/v1/tool-limits/{id}": {"tool-limits": limit("month")},
@@ -251,9 +252,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             "DELETE /api/v1/sampling-rules/{id}": {"sampling-rules": sampling_rule()},
             "DELETE /api/v1/webhooks/{id}": {"webhooks": webhook()},
             "DELETE /api/v1/tool-grants/{id}": {"tool-grants": grant()},
-            "DELETE /api/v1/toolkits/{id}": {
-                "toolkits": toolkit_set(**who, name="Gone", tools=["look"]).pk
-            },
+            "DELETE /api/v1/toolkits/{id}": {"toolkits": toolkit_set(**who, name="Gone", tools=["look"]).pk},
             "DELETE /api/v1/tool-entries/{id}": {
                 "tool-entries": entry_set(**who, name="date_info", title="Days").pk
             },
@@ -280,7 +279,7 @@ def _dataset(cast: Cast, name: str, state: str = "completed") -> dict[str, int]:
     work: dict[str, Any] = {"tenant": cast.tenant, "dataset": dataset, "status": "completed"}
     job = GenerationJob.objects.create(
         tenant=cast.tenant, dataset=dataset, model="extractive", options={"collections": []}, state=state
-    )  # fmt: skip
+    )
     return {
         "datasets": dataset.pk,
         "row_pk": added.created[0],
@@ -332,17 +331,10 @@ def _source(cast: Cast, name: str = "shop") -> dict[str, int]:
         "parameters": {"type": "object"},
         "wire": {"method": "GET", "path": "/"},
     }
-    version = ToolVersion.objects.create(
-        **shared, tool_name=spec["name"], number=1, spec=spec, digest="d"
-    )
+    version = ToolVersion.objects.create(**shared, tool_name=spec["name"], number=1, spec=spec, digest="d")
     test = ContractTest.objects.create(**shared, tool_name=spec["name"], name="One")
     secret = ToolCredential.objects.create(**shared, placement="bearer", secret_encrypted=b"x")
-    return {
-        "tool-sources": row.pk,
-        "version_pk": version.pk,
-        "test_pk": test.pk,
-        "credential_pk": secret.pk,
-    }
+    return {"tool-sources": row.pk, "version_pk": version.pk, "test_pk": test.pk, "credential_pk": secret.pk}
 
 
 def _facts(cast: Cast, collection: Collection) -> dict[str, int]:
@@ -353,9 +345,7 @@ def _facts(cast: Cast, collection: Collection) -> dict[str, int]:
     )
     return {
         "swaps": swap.pk,
-        "imports": Import.objects.create(
-            **shared, source="archive", name="a.zip", status="completed"
-        ).pk,
+        "imports": Import.objects.create(**shared, source="archive", name="a.zip", status="completed").pk,
         "snapshots": CollectionSnapshot.objects.create(**shared, name="First").pk,
         "search-cases": SearchCase.objects.create(**shared, query="The duty on lamps?").pk,
     }

@@ -37,10 +37,18 @@ REQUESTS: list[tuple[str, str, str, bytes]] = [
     ("POST", "collections", "application/json; charset=bogus", b'{"name": "b"}'),
     ("POST", "collections", "multipart/form-data", b"no boundary"),
     ("POST", "collections/{c}/documents", "multipart/form-data; boundary=x", b"--x\r\nbroken"),
-    ("POST", "collections/{c}/documents", "multipart/form-data; boundary=x",
-     b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\nno file\r\n--x--\r\n'),
-    ("POST", "collections/{c}/documents", "multipart/form-data; boundary=x",
-     b'--x\r\nContent-Disposition: form-data; name="f"\r\n\r\n1\r\n' * 2000 + b"--x--\r\n"),
+    (
+        "POST",
+        "collections/{c}/documents",
+        "multipart/form-data; boundary=x",
+        b'--x\r\nContent-Disposition: form-data; name="file"\r\n\r\nno file\r\n--x--\r\n',
+    ),
+    (
+        "POST",
+        "collections/{c}/documents",
+        "multipart/form-data; boundary=x",
+        b'--x\r\nContent-Disposition: form-data; name="f"\r\n\r\n1\r\n' * 2000 + b"--x--\r\n",
+    ),
     ("POST", "search", JSON, b'{"query": "lone \\ud800"}'),
     ("POST", "search", JSON, b'{"query": "nul \\u0000"}'),
     ("POST", "search", JSON, b'{"query": "   "}'),
@@ -77,7 +85,7 @@ REQUESTS: list[tuple[str, str, str, bytes]] = [
     ("PUT", "collections", JSON, b"{}"),
     ("PATCH", "me", JSON, b"{}"),
     ("TRACE", "collections", "", b""),
-]  # fmt: skip
+]
 
 
 HEADERS: list[dict[str, str]] = [
@@ -116,9 +124,7 @@ def test_no_request_is_a_500_when_it_is_hostile(api: Api) -> None:
     for method, path, content_type, body in REQUESTS:
         where = path.format(c=ids["collections"], v=ids["conversations"])
         headers = {"Content-Type": content_type} if content_type else {}
-        answer = session.request(
-            method, f"{api.url}/api/v1/{where}", data=body, headers=headers, timeout=20
-        )
+        answer = session.request(method, f"{api.url}/api/v1/{where}", data=body, headers=headers, timeout=20)
         told = f"{method} {path[:60]} {body[:60]!r}: {answer.status_code} {answer.text[:150]}"
         if answer.status_code >= 500:
             wrong.append(told)

@@ -61,15 +61,11 @@ def test_every_answer_is_documented_and_none_is_a_500_when_requests_are_made_up(
     operations = [operation for operation in operations if ONLY in operation.label]
     for label, operation in ((o.label, o) for o in operations):
         # OpenAPI 3.0 has no words for the events of a stream; schemathesis would read "string" as one event.
-        checks = [
-            c for c in CHECKS if "events" not in label or c is not response_schema_conformance
-        ]
+        checks = [c for c in CHECKS if "events" not in label or c is not response_schema_conformance]
         for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
             name = f"{label} ({mode.value})"
 
-            def examine(
-                case: Case[Any], real: bool, name: str = name, checks: list[Any] = checks
-            ) -> None:
+            def examine(case: Case[Any], real: bool, name: str = name, checks: list[Any] = checks) -> None:
                 # A deletion always goes to the row kept for it: one made up takes a row that the rest is about.
                 if real or case.method == "DELETE":
                     _aim(case, api)
@@ -108,9 +104,7 @@ def _fields(schema: Any) -> int:
         return sum(map(_fields, schema))
     if not isinstance(schema, dict):
         return 0
-    return sum(
-        (len(part) if name == "properties" else 0) + _fields(part) for name, part in schema.items()
-    )
+    return sum((len(part) if name == "properties" else 0) + _fields(part) for name, part in schema.items())
 
 
 def _succeeded(statuses: Counter[tuple[str, int]], label: str) -> bool:
@@ -134,9 +128,7 @@ def _run(cases: st.SearchStrategy[Case[Any]], most: int, examine: Any) -> None:
     try:
         run()
     except Exception as error:
-        if (
-            type(error).__name__ != "Unsatisfiable"
-        ):  # an operation without input has nothing wrong to send
+        if type(error).__name__ != "Unsatisfiable":  # an operation without input has nothing wrong to send
             raise
 
 

@@ -10,9 +10,16 @@ from basics.patterns import pattern_compile
 
 @pytest.mark.parametrize(
     "text",
-    ["(?:(?:a{1000}){1000}){1000}", "(?:a{1000}){1,1000}", "(?:a{,1000}){1000,}", "a{99999999999}", "(?x)(?: a{ 1000 } ){ 1000 }", "("],
+    [
+        "(?:(?:a{1000}){1000}){1000}",
+        "(?:a{1000}){1,1000}",
+        "(?:a{,1000}){1000,}",
+        "a{99999999999}",
+        "(?x)(?: a{ 1000 } ){ 1000 }",
+        "(",
+    ],
     ids=["nested", "range", "open", "long", "verbose", "unreadable"],
-)  # fmt: skip
+)
 def test_expression_that_grows_without_end_is_refused(text: str) -> None:
     with pytest.raises(regex.error):
         pattern_compile(text)

@@ -18,10 +18,7 @@ def cut(text: str) -> list[str]:
 @pytest.mark.parametrize(
     "sentences",
     [
-        [
-            "Cars of No. 12 pay 2.5 percent under 19 U.S.C. 1304 and the U.S.",
-            "The rate is e.g. 5 %.",
-        ],
+        ["Cars of No. 12 pay 2.5 percent under 19 U.S.C. 1304 and the U.S.", "The rate is e.g. 5 %."],
         ["Mr. J. Smith of Acme Inc. signed, see Fig. 3 and sec. 4.", "Done!"],
         ["The answer is no.", "Trucks pay 25.", "Bikes are free."],
         ["A. By amending it: b. The goods of heading 8703 are free."],
@@ -43,9 +40,7 @@ def cut(text: str) -> list[str]:
     ],
 )
 def test_sentences_are_cut_at_their_ends_alone(sentences: list[str]) -> None:
-    joined = "".join(
-        s + ("" if s[-1] in "。！" and s[-2] != "」" else " ") for s in sentences
-    ).rstrip()
+    joined = "".join(s + ("" if s[-1] in "。！" and s[-2] != "」" else " ") for s in sentences).rstrip()
     assert cut(joined) == sentences
     assert cut(joined.replace(" ", "\n")) == [s.replace(" ", "\n") for s in sentences]
 

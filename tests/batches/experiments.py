@@ -57,18 +57,12 @@ class Clerk:
         if system.startswith(PAIRS):
             return json.dumps({"reason": "It is shorter.", "better": "first"})
         if system.startswith(CLAIMS):
-            claim = {
-                "claim": "Cars pay 2.5 percent.",
-                "verdict": "supported",
-                "quote": "2.5 percent",
-            }
+            claim = {"claim": "Cars pay 2.5 percent.", "verdict": "supported", "quote": "2.5 percent"}
             return json.dumps({"claims": [claim]})
         if system.startswith(AGAINST):
             return json.dumps({"verdicts": [{"number": 1, "reason": "", "is_supported": True}]})
         if system.startswith(SERVING):
-            return json.dumps(
-                {"statements": [{"statement": "It is said.", "serves_the_question": True}]}
-            )
+            return json.dumps({"statements": [{"statement": "It is said.", "serves_the_question": True}]})
         if messages[-1]["role"] == "tool" and not self.cites:
             return "It is said."
         if messages[-1]["role"] == "tool":
@@ -79,9 +73,7 @@ class Clerk:
         return f"As for {messages[-1]['content'][:40]}: 2.5 percent."
 
 
-def begin(
-    cast: Cast, version: DatasetVersion, *targets: Mapping[str, Any], **given: Any
-) -> Experiment:
+def begin(cast: Cast, version: DatasetVersion, *targets: Mapping[str, Any], **given: Any) -> Experiment:
     """Start an experiment by batch; the caller is in the tenant's scope."""
     return make_experiment(cast, version, *targets, **{"delivery": "batch", **given})
 
@@ -126,7 +118,10 @@ def results(experiment: Experiment) -> dict[str, list[Any]]:
     pairs = Preference.objects.filter(experiment=experiment)
     return {
         "answers": sorted((place[t.pk], t.state, t.answer, t.error) for t in trials),
-        "calls": sorted((place[t.pk], json.dumps([(c["name"], c["arguments"]) for c in t.outcome.get("calls", [])])) for t in trials),
+        "calls": sorted(
+            (place[t.pk], json.dumps([(c["name"], c["arguments"]) for c in t.outcome.get("calls", [])]))
+            for t in trials
+        ),
         "scores": sorted((place[s.trial_id], s.name, s.author, s.value, s.reason) for s in scores),
         "pairs": sorted((place[p.a_id], place[p.b_id], p.better, p.is_flip, p.author) for p in pairs),
-    }  # fmt: skip
+    }

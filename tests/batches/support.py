@@ -40,7 +40,7 @@ def begin(cast: Cast, library: Library, **options: Any) -> GenerationJob:
 def look(job: GenerationJob, kind: str = DRIVE) -> Job | None:
     """Let a worker take the job's driver, or what ends its batches, up to where it waits; None when there is none."""
     rows = Job.objects.filter(tenant_id=job.tenant_id, kind=kind, status__in=ACTIVE)
-    rows = rows.filter(payload__job_id=job.pk) if kind == DRIVE else rows.filter(payload__owner=job.topic)  # fmt: skip
+    rows = rows.filter(payload__job_id=job.pk) if kind == DRIVE else rows.filter(payload__owner=job.topic)
     waiting = rows.first()
     if waiting is None:
         return None
@@ -94,9 +94,7 @@ def sent(server: FakeProvider) -> Counter[str]:
     """Return how often each call reached the provider in a batch, by the line's key."""
     # At Anthropic a mark of 25 characters stands before the key.
     return Counter(
-        key[25:] if batch.wire == "anthropic" else key
-        for batch in every(server)
-        for key, _ in batch.lines
+        key[25:] if batch.wire == "anthropic" else key for batch in every(server) for key, _ in batch.lines
     )
 
 

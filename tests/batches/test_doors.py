@@ -31,16 +31,24 @@ def test_the_form_starts_a_batch_and_the_page_says_what_is_out(
     page = reverse("datasets:generate", args=[cast.tenant.slug, dataset.pk])
     assert b"Within a day, at half the price" in client.get(page).content
     filled = {
-        "collections": [library.collection.pk], "model": MODEL, "rows": 2, "delivery": "batch", "keep_at": 0.7,
-        "concurrency": 8, "seed": 0, "probe": 0, "type_factual": 1, "difficulty_easy": 1,
-    }  # fmt: skip
+        "collections": [library.collection.pk],
+        "model": MODEL,
+        "rows": 2,
+        "delivery": "batch",
+        "keep_at": 0.7,
+        "concurrency": 8,
+        "seed": 0,
+        "probe": 0,
+        "type_factual": 1,
+        "difficulty_easy": 1,
+    }
     refused = client.post(page, {**filled, "model": "extractive"})
     assert refused.status_code == 422
     assert b"Rules answer at once and cost nothing" in refused.content
     answer = client.post(page, filled)
     assert answer.status_code == 302, answer.context["form"].errors
     job = GenerationJob.objects.get(dataset=dataset)
-    assert "gathered and sent to the provider in batches" in client.get(answer["Location"]).content.decode()  # fmt: skip
+    assert "gathered and sent to the provider in batches" in client.get(answer["Location"]).content.decode()
     look(job)
     shown = " ".join(client.get(answer["Location"]).content.decode().split())
     assert "Round 1: 2 calls at the provider since " in shown
@@ -72,7 +80,7 @@ def test_rest_starts_a_batch_and_tells_how_far_it_is(
     assert client.get(path, headers=headers).json()["batch"] is None
     look(job)
     batch = client.get(path, headers=headers).json()["batch"]
-    assert (batch["number"], batch["total"], batch["done"], batch["is_stopping"]) == (1, 2, 0, False)  # fmt: skip
+    assert (batch["number"], batch["total"], batch["done"], batch["is_stopping"]) == (1, 2, 0, False)
     assert batch["sent_at"] < batch["due_at"]
 
 

@@ -41,14 +41,8 @@ def test_kills_at_any_request_pay_for_each_call_once(cast: Cast, server: FakePro
     version = make_version(cast, rows_of(library)[:1])
     target = {"kind": "assistant", "model": MODEL, "collections": [library.collection.pk]}
     options = {"models": [MODEL]}
-    scorers = [
-        {"kind": "rubric", "options": options},
-        {"kind": "answer_relevancy", "options": options},
-    ]
-    with (
-        tenant_scope(cast.tenant.pk),
-        nursery(DJANGO_SETTINGS_MODULE="config.settings.test") as workers,
-    ):
+    scorers = [{"kind": "rubric", "options": options}, {"kind": "answer_relevancy", "options": options}]
+    with tenant_scope(cast.tenant.pk), nursery(DJANGO_SETTINGS_MODULE="config.settings.test") as workers:
         asked = server.batches.asked = Deadly(workers)
         experiment = begin(cast, version, target, scorers=scorers)
         while (job := job_waiting(experiment)) is not None:

@@ -97,8 +97,14 @@ def judged_in(experiment: Experiment) -> tuple[int, int, Decimal]:
 
 @pytest.mark.parametrize("wire", WIRES, indirect=True)
 def test_results_by_batch_are_those_made_directly_at_half_the_price(
-    cast: Cast, library: Library, version: DatasetVersion, server: FakeProvider, clerk: Clerk, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+    cast: Cast,
+    library: Library,
+    version: DatasetVersion,
+    server: FakeProvider,
+    clerk: Clerk,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     targets = (
         {"kind": "assistant", "model": name, "collections": [library.collection.pk]},
         {"kind": "model", "model": name, "system": "Be short."},
@@ -126,9 +132,7 @@ def test_results_by_batch_are_those_made_directly_at_half_the_price(
     assert paid_usd(batched) > 0
     assert float(batched.spent_usd) == pytest.approx(paid_usd(batched), abs=calls * 1e-6)
     for trial in Trial.objects.filter(experiment=batched):
-        twin = Trial.objects.get(
-            experiment=direct, arm__position=trial.arm.position, position=trial.position
-        )
+        twin = Trial.objects.get(experiment=direct, arm__position=trial.arm.position, position=trial.position)
         assert float(trial.cost_usd or 0) == pytest.approx(float(twin.cost_usd or 0) / 2, abs=1e-6)
         assert trial.latency_ms is None
     # Which of two answers was there first, and so which pays for their comparison, is not what was found.
@@ -140,7 +144,7 @@ def test_results_by_batch_are_those_made_directly_at_half_the_price(
 
 def test_no_worker_is_held_and_nobody_asks_in_vain_while_a_batch_is_out(
     cast: Cast, library: Library, version: DatasetVersion, server: FakeProvider, clerk: Clerk, name: str
-) -> None:  # fmt: skip
+) -> None:
     server.batches.polls = 3
     target = {"kind": "assistant", "model": name, "collections": [library.collection.pk]}
     experiment = work(begin(cast, version, target, concurrency=1))
@@ -225,8 +229,14 @@ def test_a_batch_that_never_ends_is_cancelled_and_given_up_after_its_time(
 
 @pytest.mark.parametrize("act", [experiment_pause, experiment_stop])
 def test_what_is_away_is_cancelled_and_what_had_come_is_kept_when_it_goes_on(
-    cast: Cast, library: Library, version: DatasetVersion, server: FakeProvider, clerk: Clerk, name: str, act: Act
-) -> None:  # fmt: skip
+    cast: Cast,
+    library: Library,
+    version: DatasetVersion,
+    server: FakeProvider,
+    clerk: Clerk,
+    name: str,
+    act: Act,
+) -> None:
     server.batches.polls = 5
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
     target = {"kind": "assistant", "model": name, "collections": [library.collection.pk]}
@@ -284,7 +294,7 @@ def test_a_budget_is_held_at_half_the_price_and_pauses_what_it_does_not_pay(
 
 def test_what_cannot_go_by_batch_is_refused_at_the_start(
     cast: Cast, library: Library, version: DatasetVersion, server: FakeProvider, clerk: Clerk, name: str
-) -> None:  # fmt: skip
+) -> None:
     target = {"kind": "model", "model": name}
     search = {"kind": "retriever", "collections": [library.collection.pk]}
     for given, words in (
@@ -336,7 +346,7 @@ def test_judges_are_checked_on_gold_answers_by_batch_before_the_first_row(
     gold(cast, GOLD)
     scorers = [{"kind": "rubric", "options": {"models": [name]}}]
     experiment = work(begin(cast, version, {"kind": "model", "model": name}, scorers=scorers))
-    assert set(Trial.objects.filter(experiment=experiment).values_list("state", flat=True)) == {"pending"}  # fmt: skip
+    assert set(Trial.objects.filter(experiment=experiment).values_list("state", flat=True)) == {"pending"}
     [out] = every(server)
     assert len(out.lines) == len(GOLD)
     carry(experiment)
@@ -348,15 +358,21 @@ def test_judges_are_checked_on_gold_answers_by_batch_before_the_first_row(
 
 def test_the_form_starts_it_and_page_and_rest_say_what_is_out(
     cast: Cast, library: Library, version: DatasetVersion, server: FakeProvider, clerk: Clerk, name: str
-) -> None:  # fmt: skip
+) -> None:
     client = Client(headers={"X-Tenant": cast.tenant.slug})
     client.force_login(cast.user("member"))
     page = reverse("evaluations:create", args=[cast.tenant.slug])
     assert b"Within a day, at half the price" in client.get(page).content
     filled = {
-        "name": "By form", "version": version.pk, "kind": "model", "models": [name], "scorers": ["token_f1"],
-        "judges": ["lexical"], "repeats": 1, "delivery": "batch",
-    }  # fmt: skip
+        "name": "By form",
+        "version": version.pk,
+        "kind": "model",
+        "models": [name],
+        "scorers": ["token_f1"],
+        "judges": ["lexical"],
+        "repeats": 1,
+        "delivery": "batch",
+    }
     refused = client.post(page, {**filled, "models": ["extractive"]})
     assert refused.status_code == 422
     assert b"Rules answer at once and cost nothing" in refused.content
@@ -372,10 +388,16 @@ def test_the_form_starts_it_and_page_and_rest_say_what_is_out(
     assert f"Round 1: {ROWS} calls at the provider since " in shown
     assert ", usually for up to 24 hours, at most until " in shown
     found = client.get(path).json()
-    assert (found["delivery"], found["batch"]["total"], found["batch"]["done"]) == ("batch", ROWS, 0)  # fmt: skip
+    assert (found["delivery"], found["batch"]["total"], found["batch"]["done"]) == ("batch", ROWS, 0)
     arms = [{"target": {"kind": "model", "model": name}}]
-    posted = {"name": "By REST", "version": version.pk, "arms": arms, "scorers": [{"kind": "token_f1"}], "delivery": "batch"}  # fmt: skip
+    posted = {
+        "name": "By REST",
+        "version": version.pk,
+        "arms": arms,
+        "scorers": [{"kind": "token_f1"}],
+        "delivery": "batch",
+    }
     made = client.post("/api/v1/experiments", json.dumps(posted), content_type="application/json")
     assert (made.status_code, made.json()["delivery"]) == (201, "batch"), made.content
     other = json.dumps({**posted, "delivery": "later"})
-    assert client.post("/api/v1/experiments", other, content_type="application/json").status_code == 400  # fmt: skip
+    assert client.post("/api/v1/experiments", other, content_type="application/json").status_code == 400

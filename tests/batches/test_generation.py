@@ -27,18 +27,7 @@ from jobs.runner import run_here
 from runs.models import UsageRecord
 from tenancy.models import Membership
 from tenancy.scope import tenant_scope
-from tests.batches.support import (
-    MODEL,
-    MODELS,
-    WIRES,
-    batches,
-    begin,
-    carry,
-    every,
-    lines,
-    look,
-    sent,
-)
+from tests.batches.support import MODEL, MODELS, WIRES, batches, begin, carry, every, lines, look, sent
 from tests.cast import Cast
 from tests.conversations.support import Library
 from tests.datasets.support import FakeModel, start
@@ -71,9 +60,7 @@ def rows_of(cast: Cast, job: GenerationJob) -> list[dict[str, Any]]:
 def test_rows_by_batch_are_those_made_directly_at_half_the_price(
     cast: Cast, library: Library, server: FakeProvider, model: FakeModel, wire: str
 ) -> None:
-    if (
-        wire == "anthropic"
-    ):  # Claude, asked directly, cites in a way of its own that batches do not have.
+    if wire == "anthropic":  # Claude, asked directly, cites in a way of its own that batches do not have.
         model.answer = "It is said."
     job = carry(begin(cast, library, model=MODELS[wire]))
     assert (job.state, job.kept, job.failed) == (GenerationState.COMPLETED, 3, 0), job.reason
@@ -93,9 +80,7 @@ def test_rows_by_batch_are_those_made_directly_at_half_the_price(
     assert sum(r.cost_usd or 0 for r in paid) == job.spent_usd
     assert {r.service_tier for r in paid} == {"batch"}
 
-    direct = start(
-        cast, library.collection, name="Now", model=MODELS[wire], rows=3, types={"factual": 1}
-    )
+    direct = start(cast, library.collection, name="Now", model=MODELS[wire], rows=3, types={"factual": 1})
     direct = carry(direct)
     assert (direct.state, direct.kept) == (GenerationState.COMPLETED, 3), direct.reason
     assert rows_of(cast, direct) == by_batch
@@ -121,8 +106,13 @@ def test_no_worker_is_held_while_a_batch_is_out(
 
 @pytest.mark.parametrize("place", ["before", "after", "lost"])
 def test_a_death_while_sending_neither_loses_nor_repeats_a_call(
-    cast: Cast, library: Library, server: FakeProvider, model: FakeModel, place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+    cast: Cast,
+    library: Library,
+    server: FakeProvider,
+    model: FakeModel,
+    place: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     job = begin(cast, library)
     if place == "lost":  # the provider has it, and the connection broke
         server.batches.lose = 1
@@ -143,7 +133,7 @@ def test_a_death_while_sending_neither_loses_nor_repeats_a_call(
 
 def test_a_batch_that_may_be_on_its_way_is_not_sent_again_before_its_time(
     cast: Cast, library: Library, server: FakeProvider, model: FakeModel, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     job = begin(cast, library)
     with monkeypatch.context() as patched:
         patched.setattr(GoogleBatches, "submit", _die)
@@ -158,7 +148,7 @@ def test_a_batch_that_may_be_on_its_way_is_not_sent_again_before_its_time(
 
 def test_a_death_while_reading_results_counts_each_of_them_once(
     cast: Cast, library: Library, server: FakeProvider, model: FakeModel, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setattr(courier, "KEPT_AT_ONCE", 1)
     keep, calls = storing.results_keep, count()
 
@@ -191,7 +181,7 @@ def test_calls_that_expire_are_sent_again_and_given_up_after_three_times(
     job = carry(job)
     assert (job.state, job.kept, job.failed) == (GenerationState.COMPLETED, 0, 3)
     assert max(sent(server).values()) == 3
-    reasons = set(GenerationItem.objects.filter(job=job, state="failed").values_list("reason", flat=True))  # fmt: skip
+    reasons = set(GenerationItem.objects.filter(job=job, state="failed").values_list("reason", flat=True))
     assert reasons == {storing.NO_ANSWER}
 
 
@@ -220,11 +210,7 @@ def test_a_pause_cancels_what_is_out_keeps_what_came_and_resumes_from_there(
     out.unanswered = frozenset([max(sent(server))])
     generation_pause(tenant=cast.tenant, actor=cast.actor("member"), job=job)
     job = carry(job)
-    assert (job.state, out.is_cancelled, lines(job)) == (
-        "paused",
-        True,
-        {"answered": 1, "wanted": 1},
-    )
+    assert (job.state, out.is_cancelled, lines(job)) == ("paused", True, {"answered": 1, "wanted": 1})
     assert UsageRecord.objects.filter(kind="dataset").count() == 1
     server.batches.polls = 1
     generation_resume(tenant=cast.tenant, actor=cast.actor("member"), job=job)
@@ -308,9 +294,7 @@ def test_the_budget_of_a_job_limits_what_is_sent_at_once(
     job = begin(cast, library, budget="1.05", row_usd=0.5)
     look(job)
     look(job)
-    assert (
-        len({key.partition("-")[0] for key in sent(server)}) == 2
-    )  # a third row might cost too much
+    assert len({key.partition("-")[0] for key in sent(server)}) == 2  # a third row might cost too much
     assert len(sent(server)) == 4
 
 
@@ -348,9 +332,19 @@ def test_no_workspace_reaches_the_calls_of_another(
         storing.batch_ended(batch)
         storing.lines_clear(cast.tenant.pk, job.topic)
         with pytest.raises(DatabaseError):
-            BatchLine.objects.create(tenant_id=cast.tenant.pk, owner=job.topic, key="mine", model=MODEL, body="{}", kind="dataset")  # fmt: skip
+            BatchLine.objects.create(
+                tenant_id=cast.tenant.pk, owner=job.topic, key="mine", model=MODEL, body="{}", kind="dataset"
+            )
         with pytest.raises(DatabaseError):
-            BatchLine.objects.create(tenant_id=stranger.tenant_id, owner="mine", key="mine", model=MODEL, body="{}", kind="dataset", batch_id=batch.pk)  # fmt: skip
+            BatchLine.objects.create(
+                tenant_id=stranger.tenant_id,
+                owner="mine",
+                key="mine",
+                model=MODEL,
+                body="{}",
+                kind="dataset",
+                batch_id=batch.pk,
+            )
     assert lines(job) == {"sent": 3}
     batch.refresh_from_db()
     assert batch.state == BatchState.OUT

@@ -25,10 +25,7 @@ def test_kills_at_any_request_pay_for_each_call_once(
     cast: Cast, server: FakeProvider, model: FakeModel
 ) -> None:
     library, chance = make_open_library(cast), random.Random(5)
-    with (
-        tenant_scope(cast.tenant.pk),
-        nursery(DJANGO_SETTINGS_MODULE="config.settings.test") as workers,
-    ):
+    with tenant_scope(cast.tenant.pk), nursery(DJANGO_SETTINGS_MODULE="config.settings.test") as workers:
         asked = server.batches.asked = Deadly(workers)
         job = begin(cast, library, rows=ROWS)
         while (driver := driver_waiting(job)) is not None:

@@ -81,9 +81,7 @@ def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> It
     logs = tmp_path_factory.mktemp("servers")
     with running() as (model_url, model_server):
         stack = Stack(
-            logs,
-            GROUNDWORK_COMPATIBLE_BASE_URL=model_url,
-            GROUNDWORK_COMPATIBLE_MODELS=",".join(MODELS),
+            logs, GROUNDWORK_COMPATIBLE_BASE_URL=model_url, GROUNDWORK_COMPATIBLE_MODELS=",".join(MODELS)
         )
         try:
             stack.start()

@@ -81,9 +81,7 @@ class Portal:
     def create_collection(self, name: str) -> None:
         """Make a collection by its form; its page is open afterwards."""
         self.open("collections/")
-        self.page.get_by_role(
-            "link", name=re.compile("New collection|Create the first")
-        ).last.click()
+        self.page.get_by_role("link", name=re.compile("New collection|Create the first")).last.click()
         self.page.get_by_label("Name").fill(name)
         self.page.get_by_role("button", name="Create collection").click()
         expect(self.page.get_by_text("Add your first documents")).to_be_visible()
@@ -115,9 +113,7 @@ class Portal:
     def ask(self, text: str, model: str = "") -> None:
         """Write a question and press Enter; a new conversation's own page is open afterwards."""
         if model:
-            self.choose_model(
-                model if "/" in model or model == "extractive" else f"compatible/{model}"
-            )
+            self.choose_model(model if "/" in model or model == "extractive" else f"compatible/{model}")
         is_new = "/chat/" in self.page.url and not re.search(r"/chat/\d+/", self.page.url)
         self.box.fill(text)
         self.box.press("Enter")

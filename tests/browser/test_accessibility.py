@@ -62,10 +62,14 @@ PARAGRAPHS = [
 def two_versions(cast: Cast) -> Assistant:
     """Return an assistant whose first version is published and whose second is a draft."""
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
-    first = VersionSpec(prompt="Answer as a clerk of entries.\nBe brief.", starters=["How long is a proof of origin kept?"])  # fmt: skip
-    clerk = assistant_create(**who, name="Entry clerk", description="Knows the rules of entry.", spec=first)  # fmt: skip
+    first = VersionSpec(
+        prompt="Answer as a clerk of entries.\nBe brief.", starters=["How long is a proof of origin kept?"]
+    )
+    clerk = assistant_create(**who, name="Entry clerk", description="Knows the rules of entry.", spec=first)
     version_publish(**who, assistant=clerk, number=1)
-    second = VersionSpec(mode="planned", prompt="Answer as a clerk of entries.\nName the port.", options={"max_steps": 6})  # fmt: skip
+    second = VersionSpec(
+        mode="planned", prompt="Answer as a clerk of entries.\nName the port.", options={"max_steps": 6}
+    )
     version_create(**who, assistant=clerk, spec=second, note="Plans first")
     return clerk
 
@@ -82,11 +86,7 @@ def pages(portal: Portal, cast: Cast) -> dict[str, str]:
     content = paper(title="Rules of entry", paragraphs=PARAGRAPHS)
     portal.upload(
         {"name": "rules.pdf", "mimeType": "application/pdf", "buffer": content},
-        {
-            "name": "broken.pdf",
-            "mimeType": "application/pdf",
-            "buffer": b"%PDF-1.7 and nothing more",
-        },
+        {"name": "broken.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7 and nothing more"},
     )
     portal.expect_ready("rules.pdf")
     expect(portal.row("broken.pdf").get_by_text("Failed", exact=True)).to_be_visible()
@@ -174,9 +174,7 @@ def test_pages_pass_axe_and_fit_the_window(
     assert problems == []
 
 
-def test_drawer_and_dialogs_pass_axe_when_they_are_open(
-    new_page: Callable[..., Page], cast: Cast
-) -> None:
+def test_drawer_and_dialogs_pass_axe_when_they_are_open(new_page: Callable[..., Page], cast: Cast) -> None:
     problems: list[str] = []
     page = new_page(bypass_csp=True, viewport=NARROW, has_touch=True)
     sign_in(page, cast.user("member").email)

@@ -11,10 +11,20 @@ from tests.browser.conftest import sign_in
 from tests.cast import Cast
 
 PAGES = (
-    "tools_toolsource_changelist", "tools_toolsource_add", "tools_toolversion_changelist", "tools_toolentry_add",
-    "tools_toolentry_changes", "tools_toolkit_add", "tools_toolgrant_changelist", "tools_toolgrant_add", "tools_exchange",
-    "tools_matrix", "collections_check", "collections_import_changelist", "collections_filerevision_changelist",
-)  # fmt: skip
+    "tools_toolsource_changelist",
+    "tools_toolsource_add",
+    "tools_toolversion_changelist",
+    "tools_toolentry_add",
+    "tools_toolentry_changes",
+    "tools_toolkit_add",
+    "tools_toolgrant_changelist",
+    "tools_toolgrant_add",
+    "tools_exchange",
+    "tools_matrix",
+    "collections_check",
+    "collections_import_changelist",
+    "collections_filerevision_changelist",
+)
 
 
 def test_admin_of_tools_keeps_the_policy(new_page: Callable[..., Page], cast: Cast) -> None:

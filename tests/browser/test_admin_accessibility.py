@@ -35,7 +35,9 @@ def rows(cast: Cast) -> tuple[ToolGrant, ApiKey]:
     """Return a rule and a key to open the pages of."""
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
     key, _ = api_key_create(**who, name="Nightly import", scopes=["document.write", "search.run"])
-    grant = grant_create(**who, target_kind="tool", target="calculate", subject_kind="role", subject="viewer", effect="ask")  # fmt: skip
+    grant = grant_create(
+        **who, target_kind="tool", target="calculate", subject_kind="role", subject="viewer", effect="ask"
+    )
     return grant, key
 
 

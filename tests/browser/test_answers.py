@@ -45,42 +45,86 @@ def answered(cast: Cast) -> Conversation:
         "confidence": "medium",
         "follow_up_questions": ["What do trucks pay?", "How long are quotes kept?"],
     }
-    schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}  # fmt: skip
+    schema = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
     with tenant_scope(cast.tenant.pk), transaction.atomic():
         who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
         spec = VersionSpec(
             mode="planned", model="extractive", output="schema", output_schema=schema, output_name="t"
-        )  # fmt: skip
+        )
         clerk = services.assistant_create(**who, name="Clerk", spec=spec)
         version = services.version_publish(**who, assistant=clerk, number=1).published
         conversation = services.conversation_create(**who)
         run = Run.objects.create(
-            tenant=cast.tenant, user=cast.user("member"), kind="conversation", model="anthropic/claude-sonnet-5",
-            status=RunStatus.COMPLETED, answer=json.dumps(value), usage={"input_total": 5120, "output_total": 611, "requests": 4},
-        )  # fmt: skip
+            tenant=cast.tenant,
+            user=cast.user("member"),
+            kind="conversation",
+            model="anthropic/claude-sonnet-5",
+            status=RunStatus.COMPLETED,
+            answer=json.dumps(value),
+            usage={"input_total": 5120, "output_total": 611, "requests": 4},
+        )
         turn = Turn.objects.create(
-            tenant=cast.tenant, conversation=conversation, run=run, index=0, assistant_version=version,
+            tenant=cast.tenant,
+            conversation=conversation,
+            run=run,
+            index=0,
+            assistant_version=version,
             client_id="6f0e6c9c-64a5-4c35-a0c3-6a1d2f8f7b12",
-        )  # fmt: skip
+        )
         turn.messages.create(tenant=cast.tenant, author="user", text="What do cars pay?")
         Conversation.objects.filter(pk=conversation.pk).update(head=turn, title="Duty on cars")
         rows = [
-            {"chunk_id": c.pk, "document_id": c.document_id, "document": library.document.name, "collection": "Trade",
-             "page": c.page_start, "char_start": c.char_start, "text": c.text, "score": 0.9, "vector_rank": 1, "lexical_rank": 2}
+            {
+                "chunk_id": c.pk,
+                "document_id": c.document_id,
+                "document": library.document.name,
+                "collection": "Trade",
+                "page": c.page_start,
+                "char_start": c.char_start,
+                "text": c.text,
+                "score": 0.9,
+                "vector_rank": 1,
+                "lexical_rank": 2,
+            }
             for c in library.chunks
-        ]  # fmt: skip
+        ]
         made: list[tuple[str, str, Any, Any]] = [
-            ("plan", "succeeded", {"reasoning": "The duty first, then who is concerned.", "steps": STEPS}, None),
-            ("search_documents", "succeeded", {"query": "duty on cars"}, {"summary": "3 passages", "results": rows}),
+            (
+                "plan",
+                "succeeded",
+                {"reasoning": "The duty first, then who is concerned.", "steps": STEPS},
+                None,
+            ),
+            (
+                "search_documents",
+                "succeeded",
+                {"query": "duty on cars"},
+                {"summary": "3 passages", "results": rows},
+            ),
             ("check_agency", "failed", {"code": "8703"}, None),
-            ("search_documents", "succeeded", {"query": "keeping papers"}, {"summary": "3 passages", "results": rows}),
-        ]  # fmt: skip
+            (
+                "search_documents",
+                "succeeded",
+                {"query": "keeping papers"},
+                {"summary": "3 passages", "results": rows},
+            ),
+        ]
         for step, (name, status, arguments, payload) in enumerate(made):
-            RunStep.objects.create(tenant=cast.tenant, run=run, index=step, turn={"model": "claude-sonnet-5", "stop": "tools"})  # fmt: skip
+            RunStep.objects.create(
+                tenant=cast.tenant, run=run, index=step, turn={"model": "claude-sonnet-5", "stop": "tools"}
+            )
             ToolCall.objects.create(
-                tenant=cast.tenant, run=run, step=step, call_id=f"call_{step}", name=name, status=status,
-                arguments=arguments, payload=payload, content="It is out of order." if payload is None else "found", duration_ms=400 + step,
-            )  # fmt: skip
+                tenant=cast.tenant,
+                run=run,
+                step=step,
+                call_id=f"call_{step}",
+                name=name,
+                status=status,
+                arguments=arguments,
+                payload=payload,
+                content="It is out of order." if payload is None else "found",
+                duration_ms=400 + step,
+            )
         turn_close(run)
     return conversation
 
@@ -125,9 +169,7 @@ def test_panel_plan_and_trace_are_readable(
     assert problems == []
 
 
-def test_follow_up_is_asked_at_a_click_and_a_draft_is_kept(
-    new_page: Callable[..., Page], cast: Cast
-) -> None:
+def test_follow_up_is_asked_at_a_click_and_a_draft_is_kept(new_page: Callable[..., Page], cast: Cast) -> None:
     conversation = answered(cast)
     page = new_page()
     sign_in(page, cast.user("member").email)

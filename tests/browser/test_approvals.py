@@ -27,9 +27,15 @@ RULES = [f"Section {n}. The proof of origin of lot {n} is kept for {n + 3} years
 def asked(portal: Portal, cast: Cast) -> Portal:
     """The member's chat, whose search waits for an admin."""
     grant_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="search_documents",
-        approver_kind="role", approver="admin", note="Searches are looked at first.",
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        effect="ask",
+        target_kind="tool",
+        target="search_documents",
+        approver_kind="role",
+        approver="admin",
+        note="Searches are looked at first.",
+    )
     portal.create_collection("Entry rules")
     content = paper(title="Rules of entry", paragraphs=RULES)
     portal.upload({"name": "rules.pdf", "mimeType": "application/pdf", "buffer": content})
@@ -69,9 +75,7 @@ def test_chat_goes_on_when_a_second_person_has_approved_in_the_inbox(
     expect(asked.page.locator(".decide")).to_have_count(0)
 
 
-def test_pages_pass_axe_and_fit_the_window(
-    asked: Portal, new_page: Callable[..., Page], cast: Cast
-) -> None:
+def test_pages_pass_axe_and_fit_the_window(asked: Portal, new_page: Callable[..., Page], cast: Cast) -> None:
     problems: list[str] = []
     expect(asked.page.locator(".decide")).to_have_count(1, timeout=READY_MS)
     _limits_and_webhooks(cast)
@@ -109,12 +113,13 @@ def _limits_and_webhooks(cast: Cast) -> None:
         tool_limit_set(**who, calls=calls, **values)
     with tenant_scope(cast.tenant.pk):
         for _ in range(12):
-            calls_take(
-                cast.tenant.pk, Subject("member", cast.user("member").pk, None), "calculate", []
-            )
+            calls_take(cast.tenant.pk, Subject("member", cast.user("member").pk, None), "calculate", [])
     hook, _ = webhook_create(
-        **who, url="https://93.184.216.34/hooks/groundwork", events=["run.finished", "approval.needed"], description="Chat of the team"
-    )  # fmt: skip
+        **who,
+        url="https://93.184.216.34/hooks/groundwork",
+        events=["run.finished", "approval.needed"],
+        description="Chat of the team",
+    )
     failed = webhook_ping(**who, pk=hook.pk)
     with tenant_scope(cast.tenant.pk):
         delivery_failed(tenant_id=cast.tenant.pk, delivery_pk=failed.pk)

@@ -17,9 +17,7 @@ def test_assistant_is_made_tried_published_and_asked(
 ) -> None:
     page = portal.page
     portal.create_collection("Entry rules")
-    portal.upload(
-        {"name": "r.txt", "mimeType": "text/plain", "buffer": b"Lots are kept for 7 years."}
-    )
+    portal.upload({"name": "r.txt", "mimeType": "text/plain", "buffer": b"Lots are kept for 7 years."})
     portal.expect_ready("r.txt")
     portal.open("assistants/")
     page.get_by_role("link", name="Make the first one").click()

@@ -139,8 +139,11 @@ def test_sound_is_played_where_it_is_given_and_goes_to_a_model_that_hears(
     page = portal.page
     with tenant_scope(cast.tenant.pk):
         model_entry_set(
-            tenant=cast.tenant, actor=cast.actor("owner"), name="compatible/fake-said", capabilities={"audio_input": True},
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            name="compatible/fake-said",
+            capabilities={"audio_input": True},
+        )
     heard: list[Any] = []
 
     def said(body: dict[str, Any]) -> str:

@@ -28,10 +28,7 @@ def test_rows_become_ready_side_by_side_when_two_files_are_uploaded(portal: Port
     portal.create_collection("Two at once")
     portal.upload(
         file("rules.pdf", paper(title="Rules of entry", paragraphs=RULES)),
-        file(
-            "notes.md",
-            b"# Notes\n\nThe notice period is thirty days from the first of the month.\n",
-        ),
+        file("notes.md", b"# Notes\n\nThe notice period is thirty days from the first of the month.\n"),
     )
     portal.expect_ready("rules.pdf", "notes.md")
     expect(portal.page.locator("#collection-stats")).to_contain_text("Documents2")
@@ -40,9 +37,7 @@ def test_rows_become_ready_side_by_side_when_two_files_are_uploaded(portal: Port
     expect(beside).to_contain_text("2 documents")
     live = portal.page.locator("#documents").inner_text()
     portal.page.reload()
-    assert sorted(portal.page.locator("#documents").inner_text().split("\n")) == sorted(
-        live.split("\n")
-    )
+    assert sorted(portal.page.locator("#documents").inner_text().split("\n")) == sorted(live.split("\n"))
 
 
 def test_stages_and_counts_move_without_a_reload_when_a_document_is_read(portal: Portal) -> None:
@@ -174,12 +169,14 @@ def test_import_runs_live_to_its_end_and_lists_what_became_no_document(portal: P
     page = portal.page
     page.goto(f"{page.url}imports/")
     expect(page.get_by_text("Nothing has been imported into this collection yet.")).to_be_visible()
-    archive = make_zip({
-        "guide/rules.md": ("# Rules\n\n" + " ".join(RULES)).encode(),
-        "guide/notes.md": b"# Notes\n\nThe notice period is thirty days.\n",
-        "guide/.secret": b"hidden",
-        "logo.png": b"\x89PNG\r\n\x1a\n",
-    })  # fmt: skip
+    archive = make_zip(
+        {
+            "guide/rules.md": ("# Rules\n\n" + " ".join(RULES)).encode(),
+            "guide/notes.md": b"# Notes\n\nThe notice period is thirty days.\n",
+            "guide/.secret": b"hidden",
+            "logo.png": b"\x89PNG\r\n\x1a\n",
+        }
+    )
     page.get_by_label("Archive").set_input_files(file("guide.zip", archive))
     page.get_by_role("button", name="Start import").click()
     state = page.locator("#import-state")

@@ -46,9 +46,13 @@ def test_member_connects_an_application_and_disconnects_it(
     slug = cast.tenant.slug
     said = {"redirect_uris": [landing], "client_name": "Claude Code"}
     asked = {
-        "response_type": "code", "client_id": client_register(slug, said).client_id, "redirect_uri": landing,
-        "code_challenge": "c" * 43, "code_challenge_method": "S256", "state": "x",
-    }  # fmt: skip
+        "response_type": "code",
+        "client_id": client_register(slug, said).client_id,
+        "redirect_uri": landing,
+        "code_challenge": "c" * 43,
+        "code_challenge_method": "S256",
+        "state": "x",
+    }
     question = f"/t/{slug}/oauth/authorize?{urlencode(asked)}"
     settings = f"/t/{slug}/settings/connections/"
     page = new_page()

@@ -63,10 +63,15 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
     with tenant_scope(cast.tenant.pk):
-        first = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)  # fmt: skip
+        first = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)
         row = dataset.rows.get(question=PLAIN.question)
-        services.row_update(tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"answer": "Another answer in lines."})  # fmt: skip
-        second = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)  # fmt: skip
+        services.row_update(
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            row=row,
+            changes={"answer": "Another answer in lines."},
+        )
+        second = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)
     portal.open(f"datasets/{dataset.pk}/versions/{first.number}/{second.number}/")
     expect(page.locator("ins").first).to_be_visible()
     picture(portal, "diff")
@@ -99,19 +104,19 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     picture(portal, "checks")
 
 
-def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(
-    portal: Portal, cast: Cast
-) -> None:
+def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(portal: Portal, cast: Cast) -> None:
     page = portal.page
     make_open_library(cast)
     with tenant_scope(cast.tenant.pk):
-        dataset = services.dataset_create(
-            tenant=cast.tenant, actor=cast.actor("member"), name="Half price"
-        )
+        dataset = services.dataset_create(tenant=cast.tenant, actor=cast.actor("member"), name="Half price")
         job = GenerationJob.objects.create(
-            tenant=cast.tenant, dataset=dataset, model="google/gemini-3.8-flash", state="running", wanted=120,
+            tenant=cast.tenant,
+            dataset=dataset,
+            model="google/gemini-3.8-flash",
+            state="running",
+            wanted=120,
             options={"collections": [], "delivery": "batch"},
-        )  # fmt: skip
+        )
     portal.open(f"datasets/{dataset.pk}/generate/")
     page.get_by_label("When and for how much").select_option("batch")
     picture(portal, "half-price-form")
@@ -120,7 +125,7 @@ def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(
     with tenant_scope(cast.tenant.pk):
         batch = Batch.objects.create(
             tenant=cast.tenant, owner=job.topic, round=3, model=job.model, mark="m", total=120, hours=24
-        )  # fmt: skip
+        )
         batch_sent(batch, {"id": "b"})
     expect(page.get_by_text("0 of 120 answers are back")).to_be_visible(timeout=30_000)
     with tenant_scope(cast.tenant.pk):

@@ -154,7 +154,7 @@ def test_plan_lives_while_it_is_carried_out_and_waits_for_a_word(
         expect(card).to_contain_text("Days count.")
         expect(plan).to_have_attribute("open", "")
         expect(plan.locator("summary")).to_contain_text("Reckon the last day")
-        for step, state in zip(steps.all(), ("Done:", "Waiting for a decision:", "To do:"), strict=True):  # fmt: skip
+        for step, state in zip(steps.all(), ("Done:", "Waiting for a decision:", "To do:"), strict=True):
             expect(step).to_contain_text(state)
         calls = turn.locator("details.tool")
         expect(calls).to_have_count(2)
@@ -187,7 +187,7 @@ def test_answer_is_copied_whole_and_in_parts_and_a_source_is_seen_before_it_is_o
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
 
     def reply(body: dict[str, Any]) -> str | list[dict[str, Any]]:
-        found = re.findall(r"\bc\d+\b", json.dumps([m for m in body["messages"] if m["role"] == "tool"]))  # fmt: skip
+        found = re.findall(r"\bc\d+\b", json.dumps([m for m in body["messages"] if m["role"] == "tool"]))
         if not found:
             return [{"name": "search_documents", "arguments": {"query": "notice period"}}]
         return (
@@ -239,9 +239,7 @@ def test_answer_without_a_source_says_so_and_what_is_used_is_chosen_in_the_compo
     document_ready(cast, "Letters", "letter.md", b"# Letter\n\nDear sir, the lamps came late.\n")
     says(
         SAID,
-        by_turns(
-            [{"name": "search_documents", "arguments": {"query": "duty on lamps"}}], "I cannot say."
-        ),
+        by_turns([{"name": "search_documents", "arguments": {"query": "duty on lamps"}}], "I cannot say."),
     )
 
     def offered() -> set[str]:
@@ -288,8 +286,12 @@ def test_list_shows_what_goes_on_without_a_reload(
 ) -> None:
     """The list and the side bar: running, waiting for a decision, failed, answered; and titles (detail 20)."""
     grant_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="search_documents",
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        effect="ask",
+        target_kind="tool",
+        target="search_documents",
+    )
     listed = noticed.page.context.new_page()
     waiting = noticed.page
     noticed.ask("Wait for me", SHORT)
@@ -352,7 +354,13 @@ def test_touch_has_keys_and_panels_of_its_own(
 def test_example_is_added_at_a_click_and_answers(
     portal: Portal, new_page: Callable[..., Page], cast: Cast, says: Callable[..., None]
 ) -> None:
-    document_ready(cast, "Schedules", "schedule.md", b"# Chapter 85\n\n8539.50.00 Light-emitting diode lamps. General rate 2%.\n", "hts_schedule")  # fmt: skip
+    document_ready(
+        cast,
+        "Schedules",
+        "schedule.md",
+        b"# Chapter 85\n\n8539.50.00 Light-emitting diode lamps. General rate 2%.\n",
+        "hts_schedule",
+    )
     example = example_read("trade_compliance")
     steps = [{"action": "lookup_hts_code", "description": "Find the tariff line of lamps"}]
     calls = [
@@ -366,8 +374,10 @@ def test_example_is_added_at_a_click_and_answers(
             return [calls[len(told)]]
         ids = re.findall(r"\bc\d+\b", json.dumps(told))
         value: dict[str, Any] = {name: [] for name in example["spec"]["output_schema"]["required"]}
-        line = {"code": "8539.50.00", "description": "LED lamps", "general_rate": "2%", "reason": "LED"}  # fmt: skip
-        return json.dumps({**value, **blank(example), "answer": f"LED lamps pay 2% [{ids[0]}].", "hts_codes": [line]})  # fmt: skip
+        line = {"code": "8539.50.00", "description": "LED lamps", "general_rate": "2%", "reason": "LED"}
+        return json.dumps(
+            {**value, **blank(example), "answer": f"LED lamps pay 2% [{ids[0]}].", "hts_codes": [line]}
+        )
 
     for model in MODELS:
         says(model, reply)

@@ -39,10 +39,14 @@ def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> Non
     with tenant_scope(cast.tenant.pk):
         who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
         queue = queue_create(
-            **who, name="Answers of October", rubric_version=rubric_seed(**who),
-            experiment=Experiment.objects.get(pk=a.experiment_id), reviews=2, most=48,
+            **who,
+            name="Answers of October",
+            rubric_version=rubric_seed(**who),
+            experiment=Experiment.objects.get(pk=a.experiment_id),
+            reviews=2,
+            most=48,
             instructions="Grade what the answer says, not how long it is.",
-        )  # fmt: skip
+        )
     portal.open(f"evaluations/annotation/{queue.pk}/")
     expect(page.get_by_text("Nobody has graded yet")).to_be_visible()
     picture(portal, "queue-empty")
@@ -79,18 +83,18 @@ def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> Non
     expect(page.get_by_text("verdicts followed the order")).to_be_visible()
     picture(portal, "experiment")
     for name, path in (
-        ("new", "new/"), ("queue-new", "annotation/new/"), ("rubrics", "rubrics/"), ("rubric-new", "rubrics/new/"),
-        ("list", ""), ("queues", "annotation/"),
-    ):  # fmt: skip
+        ("new", "new/"),
+        ("queue-new", "annotation/new/"),
+        ("rubrics", "rubrics/"),
+        ("rubric-new", "rubrics/new/"),
+        ("list", ""),
+        ("queues", "annotation/"),
+    ):
         portal.open(f"evaluations/{path}")
         picture(portal, name)
     with tenant_scope(cast.tenant.pk):
         rule = sampling_rule_create(
-            **who,
-            name="Five percent",
-            rate=0.05,
-            scorers=[{"kind": "faithfulness"}],
-            budget_usd=Decimal(5),
+            **who, name="Five percent", rate=0.05, scorers=[{"kind": "faithfulness"}], budget_usd=Decimal(5)
         )
     portal.open(f"evaluations/live/{rule.pk}/")
     expect(page.get_by_text("Nothing scored yet")).to_be_visible()
@@ -146,11 +150,17 @@ def pairs_make(cast: Cast, a: Any, b: Any) -> None:
         second = Trial.objects.filter(arm=b).order_by("position")
         Preference.objects.bulk_create(
             Preference(
-                tenant=cast.tenant, experiment_id=a.experiment_id, a=x, b=y, author="judge:pairwise@1:openai/judge",
-                better="tie" if n % 6 == 0 else "a" if n % 4 == 0 else "b", is_flip=n % 6 == 0, reason="B names the heading.",
+                tenant=cast.tenant,
+                experiment_id=a.experiment_id,
+                a=x,
+                b=y,
+                author="judge:pairwise@1:openai/judge",
+                better="tie" if n % 6 == 0 else "a" if n % 4 == 0 else "b",
+                is_flip=n % 6 == 0,
+                reason="B names the heading.",
             )
             for n, (x, y) in enumerate(zip(first, second, strict=True))
-        )  # fmt: skip
+        )
 
 
 def test_a_safety_suite_leads_to_its_experiment_and_its_report(portal: Portal, cast: Cast) -> None:

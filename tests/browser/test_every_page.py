@@ -29,10 +29,29 @@ LOOKS: dict[str, tuple[Any, Any]] = {
 }
 EVERY_LOOK = bool(os.environ.get("EVERY_LOOK"))
 LOOKED_AT = {
-    *("assistants:create", "assistants:detail", "assistants:list", "assistants:version", "collections:chunks"),
-    *("collections:create", "collections:detail", "collections:list", "collections:search", "collections:settings"),
-    *("collections:document", "conversations:detail", "conversations:home", "tools:catalog", "tools:tool", "web:profile"),
-}  # fmt: skip
+    *(
+        "assistants:create",
+        "assistants:detail",
+        "assistants:list",
+        "assistants:version",
+        "collections:chunks",
+    ),
+    *(
+        "collections:create",
+        "collections:detail",
+        "collections:list",
+        "collections:search",
+        "collections:settings",
+    ),
+    *(
+        "collections:document",
+        "conversations:detail",
+        "conversations:home",
+        "tools:catalog",
+        "tools:tool",
+        "web:profile",
+    ),
+}
 FRAME = [[".side"], ["dialog"]]
 """What is the same on every page, and looked at in test_accessibility.py."""
 

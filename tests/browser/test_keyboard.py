@@ -43,12 +43,14 @@ def push(page: Page, target: Locator, key: str = "Tab") -> None:
 def test_main_job_is_done_without_a_mouse(new_page: Callable[..., Page], cast: Cast) -> None:
     """Detail 19, and 14, 16 and 18 by keyboard."""
     grant_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="search_documents",
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        effect="ask",
+        target_kind="tool",
+        target="search_documents",
+    )
     page = new_page()
-    page.on(
-        "filechooser", lambda _: None
-    )  # heard from now on: asking at the press comes too late at times
+    page.on("filechooser", lambda _: None)  # heard from now on: asking at the press comes too late at times
     page.goto("/accounts/login/")
     portal = Portal(page, cast.tenant.slug)
     go_to(page, page.get_by_label("Email"))

@@ -43,9 +43,7 @@ def follow_to_page(portal: Portal) -> Page:
     return portal.page
 
 
-def test_answer_leads_to_the_marked_passage_when_a_new_user_asks_about_an_upload(
-    portal: Portal,
-) -> None:
+def test_answer_leads_to_the_marked_passage_when_a_new_user_asks_about_an_upload(portal: Portal) -> None:
     portal.watch()
     portal.create_collection("Entry rules")
     content = paper(title="Rules of entry", paragraphs=RULES)
@@ -73,9 +71,7 @@ def test_answer_leads_to_the_marked_passage_when_a_new_user_asks_about_an_upload
     assert squeezed(quote)[:80] in squeezed(marked)
 
 
-def test_extractive_answer_quotes_and_says_what_it_is_when_no_model_is_chosen(
-    portal: Portal,
-) -> None:
+def test_extractive_answer_quotes_and_says_what_it_is_when_no_model_is_chosen(portal: Portal) -> None:
     portal.create_collection("Entry rules")
     text = "# Rules of entry\n\n" + "\n\n".join(RULES)
     portal.upload({"name": "rules.md", "mimeType": "text/markdown", "buffer": text.encode()})
@@ -94,9 +90,7 @@ def test_extractive_answer_quotes_and_says_what_it_is_when_no_model_is_chosen(
 
 
 @pytest.mark.shared_data
-def test_real_document_is_read_and_cited_when_it_is_uploaded(
-    portal: Portal, shared_data: Path
-) -> None:
+def test_real_document_is_read_and_cited_when_it_is_uploaded(portal: Portal, shared_data: Path) -> None:
     portal.create_collection("Trade notices")
     portal.upload(shared_data / "trade-us" / "2025-15819.pdf")
     portal.expect_ready("2025-15819.pdf")

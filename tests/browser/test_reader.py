@@ -94,9 +94,7 @@ def test_bench_tells_how_a_search_went_and_keeps_the_question(portal: Portal) ->
     page.get_by_label("answers it").first.check()
     page.get_by_role("button", name="Save as evaluation case").click()
     expect(page.get_by_text("Saved as an evaluation case")).to_be_visible()
-    expect(page.get_by_role("region", name="Saved questions")).to_contain_text(
-        "1 passage should answer it"
-    )
+    expect(page.get_by_role("region", name="Saved questions")).to_contain_text("1 passage should answer it")
     page.get_by_label("Field 1").fill("flavour")
     page.get_by_label("Value 1").fill("sweet")
     page.get_by_role("button", name="Search", exact=True).click()

@@ -20,9 +20,7 @@ def test_chat_opens_when_a_member_signs_in(new_page: Callable[..., Page], cast: 
     expect(page.get_by_role("heading", name="Add documents, then ask")).to_be_visible()
 
 
-def test_reason_is_shown_when_the_password_is_wrong(
-    new_page: Callable[..., Page], cast: Cast
-) -> None:
+def test_reason_is_shown_when_the_password_is_wrong(new_page: Callable[..., Page], cast: Cast) -> None:
     page = new_page()
     page.goto("/accounts/login/")
     page.get_by_label("Email").fill(cast.user("member").email)
@@ -44,18 +42,13 @@ def test_sign_in_page_comes_first_and_leads_back_when_nobody_is_signed_in(
     page.wait_for_url(lambda url: url.endswith(wanted))
 
 
-def test_tabs_stay_apart_when_each_shows_another_workspace(
-    new_page: Callable[..., Page], cast: Cast
-) -> None:
+def test_tabs_stay_apart_when_each_shows_another_workspace(new_page: Callable[..., Page], cast: Cast) -> None:
     make_member(cast.other_tenant, Role.MEMBER, cast.user("member"))
     make_collection(cast.tenant, "Ours alone")
     make_collection(cast.other_tenant, "Theirs alone")
     page = new_page()
     sign_in(page, cast.user("member").email)
-    here, there = (
-        Portal(page, cast.tenant.slug),
-        Portal(page.context.new_page(), cast.other_tenant.slug),
-    )
+    here, there = (Portal(page, cast.tenant.slug), Portal(page.context.new_page(), cast.other_tenant.slug))
     here.open("collections/")
     there.open("collections/")
     here.page.reload()

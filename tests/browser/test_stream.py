@@ -106,9 +106,7 @@ def test_both_tabs_show_the_answer_when_a_second_one_opens_in_the_middle(asked: 
         assert_whole(tab)
 
 
-def test_answer_goes_on_when_the_web_server_is_killed_and_started_again(
-    asked: Portal, site: Site
-) -> None:
+def test_answer_goes_on_when_the_web_server_is_killed_and_started_again(asked: Portal, site: Site) -> None:
     asked.ask("What is the notice period?", LONG)
     asked.wait_words(15)
     site.stack.kill_web()
@@ -175,7 +173,9 @@ def test_page_of_every_mode_is_whole_when_line_web_server_and_worker_are_lost(
     """What differs between modes (a plan, calls inside of a program) comes back as everything else; four tabs for four modes."""
     site.model_server.replies[SLOW] = in_its_mode
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
-    grant_create(tenant=cast.tenant, actor=cast.actor("owner"), effect="allow", target_kind="group", target="code_mode")  # fmt: skip
+    grant_create(
+        tenant=cast.tenant, actor=cast.actor("owner"), effect="allow", target_kind="group", target="code_mode"
+    )
     tabs: dict[str, Portal] = {}
     with pytest.MonkeyPatch.context() as env, tenant_scope(cast.tenant.pk):
         # This process knows the models of the running one by this; it asks none of them.
@@ -185,7 +185,9 @@ def test_page_of_every_mode_is_whole_when_line_web_server_and_worker_are_lost(
             spec = VersionSpec(mode=mode, model=f"compatible/{SLOW}")
             row = assistant_create(**who, name=mode, spec=spec)
             version_publish(**who, assistant=row, number=1)
-            turn = conversation_ask(**who, text="What is the notice period?", client_id=uuid.uuid4(), assistant=row.slug)  # fmt: skip
+            turn = conversation_ask(
+                **who, text="What is the notice period?", client_id=uuid.uuid4(), assistant=row.slug
+            )
             tabs[mode] = Portal(asked.page.context.new_page(), asked.slug)
             tabs[mode].watch()
             tabs[mode].open(f"chat/{turn.conversation_id}/")
@@ -222,29 +224,21 @@ def _stopped(portal: Portal, site: Site, how: Any) -> None:
     expect(portal.turns.last.get_by_text("Stopped", exact=True)).to_be_visible()
     wait_for(lambda: calls[-1]["closed_early"], 2, "the provider's connection to be closed")
     said = words_of(portal)
-    assert (
-        10 <= len(said) < 200
-    )  # the endless answer ended soon; benchmarks/streams.py measures how soon
+    assert 10 <= len(said) < 200  # the endless answer ended soon; benchmarks/streams.py measures how soon
     assert said == expected_words(len(said))
     assert_calm(portal)
     assert_like_fresh(portal)
 
 
-def test_text_so_far_is_kept_when_the_answer_is_stopped_by_its_button(
-    asked: Portal, site: Site
-) -> None:
+def test_text_so_far_is_kept_when_the_answer_is_stopped_by_its_button(asked: Portal, site: Site) -> None:
     _stopped(asked, site, lambda: asked.page.get_by_role("button", name="Stop answering").click())
 
 
-def test_text_so_far_is_kept_when_the_answer_is_stopped_by_escape(
-    asked: Portal, site: Site
-) -> None:
+def test_text_so_far_is_kept_when_the_answer_is_stopped_by_escape(asked: Portal, site: Site) -> None:
     _stopped(asked, site, lambda: asked.page.keyboard.press("Escape"))
 
 
-def test_next_question_can_be_asked_when_the_answer_before_was_stopped(
-    asked: Portal, site: Site
-) -> None:
+def test_next_question_can_be_asked_when_the_answer_before_was_stopped(asked: Portal, site: Site) -> None:
     _stopped(asked, site, lambda: asked.page.keyboard.press("Escape"))
     asked.ask("What is the notice period?", "fake-search-words40-gap15")
     asked.wait_end()

@@ -13,15 +13,7 @@ import pytest
 from django.db import connection, connections
 from django.utils import timezone
 
-from budgets.ledger import (
-    Asked,
-    Payer,
-    Refusal,
-    Reserved,
-    budget_reserve,
-    budget_reserve_each,
-    holds_release,
-)
+from budgets.ledger import Asked, Payer, Refusal, Reserved, budget_reserve, budget_reserve_each, holds_release
 from budgets.models import Budget, BudgetHold, BudgetSpend
 from budgets.selectors import budget_notices
 from budgets.services import budget_rules_set, budget_set, budgets_sweep, budgets_tell
@@ -38,13 +30,15 @@ CALL = Asked(needed_usd=0.1, fair_usd=0.5, most_usd=1.0, is_priced=True, seconds
 
 
 def set_budget(cast: Cast, amount: str, kind: str = "tenant", **more: Any) -> Budget:
-    return budget_set(tenant=cast.tenant, actor=cast.actor("owner"), kind=kind, amount_usd=Decimal(amount), **more)  # fmt: skip
+    return budget_set(
+        tenant=cast.tenant, actor=cast.actor("owner"), kind=kind, amount_usd=Decimal(amount), **more
+    )
 
 
 def spend(cast: Cast, usd: float, hold: int | None = None, **more: Any) -> None:
     UsageRecord.objects.create(
         tenant=cast.tenant, kind="test", provider="p", model="m", cost_usd=f"{usd:.8f}", hold_id=hold, **more
-    )  # fmt: skip
+    )
 
 
 def reserve(cast: Cast, asked: Asked = CALL, **more: Any) -> Reserved:
@@ -104,9 +98,7 @@ def test_holds_count_until_they_are_settled_released_or_expired(cast: Cast) -> N
         third = reserve(cast, all_of_it)
         assert third.refusal is None
         spend(cast, 0.25, third.hold_id)
-        spend(
-            cast, 0.25, second.hold_id
-        )  # late, after its hold had expired: counted once all the same
+        spend(cast, 0.25, second.hold_id)  # late, after its hold had expired: counted once all the same
         assert BudgetSpend.objects.get().spent_usd == Decimal("0.5")
     BudgetHold.objects.all().delete()
 
@@ -180,16 +172,14 @@ def test_usage_from_before_counts_when_a_budget_is_set_in_mid_month(cast: Cast) 
     with tenant_scope(cast.tenant.pk):
         spend(cast, 1)
         assert refusal(cast).period == "month"
-        spends = {row.budget.period: row.spent_usd for row in BudgetSpend.objects.select_related("budget")}  # fmt: skip
+        spends = {row.budget.period: row.spent_usd for row in BudgetSpend.objects.select_related("budget")}
     assert spends == {"month": Decimal(5), "total": Decimal(1)}
 
 
 def test_spend_survives_deletion_and_another_tenant_pays_nothing(cast: Cast) -> None:
     set_budget(cast, "1")
     with tenant_scope(cast.other_tenant.pk):
-        UsageRecord.objects.create(
-            tenant=cast.other_tenant, kind="t", provider="p", model="m", cost_usd=9
-        )
+        UsageRecord.objects.create(tenant=cast.other_tenant, kind="t", provider="p", model="m", cost_usd=9)
         assert budget_reserve(Payer(cast.other_tenant.pk), CALL).hold_id is None
         assert not Budget.objects.exists()
         # A payer of another tenant sees nothing of its budgets either.
@@ -211,9 +201,11 @@ def test_unpriced_models_are_refused_when_the_workspace_says_so(cast: Cast) -> N
 
 def test_people_are_told_once_at_eighty_percent_and_once_at_the_end(cast: Cast) -> None:
     webhook_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), url="https://hooks.example.com/x",
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        url="https://hooks.example.com/x",
         events=["budget.warned", "budget.exceeded"],
-    )  # fmt: skip
+    )
     set_budget(cast, "1")
 
     def told() -> tuple[list[str], list[str]]:
@@ -273,7 +265,11 @@ def test_refusal_says_what_happened_and_what_to_do(cast: Cast) -> None:
 
 def test_no_right_to_the_ledger_lets_an_application_role_skip_the_trigger(cast: Cast) -> None:
     """Who writes usage cannot switch the counting off."""
-    with tenant_scope(cast.tenant.pk), connection.cursor() as cursor, pytest.raises(Exception, match="must be owner"):  # fmt: skip
+    with (
+        tenant_scope(cast.tenant.pk),
+        connection.cursor() as cursor,
+        pytest.raises(Exception, match="must be owner"),
+    ):
         cursor.execute("ALTER TABLE runs_usagerecord DISABLE TRIGGER budget_settle")
     with platform_scope():
         assert not BudgetHold.objects.exists()

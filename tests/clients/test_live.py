@@ -53,8 +53,12 @@ def test_work_of_a_day_goes_through(api: Api, tmp_path: Path) -> None:
         assert gw.documents_get(document["id"])["name"] == "pumps.txt"
         assert gw.search({"query": "the duty on lamps", "k": 3})["hits"]
         called = gw.tools_execute(
-            {"tool_calls": [{"id": "a", "function": {"name": "calculate", "arguments": '{"expression": "6*7"}'}}]}
-        )  # fmt: skip
+            {
+                "tool_calls": [
+                    {"id": "a", "function": {"name": "calculate", "arguments": '{"expression": "6*7"}'}}
+                ]
+            }
+        )
         assert "42" in called["messages"][0]["content"]
         events = list(gw.runs_events(api.ids[""]["runs"]))
         assert events[-1].kind == "finished"
@@ -70,9 +74,7 @@ def test_work_of_a_day_goes_through(api: Api, tmp_path: Path) -> None:
 def test_refusals_are_exceptions(api: Api, cast: Cast) -> None:
     with pytest.raises(Unauthorized, match="unknown, revoked or expired"):
         Groundwork(api.url, "gw_nonsense").collections_list()
-    _, few = api_key_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), name="few", scopes=["search.run"]
-    )
+    _, few = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="few", scopes=["search.run"])
     with Groundwork(api.url, few) as gw, pytest.raises(Forbidden):
         gw.collections_list()
     with Groundwork(api.url, api.key) as gw, pytest.raises(Invalid) as invalid:

@@ -74,7 +74,15 @@ def test_key_is_sent_and_each_write_has_its_own_key_for_repetition() -> None:
     assert keys[2:] == ["mine", None]
 
 
-@pytest.mark.parametrize("first", [refused(429, **{"Retry-After": "7"}), refused(503, **{"Retry-After": "7"}), refused(409, **{"Retry-After": "7"})], ids=["429", "503", "409"])  # fmt: skip
+@pytest.mark.parametrize(
+    "first",
+    [
+        refused(429, **{"Retry-After": "7"}),
+        refused(503, **{"Retry-After": "7"}),
+        refused(409, **{"Retry-After": "7"}),
+    ],
+    ids=["429", "503", "409"],
+)
 def test_what_may_be_tried_again_waits_as_told_and_keeps_its_key(
     first: httpx.Response, pauses: list[float]
 ) -> None:
@@ -99,11 +107,17 @@ def test_waiting_has_an_end(pauses: list[float]) -> None:
 
 @pytest.mark.parametrize(
     ("status", "kind"),
-    [(400, Invalid), (404, NotFound), (409, Conflict), (413, Invalid), (422, Invalid), (418, ApiError), (500, ServerFailed)],
-)  # fmt: skip
-def test_refusal_is_raised_at_once_with_what_the_server_said(
-    status: int, kind: type[ApiError]
-) -> None:
+    [
+        (400, Invalid),
+        (404, NotFound),
+        (409, Conflict),
+        (413, Invalid),
+        (422, Invalid),
+        (418, ApiError),
+        (500, ServerFailed),
+    ],
+)
+def test_refusal_is_raised_at_once_with_what_the_server_said(status: int, kind: type[ApiError]) -> None:
     server = Server(refused(status))
     with pytest.raises(kind) as raised:
         server.client().collections_get(1)
@@ -114,9 +128,7 @@ def test_refusal_is_raised_at_once_with_what_the_server_said(
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b"[]", b""])
-def test_answer_that_is_not_the_servers_own_is_an_error_too(
-    body: bytes, pauses: list[float]
-) -> None:
+def test_answer_that_is_not_the_servers_own_is_an_error_too(body: bytes, pauses: list[float]) -> None:
     with pytest.raises(ServerFailed, match="502"):
         Server(*[httpx.Response(502, content=body)] * 4).client().collections_get(1)
 
@@ -133,9 +145,13 @@ def test_pages_are_followed_to_the_last() -> None:
 
 @pytest.mark.parametrize(
     "make",
-    [lambda path: path, lambda path: ("a.txt", b"some text"), lambda path: ("a.txt", io.BytesIO(b"some text"))],
+    [
+        lambda path: path,
+        lambda path: ("a.txt", b"some text"),
+        lambda path: ("a.txt", io.BytesIO(b"some text")),
+    ],
     ids=["path", "bytes", "open"],
-)  # fmt: skip
+)
 def test_upload_is_whole_when_it_is_tried_again(
     make: Callable[[Path], transport.File], tmp_path: Path, pauses: list[float]
 ) -> None:
@@ -158,9 +174,12 @@ def test_events_go_on_behind_the_last_one_when_the_connection_is_lost(pauses: li
     rest = b'id: 2\nevent: text\ndata: {"text":\ndata: "b"}\n\nevent: end\ndata: {}\n\n'
     server = Server(
         httpx.Response(200, stream=Breaks()), httpx.ConnectError("gone"), httpx.Response(200, content=rest)
-    )  # fmt: skip
+    )
     events = list(server.client().runs_events(5))
-    assert [(e.id, e.kind, e.data) for e in events] == [("1", "text", {"text": "a"}), ("2", "text", {"text": "b"})]  # fmt: skip
+    assert [(e.id, e.kind, e.data) for e in events] == [
+        ("1", "text", {"text": "a"}),
+        ("2", "text", {"text": "b"}),
+    ]
     assert [r.headers.get("Last-Event-ID") for r in server.seen] == [None, "1", "1"]
 
 

@@ -52,9 +52,7 @@ class WordEmbedder:
 def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
     fake = WordEmbedder()
     for module in ("pipeline", "search.run", "spaces"):
-        monkeypatch.setattr(
-            f"apps.collections.{module}.embedder_for", lambda space, *, tenant: fake
-        )
+        monkeypatch.setattr(f"apps.collections.{module}.embedder_for", lambda space, *, tenant: fake)
     return fake
 
 
@@ -79,9 +77,7 @@ def collection(cast: Cast, storage: Path, embedder: WordEmbedder) -> Collection:
     return make_collection(cast.tenant, "Trade", chunk_size=400, chunk_overlap=50)
 
 
-def upload(
-    cast: Cast, collection: Collection, name: str, data: bytes, role: str = "member"
-) -> Document:
+def upload(cast: Cast, collection: Collection, name: str, data: bytes, role: str = "member") -> Document:
     """Upload bytes; the caller is in the tenant's scope."""
     return services.document_upload(
         tenant=cast.tenant, actor=cast.actor(role), collection=collection, name=name, chunks=[data]

@@ -47,21 +47,14 @@ def assert_gone_when_deleted(cast: Cast, document: Document, words: str) -> None
     owner = cast.actor("owner")
     collection = Collection.objects.get(pk=document.collection_id)
     path, pk = document.path, document.pk
-    versions = list(
-        Document.objects.filter(collection=collection, path=path).values_list("pk", flat=True)
-    )
+    versions = list(Document.objects.filter(collection=collection, path=path).values_list("pk", flat=True))
     services.document_delete(tenant=cast.tenant, actor=owner, document=document)
     for model in (Page, Chunk, Embedding, ChunkTerms, ChunkLink, CodeEdge):
         assert not model.objects.filter(document_id__in=versions).exists(), model.__name__
     assert not Document.objects.filter(collection=collection, path=path).exists()
     for leg in LEGS:
         found = search_run(
-            tenant=cast.tenant,
-            actor=owner,
-            collections=[collection],
-            query=words,
-            k=50,
-            legs=[leg],
+            tenant=cast.tenant, actor=owner, collections=[collection], query=words, k=50, legs=[leg]
         )
         assert pk not in {hit.document_id for hit in found.hits}, leg
     if not Document.objects.filter(collection=collection, status="ready").exists():

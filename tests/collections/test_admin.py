@@ -22,10 +22,7 @@ MODELS = ("collection", "document", "page", "chunk", "embeddingspace")
 @pytest.fixture
 def documents(cast: Cast, collection: Collection) -> list[Document]:
     with tenant_scope(cast.tenant.pk):
-        return [
-            ingest(cast, collection, "lamps.md", LAMPS),
-            ingest(cast, collection, "empty.txt", b""),
-        ]
+        return [ingest(cast, collection, "lamps.md", LAMPS), ingest(cast, collection, "empty.txt", b"")]
 
 
 @pytest.fixture
@@ -39,7 +36,13 @@ def test_lists_and_pages_open(cast: Cast, operator: Client, model: str) -> None:
     listing = operator.get(reverse(f"admin:collections_{model}_changelist"), {"q": "lamps"})
     assert listing.status_code == 200
     with tenant_scope(cast.tenant.pk):
-        kinds = {"collection": Collection, "document": Document, "page": Page, "chunk": Chunk, "embeddingspace": EmbeddingSpace}  # fmt: skip
+        kinds = {
+            "collection": Collection,
+            "document": Document,
+            "page": Page,
+            "chunk": Chunk,
+            "embeddingspace": EmbeddingSpace,
+        }
         pk = kinds[model]._default_manager.values_list("pk", flat=True)[0]
     assert operator.get(reverse(f"admin:collections_{model}_change", args=[pk])).status_code == 200
 

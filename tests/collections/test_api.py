@@ -27,8 +27,12 @@ class Api:
         membership = getattr(cast, role)
         with tenant_scope(membership.tenant_id):
             _, key = api_key_create(
-                tenant=membership.tenant, actor=cast.actor(role), name="test", scopes=list(scopes), expires_at=None
-            )  # fmt: skip
+                tenant=membership.tenant,
+                actor=cast.actor(role),
+                name="test",
+                scopes=list(scopes),
+                expires_at=None,
+            )
         self.client = Client(headers={"Authorization": f"Bearer {key}"})
 
     def __call__(self, method: str, path: str, data: Any = None) -> Any:
@@ -86,9 +90,7 @@ def test_key_may_do_only_what_its_scopes_say(cast: Cast, collection: Collection)
 
 
 def test_collection_lives_and_dies(cast: Cast, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "apps.collections.services.collection.space_default", lambda *, tenant: make_space()
-    )
+    monkeypatch.setattr("apps.collections.services.collection.space_default", lambda *, tenant: make_space())
     made = api("post", "collections", {"name": "Rules", "chunk_size": 800})
     assert made.status_code == 201
     body = made.json()
@@ -103,9 +105,7 @@ def test_collection_lives_and_dies(cast: Cast, api: Api, monkeypatch: pytest.Mon
     assert api("get", path).status_code == 404
 
 
-def test_document_is_uploaded_read_and_deleted(
-    cast: Cast, api: Api, collection: Collection
-) -> None:
+def test_document_is_uploaded_read_and_deleted(cast: Cast, api: Api, collection: Collection) -> None:
     from tests.collections.conftest import attempt
 
     path = f"/api/v1/collections/{collection.pk}/documents"
@@ -149,12 +149,12 @@ def test_uploaded_archive_is_imported_as_the_portal_does(
     assert broken.status_code == 202
 
 
-def test_search_returns_passages_with_their_trace(
-    cast: Cast, api: Api, collection: Collection
-) -> None:
+def test_search_returns_passages_with_their_trace(cast: Cast, api: Api, collection: Collection) -> None:
     with tenant_scope(cast.tenant.pk):
         ingest(cast, collection, "lamps.md", LAMPS)
-    body = api("post", "search", {"query": "heading 8539.50.00", "collections": [collection.pk], "k": 2}).json()  # fmt: skip
+    body = api(
+        "post", "search", {"query": "heading 8539.50.00", "collections": [collection.pk], "k": 2}
+    ).json()
     assert body["identifiers"] == ["8539.50.00"]
     assert len(body["hits"]) == 2
     hit = body["hits"][0]
@@ -164,9 +164,7 @@ def test_search_returns_passages_with_their_trace(
     chunk = api("get", f"chunks/{hit['chunk_id']}").json()
     assert (chunk["text"], chunk["citation_id"]) == (hit["text"], f"c{hit['chunk_id']}")
     neighbour = chunk["next_id"] or chunk["previous_id"]
-    assert chunk["id"] in (
-        api("get", f"chunks/{neighbour}").json()[k] for k in ("next_id", "previous_id")
-    )
+    assert chunk["id"] in (api("get", f"chunks/{neighbour}").json()[k] for k in ("next_id", "previous_id"))
 
 
 @pytest.mark.parametrize(
@@ -194,9 +192,7 @@ def test_search_is_refused_when_the_input_is_wrong(api: Api, body: Any) -> None:
     assert set(answer.json()) == {"code", "message", "details", "request_id"}
 
 
-def test_failed_and_partial_documents_show_no_chunks(
-    cast: Cast, api: Api, collection: Collection
-) -> None:
+def test_failed_and_partial_documents_show_no_chunks(cast: Cast, api: Api, collection: Collection) -> None:
     from apps.collections.models import Document
 
     with tenant_scope(cast.tenant.pk):
@@ -211,7 +207,9 @@ def test_ids_beyond_the_database_are_not_found(api: Api) -> None:
         assert api("get", f"{path}/{10**30}").status_code == 404
 
 
-def test_collections_are_listed_with_a_constant_number_of_queries(cast: Cast, api: Api, collection: Collection) -> None:  # fmt: skip
+def test_collections_are_listed_with_a_constant_number_of_queries(
+    cast: Cast, api: Api, collection: Collection
+) -> None:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 

@@ -78,9 +78,7 @@ def test_rules_for_types_are_set_and_shown(api: Api) -> None:
     assert done(api("get", "document-types"))["rules"] == rules
 
 
-def test_patterns_of_codes_are_set_used_and_shown(
-    cast: Cast, collection: Collection, api: Api
-) -> None:
+def test_patterns_of_codes_are_set_used_and_shown(cast: Cast, collection: Collection, api: Api) -> None:
     part = {"name": "part", "pattern": "PX[- ]?[0-9]{4}", "keep": "letters_digits"}
     patterns = {"version": 1, "kinds": [part]}
     assert done(api("get", "code-patterns")) == {"patterns": None, "late": []}
@@ -95,9 +93,7 @@ def test_patterns_of_codes_are_set_used_and_shown(
 
 
 @pytest.mark.usefixtures("other")
-def test_embedding_model_is_moved_to_another_and_back(
-    cast: Cast, collection: Collection, api: Api
-) -> None:
+def test_embedding_model_is_moved_to_another_and_back(cast: Cast, collection: Collection, api: Api) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
     begun = done(api("post", f"collections/{collection.pk}/swaps", {"embedder": "test/other"}), 202)
     work(SpaceSwap.objects.get(pk=begun["id"]))
@@ -105,9 +101,7 @@ def test_embedding_model_is_moved_to_another_and_back(
         assert done(api("post", f"swaps/{begun['id']}", {"step": step}))["status"] == status
 
 
-def test_archive_is_imported_cancelled_and_retried(
-    cast: Cast, collection: Collection, api: Api
-) -> None:
+def test_archive_is_imported_cancelled_and_retried(cast: Cast, collection: Collection, api: Api) -> None:
     archive = SimpleUploadedFile("trade.zip", make_zip({"lamps.md": LAMPS}))
     sent = api.client.post(
         f"/api/v1/collections/{collection.pk}/imports", {"source": "archive", "file": archive}
@@ -158,7 +152,7 @@ def test_repository_tells_state_commits_and_changes(
     repo.close()
     settings.IMPORT_PATHS = [str(tmp_path)]
     assert run(start(cast, collection, "git", path=str(source), into="")).status == "completed"
-    done(api("put", f"collections/{collection.pk}/files/content", {"path": "a.py", "content": "x = 2\n"}))  # fmt: skip
+    done(api("put", f"collections/{collection.pk}/files/content", {"path": "a.py", "content": "x = 2\n"}))
     base = f"collections/{collection.pk}/git"
     assert done(api("get", f"{base}/status"))["changed"] == [{"path": "a.py", "kind": "modified"}]
     assert [c["subject"] for c in done(api("get", f"{base}/log"))["results"]] == ["First"]

@@ -52,18 +52,12 @@ def chunk(lamps: Document) -> Chunk:
 
 
 def edit(cast: Cast, chunk: Chunk, text: str = NEW, role: str = "member", **extra: Any) -> Chunk:
-    return services.chunk_edit(
-        tenant=cast.tenant, actor=cast.actor(role), chunk=chunk, text=text, **extra
-    )
+    return services.chunk_edit(tenant=cast.tenant, actor=cast.actor(role), chunk=chunk, text=text, **extra)
 
 
 def hits(cast: Cast, query: str, *legs: str) -> set[int]:
     found = search_run(
-        tenant=cast.tenant,
-        actor=cast.actor("viewer"),
-        collections=None,
-        query=query,
-        legs=legs or LEGS,
+        tenant=cast.tenant, actor=cast.actor("viewer"), collections=None, query=query, legs=legs or LEGS
     )
     return {hit.chunk_id for hit in found.hits}
 
@@ -71,14 +65,10 @@ def hits(cast: Cast, query: str, *legs: str) -> set[int]:
 def state() -> tuple[Any, ...]:
     """Return all that search knows."""
     vectors = {(e.chunk_id, e.space_id): str(e.vector) for e in Embedding.objects.all()}
-    words = {
-        t.chunk_id: (t.length, str(t.weights), str(t.lexemes)) for t in ChunkTerms.objects.all()
-    }
+    words = {t.chunk_id: (t.length, str(t.weights), str(t.lexemes)) for t in ChunkTerms.objects.all()}
     frequencies = dict(TermFrequency.objects.values_list("term", "chunks"))
     totals = list(Collection.objects.values_list("chunk_total", "term_total", "average_length"))
-    texts = list(
-        Chunk.objects.order_by("pk").values_list("text", "is_edited", "is_disabled", "key_points")
-    )
+    texts = list(Chunk.objects.order_by("pk").values_list("text", "is_edited", "is_disabled", "key_points"))
     return vectors, words, frequencies, totals, texts
 
 
@@ -97,11 +87,7 @@ def test_edited_chunk_is_found_by_its_new_text_and_not_by_its_old(cast: Cast, ch
     assert hits(cast, "8539.50.00", "exact") == set()
     assert hits(cast, "INV-100234 invoice", "lexical") == set()
     first = search_run(
-        tenant=cast.tenant,
-        actor=cast.actor("viewer"),
-        collections=None,
-        query=NEW,
-        legs=("vector",),
+        tenant=cast.tenant, actor=cast.actor("viewer"), collections=None, query=NEW, legs=("vector",)
     ).hits[0]
     assert (first.chunk_id, first.text) == (chunk.pk, NEW)
     assert first.distance is not None
@@ -126,9 +112,7 @@ def test_everything_is_as_before_when_a_change_is_taken_back(cast: Cast, chunk: 
     assert_sound(cast)
 
 
-def test_nothing_changes_when_the_embedder_is_down(
-    cast: Cast, chunk: Chunk, embedder: WordEmbedder
-) -> None:
+def test_nothing_changes_when_the_embedder_is_down(cast: Cast, chunk: Chunk, embedder: WordEmbedder) -> None:
     before = state()
 
     def down(_: Any) -> None:
@@ -145,9 +129,7 @@ def test_nothing_changes_when_the_embedder_is_down(
 def test_disabled_chunk_is_in_no_leg_until_it_is_enabled(
     cast: Cast, chunk: Chunk, embedder: WordEmbedder
 ) -> None:
-    embedder.on_texts = lambda texts: (
-        pytest.fail("nothing is to be embedded") if len(texts) > 1 else None
-    )
+    embedder.on_texts = lambda texts: pytest.fail("nothing is to be embedded") if len(texts) > 1 else None
     common: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "chunk": chunk}
     services.chunk_disable(**common)
     for leg in LEGS:
@@ -196,8 +178,12 @@ def test_postings_follow_when_a_chunk_of_a_large_collection_is_edited(
     from apps.collections.search import indexed
 
     row = SearchIndex.objects.create(
-        tenant=cast.tenant, collection=collection, kind=SearchIndex.Kind.POSTINGS, last_chunk=10**9, chunk_count=3
-    )  # fmt: skip
+        tenant=cast.tenant,
+        collection=collection,
+        kind=SearchIndex.Kind.POSTINGS,
+        last_chunk=10**9,
+        chunk_count=3,
+    )
     postings.postings_build(row, lambda: None)
     edit(cast, chunk)  # while the index is still being built, and has read the old text
     SearchIndex.objects.filter(pk=row.pk).update(status="ready")
@@ -226,9 +212,7 @@ def test_history_is_a_chain_when_two_edit_at_once(cast: Cast, chunk: Chunk) -> N
         finally:
             connections.close_all()
 
-    threads = [
-        threading.Thread(target=write, args=(f"Text number {n} of many.",)) for n in range(4)
-    ]
+    threads = [threading.Thread(target=write, args=(f"Text number {n} of many.",)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -112,9 +112,7 @@ def test_chunk_has_its_place_in_its_document(cast: Cast, rules: Document) -> Non
 
 
 def read(cast: Cast, collection: Collection, role: str = "viewer", **where: Any) -> list[Chunk]:
-    rows = reader.chunk_rows(
-        actor=cast.actor(role), collection=collection, where=ChunkFilter(**where)
-    )
+    rows = reader.chunk_rows(actor=cast.actor(role), collection=collection, where=ChunkFilter(**where))
     return list(rows)
 
 
@@ -216,13 +214,23 @@ def test_chain_ends_at_its_depth_and_never_comes_back(cast: Cast, rules: Documen
     assert [s.relation for s in walked] == ["", *["next"] * (len(own) - 1)]
     assert len(links.chain_walk(actor=actor, chunk=own[0], depth=2)) == 3
     ChunkLink.objects.create(
-        tenant=cast.tenant, document=rules, chunk=own[2], target=own[0], relation="loop",
-        made_by=LinkOrigin.MODEL, weight=1,
-    )  # fmt: skip
+        tenant=cast.tenant,
+        document=rules,
+        chunk=own[2],
+        target=own[0],
+        relation="loop",
+        made_by=LinkOrigin.MODEL,
+        weight=1,
+    )
     ChunkLink.objects.create(
-        tenant=cast.tenant, document=rules, chunk=own[0], target=own[2], relation="loop",
-        made_by=LinkOrigin.MODEL, weight=1,
-    )  # fmt: skip
+        tenant=cast.tenant,
+        document=rules,
+        chunk=own[0],
+        target=own[2],
+        relation="loop",
+        made_by=LinkOrigin.MODEL,
+        weight=1,
+    )
     loop = links.chain_walk(actor=actor, chunk=own[0], relations=("loop",), depth=50)
     assert [s.chunk for s in loop] == [own[0], own[2]]
     anywhere = links.chain_walk(actor=actor, chunk=own[0], relations=(), depth=100)
@@ -238,18 +246,9 @@ def test_statistics_count_what_the_tables_hold(
     Chunk.objects.filter(pk=every[0].pk).update(is_disabled=True)
     figures = chunk_statistics(actor=cast.actor("viewer"), collection=collection)
     sizes = sorted(len(c.text) for c in every)
-    assert (figures.documents, figures.chunks, figures.disabled, figures.edited) == (
-        2,
-        len(every),
-        1,
-        0,
-    )
+    assert (figures.documents, figures.chunks, figures.disabled, figures.edited) == (2, len(every), 1, 0)
     assert figures.kinds == {"doc": len(every)}
-    assert (figures.sizes.min, figures.sizes.max, figures.sizes.total) == (
-        sizes[0],
-        sizes[-1],
-        sum(sizes),
-    )
+    assert (figures.sizes.min, figures.sizes.max, figures.sizes.total) == (sizes[0], sizes[-1], sum(sizes))
     assert figures.sizes.min <= figures.sizes.percentiles["50"] <= figures.sizes.max
     assert sum(link.count for link in figures.links) == ChunkLink.objects.count()
     covered: set[tuple[int, int]] = set()

@@ -93,9 +93,7 @@ def ends(links) -> set[tuple[str, str]]:
 def test_questions_are_answered_when_files_came_in_any_order(cast, collection, code):
     def ask(question, name):
         return ends(
-            getattr(code_queries, question)(
-                actor=cast.actor("viewer"), collection=collection, name=name
-            )
+            getattr(code_queries, question)(actor=cast.actor("viewer"), collection=collection, name=name)
         )
 
     assert ask("callers_of", "write") == {
@@ -122,12 +120,7 @@ def test_edge_ends_at_the_chunk_that_holds_the_definition(cast, collection, code
     (found,) = code_queries.definition_of(
         actor=cast.actor("viewer"), collection=collection, name="User.rename"
     )
-    assert (found.name, found.kind, found.path, found.line) == (
-        "users.User.rename",
-        "method",
-        "users.py",
-        9,
-    )
+    assert (found.name, found.kind, found.path, found.line) == ("users.User.rename", "method", "users.py", 9)
     assert found.chunk_id is not None
     chunk = Chunk.objects.get(pk=found.chunk_id)
     assert "def rename" in chunk.text
@@ -205,9 +198,7 @@ def test_edge_loses_its_target_when_the_definition_goes(cast, collection, code):
     code["models.py"].delete()
     code_graph_settle(collection.pk)
     viewer = cast.actor("viewer")
-    assert (
-        code_queries.definition_of(actor=viewer, collection=collection, name="models.write") == []
-    )
+    assert code_queries.definition_of(actor=viewer, collection=collection, name="models.write") == []
     (link,) = code_queries.subclasses_of(actor=viewer, collection=collection, name="Base")
     assert (link.source, link.target, link.target_chunk_id) == ("users.User", "Base", None)
 

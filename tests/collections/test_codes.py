@@ -27,7 +27,7 @@ from tests.factories import make_collection
 pytestmark = pytest.mark.django_db
 SCHEDULE = b"# Taps\n\n8481.80.3055 Ball valves of iron, 5.6% ad valorem.\n\n# Pipes\n\n7320.20.10 Springs, helical, 3.2%.\n"
 BARE = b"# Parts\n\nThese lines are covered:\n\n8409911040\n84133010\n848210\n"
-PARTS = {"version": 1, "kinds": [{"name": "part", "pattern": r"\bPX[- ]?\d{4}\b", "keep": "letters_digits"}]}  # fmt: skip
+PARTS = {"version": 1, "kinds": [{"name": "part", "pattern": r"\bPX[- ]?\d{4}\b", "keep": "letters_digits"}]}
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ def asking(cast: Cast, collection: Collection) -> Any:
     def of(query: str, **more: Any) -> SearchResult:
         return search_run(
             tenant=cast.tenant, actor=cast.actor("viewer"), collections=[collection], query=query, **more
-        )  # fmt: skip
+        )
 
     return of
 
@@ -57,9 +57,7 @@ def filled(cast: Cast, collection: Collection) -> list[Document]:
     return [ingest(cast, collection, name, text) for name, text in named]
 
 
-def test_codes_are_found_first_in_every_spelling_or_told_to_be_elsewhere(
-    filled: Any, asking: Any
-) -> None:
+def test_codes_are_found_first_in_every_spelling_or_told_to_be_elsewhere(filled: Any, asking: Any) -> None:
     for query, canonical, document in (
         ("What is the rate on 8481 80 3055 from Brazil in 2025?", "hts:8481803055", "schedule.md"),
         ("８４８１８０３０５５", "hts:8481803055", "schedule.md"),
@@ -75,25 +73,27 @@ def test_codes_are_found_first_in_every_spelling_or_told_to_be_elsewhere(
     assert result.codes == (CodeFound("8481.80.30", "hts:84818030", "near", ("8481.80.3055",)),)
     assert result.hits[0].document_name == "schedule.md"
     result = asking("duty on 7320.20.1060")
-    assert result.codes == (CodeFound("7320.20.1060", "hts:7320201060", "parent", ("7320.20.10",)),)  # fmt: skip
+    assert result.codes == (CodeFound("7320.20.1060", "hts:7320201060", "parent", ("7320.20.10",)),)
     assert (result.hits[0].document_name, result.hits[0].match) == ("schedule.md", "parent")
     result = asking("1234.56.78")
     assert told(result) == [("hts:12345678", "none")]
     assert not any(hit.match for hit in result.hits)
     assert told(asking("8481.80.3055 or 1234.56.78?")) == [
-        ("hts:8481803055", "exact"), ("hts:12345678", "none"),
-    ]  # fmt: skip
+        ("hts:8481803055", "exact"),
+        ("hts:12345678", "none"),
+    ]
     assert asking("What changed on 2025-11-23 for 150000 people?").codes == ()
 
 
 def test_code_in_very_many_chunks_is_found_all_the_same(
-    cast: Cast,
-    collection: Collection,
-    asking: Any,
-    monkeypatch: pytest.MonkeyPatch,
+    cast: Cast, collection: Collection, asking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What names a thing is no stop word, and longer codes under it must not push it out."""
-    text = b"\n\n".join(b"# Line %d\n\nUnder 9903.01.25%02d, goods of kind k%d pay. It is so laid down here for all." % (n, n, n) for n in range(10, 90))  # fmt: skip
+    text = b"\n\n".join(
+        b"# Line %d\n\nUnder 9903.01.25%02d, goods of kind k%d pay. It is so laid down here for all."
+        % (n, n, n)
+        for n in range(10, 90)
+    )
     ingest(cast, collection, "below.md", text)
     ingest(cast, collection, "it.md", b"# Itself\n\nHeading 9903.01.25 is what everybody means.")
     result = asking("9903.01.25", k=3)
@@ -102,10 +102,7 @@ def test_code_in_very_many_chunks_is_found_all_the_same(
 
 
 def test_codes_of_documents_that_nobody_may_see_are_nowhere(
-    cast: Cast,
-    collection: Collection,
-    filled: Any,
-    asking: Any,
+    cast: Cast, collection: Collection, filled: Any, asking: Any
 ) -> None:
     Document.objects.filter(name="schedule.md").update(is_restricted=True)
     assert told(asking("8481.80.3055")) == [("hts:8481803055", "none")]
@@ -164,11 +161,7 @@ def test_old_rows_are_indexed_again_and_a_search_says_what_is_behind(
     assert told(asking("8409911040")) == [("hts:8409911040", "exact")]
 
 
-def test_patterns_of_a_workspace_count_for_it_alone(
-    cast: Cast,
-    collection: Collection,
-    asking: Any,
-) -> None:
+def test_patterns_of_a_workspace_count_for_it_alone(cast: Cast, collection: Collection, asking: Any) -> None:
     before = ingest(cast, collection, "before.md", b"# A\n\nThe pump PX-1234 is out of stock.")
     with tenant_scope(cast.other_tenant.pk):
         other = make_collection(cast.other_tenant, "Theirs")
@@ -180,13 +173,15 @@ def test_patterns_of_a_workspace_count_for_it_alone(
     before.refresh_from_db()
     assert before.code_form == after.code_form != "1"
     assert told(asking("Where is px1234?")) == [("part:px1234", "exact")]
-    chunk = chunk_edit(tenant=cast.tenant, actor=cast.actor("member"), chunk=first_chunk(before), text="Now PX 4321.")  # fmt: skip
+    chunk = chunk_edit(
+        tenant=cast.tenant, actor=cast.actor("member"), chunk=first_chunk(before), text="Now PX 4321."
+    )
     assert told(asking("PX-4321")) == [("part:px4321", "exact")]
     assert chunk.is_edited
     with tenant_scope(cast.other_tenant.pk):
         theirs = search_run(
             tenant=cast.other_tenant, actor=cast.actor("outsider"), collections=[other], query="PX-5678"
-        )  # fmt: skip
+        )
         assert theirs.codes == ()
         assert code_kinds.code_kinds(cast.other_tenant.pk).own == ()
     services.code_patterns_set(tenant=cast.tenant, actor=cast.actor("admin"), patterns=None)
@@ -209,7 +204,9 @@ def test_page_shows_saves_tries_and_refuses_patterns(cast: Cast, client: Client)
     assert "docket" in client.get(url).content.decode()
     kept = client.post(url, {"patterns": json.dumps(PARTS)}, follow=True).content.decode()
     assert "Saved" in kept
-    tried = client.post(url, {"patterns": json.dumps(PARTS), "text": "PX 1234 and 8481803055", "try": "1"}).content.decode()  # fmt: skip
+    tried = client.post(
+        url, {"patterns": json.dumps(PARTS), "text": "PX 1234 and 8481803055", "try": "1"}
+    ).content.decode()
     assert "px1234" in tried
     assert "8481803055" in tried
     refused = client.post(url, {"patterns": "{"})

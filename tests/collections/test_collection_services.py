@@ -8,15 +8,7 @@ from typing import Any
 import pytest
 
 from apps.collections import services
-from apps.collections.models import (
-    Chunk,
-    ChunkTerms,
-    Collection,
-    Document,
-    Embedding,
-    Page,
-    TermFrequency,
-)
+from apps.collections.models import Chunk, ChunkTerms, Collection, Document, Embedding, Page, TermFrequency
 from basics.errors import Conflict, Denied, Invalid, Missing
 from jobs.models import JobStatus
 from tenancy.scope import tenant_scope
@@ -42,9 +34,7 @@ def test_deleting_takes_rows_files_and_jobs_along(
     ingest(cast, collection, "lamps.md", LAMPS)
     waiting = upload(cast, collection, "b.txt", b"waits")
     with django_capture_on_commit_callbacks(execute=True):
-        services.collection_delete(
-            tenant=cast.tenant, actor=cast.actor("admin"), collection=collection
-        )
+        services.collection_delete(tenant=cast.tenant, actor=cast.actor("admin"), collection=collection)
     assert job_of(waiting).status == JobStatus.CANCELLED
     for model in (Document, Chunk, Embedding, ChunkTerms, TermFrequency):
         documents = model.objects.all()
@@ -79,15 +69,11 @@ def test_file_stays_while_another_document_of_the_collection_needs_it(
 @pytest.mark.parametrize(
     ("found", "total", "share"), [(0, 0, None), (5, 5, 1.0), (1147, 1149, 0.99), (1, 3, 0.33)]
 )
-def test_fidelity_is_whole_only_when_nothing_is_lost(
-    found: int, total: int, share: float | None
-) -> None:
+def test_fidelity_is_whole_only_when_nothing_is_lost(found: int, total: int, share: float | None) -> None:
     assert Document(identifiers_found=found, identifiers_total=total).identifier_fidelity == share
 
 
-def test_name_is_taken_in_any_case_but_only_within_the_tenant(
-    cast: Cast, collection: Collection
-) -> None:
+def test_name_is_taken_in_any_case_but_only_within_the_tenant(cast: Cast, collection: Collection) -> None:
     make: dict[str, Any] = {"actor": cast.actor("member"), "space": make_space()}
     with pytest.raises(Conflict, match="already"):
         services.collection_create(tenant=cast.tenant, name="TRADE", **make)
@@ -112,7 +98,9 @@ def test_collection_is_refused_when_its_values_are_wrong(
     cast: Cast, values: dict[str, Any], field: str
 ) -> None:
     with pytest.raises(Invalid) as refused:
-        services.collection_create(tenant=cast.tenant, actor=cast.actor("member"), space=make_space(), **values)  # fmt: skip
+        services.collection_create(
+            tenant=cast.tenant, actor=cast.actor("member"), space=make_space(), **values
+        )
     assert field in refused.value.data["fields"]
 
 
@@ -126,7 +114,7 @@ def test_rights_are_asked_for_each_write(cast: Cast, collection: Collection) -> 
         lambda: services.document_retry(tenant=cast.tenant, actor=viewer, document=document),
         lambda: services.document_cancel(tenant=cast.tenant, actor=viewer, document=document),
         lambda: services.document_delete(tenant=cast.tenant, actor=viewer, document=document),
-    ):  # fmt: skip
+    ):
         with pytest.raises(Denied):
             refused()
 
@@ -136,12 +124,14 @@ def test_foreign_rows_are_missing_to_every_write(cast: Cast, collection: Collect
     outsider, theirs = cast.actor("outsider"), cast.other_tenant
     with tenant_scope(theirs.pk):
         for refused in (
-            lambda: services.collection_update(tenant=theirs, actor=outsider, collection=collection, name="x"),
+            lambda: services.collection_update(
+                tenant=theirs, actor=outsider, collection=collection, name="x"
+            ),
             lambda: services.collection_delete(tenant=theirs, actor=outsider, collection=collection),
             lambda: services.document_retry(tenant=theirs, actor=outsider, document=document),
             lambda: services.document_cancel(tenant=theirs, actor=outsider, document=document),
             lambda: services.document_delete(tenant=theirs, actor=outsider, document=document),
-        ):  # fmt: skip
+        ):
             with pytest.raises(Missing):
                 refused()
     document.refresh_from_db()

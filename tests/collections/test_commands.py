@@ -49,9 +49,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_files_are_ready_when_no_worker_is_alive(
-    cast: Cast, collection: Collection, folder: Path
-) -> None:
+def test_files_are_ready_when_no_worker_is_alive(cast: Cast, collection: Collection, folder: Path) -> None:
     args = ("--tenant", cast.tenant.slug, "--collection", "trade", "--json")
     found = json.loads(run("ingest", str(folder), *args))
     (document,) = found["documents"]
@@ -64,13 +62,9 @@ def test_files_are_ready_when_no_worker_is_alive(
     assert "exact 1" in run("search", "8539.50.00", "--tenant", cast.tenant.slug)
 
 
-def test_exit_code_is_one_when_a_file_failed(
-    cast: Cast, collection: Collection, folder: Path
-) -> None:
+def test_exit_code_is_one_when_a_file_failed(cast: Cast, collection: Collection, folder: Path) -> None:
     (folder / "empty.txt").touch()
-    (folder / "odd.txt").write_bytes(
-        "Müller zahlt für Äpfel. ".encode().decode("latin-1").encode() * 3
-    )
+    (folder / "odd.txt").write_bytes("Müller zahlt für Äpfel. ".encode().decode("latin-1").encode() * 3)
     told = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         run("ingest", str(folder), "--tenant", cast.tenant.slug, "--collection", "Trade", to=told)
@@ -84,9 +78,7 @@ def test_exit_code_is_one_when_a_file_failed(
 def test_collection_is_made_only_when_asked(
     cast: Cast, collection: Collection, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "apps.collections.services.collection.space_default", lambda *, tenant: make_space()
-    )
+    monkeypatch.setattr("apps.collections.services.collection.space_default", lambda *, tenant: make_space())
     args = (str(folder), "--tenant", cast.tenant.slug, "--collection", "New")
     with pytest.raises(CommandError, match="--create"):
         run("ingest", *args)

@@ -49,9 +49,7 @@ def text(number: int) -> bytes:
     return LAMPS * 3 + b"\n\n# Part %d\n\nThe words of number %d alone." % (number, number)
 
 
-def test_statistics_are_exact_when_documents_come_and_go_at_once(
-    cast: Cast, collection: Collection
-) -> None:
+def test_statistics_are_exact_when_documents_come_and_go_at_once(cast: Cast, collection: Collection) -> None:
     actor = cast.actor("member")
     with tenant_scope(cast.tenant.pk):
         going = [ingest(cast, collection, f"old{n}.md", text(n)) for n in range(3)]
@@ -63,10 +61,7 @@ def test_statistics_are_exact_when_documents_come_and_go_at_once(
     def work(document: Document) -> Callable[[], object]:
         return lambda: attempt(document)
 
-    with (
-        together(cast, *map(work, coming), *map(delete, going)),
-        tenant_scope(cast.tenant.pk),
-    ):
+    with together(cast, *map(work, coming), *map(delete, going)), tenant_scope(cast.tenant.pk):
         assert set(Document.objects.values_list("status", flat=True)) == {"ready"}
         assert Document.objects.count() == 4
         assert statistics(collection) == counted_again(collection)
@@ -108,9 +103,7 @@ def test_nothing_is_left_when_the_collection_goes_in_the_middle_of_the_work(
         return run
 
     def delete() -> None:
-        services.collection_delete(
-            tenant=cast.tenant, actor=cast.actor("admin"), collection=collection
-        )
+        services.collection_delete(tenant=cast.tenant, actor=cast.actor("admin"), collection=collection)
 
     with together(cast, *map(work, coming), delete), tenant_scope(cast.tenant.pk):
         for model in (Collection, Document, Chunk, Embedding, ChunkTerms):

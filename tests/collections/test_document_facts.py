@@ -37,9 +37,7 @@ def limit(cast: Cast, document: Document, role: str = "admin", **changes: Any) -
     )
 
 
-def test_type_is_inferred_by_the_tenants_rules(
-    cast: Cast, collection: Collection, storage: Path
-) -> None:
+def test_type_is_inferred_by_the_tenants_rules(cast: Cast, collection: Collection, storage: Path) -> None:
     plain = ingest(cast, collection, "other.md", LAMPS)
     assert (plain.document_type, plain.type_reason) == ("", "")
     actor = cast.actor("member")
@@ -62,9 +60,7 @@ def test_wrong_rules_are_refused_and_change_nothing(cast: Cast) -> None:
 def test_type_set_by_hand_stays_when_a_new_version_comes(
     cast: Cast, collection: Collection, storage: Path
 ) -> None:
-    services.type_rules_set(
-        tenant=cast.tenant, actor=cast.actor("member"), rules=trade_compliance_data()
-    )
+    services.type_rules_set(tenant=cast.tenant, actor=cast.actor("member"), rules=trade_compliance_data())
     document = ingest(cast, collection, "lamps.md", LAMPS)
     describe(cast, document, document_type="ours", tags=["a", "a", "b"], attributes={"by": "Ada"})
     new = attempt(upload(cast, collection, "lamps.md", LAMPS + b"\nMore."))
@@ -74,12 +70,20 @@ def test_type_set_by_hand_stays_when_a_new_version_comes(
 @pytest.mark.parametrize(
     "changes",
     [
-        {"document_type": "x" * 61}, {"document_type": 5}, {"tags": "a"}, {"tags": [""]}, {"tags": ["a"] * 51},
-        {"attributes": []}, {"attributes": {"a.b": 1}}, {"attributes": {"a": {"b": 1}}}, {"attributes": {"a": float("nan")}},
-        {"attributes": {"a": "\x00"}}, {"name": "x"},
+        {"document_type": "x" * 61},
+        {"document_type": 5},
+        {"tags": "a"},
+        {"tags": [""]},
+        {"tags": ["a"] * 51},
+        {"attributes": []},
+        {"attributes": {"a.b": 1}},
+        {"attributes": {"a": {"b": 1}}},
+        {"attributes": {"a": float("nan")}},
+        {"attributes": {"a": "\x00"}},
+        {"name": "x"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_wrong_facts_are_refused(
     cast: Cast, collection: Collection, storage: Path, changes: dict[str, Any]
 ) -> None:
@@ -104,9 +108,7 @@ def test_limited_document_is_seen_in_all_versions_by_those_listed_alone(
     assert AuditEvent.objects.filter(action="document.access").count() == 2
 
 
-def test_access_that_makes_no_sense_is_refused(
-    cast: Cast, collection: Collection, storage: Path
-) -> None:
+def test_access_that_makes_no_sense_is_refused(cast: Cast, collection: Collection, storage: Path) -> None:
     document = upload(cast, collection, "lamps.md", LAMPS)
     for changes in ({"roles": ["king"]}, {"users": [10**9]}, {"roles": ["viewer"]}, {}):
         with pytest.raises(Invalid):

@@ -20,14 +20,24 @@ def fill(cast: Cast, collection: Collection, first: int, last: int) -> None:
         Document.objects.bulk_create(
             (
                 Document(
-                    tenant=cast.tenant, collection=collection, name=f"n{n}.txt", path=f"f{n % 50}/n{n}.txt", size=n,
-                    sha256=f"{n:064}", file=f"x{n}", media_type="text/plain", status="ready", chunk_count=3,
-                    document_type=f"type{n % 5}", tags=[f"tag{n % 7}"], is_restricted=n % 10 == 0,
+                    tenant=cast.tenant,
+                    collection=collection,
+                    name=f"n{n}.txt",
+                    path=f"f{n % 50}/n{n}.txt",
+                    size=n,
+                    sha256=f"{n:064}",
+                    file=f"x{n}",
+                    media_type="text/plain",
+                    status="ready",
+                    chunk_count=3,
+                    document_type=f"type{n % 5}",
+                    tags=[f"tag{n % 7}"],
+                    is_restricted=n % 10 == 0,
                 )
                 for n in range(first, last)
             ),
             batch_size=2000,
-        )  # fmt: skip
+        )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE collections_document")
 

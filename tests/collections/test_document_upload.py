@@ -46,8 +46,12 @@ def test_same_bytes_are_one_document_when_uploaded_again(
     with tenant_scope(cast.tenant.pk):
         first = upload(cast, collection, "a.txt", b"hello")
         again = services.document_upload(
-            tenant=cast.tenant, actor=cast.actor("member"), collection=collection, name="a.txt", chunks=[b"hel", b"lo"]
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            collection=collection,
+            name="a.txt",
+            chunks=[b"hel", b"lo"],
+        )
         assert (again.document.pk, again.created) == (first.pk, False)
         assert Job.objects.count() == 1
     assert len(kept(storage)) == 1
@@ -124,15 +128,13 @@ def test_nothing_is_kept_when_a_file_is_too_large(
     with tenant_scope(cast.tenant.pk), pytest.raises(Invalid) as refused:
         services.document_upload(
             tenant=cast.tenant, actor=cast.actor("member"), collection=collection, name="a", chunks=endless()
-        )  # fmt: skip
+        )
     assert (refused.value.code, refused.value.status) == ("too_large", 413)
     assert len(sent) == 3, "reading stops as soon as the limit is passed"
     assert kept(storage) == []
 
 
-def test_remains_of_killed_uploads_are_swept_away(
-    cast: Cast, collection: Collection, storage: Path
-) -> None:
+def test_remains_of_killed_uploads_are_swept_away(cast: Cast, collection: Collection, storage: Path) -> None:
     incoming = storage / "incoming"
     incoming.mkdir(parents=True)
     for name, age in (("upload-old", 90_000), ("upload-running", 60)):
@@ -149,9 +151,7 @@ def test_viewer_may_not_upload(cast: Cast, collection: Collection, storage: Path
     assert kept(storage) == []
 
 
-def test_foreign_collection_does_not_exist(
-    cast: Cast, collection: Collection, storage: Path
-) -> None:
+def test_foreign_collection_does_not_exist(cast: Cast, collection: Collection, storage: Path) -> None:
     theirs = make_collection(cast.other_tenant)
     with tenant_scope(cast.tenant.pk):
         with pytest.raises(Missing):

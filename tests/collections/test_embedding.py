@@ -40,7 +40,9 @@ def test_default_space_is_the_local_model_and_is_made_once(cast: Cast) -> None:
 
 
 def test_vectors_of_another_version_are_not_compared(cast: Cast) -> None:
-    old = EmbeddingSpace.objects.create(provider="local", model="all-MiniLM-L6-v2", dimensions=384, fingerprint="int8-old")  # fmt: skip
+    old = EmbeddingSpace.objects.create(
+        provider="local", model="all-MiniLM-L6-v2", dimensions=384, fingerprint="int8-old"
+    )
     with pytest.raises(EmbeddingError, match="another version"):
         embedding.embedder_for(old, tenant=cast.tenant)
 
@@ -53,7 +55,7 @@ def test_tenants_own_key_is_used_and_only_by_that_tenant(
     with tenant_scope(cast.tenant.pk):
         credential_set(
             tenant=cast.tenant, actor=cast.actor("owner"), provider="openai", secret="sk-the-tenants-own"
-        )  # fmt: skip
+        )
         space = embedding.space_default(tenant=cast.tenant)
     with tenant_scope(cast.other_tenant.pk):
         embedding.embedder_for(space, tenant=cast.other_tenant)

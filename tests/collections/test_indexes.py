@@ -49,9 +49,10 @@ def scope(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def text(number: int) -> bytes:
     subject = SUBJECTS[number % len(SUBJECTS)]
     parts = [
-        f"# {subject.title()} {i}\n\nThe tariff on {subject} of kind k{number}x{i} is {i} percent. " + "It is so laid down. " * 8
+        f"# {subject.title()} {i}\n\nThe tariff on {subject} of kind k{number}x{i} is {i} percent. "
+        + "It is so laid down. " * 8
         for i in range(4)
-    ]  # fmt: skip
+    ]
     return "\n\n".join(parts).encode()
 
 
@@ -74,7 +75,7 @@ def ask(cast: Cast, collection: Collection, query: str, **extra: Any) -> SearchR
     collection = Collection.objects.select_related("space").get(pk=collection.pk)
     return search_run(
         tenant=cast.tenant, actor=cast.actor("viewer"), collections=[collection], query=query, **extra
-    )  # fmt: skip
+    )
 
 
 def found(result: SearchResult) -> list[tuple[int, int | None, int | None]]:
@@ -110,9 +111,16 @@ def test_graph_is_used_by_the_plan(cast: Cast, filled: Collection) -> None:
     zero = "[" + ",".join(["0.1"] * filled.space.dimensions) + "]"
     vector = QueryVector(filled.space_id, 384, zero, [], [(filled.pk, row.last_chunk)])
     sql = search_sql(
-        actor=cast.actor("viewer"), scope=[filled.pk], vectors=[vector], terms=[], postings=[], lexemes=[],
-        conditions=[], as_of=None, limit=10,
-    )  # fmt: skip
+        actor=cast.actor("viewer"),
+        scope=[filled.pk],
+        vectors=[vector],
+        terms=[],
+        postings=[],
+        lexemes=[],
+        conditions=[],
+        as_of=None,
+        limit=10,
+    )
     with connection.cursor() as cursor:
         cursor.execute("SET enable_seqscan = off")
         cursor.execute("SET enable_bitmapscan = off")
@@ -129,9 +137,7 @@ def test_document_that_comes_later_is_found_at_once(cast: Cast, filled: Collecti
     build(filled)
     ingest(cast, filled, "new.md", b"# Kites\n\nThe tariff on kites is nothing.\n")
     for leg in ("vector", "lexical"):
-        names = [
-            hit.document_name for hit in ask(cast, filled, "tariff on kites", legs=(leg,)).hits
-        ]
+        names = [hit.document_name for hit in ask(cast, filled, "tariff on kites", legs=(leg,)).hits]
         assert names[0] == "new.md"
 
 
@@ -152,14 +158,12 @@ def test_deleted_and_restricted_documents_are_not_found_through_an_index(
 def test_filter_is_obeyed_through_an_index(cast: Cast, filled: Collection) -> None:
     build(filled)
     for leg in ("vector", "lexical"):
-        result = ask(cast, filled, "tariff", filters={"name": {"in": ["d2.md", "d5.md"]}}, legs=(leg,))  # fmt: skip
+        result = ask(cast, filled, "tariff", filters={"name": {"in": ["d2.md", "d5.md"]}}, legs=(leg,))
         assert {hit.document_name for hit in result.hits} == {"d2.md", "d5.md"}
         assert len(result.hits) == 8
 
 
-def test_grown_tail_is_taken_into_a_new_index_and_the_old_one_dropped(
-    cast: Cast, filled: Collection
-) -> None:
+def test_grown_tail_is_taken_into_a_new_index_and_the_old_one_dropped(cast: Cast, filled: Collection) -> None:
     build(filled)
     before = graphs()
     for number in range(8, 11):
@@ -240,9 +244,7 @@ def test_swap_is_ready_only_with_a_graph_of_its_own_and_its_end_drops_the_other(
     assert len(graphs()) == 1
 
 
-def test_build_waits_when_another_of_the_same_collection_runs(
-    cast: Cast, filled: Collection
-) -> None:
+def test_build_waits_when_another_of_the_same_collection_runs(cast: Cast, filled: Collection) -> None:
     key = [indexes._LOCKS, filled.pk]
     waited = threading.Event()
 

@@ -40,7 +40,9 @@ TEXTS = {
     "ru.txt": "Пошлины на импортные лампы были снижены в марте. Это решение принял таможенный орган, которым "
     "руководит министр финансов.",
 }
-ENGLISH = "The duties on lamps were lowered in March. This was done by the agency with a rule that is not for wine."
+ENGLISH = (
+    "The duties on lamps were lowered in March. This was done by the agency with a rule that is not for wine."
+)
 FAR = "Dolphins swim."
 ASKED = {
     "报关单什么时候提交？": "zh.txt",
@@ -69,10 +71,20 @@ def chunks_made(cast: Cast, collection: Collection, name: str, text: str) -> Doc
         tenant=cast.tenant, kind="collections.document_ingest", status="running", worker="test"
     )
     document = Document.objects.create(
-        tenant=cast.tenant, collection=collection, name=name, path=name, live_from=timezone.now(),
-        media_type="text/plain", size=0, sha256=name.rjust(64, "0"), file="none", job=job,
-        status="processing", stage=Stage.EMBED, chunk_count=1,
-    )  # fmt: skip
+        tenant=cast.tenant,
+        collection=collection,
+        name=name,
+        path=name,
+        live_from=timezone.now(),
+        media_type="text/plain",
+        size=0,
+        sha256=name.rjust(64, "0"),
+        file="none",
+        job=job,
+        status="processing",
+        stage=Stage.EMBED,
+        chunk_count=1,
+    )
     chunks_write(document, [ChunkDraft(0, text, 0, len(text), 1, 1)])
     pipeline.document_ingest(Context(job.pk), document_id=document.pk)
     document.refresh_from_db()
@@ -80,9 +92,7 @@ def chunks_made(cast: Cast, collection: Collection, name: str, text: str) -> Doc
 
 
 def ask(cast: Cast, query: str, **extra: Any) -> SearchResult:
-    return search_run(
-        tenant=cast.tenant, actor=cast.actor("viewer"), collections=None, query=query, **extra
-    )
+    return search_run(tenant=cast.tenant, actor=cast.actor("viewer"), collections=None, query=query, **extra)
 
 
 def first(cast: Cast, query: str, **extra: Any) -> str:
@@ -115,9 +125,7 @@ def made_before(collection: Collection) -> None:
     row = Collection.objects.get(pk=collection.pk)
     old = lexical.form_of("english", 1)
     for document in Document.objects.filter(collection=row):
-        chunks = [
-            terms.chunk_tokenise(c.pk, chunk_indexed_text(c), old) for c in document.chunks.all()
-        ]
+        chunks = [terms.chunk_tokenise(c.pk, chunk_indexed_text(c), old) for c in document.chunks.all()]
         terms.terms_replace(collection=row, chunks=chunks, is_counted=document.is_live)
     Document.objects.filter(collection=row).update(lexical_form=old, language="")
     Collection.objects.filter(pk=row.pk).update(lexical_forms=[old])
@@ -129,9 +137,7 @@ def statistics(collection: Collection) -> tuple[Any, ...]:
     return (row.term_total, row.chunk_total, list(counted.values_list("term", "chunks")))
 
 
-def test_documents_are_told_and_found_in_their_language(
-    cast: Cast, library: dict[str, Document]
-) -> None:
+def test_documents_are_told_and_found_in_their_language(cast: Cast, library: dict[str, Document]) -> None:
     told = {name: (d.language, d.lexical_form) for name, d in library.items()}
     assert told["zh.txt"] == ("Chinese", lexical.form_of("english"))
     assert told["ja.txt"][0] == "Japanese"
@@ -149,11 +155,19 @@ def test_documents_are_told_and_found_in_their_language(
     [
         ("all-MiniLM-L6-v2", "When were the duties lowered?", {"en.txt": 1.0, "de.txt": WEAK_VOTE}),
         ("all-MiniLM-L6-v2", "March duties", {"en.txt": 1.0, "de.txt": WEAK_VOTE}),
-        ("all-MiniLM-L6-v2", "Wann wurden die Zölle und die Steuern gesenkt?", dict.fromkeys(("en.txt", "de.txt"), WEAK_VOTE)),
-        ("another", "Wann wurden die Zölle und die Steuern gesenkt?", dict.fromkeys(("en.txt", "de.txt"), 1.0)),
+        (
+            "all-MiniLM-L6-v2",
+            "Wann wurden die Zölle und die Steuern gesenkt?",
+            dict.fromkeys(("en.txt", "de.txt"), WEAK_VOTE),
+        ),
+        (
+            "another",
+            "Wann wurden die Zölle und die Steuern gesenkt?",
+            dict.fromkeys(("en.txt", "de.txt"), 1.0),
+        ),
     ],
     ids=["English", "not plain", "German", "model of all languages"],
-)  # fmt: skip
+)
 def test_model_counts_little_where_it_knows_the_language_of_question_or_passage_not(
     cast: Cast, collection: Collection, model: str, query: str, votes: dict[str, float]
 ) -> None:
@@ -207,9 +221,7 @@ def test_upgrade_goes_on_where_it_was_killed_and_loses_no_question_between(
     collection.refresh_from_db()
     assert set(collection.lexical_forms) == {"1:english", lexical.form_of("english")}
     chunk = Chunk.objects.filter(document=document).latest("index")
-    services.chunk_edit(
-        tenant=cast.tenant, actor=cast.actor("owner"), chunk=chunk, text="海豚在海里游泳。"
-    )
+    services.chunk_edit(tenant=cast.tenant, actor=cast.actor("owner"), chunk=chunk, text="海豚在海里游泳。")
     assert first(cast, "海豚游泳", legs=("lexical",)) == "long.txt"
     edited = Context()
     lexical_upgrade.terms_upgrade(edited, collection_id=collection.pk)
@@ -222,9 +234,7 @@ def test_upgrade_goes_on_where_it_was_killed_and_loses_no_question_between(
     assert statistics(collection)[1] == wanted[1]
 
 
-def test_sweep_has_collections_of_an_earlier_form_upgraded_once(
-    cast: Cast, collection: Collection
-) -> None:
+def test_sweep_has_collections_of_an_earlier_form_upgraded_once(cast: Cast, collection: Collection) -> None:
     ingest(cast, collection, "zh.txt", TEXTS["zh.txt"].encode())
     jobs = Job.objects.filter(kind=lexical_upgrade.KIND)
     lexical_upgrade.terms_sweep()
@@ -250,16 +260,12 @@ The company is exposed to changes in interest rates, exchange rates and the dema
 """
 
 
-def test_passage_is_found_by_what_its_document_says_elsewhere(
-    cast: Cast, collection: Collection
-) -> None:
+def test_passage_is_found_by_what_its_document_says_elsewhere(cast: Cast, collection: Collection) -> None:
     periods = {"Q1": "March 31, 2023", "Q3": "September 30, 2023"}
     for company in ("Acme", "Borealis"):
         for quarter, period in periods.items():
             text = REPORT.format(company=company, period=period)
-            document = ingest(
-                cast, collection, f"2023_{quarter}_{company[:4].upper()}.md", text.encode()
-            )
+            document = ingest(cast, collection, f"2023_{quarter}_{company[:4].upper()}.md", text.encode())
             name = f"2023 {quarter} {company[:4].upper()}"
             assert document.cover == f"Quarterly report · {name} · {company}, Inc · {period}"
     for legs in (("lexical",), ("vector",), ("vector", "lexical", "exact")):

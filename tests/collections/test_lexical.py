@@ -30,9 +30,12 @@ def test_term_id_is_stable_when_computed_in_another_process():
     assert lexical.term_id("tariff") == 538_949_777
     code = "from apps.collections.lexical import term_id; print(term_id('tariff'))"
     out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
         env={"PYTHONPATH": "platform:.", "PYTHONHASHSEED": "7"},
-    )  # fmt: skip
+    )
     assert int(out.stdout) == lexical.term_id("tariff")
 
 
@@ -89,9 +92,7 @@ def test_stems_agree_when_many_threads_stem_at_once():
     expected = lexical.tokenise(text)
     lexical._stem.cache_clear()
     results: list[list[str]] = []
-    threads = [
-        threading.Thread(target=lambda: results.append(lexical.tokenise(text))) for _ in range(8)
-    ]
+    threads = [threading.Thread(target=lambda: results.append(lexical.tokenise(text))) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -126,9 +127,7 @@ def test_stems_agree_when_many_threads_stem_at_once():
         ("russian", "лампа", "лампы"),
     ],
 )
-def test_question_shares_terms_with_a_text_in_any_script(
-    language: str, asked: str, written: str
-) -> None:
+def test_question_shares_terms_with_a_text_in_any_script(language: str, asked: str, written: str) -> None:
     wanted = set(lexical.tokenise(asked, language))
     assert wanted
     assert wanted & set(lexical.tokenise(written, language))

@@ -31,15 +31,24 @@ def candidate(pk: int, cover: str, score: float, form: str = "2:english") -> dic
     [
         ("For the quarterly period ended March 31, 2023", "March 31, 2023 · Q1 2023"),
         # Apple's years end in September, and its third quarter of 2023 in July.
-        ("For the quarterly period ended July 1, 2023. Sales of the third quarter of 2023", "July 1, 2023 · Q2 2023 · Q3 2023"),
-        ("For the quarter ended October 29, 2023. The third quarter of fiscal year 2024", "October 29, 2023 · Q3 2023 · Q3 2024"),
+        (
+            "For the quarterly period ended July 1, 2023. Sales of the third quarter of 2023",
+            "July 1, 2023 · Q2 2023 · Q3 2023",
+        ),
+        (
+            "For the quarter ended October 29, 2023. The third quarter of fiscal year 2024",
+            "October 29, 2023 · Q3 2023 · Q3 2024",
+        ),
         # Quarters that the report compares its own with, however often, are not its own.
-        ("For the three months ended 30 June 2022. Q2 2021, Q2 2021, Q2 2021, Q3 2030", "30 June 2022 · Q2 2022"),
+        (
+            "For the three months ended 30 June 2022. Q2 2021, Q2 2021, Q2 2021, Q3 2030",
+            "30 June 2022 · Q2 2022",
+        ),
         ("For the fiscal year ended December 31, 2023", "December 31, 2023"),
         ("For the quarter ended February 30, 2023", "February 30, 2023"),
         ("For the quarter ended 03/04/2023", "03/04/2023"),
     ],
-)  # fmt: skip
+)
 def test_document_says_which_quarter_it_is_about(text: str, quarters: str) -> None:
     assert covered(text) == quarters
 
@@ -70,9 +79,7 @@ def test_name_does_not_bring_a_passage_about_something_else() -> None:
 
 def test_what_all_documents_are_called_parts_none() -> None:
     rows = [candidate(n, "Report", 5.0 - n / 10) for n in range(19)] + [candidate(19, "", 4.9)]
-    found = {
-        row["chunk_id"]: row["score"] for row in named_first("What does the report say?", rows)
-    }
+    found = {row["chunk_id"]: row["score"] for row in named_first("What does the report say?", rows)}
     assert found == pytest.approx({row["chunk_id"]: row["score"] for row in rows}, abs=0.1)
 
 

@@ -30,20 +30,8 @@ from basics.errors import disk_full
 from jobs.models import Job
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import (
-    DIMS,
-    LAMPS,
-    WordEmbedder,
-    attempt,
-    job_of,
-    make_due,
-    upload,
-)
-from tests.collections.silence import (
-    assert_gone_when_deleted,
-    assert_nothing_is_wrong,
-    assert_says_why,
-)
+from tests.collections.conftest import DIMS, LAMPS, WordEmbedder, attempt, job_of, make_due, upload
+from tests.collections.silence import assert_gone_when_deleted, assert_nothing_is_wrong, assert_says_why
 
 pytestmark = pytest.mark.django_db
 WORDS = "lamps duty invoice INV-100234 8539.50.00"
@@ -258,7 +246,12 @@ class Embeddings(http.server.BaseHTTPRequestHandler):
             {"object": "embedding", "index": i, "embedding": [value] * dims}
             for i in range(len(body["input"]) - (mood == "few"))
         ]
-        answer: Any = {"object": "list", "model": "m", "data": data, "usage": {"prompt_tokens": 1, "total_tokens": 1}}  # fmt: skip
+        answer: Any = {
+            "object": "list",
+            "model": "m",
+            "data": data,
+            "usage": {"prompt_tokens": 1, "total_tokens": 1},
+        }
         if status != 200:
             answer = {"error": {"message": "told to fail", "type": "fake"}}
         raw = b"<html>busy</html>" if mood == "html" else json.dumps(answer).encode()
@@ -284,8 +277,22 @@ def service() -> Iterator[http.server.ThreadingHTTPServer]:
 
 @pytest.mark.parametrize(
     "mood",
-    ["refused", "500", "503", "429", "401", "400", "slow", "cut", "html", "dimensions", "nan", "zeros", "few"],
-)  # fmt: skip
+    [
+        "refused",
+        "500",
+        "503",
+        "429",
+        "401",
+        "400",
+        "slow",
+        "cut",
+        "html",
+        "dimensions",
+        "nan",
+        "zeros",
+        "few",
+    ],
+)
 @pytest.mark.clock
 def test_document_says_why_and_can_be_retried_when_the_embedder_fails(
     cast: Cast,
@@ -303,9 +310,13 @@ def test_document_says_why_and_can_be_retried_when_the_embedder_fails(
 
     def make(space: Any, *, tenant: Any) -> Any:
         return OpenAiEmbedder(
-            api_key="sk", model="m", dims=DIMS, base_url=f"http://127.0.0.1:{port}/v1",
-            timeout_s=0.7, deadline_s=1.2,
-        )  # fmt: skip
+            api_key="sk",
+            model="m",
+            dims=DIMS,
+            base_url=f"http://127.0.0.1:{port}/v1",
+            timeout_s=0.7,
+            deadline_s=1.2,
+        )
 
     monkeypatch.setattr(pipeline, "embedder_for", make)
     document = upload(cast, collection, "lamps.md", LAMPS)
@@ -325,7 +336,7 @@ def test_document_says_why_and_can_be_retried_when_the_embedder_fails(
 @pytest.mark.parametrize("kind", ["nan", "dimensions", "few", "none"])
 def test_document_says_why_when_an_embedder_breaks_its_contract(
     cast: Cast, collection: Collection, embedder: WordEmbedder, monkeypatch: pytest.MonkeyPatch, kind: str
-) -> None:  # fmt: skip
+) -> None:
     real = embedder.embed_documents
 
     def broken(texts: Any, **kwargs: Any) -> Any:
@@ -338,7 +349,11 @@ def test_document_says_why_when_an_embedder_breaks_its_contract(
     with monkeypatch.context() as once:
         once.setattr(embedder, "embed_documents", broken)
         attempts(document)
-    assert (document.status, document.stage, document.error_code) == ("failed", "embed", "embedder_bad_response")  # fmt: skip
+    assert (document.status, document.stage, document.error_code) == (
+        "failed",
+        "embed",
+        "embedder_bad_response",
+    )
     assert_says_why(document)
     services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
     assert attempt(document).status == "ready"

@@ -16,16 +16,34 @@ from apps.collections.term_weights import weights_pack
 
 @pytest.mark.django_db
 def test_every_type_arrives_as_it_was_packed() -> None:
-    columns = {"a": "int8", "b": "int4", "c": "text", "d": "jsonb", "e": "text[]", "f": "bytea", "g": "sparsevec"}  # fmt: skip
-    weights = packing.sparsevec(
-        np.array([3, 700], ">i4").tobytes(), np.array([0.5, 2], ">f4").tobytes()
-    )
+    columns = {
+        "a": "int8",
+        "b": "int4",
+        "c": "text",
+        "d": "jsonb",
+        "e": "text[]",
+        "f": "bytea",
+        "g": "sparsevec",
+    }
+    weights = packing.sparsevec(np.array([3, 700], ">i4").tobytes(), np.array([0.5, 2], ">f4").tobytes())
     rows = [
-        packing.row_start(7) + packing.int8(-5) + packing.int4(None) + packing.text("é\n\t\\N")
-        + packing.jsonb('{"k": [1, "ü"]}') + packing.text_array(["id:a b", "ß"]) + packing.raw(b"\x00\xff") + weights,
-        packing.row_start(7) + packing.int8(2**62) + packing.int4(7) + packing.text("") + packing.jsonb("[]")
-        + packing.text_array([]) + packing.raw(b"") + packing.sparsevec(b"", b""),
-    ]  # fmt: skip
+        packing.row_start(7)
+        + packing.int8(-5)
+        + packing.int4(None)
+        + packing.text("é\n\t\\N")
+        + packing.jsonb('{"k": [1, "ü"]}')
+        + packing.text_array(["id:a b", "ß"])
+        + packing.raw(b"\x00\xff")
+        + weights,
+        packing.row_start(7)
+        + packing.int8(2**62)
+        + packing.int4(7)
+        + packing.text("")
+        + packing.jsonb("[]")
+        + packing.text_array([])
+        + packing.raw(b"")
+        + packing.sparsevec(b"", b""),
+    ]
     with connection.cursor() as cursor, transaction.atomic():
         fields = ", ".join(f"{name} {kind}" for name, kind in columns.items())
         cursor.execute(f"CREATE TEMPORARY TABLE packed_target ({fields}) ON COMMIT DROP")
@@ -44,7 +62,7 @@ def test_vectors_are_packed_as_their_type_packs_them() -> None:
     expected = b"".join(
         packing.row_start(3) + packing.int8(9) + packing.int8(n) + packing.raw(HalfVector(v).to_binary())
         for n, v in enumerate(vectors, 1)
-    )  # fmt: skip
+    )
     assert packed == expected
 
 

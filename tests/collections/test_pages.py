@@ -48,13 +48,24 @@ def theirs(cast: Cast, collection: Collection) -> Document:
     foreign = make_collection(cast.other_tenant, "Theirs")
     with tenant_scope(cast.other_tenant.pk):
         document = Document.objects.create(
-            tenant=cast.other_tenant, collection=foreign, name="secret.txt", media_type="text/plain", size=1,
-            sha256="0" * 64, file="x", status="ready",
-        )  # fmt: skip
+            tenant=cast.other_tenant,
+            collection=foreign,
+            name="secret.txt",
+            media_type="text/plain",
+            size=1,
+            sha256="0" * 64,
+            file="x",
+            status="ready",
+        )
         Chunk.objects.create(
-            tenant=cast.other_tenant, collection=foreign, document=document, index=0, text="secret", char_start=0,
+            tenant=cast.other_tenant,
+            collection=foreign,
+            document=document,
+            index=0,
+            text="secret",
+            char_start=0,
             char_end=6,
-        )  # fmt: skip
+        )
     return document
 
 
@@ -101,9 +112,7 @@ def test_foreign_chunk_is_not_shown_in_own_document(
 
 
 @pytest.mark.parametrize("name", ["settings", "upload", "delete", "create"])
-def test_viewer_may_only_look(
-    cast: Cast, client: Client, collection: Collection, name: str
-) -> None:
+def test_viewer_may_only_look(cast: Cast, client: Client, collection: Collection, name: str) -> None:
     client.force_login(cast.user("viewer"))
     args = [] if name == "create" else [collection.pk]
     assert client.post(url(cast, name, *args)).status_code == 403
@@ -119,12 +128,12 @@ def test_member_may_not_delete_a_collection(
     assert answer.status_code == 403
 
 
-def test_collection_is_made_changed_and_deleted(cast: Cast, client: Client, collection: Collection, monkeypatch) -> None:  # fmt: skip
+def test_collection_is_made_changed_and_deleted(
+    cast: Cast, client: Client, collection: Collection, monkeypatch
+) -> None:
     from tests.factories import make_space
 
-    monkeypatch.setattr(
-        "apps.collections.services.collection.space_default", lambda *, tenant: make_space()
-    )
+    monkeypatch.setattr("apps.collections.services.collection.space_default", lambda *, tenant: make_space())
     client.force_login(cast.user("admin"))
     values = {"name": "Rules", "description": "", "chunk_size": 800, "chunk_overlap": 100}
     made = client.post(url(cast, "create"), values)
@@ -179,25 +188,23 @@ def test_archive_dropped_among_files_is_imported(
 
 
 def test_lists_need_the_same_queries_however_many_rows(
-    cast: Cast, member_client: Client, collection: Collection, django_assert_max_num_queries, django_assert_num_queries
-) -> None:  # fmt: skip
+    cast: Cast,
+    member_client: Client,
+    collection: Collection,
+    django_assert_max_num_queries,
+    django_assert_num_queries,
+) -> None:
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 
     def count(path: str) -> int:
-        with CaptureQueriesContext(
-            connection,
-        ) as queries:
+        with CaptureQueriesContext(connection) as queries:
             assert member_client.get(path).status_code == 200
         return len(queries)
 
     with tenant_scope(cast.tenant.pk):
         ingest(cast, collection, "lamps.md", LAMPS)
-    paths = [
-        url(cast, "list"),
-        url(cast, "detail", collection.pk),
-        url(cast, "chunks", collection.pk),
-    ]
+    paths = [url(cast, "list"), url(cast, "detail", collection.pk), url(cast, "chunks", collection.pk)]
     [count(path) for path in paths]  # caches of the first request
     before = [count(path) for path in paths]
     for number in range(5):
@@ -214,9 +221,7 @@ def test_passage_is_marked_in_the_text_of_its_page(
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "a<b>.md", LAMPS)
         chunk = Chunk.objects.filter(document=document).order_by("-index")[0]
-    answer = member_client.get(
-        url(cast, "document", collection.pk, document.pk) + f"?chunk=c{chunk.pk}"
-    )
+    answer = member_client.get(url(cast, "document", collection.pk, document.pk) + f"?chunk=c{chunk.pk}")
     html = answer.content.decode()
     assert f'<mark id="passage" tabindex="-1" autofocus>{chunk.text[:20]}' in html
     assert "a&lt;b&gt;.md" in html
@@ -226,7 +231,13 @@ def test_passage_is_marked_in_the_text_of_its_page(
 def test_page_of_a_pdf_is_drawn_with_the_passage_marked(
     cast: Cast, member_client: Client, collection: Collection, tmp_path: Path
 ) -> None:
-    pdf = make_pdf(tmp_path / "a.pdf", [["The duty on lamps of heading 8539.50.00 is two percent."] * 3, ["Second page about the pumps that move liquids."] * 3])  # fmt: skip
+    pdf = make_pdf(
+        tmp_path / "a.pdf",
+        [
+            ["The duty on lamps of heading 8539.50.00 is two percent."] * 3,
+            ["Second page about the pumps that move liquids."] * 3,
+        ],
+    )
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "a.pdf", pdf.read_bytes())
         chunk = first_chunk(document)
@@ -247,9 +258,13 @@ def test_page_of_a_pdf_is_drawn_with_the_passage_marked(
 
 
 def test_page_image_goes_with_the_document(
-    cast: Cast, member_client: Client, collection: Collection, tmp_path: Path, django_capture_on_commit_callbacks
-) -> None:  # fmt: skip
-    pdf = make_pdf(tmp_path / "a.pdf", [["The duty on lamps of heading 8539.50.00 is two percent."] * 3])  # fmt: skip
+    cast: Cast,
+    member_client: Client,
+    collection: Collection,
+    tmp_path: Path,
+    django_capture_on_commit_callbacks,
+) -> None:
+    pdf = make_pdf(tmp_path / "a.pdf", [["The duty on lamps of heading 8539.50.00 is two percent."] * 3])
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "a.pdf", pdf.read_bytes())
     member_client.get(url(cast, "page-image", collection.pk, document.pk, 1))
@@ -262,9 +277,7 @@ def test_page_image_goes_with_the_document(
 
 
 @pytest.mark.filterwarnings("ignore:StreamingHttpResponse must consume asynchronous")
-def test_original_is_only_ever_a_download(
-    cast: Cast, member_client: Client, collection: Collection
-) -> None:
+def test_original_is_only_ever_a_download(cast: Cast, member_client: Client, collection: Collection) -> None:
     page = b"<html><script>alert(1)</script><p>A page with a few words about lamps and duties.</p></html>"
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, 'x";\r\n.html', page)
@@ -284,12 +297,8 @@ def test_failed_document_can_be_retried_and_ready_one_cannot(
     answer = member_client.post(url(cast, "document-retry", collection.pk, failed.pk))
     assert answer.status_code == 200
     assert b"Queued" in answer.content
-    assert (
-        member_client.post(url(cast, "document-retry", collection.pk, ready.pk)).status_code == 409
-    )
-    assert (
-        member_client.post(url(cast, "document-cancel", collection.pk, ready.pk)).status_code == 409
-    )
+    assert member_client.post(url(cast, "document-retry", collection.pk, ready.pk)).status_code == 409
+    assert member_client.post(url(cast, "document-cancel", collection.pk, ready.pk)).status_code == 409
 
 
 def test_search_page_shows_passages_and_marks_words(
@@ -298,9 +307,7 @@ def test_search_page_shows_passages_and_marks_words(
     with tenant_scope(cast.tenant.pk):
         ingest(cast, collection, "lamps.md", LAMPS)
     path = url(cast, "search", collection.pk)
-    html = member_client.get(
-        path, {"q": "8539.50.00 lamp"}, headers={"HX-Request": "true"}
-    ).content.decode()
+    html = member_client.get(path, {"q": "8539.50.00 lamp"}, headers={"HX-Request": "true"}).content.decode()
     assert "<html" not in html
     assert "exact code" in html
     assert "<mark>lamps</mark>" in html
@@ -309,9 +316,7 @@ def test_search_page_shows_passages_and_marks_words(
         upload(cast, collection, "x", b"x")
 
 
-def test_status_and_name_filter_the_list(
-    cast: Cast, member_client: Client, collection: Collection
-) -> None:
+def test_status_and_name_filter_the_list(cast: Cast, member_client: Client, collection: Collection) -> None:
     with tenant_scope(cast.tenant.pk):
         ingest(cast, collection, "empty.txt", b"")
         ingest(cast, collection, "lamps.md", LAMPS)

@@ -24,19 +24,13 @@ from apps.collections.pipeline_rows import chunk_indexed_text
 from jobs.models import Job, JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.conftest import (
-    LAMPS,
-    WordEmbedder,
-    attempt,
-    ingest,
-    job_of,
-    make_due,
-    upload,
-)
+from tests.collections.conftest import LAMPS, WordEmbedder, attempt, ingest, job_of, make_due, upload
 from tests.collections.ingestion.files import make_image_pdf, make_pdf
 
 pytestmark = pytest.mark.django_db
-LONG = LAMPS + b"\n\n".join(b"# Part %d\n\nSentence number %d about tariffs and lamps. " % (i, i) * 3 for i in range(40))  # fmt: skip
+LONG = LAMPS + b"\n\n".join(
+    b"# Part %d\n\nSentence number %d about tariffs and lamps. " % (i, i) * 3 for i in range(40)
+)
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +74,10 @@ def test_document_is_ready_and_its_ledger_agrees(cast: Cast, collection: Collect
 
 
 def test_chunks_are_slices_of_the_pages(cast: Cast, collection: Collection, tmp_path: Path) -> None:
-    pdf = make_pdf(tmp_path / "a.pdf", [[f"Page {n} speaks of duty rates and codes like 85{n}9.50.00."] * 8 for n in range(1, 5)])  # fmt: skip
+    pdf = make_pdf(
+        tmp_path / "a.pdf",
+        [[f"Page {n} speaks of duty rates and codes like 85{n}9.50.00."] * 8 for n in range(1, 5)],
+    )
     document = ingest(cast, collection, "a.pdf", pdf.read_bytes())
     assert (document.status, document.page_count) == ("ready", 4)
     pages = list(Page.objects.filter(document=document).order_by("number"))
@@ -137,9 +134,7 @@ def test_nothing_is_doubled_when_a_worker_dies_in_a_stage(
         attempt(document)
     assert document.status == "ready"
     assert selectors.document_ledger(actor=cast.actor("member"), document=document).agrees
-    indexes = list(
-        Chunk.objects.filter(document=document).order_by("index").values_list("index", flat=True)
-    )
+    indexes = list(Chunk.objects.filter(document=document).order_by("index").values_list("index", flat=True))
     assert indexes == list(range(document.chunk_count))
     assert statistics(collection) == counted_again(collection)
 
@@ -195,7 +190,11 @@ def test_retry_goes_on_from_the_failed_stage(
     with monkeypatch.context() as broken:
         broken.setattr(pipeline, "embedder_for", refuse)
         attempt(document)
-    assert (document.status, document.stage, document.error_code) == ("failed", "embed", "embedder_misconfigured")  # fmt: skip
+    assert (document.status, document.stage, document.error_code) == (
+        "failed",
+        "embed",
+        "embedder_misconfigured",
+    )
     chunks = set(Chunk.objects.filter(document=document).values_list("pk", flat=True))
     monkeypatch.setattr(pipeline, "document_extract", None)  # reading again would break
     services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
@@ -243,10 +242,10 @@ def test_document_fails_with_a_reason_when_it_is_encrypted(
     assert (document.status, document.error_code) == ("failed", "encrypted_pdf")
 
 
-def test_misnamed_file_is_read_as_what_it_is(
-    cast: Cast, collection: Collection, tmp_path: Path
-) -> None:
-    pdf = make_pdf(tmp_path / "a.pdf", [["This is a page about the duty on lamps, in a file called text."] * 4])  # fmt: skip
+def test_misnamed_file_is_read_as_what_it_is(cast: Cast, collection: Collection, tmp_path: Path) -> None:
+    pdf = make_pdf(
+        tmp_path / "a.pdf", [["This is a page about the duty on lamps, in a file called text."] * 4]
+    )
     document = ingest(cast, collection, "notes.txt", pdf.read_bytes())
     assert (document.status, document.media_type) == ("ready", "application/pdf")
     assert document.warnings
@@ -320,9 +319,7 @@ def test_work_stops_when_the_document_is_deleted_meanwhile(
 
 def test_document_is_cancelled_with_its_waiting_job(cast: Cast, collection: Collection) -> None:
     document = upload(cast, collection, "lamps.md", LAMPS)
-    row = services.document_cancel(
-        tenant=cast.tenant, actor=cast.actor("member"), document=document
-    )
+    row = services.document_cancel(tenant=cast.tenant, actor=cast.actor("member"), document=document)
     assert row.status == "cancelled"
     assert job_of(document).status == JobStatus.CANCELLED
     services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
@@ -344,4 +341,6 @@ def test_average_length_follows_the_collection_and_weights_with_it(
             row.chunk_id, chunk_indexed_text(row.chunk), cover=row.chunk.document.cover
         ).terms
         expected = tf_weights(tokens, collection.average_length)
-        assert dict(zip(row.weights.indices(), row.weights.values(), strict=True)) == pytest.approx(expected, rel=1e-4)  # fmt: skip
+        assert dict(zip(row.weights.indices(), row.weights.values(), strict=True)) == pytest.approx(
+            expected, rel=1e-4
+        )

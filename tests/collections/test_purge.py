@@ -56,9 +56,7 @@ def document(path: str) -> Document:
 
 
 def delete(cast: Cast, path: str) -> None:
-    services.document_delete(
-        tenant=cast.tenant, actor=cast.actor("member"), document=document(path)
-    )
+    services.document_delete(tenant=cast.tenant, actor=cast.actor("member"), document=document(path))
 
 
 def test_nothing_of_a_deleted_document_is_left_anywhere(cast: Cast, collection: Collection) -> None:
@@ -74,9 +72,12 @@ def test_nothing_of_a_deleted_document_is_left_anywhere(cast: Cast, collection: 
         assert model.objects.count() == 0
     for leg in LEGS:
         found = search_run(
-            tenant=cast.tenant, actor=cast.actor("owner"), collections=[collection],
-            query="secret code 8539.50.00", legs=(leg,),
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            collections=[collection],
+            query="secret code 8539.50.00",
+            legs=(leg,),
+        )
         assert found.hits == []
     assert ingestion_check(tenant=cast.tenant, actor=cast.actor("owner")).findings == []
 
@@ -103,16 +104,13 @@ def test_move_that_was_taken_back_leaves_nothing_either(cast: Cast, collection: 
     assert (kept(), FileRevision.objects.count()) == ([], 0)
 
 
-def test_same_bytes_stay_as_long_as_another_history_has_them(
-    cast: Cast, collection: Collection
-) -> None:
+def test_same_bytes_stay_as_long_as_another_history_has_them(cast: Cast, collection: Collection) -> None:
     second = make_collection(cast.tenant, "Second")
     put(cast, collection, "a.md", "The same.\n")
     put(cast, second, "a.md", "The same.\n")
     services.document_delete(
-        tenant=cast.tenant, actor=cast.actor("member"),
-        document=Document.objects.get(collection=collection),
-    )  # fmt: skip
+        tenant=cast.tenant, actor=cast.actor("member"), document=Document.objects.get(collection=collection)
+    )
     assert kept() == ["The same.\n"]
     services.collection_delete(tenant=cast.tenant, actor=cast.actor("owner"), collection=second)
     assert kept() == []
@@ -131,9 +129,7 @@ def test_change_of_several_files_keeps_its_other_files(cast: Cast, collection: C
         services.FileChange(path, text.encode(), expected="")
         for path, text in (("a.md", "Alpha.\n"), ("b.md", "Beta.\n"))
     ]
-    batch = services.files_change(
-        **common(cast, collection), changes=edits, action=FileBatch.Action.WRITE
-    )
+    batch = services.files_change(**common(cast, collection), changes=edits, action=FileBatch.Action.WRITE)
     delete(cast, "a.md")
     assert kept() == ["Beta.\n"]
     assert batch is not None
@@ -143,9 +139,7 @@ def test_change_of_several_files_keeps_its_other_files(cast: Cast, collection: C
         services.file_delete(**common(cast, collection), path="b.md")
 
 
-def test_check_finds_and_removes_bytes_that_no_change_names(
-    cast: Cast, collection: Collection
-) -> None:
+def test_check_finds_and_removes_bytes_that_no_change_names(cast: Cast, collection: Collection) -> None:
     put(cast, collection, "a.md", "Alpha.\n")
     FileBlob.objects.create(tenant=cast.tenant, sha256="e" * 64, size=4, content=b"left")
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}

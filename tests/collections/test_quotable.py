@@ -9,13 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.collections.quotable import (
-    PagePart,
-    Quotable,
-    quotable_from_json,
-    quotable_of,
-    quotable_plain,
-)
+from apps.collections.quotable import PagePart, Quotable, quotable_from_json, quotable_of, quotable_plain
 
 
 def said(quotable: Quotable) -> list[str]:
@@ -27,29 +21,45 @@ def said(quotable: Quotable) -> list[str]:
     [
         (
             "SUMMARY: BIS is adding 407\nHarmonized Tariff Schedule codes of No.\n12 to the list. They hold\nfrom today on, as said above.",
-            ["SUMMARY: BIS is adding 407 Harmonized Tariff Schedule codes of No. 12 to the list.", "They hold from today on, as said above."],
+            [
+                "SUMMARY: BIS is adding 407 Harmonized Tariff Schedule codes of No. 12 to the list.",
+                "They hold from today on, as said above.",
+            ],
         ),
-        ("It covers these goods:\n• cars of any kind\nand size\n• trucks. Also used\nones.\n", ["It covers these goods:", "cars of any kind and size", "trucks.", "Also used ones."]),
-        ("The rate of duty is laid down\nhere:\n(a) for cars 5 percent, as the law\nsays; and\n(b) for trucks 25 percent.", ["The rate of duty is laid down here:", "(a) for cars 5 percent, as the law says; and", "(b) for trucks 25 percent."]),
-        ("Every importer files a form with\ninfor-\nmation on self-\nemployed people, whether self-employed\nor not, under 2025-\n0023.", ["Every importer files a form with information on self-employed people, whether self-employed or not, under 2025-0023."]),
+        (
+            "It covers these goods:\n• cars of any kind\nand size\n• trucks. Also used\nones.\n",
+            ["It covers these goods:", "cars of any kind and size", "trucks.", "Also used ones."],
+        ),
+        (
+            "The rate of duty is laid down\nhere:\n(a) for cars 5 percent, as the law\nsays; and\n(b) for trucks 25 percent.",
+            [
+                "The rate of duty is laid down here:",
+                "(a) for cars 5 percent, as the law says; and",
+                "(b) for trucks 25 percent.",
+            ],
+        ),
+        (
+            "Every importer files a form with\ninfor-\nmation on self-\nemployed people, whether self-employed\nor not, under 2025-\n0023.",
+            [
+                "Every importer files a form with information on self-employed people, whether self-employed or not, under 2025-0023."
+            ],
+        ),
         ("税率为百\n分之五。卡车\n除外。", ["税率为百分之五。", "卡车除外。"]),
         ("ราคาของสินค้าคือห้าสิบบาท\nสินค้าใหม่มาแล้ว", ["ราคาของสินค้าคือห้าสิบบาทสินค้าใหม่มาแล้ว"]),
     ],
-)  # fmt: skip
-def test_lines_of_a_paragraph_are_joined_and_cut_into_sentences(
-    text: str, expected: list[str]
-) -> None:
+)
+def test_lines_of_a_paragraph_are_joined_and_cut_into_sentences(text: str, expected: list[str]) -> None:
     assert said(quotable_plain(text, 100, None)) == expected
 
 
 def test_a_sentence_that_the_chunk_cuts_is_completed_from_around_it() -> None:
-    text = (
-        "The first is free. The second pays five percent of what it is worth. The third pays ten."
-    )
+    text = "The first is free. The second pays five percent of what it is worth. The third pays ten."
     start, end = text.index("pays five"), text.index("it is worth")
     made = quotable_of([PagePart(1, 0, text)], start, end)
     assert said(made) == ["The second pays five percent of what it is worth."]
-    kept = quotable_from_json(json.loads(json.dumps(made.to_json(start, text[start:end]))), start, text[start:end])  # fmt: skip
+    kept = quotable_from_json(
+        json.loads(json.dumps(made.to_json(start, text[start:end]))), start, text[start:end]
+    )
     assert kept is not None
     assert kept == made
     assert said(kept) == said(made)
@@ -79,9 +89,7 @@ def test_rows_are_whole_and_their_header_is_told() -> None:
     low = text.index("|")
     starts = tuple(low + table.index(row) for row in ("| Lamp", "| A", "| B"))
     header = "| Lamp | Price |\n| --- | --- |"
-    part = PagePart(
-        None, 0, text, regions=(("table", low, low + len(table), starts, starts[1], header),)
-    )
+    part = PagePart(None, 0, text, regions=(("table", low, low + len(table), starts, starts[1], header),))
     made = quotable_of([part], low, low + len(table) - 1, is_markdown=True)
     assert made.header == "Lamp | Price"
     rows = [made.said(u.start, u.end, u.kind) for u in made.units if u.kind == "row"]
@@ -91,9 +99,7 @@ def test_rows_are_whole_and_their_header_is_told() -> None:
 def test_headings_and_lines_of_code_stand_for_themselves() -> None:
     text = "Background\nThe rate is five percent.\nif x:\n    y = 1\n"
     code = text.index("if x")
-    part = PagePart(
-        3, 0, text, headings=((0, 10),), regions=(("code", code, len(text), (), code, ""),)
-    )
+    part = PagePart(3, 0, text, headings=((0, 10),), regions=(("code", code, len(text), (), code, ""),))
     made = quotable_of([part], 0, len(text))
     assert [(u.kind, made.said(u.start, u.end, u.kind)) for u in made.units] == [
         ("heading", "Background"),

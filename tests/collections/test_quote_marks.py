@@ -27,9 +27,7 @@ TWO = ["glass is two percent of the value.", "Bikes are free of duty, as No. 12 
 def test_quote_over_two_pages_is_whole_and_marked_on_both(
     cast: Cast, member_client: Client, collection: Collection, tmp_path: Path
 ) -> None:
-    pdf = make_pdf(
-        tmp_path / "a.pdf", [ONE, TWO, ["Nothing else is said on the last page of all."]]
-    )
+    pdf = make_pdf(tmp_path / "a.pdf", [ONE, TWO, ["Nothing else is said on the last page of all."]])
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "a.pdf", pdf.read_bytes())
         chunk = Chunk.objects.filter(document=document).order_by("index")[0]
@@ -60,17 +58,13 @@ def test_quote_over_two_pages_is_whole_and_marked_on_both(
     assert marked("page=3&view=text") == []
     boxes = [shown(f"page={number}&view=image").count("<rect ") for number in (1, 2, 3)]
     assert boxes == [1, 1, 0]
-    assert f"&amp;mark={unit.start}-{unit.end}" in shown("page=2&view=text"), (
-        "the other page has it too"
-    )
+    assert f"&amp;mark={unit.start}-{unit.end}" in shown("page=2&view=text"), "the other page has it too"
     for wrong in ("5", "9-2", "1-x", "１-９", f"1-{10**12}"):
         assert member_client.get(f"{address}?mark={wrong}").status_code == 404
     assert pages[2].text.startswith(TWO[0][:5])
 
 
-def test_an_edited_chunk_has_no_place_on_a_page(
-    cast: Cast, collection: Collection, tmp_path: Path
-) -> None:
+def test_an_edited_chunk_has_no_place_on_a_page(cast: Cast, collection: Collection, tmp_path: Path) -> None:
     pdf = make_pdf(tmp_path / "b.pdf", [ONE, TWO])
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "b.pdf", pdf.read_bytes())

@@ -62,9 +62,7 @@ def test_viewer_may_not_check(cast: Cast, collection: Collection) -> None:
         ingestion_check(tenant=cast.tenant, actor=cast.actor("viewer"))
 
 
-def test_document_without_a_job_is_put_back_into_the_queue(
-    cast: Cast, collection: Collection
-) -> None:
+def test_document_without_a_job_is_put_back_into_the_queue(cast: Cast, collection: Collection) -> None:
     document = upload(cast, collection, "lamps.md", LAMPS)
     Job.objects.update(status="failed")
     assert codes(check(cast)) == ["stuck"]
@@ -73,9 +71,7 @@ def test_document_without_a_job_is_put_back_into_the_queue(
     assert check(cast).findings == []
 
 
-def test_lost_vector_is_found_and_the_document_read_again(
-    cast: Cast, collection: Collection
-) -> None:
+def test_lost_vector_is_found_and_the_document_read_again(cast: Cast, collection: Collection) -> None:
     document = ingest(cast, collection, "lamps.md", LAMPS)
     Embedding.objects.filter(chunk=Chunk.objects.order_by("pk")[0]).delete()
     assert codes(check(cast)) == ["ledger"]
@@ -109,14 +105,16 @@ def test_statistics_are_counted_again(cast: Cast, collection: Collection) -> Non
 
 def test_vectors_of_an_unused_space_are_removed(cast: Cast, collection: Collection) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
-    unused = EmbeddingSpace.objects.create(
-        provider="test", model="old", dimensions=384, fingerprint="old"
-    )
+    unused = EmbeddingSpace.objects.create(provider="test", model="old", dimensions=384, fingerprint="old")
     vector = Embedding.objects.all()[0]
     Embedding.objects.create(
-        tenant=cast.tenant, chunk_id=vector.chunk_id, space=unused, collection=collection,
-        document_id=vector.document_id, vector=vector.vector,
-    )  # fmt: skip
+        tenant=cast.tenant,
+        chunk_id=vector.chunk_id,
+        space=unused,
+        collection=collection,
+        document_id=vector.document_id,
+        vector=vector.vector,
+    )
     assert codes(check(cast)) == ["vectors_left"]
     check(cast, repair=True)
     assert not Embedding.objects.filter(space=unused).exists()
@@ -142,9 +140,7 @@ def test_orphaned_original_and_images_are_removed_and_young_ones_left(
     assert all(path.exists() for path in (young, foreign, storage / document.file))
 
 
-def test_lost_original_is_told_with_advice(
-    cast: Cast, collection: Collection, storage: Path
-) -> None:
+def test_lost_original_is_told_with_advice(cast: Cast, collection: Collection, storage: Path) -> None:
     document = ingest(cast, collection, "lamps.md", LAMPS)
     (storage / document.file).unlink()
     (finding,) = check(cast, repair=True).open

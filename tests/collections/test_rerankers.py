@@ -41,8 +41,13 @@ def scope(cast: Cast, collection: Collection) -> Any:
 
 def ask(cast: Cast, collection: Collection, **extra: Any) -> SearchResult:
     return search_run(
-        tenant=cast.tenant, actor=cast.actor("viewer"), collections=[collection], query=QUESTION, trace=True, **extra
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("viewer"),
+        collections=[collection],
+        query=QUESTION,
+        trace=True,
+        **extra,
+    )
 
 
 def ids(result: SearchResult) -> list[int]:
@@ -123,9 +128,7 @@ def test_search_keeps_the_fused_order_and_says_so_when_grades_are_no_grades(
     assert all(hit.rerank_score is None for hit in result.hits)
 
 
-def test_search_goes_on_when_the_model_is_down(
-    cast: Cast, collection: Collection, model: Any
-) -> None:
+def test_search_goes_on_when_the_model_is_down(cast: Cast, collection: Collection, model: Any) -> None:
     plain = ids(ask(cast, collection))
     down = fails(ProviderUnavailable("It is down."))
     reranker, _ = model(down, down)
@@ -169,10 +172,16 @@ def cross_encoder(folder: Path, *, output: str = "logits") -> Path:
         for name in ("input_ids", "attention_mask")
     ]
     graph = helper.make_graph(
-        nodes, "cross", columns, [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["pairs", 1])],
-        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([2]), "last"),
-         numpy_helper.from_array(np.array([1]), "middle")],
-    )  # fmt: skip
+        nodes,
+        "cross",
+        columns,
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["pairs", 1])],
+        [
+            numpy_helper.from_array(table, "table"),
+            numpy_helper.from_array(np.array([2]), "last"),
+            numpy_helper.from_array(np.array([1]), "middle"),
+        ],
+    )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     made.ir_version = 9
     file = folder / "cross.onnx"
@@ -180,9 +189,7 @@ def cross_encoder(folder: Path, *, output: str = "logits") -> Path:
     return file
 
 
-def test_cross_encoder_orders_by_its_logits(
-    cast: Cast, collection: Collection, tmp_path: Path
-) -> None:
+def test_cross_encoder_orders_by_its_logits(cast: Cast, collection: Collection, tmp_path: Path) -> None:
     plain = ask(cast, collection)
     assert "wine" not in plain.hits[0].text
     reranker = CrossEncoder(cross_encoder(tmp_path))
@@ -272,8 +279,12 @@ def test_search_says_so_when_the_chosen_cross_encoder_is_gone_and_other_settings
     assert result.trace is not None
     assert result.trace.reranker is None
     kept = services.collection_update(
-        tenant=cast.tenant, actor=cast.actor("member"), collection=chosen, name="Other name", reranker="cross-encoder"
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("member"),
+        collection=chosen,
+        name="Other name",
+        reranker="cross-encoder",
+    )
     assert kept.name == "Other name"
 
 
@@ -284,7 +295,7 @@ def test_collections_that_differ_are_not_reranked_together_and_the_note_says_so(
     other = choose(cast, make_collection(cast.tenant, "Other"), "none")
     result = search_run(
         tenant=cast.tenant, actor=cast.actor("viewer"), collections=[collection, other], query=QUESTION
-    )  # fmt: skip
+    )
     assert "different rerankers" in result.note
     assert all(hit.rerank_score is None for hit in result.hits)
 

@@ -64,7 +64,9 @@ def test_mixed_pdf_loses_no_page_and_says_what_was_read_from_pictures(
     marked = Chunk.objects.get(document=document, metadata__ocr=True)
     assert "INV-20417" in marked.text
     assert Recognition.objects.get(tenant=cast.tenant).used_seconds > 0
-    assert set(Job.objects.filter(payload__document=document.pk).values_list("status", flat=True)) == {JobStatus.SUCCEEDED}  # fmt: skip
+    assert set(Job.objects.filter(payload__document=document.pk).values_list("status", flat=True)) == {
+        JobStatus.SUCCEEDED
+    }
 
     # The mark of a citation stands on the picture's own line.
     start = second.char_start + second.text.index("Pumps")
@@ -133,7 +135,7 @@ def test_reading_goes_on_at_the_page_where_it_was_stopped(
 
     monkeypatch.setattr(scans, "_keep", keep)
     document = attempt(document)
-    assert (document.status, document.progress_current, document.progress_total) == ("processing", 1, 3)  # fmt: skip
+    assert (document.status, document.progress_current, document.progress_total) == ("processing", 1, 3)
     document = read_all(document)
     assert document.status == "ready"
     assert kept == [1, 2, 3], "no page is read twice"

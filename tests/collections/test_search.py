@@ -30,11 +30,7 @@ def scope(cast: Cast):
 
 def ask(cast: Cast, collections: list[Collection] | None, query: str, **extra) -> SearchResult:
     return search_run(
-        tenant=cast.tenant,
-        actor=cast.actor("viewer"),
-        collections=collections,
-        query=query,
-        **extra,
+        tenant=cast.tenant, actor=cast.actor("viewer"), collections=collections, query=query, **extra
     )
 
 
@@ -53,9 +49,7 @@ def test_passage_comes_first_with_its_ranks(cast: Cast, collection: Collection) 
     assert result.note == ""
 
 
-def test_score_is_how_far_each_leg_sees_a_passage_above_its_last(
-    cast: Cast, collection: Collection
-) -> None:
+def test_score_is_how_far_each_leg_sees_a_passage_above_its_last(cast: Cast, collection: Collection) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
     ingest(cast, collection, "wine.md", WINE)
     Document.objects.filter(collection=collection).update(cover="")
@@ -72,10 +66,7 @@ def test_score_is_how_far_each_leg_sees_a_passage_above_its_last(
 def test_legs_to_which_all_is_alike_say_nothing(cast: Cast, collection: Collection) -> None:
     for number in range(3):
         ingest(
-            cast,
-            collection,
-            f"copy{number}.md",
-            b"# Lamps\n\nLED lamps come from Brazil." + b"\n" * number,
+            cast, collection, f"copy{number}.md", b"# Lamps\n\nLED lamps come from Brazil." + b"\n" * number
         )
     hits = ask(cast, [collection], "Where do lamps come from?", legs=("vector",)).hits
     assert [hit.score for hit in hits] == [0.0] * 3
@@ -133,15 +124,21 @@ def test_other_tenants_chunks_are_never_found(cast: Cast, collection: Collection
     ingest(cast, collection, "lamps.md", LAMPS)
     outsider = cast.actor("outsider")
     with tenant_scope(cast.other_tenant.pk):
-        everything = search_run(tenant=cast.other_tenant, actor=outsider, collections=None, query="8539.50.00")  # fmt: skip
+        everything = search_run(
+            tenant=cast.other_tenant, actor=outsider, collections=None, query="8539.50.00"
+        )
         assert everything.hits == []
         with pytest.raises(Missing):
-            search_run(tenant=cast.other_tenant, actor=outsider, collections=[collection], query="lamps")  # fmt: skip
+            search_run(tenant=cast.other_tenant, actor=outsider, collections=[collection], query="lamps")
         collection.tenant_id = cast.other_tenant.pk  # a forged row: the database still refuses
         for legs in (("vector",), ("lexical",), ("exact",)):
             forged = search_run(
-                tenant=cast.other_tenant, actor=outsider, collections=[collection], query="8539.50.00 lamps", legs=legs,
-            )  # fmt: skip
+                tenant=cast.other_tenant,
+                actor=outsider,
+                collections=[collection],
+                query="8539.50.00 lamps",
+                legs=legs,
+            )
             assert forged.hits == []
 
 
@@ -193,7 +190,9 @@ def test_filters_hold_in_every_leg(cast: Cast, collection: Collection) -> None:
             ({"media_type": {"in": ["text/plain"]}, "document_id": {"eq": lamps.pk}}, set()),
             ({"document_id": {"in": []}}, set()),
         ):
-            hits = ask(cast, [collection], "lamps wine 8539.50.00 2204.10.00 heading", legs=legs, filters=filters).hits  # fmt: skip
+            hits = ask(
+                cast, [collection], "lamps wine 8539.50.00 2204.10.00 heading", legs=legs, filters=filters
+            ).hits
             assert {hit.document_id for hit in hits} == expected, (legs, filters)
 
 
@@ -220,8 +219,17 @@ def test_filter_is_an_error_when_it_is_not_understood(
 
 @pytest.mark.parametrize(
     "query",
-    ["'; DROP TABLE collections_chunk; --", "%s %(tenant)s", "{1:2}/3", "id:a'b\\c.1", "a_b'::tsquery", "\x00lamps", "😀 c++ !!! (((", "100% of 8539.50.00"],
-)  # fmt: skip
+    [
+        "'; DROP TABLE collections_chunk; --",
+        "%s %(tenant)s",
+        "{1:2}/3",
+        "id:a'b\\c.1",
+        "a_b'::tsquery",
+        "\x00lamps",
+        "😀 c++ !!! (((",
+        "100% of 8539.50.00",
+    ],
+)
 def test_question_of_any_characters_is_only_a_question(
     cast: Cast, collection: Collection, query: str
 ) -> None:
@@ -242,9 +250,7 @@ def test_stop_words_alone_find_by_meaning_only(cast: Cast, collection: Collectio
     assert {hit.lexical_rank for hit in hits} == {None}
 
 
-def test_collections_of_several_spaces_are_searched_together(
-    cast: Cast, collection: Collection
-) -> None:
+def test_collections_of_several_spaces_are_searched_together(cast: Cast, collection: Collection) -> None:
     other = make_collection(cast.tenant, "Wine", space=make_space(fingerprint="second"))
     ingest(cast, collection, "lamps.md", LAMPS)
     ingest(cast, other, "wine.md", WINE)

@@ -126,12 +126,19 @@ FILTERS: list[tuple[dict[str, Any], set[str]]] = [
 
 def test_every_filter_holds_in_every_leg(cast: Cast, tubes: Document, rods: Document) -> None:
     change(
-        tubes, tags=["steel", "old"], document_type="duty", dated=date(2024, 2, 29),
+        tubes,
+        tags=["steel", "old"],
+        document_type="duty",
+        dated=date(2024, 2, 29),
         attributes={
-            "author": "Ada", "score": 1.5, "signed": "2024-02-29", "final": True,
-            "topics": ["metal", 3], "it's {odd} %s": "x",
+            "author": "Ada",
+            "score": 1.5,
+            "signed": "2024-02-29",
+            "final": True,
+            "topics": ["metal", 3],
+            "it's {odd} %s": "x",
         },
-    )  # fmt: skip
+    )
     change(rods, tags=["new"])
     wrong = [
         f"{leg} {filters}: {found} instead of {expected}"
@@ -143,14 +150,31 @@ def test_every_filter_holds_in_every_leg(cast: Cast, tubes: Document, rods: Docu
 
 
 REFUSED: list[Any] = [
-    {"colour": "red"}, {"name": {"like": "a"}}, {"tags": {"gte": "a"}}, {"attributes.autor": "Ada"},
-    {"attributes.author": {"prefix": "A"}}, {"attributes.": 1}, {"attributes.a.b": 1}, {"page": {"in": [1]}},
-    {"dated": "yesterday"}, {"dated": {"gte": 5}}, {"page": "1"}, {"name": 5}, {"name": {}}, {"name": {"in": "a"}},
-    {"attributes.author": {"gte": float("nan")}}, {"attributes.author": {"exists": "yes"}},
-    {"attributes.author": {"in": []}}, {"attributes.author": [1]}, {"name": "a\x00b"}, {"document_id": 2**70},
-    {"name": {"in": ["x"] * 1001}}, [], "name",
+    {"colour": "red"},
+    {"name": {"like": "a"}},
+    {"tags": {"gte": "a"}},
+    {"attributes.autor": "Ada"},
+    {"attributes.author": {"prefix": "A"}},
+    {"attributes.": 1},
+    {"attributes.a.b": 1},
+    {"page": {"in": [1]}},
+    {"dated": "yesterday"},
+    {"dated": {"gte": 5}},
+    {"page": "1"},
+    {"name": 5},
+    {"name": {}},
+    {"name": {"in": "a"}},
+    {"attributes.author": {"gte": float("nan")}},
+    {"attributes.author": {"exists": "yes"}},
+    {"attributes.author": {"in": []}},
+    {"attributes.author": [1]},
+    {"name": "a\x00b"},
+    {"document_id": 2**70},
+    {"name": {"in": ["x"] * 1001}},
+    [],
+    "name",
     {"name": {"eq": "a", "ne": "b", "prefix": "c"} | {f"x{i}": 1 for i in range(3)}},
-]  # fmt: skip
+]
 
 
 def test_every_filter_that_says_nothing_known_is_an_error(cast: Cast, tubes: Document) -> None:
@@ -166,10 +190,10 @@ def test_every_filter_that_says_nothing_known_is_an_error(cast: Cast, tubes: Doc
     assert [a for a in answers if a[1] not in ("filter_unknown", "filter_invalid")] == []
 
 
-def test_neighbours_come_with_a_passage_without_what_they_share(
-    cast: Cast, collection: Collection
-) -> None:
-    text = "\n\n".join(f"Sentence {i} of the text speaks about topic{i} at some length here." * 3 for i in range(12))  # fmt: skip
+def test_neighbours_come_with_a_passage_without_what_they_share(cast: Cast, collection: Collection) -> None:
+    text = "\n\n".join(
+        f"Sentence {i} of the text speaks about topic{i} at some length here." * 3 for i in range(12)
+    )
     document = ingest(cast, collection, "long.txt", text.encode())
     hit = ask(cast, query="topic6", k=1, expand=2).hits[0]
     full = " ".join([*hit.before, hit.text, *hit.after])
@@ -203,9 +227,7 @@ def test_trace_tells_ranks_and_what_was_passed_over(
     assert viewer.hidden.not_permitted == 0  # how much is kept from one is not one's to know
 
 
-def test_words_are_reduced_as_the_collections_language_does(
-    cast: Cast, collection: Collection
-) -> None:
+def test_words_are_reduced_as_the_collections_language_does(cast: Cast, collection: Collection) -> None:
     Collection.objects.filter(pk=collection.pk).update(language="german")
     ingest(cast, collection, "de.txt", "Die Zölle auf Lampen wurden gesenkt.".encode())
     assert names(ask(cast, query="Lampe", legs=("lexical",))) == {"de.txt"}

@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.collections import (
-    pipeline,
-    pipeline_lexical,
-    pipeline_rows,
-    pipeline_stage,
-    selectors,
-    summaries,
-)
+from apps.collections import pipeline, pipeline_lexical, pipeline_rows, pipeline_stage, selectors, summaries
 from apps.collections.models import (
     Chunk,
     ChunkLink,
@@ -40,9 +33,7 @@ from tests.collections.conftest import LAMPS, WordEmbedder, ingest, job_of, make
 from tests.collections.test_pipeline import counted_again, statistics
 
 pytestmark = pytest.mark.django_db
-PARTS = (
-    b"# Part %d\n\nSentence number %d about tariffs and lamps. " % (i, i) * 3 for i in range(14)
-)
+PARTS = (b"# Part %d\n\nSentence number %d about tariffs and lamps. " % (i, i) * 3 for i in range(14))
 TEXT = b"\n\n".join([LAMPS, *PARTS, b"The word zanzibar stands here alone.\n"])
 ORDER = list(Stage.values)
 
@@ -81,10 +72,14 @@ def found(cast: Cast, collection: Collection, words: str) -> set[int]:
         hit.document_id
         for leg in LEGS
         for hit in search_run(
-            tenant=cast.tenant, actor=cast.actor("owner"), collections=[collection],
-            query=words, k=50, legs=[leg],
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            collections=[collection],
+            query=words,
+            k=50,
+            legs=[leg],
         ).hits
-    }  # fmt: skip
+    }
 
 
 def assert_agrees(cast: Cast) -> None:
@@ -94,16 +89,22 @@ def assert_agrees(cast: Cast) -> None:
 
 def rows_of(document: Document) -> tuple[Any, ...]:
     """Return what was made of a document, without its ids."""
-    links = ChunkLink.objects.filter(document=document).order_by(
-        "chunk__index", "target__index", "relation"
-    )
+    links = ChunkLink.objects.filter(document=document).order_by("chunk__index", "target__index", "relation")
     return (
-        list(Page.objects.filter(document=document).order_by("number").values_list("number", "text", "char_start")),
-        list(Chunk.objects.filter(document=document).order_by("index").values_list("index", "text", "key_points")),
+        list(
+            Page.objects.filter(document=document)
+            .order_by("number")
+            .values_list("number", "text", "char_start")
+        ),
+        list(
+            Chunk.objects.filter(document=document)
+            .order_by("index")
+            .values_list("index", "text", "key_points")
+        ),
         list(links.values_list("chunk__index", "target__index", "relation")),
         Embedding.objects.filter(document_id=document.pk).count(),
         sorted(ChunkTerms.objects.filter(document_id=document.pk).values_list("chunk__index", "length")),
-    )  # fmt: skip
+    )
 
 
 def test_document_made_in_slices_is_the_same_as_in_one(cast: Cast, collection: Collection) -> None:
@@ -137,10 +138,7 @@ def test_document_made_in_slices_is_the_same_as_in_one(cast: Cast, collection: C
 
 @pytest.mark.parametrize("lives", [1, 2])
 def test_nothing_is_lost_or_doubled_when_workers_die_between_and_in_slices(
-    cast: Cast,
-    collection: Collection,
-    monkeypatch: pytest.MonkeyPatch,
-    lives: int,
+    cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch, lives: int
 ) -> None:
     """Each worker ends ``lives`` slices in order, and the one after that dies in the middle of its first transaction."""
     document = upload(cast, collection, "long.md", TEXT)
@@ -221,9 +219,13 @@ def test_index_that_was_built_meanwhile_learns_of_late_rows(
     document = ingest(cast, collection, "lamps.md", LAMPS)
     ids = sorted(Chunk.objects.filter(document=document).values_list("pk", flat=True))
     index = SearchIndex.objects.create(
-        tenant=cast.tenant, collection=collection, kind=SearchIndex.Kind.POSTINGS,
-        last_chunk=ids[-2], chunk_count=5, edited=[ids[0]],
-    )  # fmt: skip
+        tenant=cast.tenant,
+        collection=collection,
+        kind=SearchIndex.Kind.POSTINGS,
+        last_chunk=ids[-2],
+        chunk_count=5,
+        edited=[ids[0]],
+    )
     postings_note_late(collection=collection, document_id=document.pk)
     index.refresh_from_db()
     assert index.edited == ids[:-1], "the last one lies behind the index and is scanned anyway"

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 
 from apps.collections import services, spaces
-from apps.collections.models import (
-    Chunk,
-    Collection,
-    Document,
-    Embedding,
-    EmbeddingSpace,
-    SpaceSwap,
-)
+from apps.collections.models import Chunk, Collection, Document, Embedding, EmbeddingSpace, SpaceSwap
 from apps.collections.search import search_run
 from basics.errors import Conflict, DomainError, Invalid, Missing
 from jobs import registry, runner
@@ -54,9 +47,7 @@ def other(monkeypatch: pytest.MonkeyPatch, embedder: WordEmbedder) -> OtherEmbed
             f"apps.collections.{module}.embedder_for",
             lambda wanted, *, tenant: second if wanted.pk == space.pk else embedder,
         )
-    monkeypatch.setattr(
-        "apps.collections.services.space.space_for", lambda setting, *, tenant: space
-    )
+    monkeypatch.setattr("apps.collections.services.space.space_for", lambda setting, *, tenant: space)
     return second
 
 
@@ -84,10 +75,12 @@ def work(swap: SpaceSwap) -> SpaceSwap:
 
 def hits(cast: Cast, collection: Collection) -> list[int]:
     found = search_run(
-        tenant=cast.tenant, actor=cast.actor("viewer"),
+        tenant=cast.tenant,
+        actor=cast.actor("viewer"),
         collections=[Collection.objects.select_related("space").get(pk=collection.pk)],
-        query="tariff of lamps", legs=("vector",),
-    )  # fmt: skip
+        query="tariff of lamps",
+        legs=("vector",),
+    )
     return [hit.chunk_id for hit in found.hits]
 
 
@@ -196,16 +189,12 @@ def test_failed_build_says_why_and_goes_on_when_told(
 
     other.on_texts = refuse
     failed = work(swap)
-    assert (failed.status, failed.error_message) == (
-        Status.FAILED, "The embedder does not answer.",
-    )  # fmt: skip
+    assert (failed.status, failed.error_message) == (Status.FAILED, "The embedder does not answer.")
     other.on_texts = None
     assert work(call(services.swap_retry, cast, swap)).status == Status.READY
 
 
-def test_cancelled_swap_leaves_nothing(
-    cast: Cast, collection: Collection, other: OtherEmbedder
-) -> None:
+def test_cancelled_swap_leaves_nothing(cast: Cast, collection: Collection, other: OtherEmbedder) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
     swap = work(start(cast, collection))
     assert work(call(services.swap_cancel, cast, swap)).status == Status.CANCELLED
@@ -236,9 +225,7 @@ def test_name_of_no_embedder_is_refused(cast: Cast, collection: Collection, embe
     assert refused.value.code == "embedder_invalid"
 
 
-def test_foreign_swap_does_not_exist(
-    cast: Cast, collection: Collection, other: OtherEmbedder
-) -> None:
+def test_foreign_swap_does_not_exist(cast: Cast, collection: Collection, other: OtherEmbedder) -> None:
     swap = start(cast, collection)
     with tenant_scope(cast.other_tenant.pk), pytest.raises(Missing):
         services.swap_switch(tenant=cast.other_tenant, actor=cast.actor("outsider"), swap=swap)

@@ -75,14 +75,16 @@ def inside(cast: Cast, function: Any) -> Any:
 
 def progress(document: Document, current: int) -> None:
     Document.objects.filter(pk=document.pk).update(
-        status="processing", stage="embed", progress_current=current, progress_total=100, updated_at=timezone.now()
-    )  # fmt: skip
+        status="processing",
+        stage="embed",
+        progress_current=current,
+        progress_total=100,
+        updated_at=timezone.now(),
+    )
     notify(document.tenant_id, f"collection:{document.collection_id}", document.pk)
 
 
-async def test_changed_row_and_counts_are_sent_as_they_are_now(
-    cast: Cast, collection: Collection
-) -> None:
+async def test_changed_row_and_counts_are_sent_as_they_are_now(cast: Cast, collection: Collection) -> None:
     document = await inside(cast, upload)(cast, collection, "lamps.md", b"lamps")
     viewer = await watch(cast, collection)
     first = await viewer.until("collection-stats")
@@ -96,9 +98,7 @@ async def test_changed_row_and_counts_are_sent_as_they_are_now(
     assert "id: " in second
 
 
-async def test_old_rows_are_not_sent_again_when_a_page_has_them(
-    cast: Cast, collection: Collection
-) -> None:
+async def test_old_rows_are_not_sent_again_when_a_page_has_them(cast: Cast, collection: Collection) -> None:
     old = await inside(cast, upload)(cast, collection, "old.md", b"old")
     fresh = await inside(cast, upload)(cast, collection, "new.md", b"new")
 
@@ -110,9 +110,7 @@ async def test_old_rows_are_not_sent_again_when_a_page_has_them(
     assert f"#doc-{old.pk}" not in await viewer.until("collection-stats")
 
 
-async def test_row_is_taken_away_when_its_document_is_deleted(
-    cast: Cast, collection: Collection
-) -> None:
+async def test_row_is_taken_away_when_its_document_is_deleted(cast: Cast, collection: Collection) -> None:
     document = await inside(cast, upload)(cast, collection, "lamps.md", b"lamps")
     viewer = await watch(cast, collection)
     await viewer.until("collection-stats")
@@ -121,15 +119,11 @@ async def test_row_is_taken_away_when_its_document_is_deleted(
     await viewer.until(f'<hx-partial hx-target="#doc-{document.pk}" hx-swap="delete">')
 
 
-async def test_stream_ends_when_the_collection_is_deleted(
-    cast: Cast, collection: Collection
-) -> None:
+async def test_stream_ends_when_the_collection_is_deleted(cast: Cast, collection: Collection) -> None:
     viewer = await watch(cast, collection)
     await viewer.until("retry")
     actor = await sync_to_async(cast.actor)("owner")
-    await inside(cast, services.collection_delete)(
-        tenant=cast.tenant, actor=actor, collection=collection
-    )
+    await inside(cast, services.collection_delete)(tenant=cast.tenant, actor=actor, collection=collection)
     assert "event: end" in await viewer.rest()
 
 

@@ -65,7 +65,7 @@ def asked(body: dict[str, Any]) -> tuple[list[int], list[int]]:
     """Return the indexes of the passages and of those elsewhere that a request shows."""
     prompt = body["messages"][-1]["content"]
     window, _, elsewhere = prompt.partition("Elsewhere:")
-    found = [[int(n) for n in re.findall(r'chunk_index="(\d+)"', part)] for part in (window, elsewhere)]  # fmt: skip
+    found = [[int(n) for n in re.findall(r'chunk_index="(\d+)"', part)] for part in (window, elsewhere)]
     return found[0], found[1]
 
 
@@ -175,15 +175,13 @@ def test_document_is_ready_with_links_by_rule_and_says_so_when_the_model_fails(
     document = ingest(cast, modelled, "lots.md", TEXT * 2)
     assert document.status == "ready"
     assert by(document) == {"rule": document.chunk_count}
-    assert set(ChunkLink.objects.filter(document=document).values_list("made_by", flat=True)) == {"rule"}  # fmt: skip
+    assert set(ChunkLink.objects.filter(document=document).values_list("made_by", flat=True)) == {"rule"}
     (warning,) = document.warnings
     assert warning.startswith(f"{summaries_model.WARNING}{document.chunk_count} of")
     assert len(server.log) == requests
 
     server.replies[MODEL] = answer
-    job = services.document_summarise_again(
-        tenant=cast.tenant, actor=cast.actor("member"), document=document
-    )
+    job = services.document_summarise_again(tenant=cast.tenant, actor=cast.actor("member"), document=document)
     before = set(Chunk.objects.filter(document=document).values_list("pk", flat=True))
     assert run_job(job).status == JobStatus.SUCCEEDED
     document.refresh_from_db()
@@ -223,20 +221,33 @@ def test_one_window_keeps_the_rules_points_when_the_model_fails_it(
 HOSTILE: dict[str, Callable[[list[int]], Any]] = {
     "foreign indexes": lambda window: {
         "passages": [{"chunk_index": 99_999, "points": ["x"]}, {"chunk_index": -1, "points": ["y"]}],
-        "links": [{"chunk_index": window[0], "target_index": 99_999, "relation": "supports", "common_topic": ""}],
+        "links": [
+            {"chunk_index": window[0], "target_index": 99_999, "relation": "supports", "common_topic": ""}
+        ],
     },
     "itself": lambda window: {
         "passages": [{"chunk_index": window[0], "points": ["a\x00b " * 400]}] * 3,
-        "links": [{"chunk_index": window[0], "target_index": window[0], "relation": "supports", "common_topic": "t"}],
+        "links": [
+            {"chunk_index": window[0], "target_index": window[0], "relation": "supports", "common_topic": "t"}
+        ],
     },
     "empty points": lambda window: {
-        "passages": [{"chunk_index": n, "points": ["", "  "]} for n in window], "links": [],
+        "passages": [{"chunk_index": n, "points": ["", "  "]} for n in window],
+        "links": [],
     },
     "too many links": lambda window: {
         "passages": [],
-        "links": [{"chunk_index": window[0], "target_index": window[-1], "relation": "same_topic", "common_topic": "\ud800" * 500}] * 400,
+        "links": [
+            {
+                "chunk_index": window[0],
+                "target_index": window[-1],
+                "relation": "same_topic",
+                "common_topic": "\ud800" * 500,
+            }
+        ]
+        * 400,
     },
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
@@ -288,11 +299,7 @@ def test_everything_is_asked_again_when_that_is_wanted_and_rules_when_the_collec
 ) -> None:
     document = ingest(cast, modelled, "lots.md", TEXT)
     count = len(server.log)
-    ask: dict[str, Any] = {
-        "tenant": cast.tenant,
-        "actor": cast.actor("member"),
-        "document": document,
-    }
+    ask: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "document": document}
     run_job(services.document_summarise_again(**ask))
     assert len(server.log) == count, "nothing was missing"
     run_job(services.document_summarise_again(**ask, everything=True))
@@ -307,9 +314,7 @@ def test_everything_is_asked_again_when_that_is_wanted_and_rules_when_the_collec
 def test_only_ready_documents_are_summarised_again(cast: Cast, modelled: Collection) -> None:
     document = upload(cast, modelled, "lots.md", TEXT)
     with pytest.raises(Conflict, match="not ready"):
-        services.document_summarise_again(
-            tenant=cast.tenant, actor=cast.actor("member"), document=document
-        )
+        services.document_summarise_again(tenant=cast.tenant, actor=cast.actor("member"), document=document)
 
 
 def test_document_stays_ready_and_says_so_when_the_job_is_given_up(
@@ -317,9 +322,7 @@ def test_document_stays_ready_and_says_so_when_the_job_is_given_up(
 ) -> None:
     server.replies[MODEL] = lambda body: 500
     document = ingest(cast, modelled, "lots.md", TEXT)
-    job = services.document_summarise_again(
-        tenant=cast.tenant, actor=cast.actor("member"), document=document
-    )
+    job = services.document_summarise_again(tenant=cast.tenant, actor=cast.actor("member"), document=document)
 
     def broken(*args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("always")

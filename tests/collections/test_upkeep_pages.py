@@ -38,7 +38,9 @@ def _scope(cast: Cast) -> Iterator[None]:
 def go(cast: Cast, collection: Collection) -> Any:
     """Ask for a page, or post to it, as somebody."""
 
-    def of(name: str, *more: Any, role: str = "owner", post: dict[str, Any] | None = None, **query: Any) -> Any:  # fmt: skip
+    def of(
+        name: str, *more: Any, role: str = "owner", post: dict[str, Any] | None = None, **query: Any
+    ) -> Any:
         client = Client()
         client.force_login(cast.user(role), "django.contrib.auth.backends.ModelBackend")
         address = reverse(f"collections:{name}", args=[cast.tenant.slug, *more])
@@ -52,9 +54,7 @@ def go(cast: Cast, collection: Collection) -> Any:
 
 
 @pytest.mark.usefixtures("other")
-def test_panel_leads_through_the_move_to_another_model(
-    go: Any, cast: Cast, collection: Collection
-) -> None:
+def test_panel_leads_through_the_move_to_another_model(go: Any, cast: Cast, collection: Collection) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
     assert "Make its vectors" in go("settings", collection.pk).content.decode()
     page = go("swap-start", collection.pk, post={"embedder": "test/other"}).content.decode()
@@ -76,20 +76,14 @@ def test_panel_leads_through_the_move_to_another_model(
     assert go("swap-step", collection.pk, swap.pk, post={"step": "nonsense"}).status_code == 404
 
 
-def test_move_to_a_model_that_is_not_there_is_refused_in_words(
-    go: Any, collection: Collection
-) -> None:
+def test_move_to_a_model_that_is_not_there_is_refused_in_words(go: Any, collection: Collection) -> None:
     page = go("swap-start", collection.pk, post={"embedder": "nobody/knows"}).content.decode()
     assert "Nothing was begun" in page
     assert SpaceSwap.objects.count() == 0
-    assert (
-        go("swap-start", collection.pk, role="viewer", post={"embedder": "x/y"}).status_code == 403
-    )
+    assert go("swap-start", collection.pk, role="viewer", post={"embedder": "x/y"}).status_code == 403
 
 
-def test_type_rules_are_shown_saved_refused_and_removed(
-    go: Any, cast: Cast, collection: Collection
-) -> None:
+def test_type_rules_are_shown_saved_refused_and_removed(go: Any, cast: Cast, collection: Collection) -> None:
     example = go("type-rules", example="1").content.decode()
     assert "hts_schedule" in example
     assert "Example, not saved yet" in example
@@ -116,8 +110,10 @@ def test_access_page_limits_a_document_and_opens_it_again(
     document = ingest(cast, collection, "lamps.md", LAMPS)
     where = (collection.pk, document.pk)
     limited = {
-        "is_restricted": "true", "roles": ["admin"], "users": [str(cast.user("member").pk), "x", "9" * 9]
-    }  # fmt: skip
+        "is_restricted": "true",
+        "roles": ["admin"],
+        "users": [str(cast.user("member").pk), "x", "9" * 9],
+    }
     assert "Nothing was changed" in go("document-access", *where, post=limited).content.decode()
     limited["users"] = [str(cast.user("member").pk)]
     out = go("document-access", *where, post=limited).content.decode()
@@ -155,9 +151,7 @@ def test_earlier_version_is_restored_and_key_points_are_made_again(
 
 
 def test_moment_gets_a_name_and_is_forgotten(go: Any, collection: Collection) -> None:
-    assert (
-        "Before" in go("snapshot-create", collection.pk, post={"name": "Before"}).content.decode()
-    )
+    assert "Before" in go("snapshot-create", collection.pk, post={"name": "Before"}).content.decode()
     row = CollectionSnapshot.objects.get()
     assert "Before" in go("search", collection.pk).content.decode()
     go("snapshot-delete", collection.pk, row.pk, post={})

@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.collections import services
-from apps.collections.models import (
-    ChunkLink,
-    ChunkTerms,
-    Collection,
-    Document,
-    DocumentAccess,
-    TermFrequency,
-)
+from apps.collections.models import ChunkLink, ChunkTerms, Collection, Document, DocumentAccess, TermFrequency
 from apps.collections.search import search_run
 from basics.errors import Conflict, Invalid
 from jobs.models import Job
@@ -31,7 +24,7 @@ NEW = b"# Duties\n\nThe duty on zirconium tubes is nine percent.\n"
 def _found(cast: Cast, collection: Collection) -> list[str]:
     hits = search_run(
         tenant=cast.tenant, actor=cast.actor("viewer"), collections=[collection], query="duty on zirconium"
-    ).hits  # fmt: skip
+    ).hits
     return [hit.text for hit in hits]
 
 
@@ -55,9 +48,7 @@ def test_old_version_answers_until_the_new_one_is_ready(
         assert new.live_from is not None
 
 
-def test_statistics_count_the_live_version_only(
-    cast: Cast, collection: Collection, storage: Path
-) -> None:
+def test_statistics_count_the_live_version_only(cast: Cast, collection: Collection, storage: Path) -> None:
     with tenant_scope(cast.tenant.pk):
         for content in (OLD, NEW):
             attempt(upload(cast, collection, "duties.md", content))
@@ -83,7 +74,7 @@ def test_links_and_points_are_labelled_as_made_by_rule(
 ) -> None:
     text = "\n\n".join(
         f"# Part {i}\n\n" + f"Zirconium tube number {i} has its own rule about entry. " * 12 for i in range(4)
-    )  # fmt: skip
+    )
     with tenant_scope(cast.tenant.pk):
         document = upload(cast, collection, "long.md", text.encode())
         attempt(document)
@@ -210,15 +201,15 @@ def test_moved_document_keeps_its_versions_and_its_place_is_free(
         actor = cast.actor("member")
         with pytest.raises(Conflict):
             services.document_move(tenant=cast.tenant, actor=actor, document=new, path="taken.md")
-        moved = services.document_move(
-            tenant=cast.tenant, actor=actor, document=new, path="rates/./now.md"
-        )
+        moved = services.document_move(tenant=cast.tenant, actor=actor, document=new, path="rates/./now.md")
         assert (moved.path, moved.name) == ("rates/now.md", "now.md")
         assert Document.objects.filter(path="rates/now.md").count() == 2
         assert upload(cast, collection, "duties.md", OLD).version == 1
 
 
-@pytest.mark.parametrize("path", ["", "/etc/passwd", "../x", "a/../../x", "a\x00b", "a/" + "x" * 256, "\u202etxt"])  # fmt: skip
+@pytest.mark.parametrize(
+    "path", ["", "/etc/passwd", "../x", "a/../../x", "a\x00b", "a/" + "x" * 256, "\u202etxt"]
+)
 def test_path_that_leads_elsewhere_is_refused(
     cast: Cast, collection: Collection, storage: Path, path: str
 ) -> None:

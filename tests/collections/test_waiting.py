@@ -25,17 +25,11 @@ def queue(cast: Cast, collection: Collection) -> list[Document]:
     Worker.objects.create(name="here:1", seen_at=timezone.now())
     made = []
     with tenant_scope(cast.tenant.pk):
-        for name, weight in (
-            ("first.txt", 6_000_000),
-            ("second.txt", 4_000_000),
-            ("small.txt", 1_000),
-        ):
+        for name, weight in (("first.txt", 6_000_000), ("second.txt", 4_000_000), ("small.txt", 1_000)):
             document = upload(cast, collection, name, f"This is {name}.".encode())
             Job.objects.filter(pk=job_of(document).pk).update(weight=weight)
             made.append(document)
-        Job.objects.filter(pk=job_of(made[0]).pk).update(
-            status=JobStatus.RUNNING, started_at=timezone.now()
-        )
+        Job.objects.filter(pk=job_of(made[0]).pk).update(status=JobStatus.RUNNING, started_at=timezone.now())
         Document.objects.filter(pk=made[0].pk).update(status="processing", stage="embed")
     return made
 
@@ -51,9 +45,7 @@ def test_portal_says_why_a_document_waits_and_how_long(
     assert "Waiting: 2 documents before it" in member_client.get(about).content.decode()
 
 
-def test_documents_that_are_limited_are_counted_as_other_work(
-    cast: Cast, queue: list[Document]
-) -> None:
+def test_documents_that_are_limited_are_counted_as_other_work(cast: Cast, queue: list[Document]) -> None:
     with tenant_scope(cast.tenant.pk):
         Document.objects.filter(pk=queue[0].pk).update(is_restricted=True)
         told = document_waits(Document.objects.filter(pk=queue[1].pk))[queue[1].pk]
@@ -67,9 +59,7 @@ def test_document_says_when_no_worker_runs_and_when_it_is_tried_again(
 ) -> None:
     with tenant_scope(cast.tenant.pk):
         small = Document.objects.filter(pk=queue[2].pk)
-        Job.objects.filter(pk=job_of(queue[2]).pk).update(
-            run_after=timezone.now() + timedelta(seconds=58)
-        )
+        Job.objects.filter(pk=job_of(queue[2]).pk).update(run_after=timezone.now() + timedelta(seconds=58))
         (told,) = document_waits(small).values()
         assert told.text == "Waiting: it failed and is tried again in about 1 min"
         Worker.objects.all().delete()
@@ -79,8 +69,15 @@ def test_document_says_when_no_worker_runs_and_when_it_is_tried_again(
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.2, "about 1 s"), (4, "about 5 s"), (41, "about 45 s"), (58, "about 1 min"), (171, "about 3 min"), (7300, "about 2 h")],
-)  # fmt: skip
+    [
+        (0.2, "about 1 s"),
+        (4, "about 5 s"),
+        (41, "about 45 s"),
+        (58, "about 1 min"),
+        (171, "about 3 min"),
+        (7300, "about 2 h"),
+    ],
+)
 def test_time_is_told_roughly(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
@@ -89,10 +86,12 @@ def test_rest_tells_it_for_each_document_of_a_list(
     cast: Cast, collection: Collection, queue: list[Document]
 ) -> None:
     api = Api(cast, "owner", *ALL)
-    rows = {row["name"]: row for row in api("get", f"collections/{collection.pk}/documents").json()["results"]}  # fmt: skip
+    rows = {
+        row["name"]: row for row in api("get", f"collections/{collection.pk}/documents").json()["results"]
+    }
     assert rows["first.txt"]["waiting"] is None
     assert rows["second.txt"]["waiting"]["documents"] == 2
     assert rows["second.txt"]["waiting"]["seconds"] > 60
-    assert rows["small.txt"]["waiting"] == {"text": "Waiting: it comes next", "documents": 0, "seconds": 0}  # fmt: skip
+    assert rows["small.txt"]["waiting"] == {"text": "Waiting: it comes next", "documents": 0, "seconds": 0}
     one = api("get", f"documents/{queue[1].pk}").json()
     assert one["waiting"]["text"].startswith("Waiting: 2 documents before it, about ")

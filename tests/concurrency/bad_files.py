@@ -16,9 +16,7 @@ from reportlab.lib.pdfencrypt import StandardEncryption
 from reportlab.pdfgen.canvas import Canvas
 
 MB = 1_000_000
-_SENTENCE = (
-    "The duty of 2.5 percent applies to goods of heading 8471.30.0100 from the first of July. "
-)
+_SENTENCE = "The duty of 2.5 percent applies to goods of heading 8471.30.0100 from the first of July. "
 
 
 @dataclass(frozen=True)
@@ -111,9 +109,7 @@ def _locked_office() -> bytes:
     """Return what Word writes when a DOCX gets a password: an OLE container with the encrypted package."""
     sector = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHH", 62, 3, 0xFFFE)
     names = "EncryptionInfo".encode("utf-16-le") + "EncryptedPackage".encode("utf-16-le")
-    return (
-        sector.ljust(512, b"\xff") + names.ljust(4096, b"\0") + random.Random(2).randbytes(20_000)
-    )
+    return sector.ljust(512, b"\xff") + names.ljust(4096, b"\0") + random.Random(2).randbytes(20_000)
 
 
 def _endless_pages() -> bytes:
@@ -179,23 +175,23 @@ def bad_files() -> Iterator[Bad]:
     yield Bad("picture.pdf", png, ("no_text",))
     yield Bad("really-a-pdf.txt", lambda: pdf(seed="txt "), ("ready",))
     yield Bad("really-a-docx.pdf", docx, ("ready",))
-    yield Bad(
-        "archive.pdf", lambda: archive({"a.txt": b"hello"}), ("unsupported_type", "corrupt_file")
-    )
+    yield Bad("archive.pdf", lambda: archive({"a.txt": b"hello"}), ("unsupported_type", "corrupt_file"))
     yield Bad("archive.docx", lambda: archive({"b.txt": b"hello"}), ("unsupported_type",))
     yield Bad("cut-off.docx", lambda: docx()[:9000], ("corrupt_file",))
     yield Bad("no-xml.docx", lambda: _docx_with(b"\x00\x01 not xml"), ("corrupt_file", "no_text"))
-    yield Bad("bomb.docx", lambda: _docx_with(b"<w>" + bytes(600 * MB)),
-              ("corrupt_file", "too_large", "out_of_memory", "no_text"))  # fmt: skip
+    yield Bad(
+        "bomb.docx",
+        lambda: _docx_with(b"<w>" + bytes(600 * MB)),
+        ("corrupt_file", "too_large", "out_of_memory", "no_text"),
+    )
     yield Bad("laughs.docx", _laughs, ("corrupt_file", "no_text", "too_large"))
     yield Bad("locked.docx", _locked_office, ("unsupported_type", "corrupt_file"))
     yield Bad("deep.html", lambda: _nested(b"div", 100_000), ("ready",))
     yield Bad("deep-lists.html", lambda: _nested(b"ul><li", 20_000), ("ready",))
-    yield Bad("deep-quotes.md", lambda: b">" * 30_000 + b" " + _SENTENCE.encode(), ("ready",))  # fmt: skip
+    yield Bad("deep-quotes.md", lambda: b">" * 30_000 + b" " + _SENTENCE.encode(), ("ready",))
     yield Bad("nuls.csv", _csv_with_nuls, ("ready",))
     yield Bad("unclosed.csv", lambda: b'a,b\n1,"' + _text(1)[:60_000], ("ready", "corrupt_file"))
-    yield Bad("wide.csv", lambda: b"\n".join([b",".join(b"c%d" % n for n in range(6_000))] * 2),
-              ("ready",))  # fmt: skip
+    yield Bad("wide.csv", lambda: b"\n".join([b",".join(b"c%d" % n for n in range(6_000))] * 2), ("ready",))
     yield Bad("utf16.txt", lambda: (_SENTENCE * 20).encode("utf-16"), ("ready",))
     yield Bad("surrogates.txt", lambda: b"\xed\xa0\x80 " + _SENTENCE.encode() * 20, ("ready",))
     yield Bad("pages-5000.pdf", lambda: pdf(5000, 1, seed="many "), ("ready",))

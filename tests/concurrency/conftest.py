@@ -78,10 +78,6 @@ def cast(site: Site, transactional_db: None) -> Cast:
     with tenant_scope(cast.tenant.pk):
         ToolGrant.objects.all().delete()
         grant_create(
-            tenant=cast.tenant,
-            actor=cast.actor("owner"),
-            effect="allow",
-            target_kind="pattern",
-            target="*",
+            tenant=cast.tenant, actor=cast.actor("owner"), effect="allow", target_kind="pattern", target="*"
         )
     return cast

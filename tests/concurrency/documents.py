@@ -55,9 +55,5 @@ def upload(cast: Cast, collection: Collection, name: str, data: bytes) -> Docume
     """Upload as a member does; the worker starts at the commit."""
     with tenant_scope(cast.tenant.pk):
         return document_upload(
-            tenant=cast.tenant,
-            actor=cast.actor("member"),
-            collection=collection,
-            name=name,
-            chunks=[data],
+            tenant=cast.tenant, actor=cast.actor("member"), collection=collection, name=name, chunks=[data]
         ).document

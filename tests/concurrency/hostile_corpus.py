@@ -19,9 +19,7 @@ from tests.collections.ingestion.test_hostile_files import FILES
 from tests.concurrency.bad_files import archive, docx, image_pdf, pdf, png
 
 SEED = 20_261_120
-_LINE = (
-    "The duty of 2.5 percent applies to goods of heading 8471.30.0100 from the first of July {n}. "
-)
+_LINE = "The duty of 2.5 percent applies to goods of heading 8471.30.0100 from the first of July {n}. "
 _LARGEST = 400_000  # bytes of a real file that is worth damaging
 
 
@@ -30,7 +28,7 @@ _LONG = ("columns.csv", "wide.jsonl", "many-keys.json", "one-line.csv", "stairca
 
 
 def _text(lines: int = 60) -> str:
-    return "".join(_LINE.format(n=2000 + n) + ("\n\n" if n % 5 == 0 else "\n") for n in range(lines))  # fmt: skip
+    return "".join(_LINE.format(n=2000 + n) + ("\n\n" if n % 5 == 0 else "\n") for n in range(lines))
 
 
 @contextlib.contextmanager
@@ -57,7 +55,7 @@ def good_files() -> dict[str, bytes]:
     mail = EmailMessage()
     mail["From"], mail["To"], mail["Subject"] = "a@example.org", "b@example.org", "Duty"
     mail.set_content(_text(20))
-    mail.add_attachment(b"code,rate\n8471.30.0100,2.5\n", maintype="text", subtype="csv", filename="r.csv")  # fmt: skip
+    mail.add_attachment(b"code,rate\n8471.30.0100,2.5\n", maintype="text", subtype="csv", filename="r.csv")
     mail.set_boundary("=== a boundary ===")
     table: list[Any] = [("code", "rate"), *((f"8471.30.{n:04d}", float(n)) for n in range(60))]
     return {
@@ -75,11 +73,14 @@ def good_files() -> dict[str, bytes]:
         "jsonl": b"".join(b'{"code": "8471.30.%04d", "rate": 2.5}\n' % n for n in range(200)),
         "eml": bytes(mail),
         "py": b"".join(b"def duty_%d(value):\n    return value * %d / 100\n\n\n" % (n, n) for n in range(40)),
-        "js": b"".join(b"export function duty%d(value) { return value * %d / 100; }\n" % (n, n) for n in range(40)),
-        "c": b"#include <stdio.h>\n" + b"".join(b"int duty_%d(int v) { return v * %d; }\n" % (n, n) for n in range(40)),
+        "js": b"".join(
+            b"export function duty%d(value) { return value * %d / 100; }\n" % (n, n) for n in range(40)
+        ),
+        "c": b"#include <stdio.h>\n"
+        + b"".join(b"int duty_%d(int v) { return v * %d; }\n" % (n, n) for n in range(40)),
         "png": png(),
         "zip": archive({"a.txt": _text().encode(), "b/c.md": b"# Duty"}),
-    }  # fmt: skip
+    }
 
 
 def _truncated(data: bytes, chance: random.Random) -> bytes:
@@ -130,9 +131,7 @@ def _removed(data: bytes, chance: random.Random) -> bytes:
     return data[:start] + data[end:]
 
 
-FUZZERS = (
-    _truncated, _flipped, _zeroed, _repeated, _prefixed, _spliced, _with_nuls, _shuffled, _removed,
-)  # fmt: skip
+FUZZERS = (_truncated, _flipped, _zeroed, _repeated, _prefixed, _spliced, _with_nuls, _shuffled, _removed)
 
 
 def _handmade() -> Iterator[tuple[str, Callable[[], bytes]]]:

@@ -56,9 +56,7 @@ def assert_nothing_runs(tenant: Tenant) -> None:
     """No job waits or runs, and each ended job's document has ended with it."""
     with tenant_scope(tenant.pk):
         jobs = Job.objects.filter(status__in=ACTIVE)
-        wait_for(
-            lambda: not jobs.exists(), AFTER_A_KILL_S, "the jobs to end"
-        )  # a title may follow an answer
+        wait_for(lambda: not jobs.exists(), AFTER_A_KILL_S, "the jobs to end")  # a title may follow an answer
         for document in Document.objects.select_related("job"):
             assert document.status in ENDED
             assert document.job is None or document.job.status not in ACTIVE
@@ -77,9 +75,7 @@ def assert_ready_and_reconciled(tenant: Tenant, pk: int) -> None:
         assert ledger_agrees(document, found), found
         assert found.is_balanced, found
         numbers = list(
-            Page.objects.filter(document=document)
-            .order_by("number")
-            .values_list("number", flat=True)
+            Page.objects.filter(document=document).order_by("number").values_list("number", flat=True)
         )
         assert numbers == list(range(1, document.page_count + 1))
         drafts = chunk_document(
@@ -89,9 +85,7 @@ def assert_ready_and_reconciled(tenant: Tenant, pk: int) -> None:
         assert list(stored.values_list("index", "text")) == [(d.index, d.text) for d in drafts]
         assert [d.index for d in drafts] == list(range(len(drafts)))
         vectors = Embedding.objects.filter(document_id=pk)
-        assert vectors.count() == document.chunk_count, (
-            "a chunk has two vectors, or one is left over"
-        )
+        assert vectors.count() == document.chunk_count, "a chunk has two vectors, or one is left over"
 
 
 def assert_statistics_exact(tenant: Tenant, collection: Collection) -> None:
@@ -102,9 +96,7 @@ def assert_statistics_exact(tenant: Tenant, collection: Collection) -> None:
         assert collection.chunk_total == len(rows)
         assert collection.term_total == sum(row.length for row in rows)
         recount = Counter(term for row in rows for term in row.weights.indices())
-        kept = dict(
-            TermFrequency.objects.filter(collection=collection).values_list("term", "chunks")
-        )
+        kept = dict(TermFrequency.objects.filter(collection=collection).values_list("term", "chunks"))
         assert kept == dict(recount)
         ready = Document.objects.filter(collection=collection, status=DocumentStatus.READY)
         assert {row.chunk.document_id for row in rows} <= set(ready.values_list("pk", flat=True))

@@ -67,9 +67,7 @@ async def _pay_invoice(name: str) -> str:
     return _act(f"paid {name}")
 
 
-pay_invoice = replace(
-    tool(name="pay_invoice", side_effects=True)(_pay_invoice), permit=_by_an_admin
-)
+pay_invoice = replace(tool(name="pay_invoice", side_effects=True)(_pay_invoice), permit=_by_an_admin)
 
 
 def _act(text: str) -> str:

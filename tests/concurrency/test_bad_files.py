@@ -125,9 +125,7 @@ def test_every_bad_file_ends_ready_or_says_why_within_bounded_time_and_memory(
     assert peaks.reader < READER_LIMIT_MB * 1.15  # what it grows between two looks at it
 
 
-def test_upload_is_refused_when_it_is_larger_than_the_limit(
-    site: Site, cast: Cast, rest: Rest
-) -> None:
+def test_upload_is_refused_when_it_is_larger_than_the_limit(site: Site, cast: Cast, rest: Rest) -> None:
     collection = make_collection(cast)
     answer = rest.upload(collection.pk, "large.txt", b"x" * ((MAX_UPLOAD_MB + 2) * MB))
     assert (answer.status, answer.json["code"]) == (413, "too_large")
@@ -151,9 +149,7 @@ NAMES = {
 }
 
 
-def test_name_is_kept_and_shown_safely_when_it_is_hostile(
-    site: Site, cast: Cast, rest: Rest
-) -> None:
+def test_name_is_kept_and_shown_safely_when_it_is_hostile(site: Site, cast: Cast, rest: Rest) -> None:
     collection = make_collection(cast)
     shown: dict[int, str] = {}
     for number, (name, expected) in enumerate(NAMES.items()):

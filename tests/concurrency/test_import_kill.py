@@ -77,9 +77,7 @@ def _attempts(row: Import) -> int:
         return Job.objects.get(pk=row.job_id or 0).attempts
 
 
-def test_import_goes_on_and_doubles_nothing_when_its_worker_is_killed_twice(
-    site: Site, cast: Cast
-) -> None:
+def test_import_goes_on_and_doubles_nothing_when_its_worker_is_killed_twice(site: Site, cast: Cast) -> None:
     collection, row = _held(site, cast)
     first = site.holds.reached(IMPORT, row.pk)
     assert set(_paths(row)) == {f"book/{name}" for name in BEFORE}, "what came before is kept"

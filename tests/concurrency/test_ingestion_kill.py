@@ -38,9 +38,7 @@ def _armed(site: Site, cast: Cast, point: str, **shape: int) -> tuple[Collection
     collection = make_collection(cast, chunk_size=4000 if is_long else 200)
     # Armed in the upload's own transaction: no worker can look at the document before.
     with transaction.atomic():
-        document = upload(
-            cast, collection, f"{point}.pdf", make_text_pdf(**(LONG if is_long else SMALL))
-        )
+        document = upload(cast, collection, f"{point}.pdf", make_text_pdf(**(LONG if is_long else SMALL)))
         site.holds.arm(point, document.pk)
     return collection, document
 
@@ -92,9 +90,7 @@ def test_document_fails_with_a_reason_and_can_be_retried_when_every_worker_it_ha
     assert_statistics_exact(cast.tenant, collection)
 
 
-def test_document_fails_with_a_reason_when_only_its_reader_is_killed(
-    site: Site, cast: Cast
-) -> None:
+def test_document_fails_with_a_reason_when_only_its_reader_is_killed(site: Site, cast: Cast) -> None:
     _, document = _armed(site, cast, "parse")
     worker = site.holds.reached("parse", document.pk)
     readers = [
@@ -126,9 +122,7 @@ def test_documents_end_ready_when_the_worker_command_is_killed_and_started_again
     held = {point: _armed(site, cast, point) for point in ("parse", "embed", "index")}
     for point, (_, document) in held.items():
         site.holds.reached(point, document.pk)
-    waiting = upload(
-        cast, held["embed"][0], "waiting.pdf", make_text_pdf(pages=1, chars_per_page=500)
-    )
+    waiting = upload(cast, held["embed"][0], "waiting.pdf", make_text_pdf(pages=1, chars_per_page=500))
     command = site.stack.worker
     assert command is not None
     family = [command.pid, *(p.pid for p in psutil.Process(command.pid).children(recursive=True))]

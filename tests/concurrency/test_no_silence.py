@@ -102,12 +102,10 @@ def _assert_all_is_well(cast: Cast, held: dict[str, Document]) -> None:
         assert (document.status, document.error_message) == ("ready", "")
     with tenant_scope(cast.tenant.pk):
         wait_for(
-            lambda: not Job.objects.filter(status__in=ACTIVE).exists(),
-            AFTER_A_KILL_S,
-            "the swap's own job",
+            lambda: not Job.objects.filter(status__in=ACTIVE).exists(), AFTER_A_KILL_S, "the swap's own job"
         )
         by_model = document_now(cast.tenant, held["model"].pk)
-        assert set(Chunk.objects.filter(document=by_model).values_list("points_by", flat=True)) == {"model"}  # fmt: skip
+        assert set(Chunk.objects.filter(document=by_model).values_list("points_by", flat=True)) == {"model"}
         links = ChunkLink.objects.filter(document=by_model)
         assert {"rule", "model"} <= set(links.values_list("made_by", flat=True))
         swapped = document_now(cast.tenant, held["swap"].pk)
@@ -152,9 +150,7 @@ def test_documents_end_ready_when_the_whole_command_dies_in_a_models_pass_or_bet
     _assert_all_is_well(cast, held)
 
 
-def test_document_is_ready_by_rule_and_says_so_when_the_model_server_is_gone(
-    site: Site, cast: Cast
-) -> None:
+def test_document_is_ready_by_rule_and_says_so_when_the_model_server_is_gone(site: Site, cast: Cast) -> None:
     site.model_server.replies[SUMMARISING] = lambda body: 401
     collection = _modelled(cast)
     document = upload(cast, collection, "alone.txt", b"The duty applies to every lamp here. " * 40)
@@ -163,9 +159,7 @@ def test_document_is_ready_by_rule_and_says_so_when_the_model_server_is_gone(
     assert "by rule" in ended.warnings[0]
     site.model_server.replies[SUMMARISING] = answer
     with tenant_scope(cast.tenant.pk):
-        services.document_summarise_again(
-            tenant=cast.tenant, actor=cast.actor("member"), document=ended
-        )
+        services.document_summarise_again(tenant=cast.tenant, actor=cast.actor("member"), document=ended)
     wait_for(lambda: not document_now(cast.tenant, ended.pk).warnings, 30, "the warning to go")
 
 
@@ -239,9 +233,7 @@ def test_every_hostile_file_ends_ready_or_says_why(
 
 def _assert_reconciled(cast: Cast, collection: Collection, ready: list[Document]) -> None:
     for document in ready[:: max(1, len(ready) // 20)]:
-        if document.media_type.startswith("text/x-") or document.name.endswith(
-            (".py", ".js", ".c")
-        ):
+        if document.media_type.startswith("text/x-") or document.name.endswith((".py", ".js", ".c")):
             continue  # code is cut with its path, which the recomputation does not have
         assert_ready_and_reconciled(cast.tenant, document.pk)
     assert_statistics_exact(cast.tenant, collection)
@@ -253,9 +245,7 @@ def _assert_reconciled(cast: Cast, collection: Collection, ready: list[Document]
 def _settled(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         wait_for(
-            lambda: not Job.objects.filter(status__in=ACTIVE).exists(),
-            AFTER_A_KILL_S,
-            "all jobs to end",
+            lambda: not Job.objects.filter(status__in=ACTIVE).exists(), AFTER_A_KILL_S, "all jobs to end"
         )
 
 
@@ -263,9 +253,7 @@ def _retried(cast: Cast, failed: list[Document]) -> int:
     """Retry some: each ends again, for the same reason."""
     for document in failed:
         with tenant_scope(cast.tenant.pk):
-            services.document_retry(
-                tenant=cast.tenant, actor=cast.actor("member"), document=document
-            )
+            services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
     ended = wait_ended(cast.tenant, [d.pk for d in failed], 90)
     assert [d.error_code for d in ended] == [d.error_code for d in failed]
     return len(failed)
@@ -284,9 +272,8 @@ def _deleted(cast: Cast, ready: list[Document], collection: Collection) -> int:
             assert not Embedding.objects.filter(document_id=pk).exists()
             for leg in LEGS if words.strip() else ():
                 found: Any = search_run(
-                    tenant=cast.tenant, actor=owner, collections=[collection], query=words, k=50,
-                    legs=[leg],
-                )  # fmt: skip
+                    tenant=cast.tenant, actor=owner, collections=[collection], query=words, k=50, legs=[leg]
+                )
                 assert pk not in {hit.document_id for hit in found.hits}, (pk, leg)
     _settled(cast)
     assert_statistics_exact(cast.tenant, collection)

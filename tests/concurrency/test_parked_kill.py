@@ -41,9 +41,7 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
     asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM})
     assert asked.status == 201, asked
     run_id = asked.json["run_id"]
-    wait_for(
-        lambda: _run(cast, run_id).status == RunStatus.PARKED, AFTER_A_KILL_S, "the run to park"
-    )
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, AFTER_A_KILL_S, "the run to park")
     again = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": "And?"})
     assert (again.status, again.json["code"]) == (409, "conversation_busy")
     assert "pay_bill" in again.json["message"]
@@ -62,9 +60,7 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
     site.stack.kill_web()
     site.stack.start()
 
-    wait_for(
-        lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end"
-    )
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end")
     notes = [line for line in site.holds.notices() if "70" in line and "sent" not in line]
     assert notes == ["before 701", "paid bill 702", "after 701"]
     with tenant_scope(cast.tenant.pk):
@@ -74,19 +70,14 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
     assert "paid bill 702\nafter 701" in program.content
 
 
-def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(
-    site: Site, cast: Cast
-) -> None:
+def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(site: Site, cast: Cast) -> None:
     rest = Rest(site.stack.port, make_key(cast))
     made = rest.post("/api/v1/conversations", {"model": f"compatible/{MODEL}"})
     asked = rest.post(
-        f"/api/v1/conversations/{made.json['id']}/turns",
-        {"text": PROGRAM.replace("pay_bill", "pay_invoice")},
+        f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM.replace("pay_bill", "pay_invoice")}
     )
     run_id = asked.json["run_id"]
-    wait_for(
-        lambda: _run(cast, run_id).status == RunStatus.PARKED, AFTER_A_KILL_S, "the run to park"
-    )
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, AFTER_A_KILL_S, "the run to park")
     _kill_everything(site)
     site.stack.start_web()
 
@@ -104,9 +95,7 @@ def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(
     site.stack.kill_web()
     site.stack.start()
 
-    wait_for(
-        lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end"
-    )
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end")
     paid = [line for line in site.holds.notices() if line.startswith("paid bill 703")]
     assert paid == ["paid bill 703"]
 

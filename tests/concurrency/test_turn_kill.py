@@ -63,9 +63,7 @@ def _streamed(text: str) -> list[tuple[int, str, dict[str, object]]]:
     """Parse server-sent events."""
     found = []
     for frame in text.split("\n\n"):
-        fields = dict(
-            line.split(": ", 1) for line in frame.splitlines() if ": " in line and line[0] != ":"
-        )
+        fields = dict(line.split(": ", 1) for line in frame.splitlines() if ": " in line and line[0] != ":")
         if fields.get("event") not in (None, "end"):
             found.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
     return found
@@ -87,9 +85,7 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     site.holds.reached(TOOL, 502)
     writing = _ask(cast, rest, STREAMING, "What is the duty on lamps?")  # last: it does not wait
     turns = (writing, sending, looking)
-    wait_for(
-        lambda: 20 < len(transcript_of(_events(cast, writing)).text) < 200, 30, "text to stream"
-    )
+    wait_for(lambda: 20 < len(transcript_of(_events(cast, writing)).text) < 200, 30, "text to stream")
     before = transcript_of(_events(cast, writing)).text
     for pid in {_worker_pid(cast, turn) for turn in turns}:
         kill_hard(pid)
@@ -97,11 +93,7 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     site.holds.release(TOOL, 501)
     site.holds.release(TOOL, 502)
 
-    wait_for(
-        lambda: all(_run(cast, t).status in ENDED for t in turns),
-        AFTER_A_KILL_S,
-        "the turns to end",
-    )
+    wait_for(lambda: all(_run(cast, t).status in ENDED for t in turns), AFTER_A_KILL_S, "the turns to end")
 
     for turn in turns:
         run = _run(cast, turn)
@@ -237,9 +229,7 @@ def test_turn_whose_step_kills_every_worker_ends_with_its_reason(site: Site, cas
     site.holds.arm(TOOL, 802)
     turn = _ask(cast, rest, STEPS, "Look up what kills")
     site.holds.reached(TOOL, 802)
-    wait_for(
-        lambda: any(call.content == "looked 801" for call in _calls(cast, turn)), 30, "step one"
-    )
+    wait_for(lambda: any(call.content == "looked 801" for call in _calls(cast, turn)), 30, "step one")
     kill_hard(_worker_pid(cast, turn))
     for _ in range(2):
         kill_hard(site.holds.reached(TOOL, 802))

@@ -19,13 +19,7 @@ import toolloop.providers.registry
 from config.env import SettingsError
 
 # What settings import, once for all cases: none of it reads the environment when it is imported.
-for _module in (
-    "structlog.dev",
-    "structlog.stdlib",
-    "config.embedded.state",
-    "config.secrets",
-    "zoneinfo",
-):
+for _module in ("structlog.dev", "structlog.stdlib", "config.embedded.state", "config.secrets", "zoneinfo"):
     importlib.import_module(_module)
 for _provider in ("openai", "anthropic", "google", "xai"):
     toolloop.providers.registry.environment_settings(_provider, {})
@@ -39,12 +33,8 @@ def case_run(case: dict[str, Any]) -> dict[str, Any]:
         names = {
             "settings": django.conf.settings,
             "environ": os.environ,
-            "provider": lambda name: toolloop.providers.registry.environment_settings(
-                name, os.environ
-            ),
-            "models": lambda: [
-                info.id for info in toolloop.providers.registry.configured_models(os.environ)
-            ],
+            "provider": lambda name: toolloop.providers.registry.environment_settings(name, os.environ),
+            "models": lambda: [info.id for info in toolloop.providers.registry.configured_models(os.environ)],
         }
         _ = django.conf.settings.DEBUG  # Django reads them at the first look.
         return {"value": eval(case["show"], names)}  # noqa: S307 - expressions of our own test

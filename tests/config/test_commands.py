@@ -110,31 +110,28 @@ def test_key_is_refused_in_words(cast: Cast, arguments: list[str], reason: str):
 
 def test_key_for_a_viewer_is_refused(cast: Cast):
     with pytest.raises(CommandError):
-        output("api_key_create", "--tenant", cast.tenant.slug, "--scopes", "search.run", "--user", cast.user("viewer").email)  # fmt: skip
+        output(
+            "api_key_create",
+            "--tenant",
+            cast.tenant.slug,
+            "--scopes",
+            "search.run",
+            "--user",
+            cast.user("viewer").email,
+        )
 
 
 @pytest.mark.django_db
 def test_workspace_is_made_with_its_owner():
     found = json.loads(
-        output(
-            "tenant_create",
-            "--name",
-            "New",
-            "--slug",
-            "new",
-            "--owner",
-            "Boss@example.org",
-            "--json",
-        )
+        output("tenant_create", "--name", "New", "--slug", "new", "--owner", "Boss@example.org", "--json")
     )
     boss = User.objects.get(email="boss@example.org")
     assert boss.check_password(found["password"])
     with platform_scope():
         assert Membership.objects.get(user=boss).role == "owner"
     again = json.loads(
-        output(
-            "tenant_create", "--name", "2", "--slug", "two", "--owner", "boss@example.org", "--json"
-        )
+        output("tenant_create", "--name", "2", "--slug", "two", "--owner", "boss@example.org", "--json")
     )
     assert again["password"] is None
 
@@ -247,7 +244,7 @@ def test_doctor_ends_with_one_and_says_what_to_do():
 
 
 def test_committed_env_example_is_current():
-    assert (ROOT / ".env.example").read_text() == env.example(), "run: manage.py env_example > .env.example"  # fmt: skip
+    assert (ROOT / ".env.example").read_text() == env.example(), "run: manage.py env_example > .env.example"
 
 
 @pytest.mark.django_db

@@ -115,8 +115,14 @@ def test_wrong_directory_says_what_to_do(wrong: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "word"),
-    [(errno.ENOSPC, "full"), (errno.EROFS, "read-only"), (errno.EACCES, "owner"), (errno.EDQUOT, "quota"), (errno.EIO, "error")],
-)  # fmt: skip
+    [
+        (errno.ENOSPC, "full"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "owner"),
+        (errno.EDQUOT, "quota"),
+        (errno.EIO, "error"),
+    ],
+)
 def test_disk_that_takes_nothing_is_named(
     number: int, word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -128,9 +134,7 @@ def test_disk_that_takes_nothing_is_named(
         data_dir_open(tmp_path)
 
 
-@pytest.mark.parametrize(
-    "command", [["up"], ["prepare"], ["doctor"], ["pg", "status"], ["migrate"]]
-)
+@pytest.mark.parametrize("command", [["up"], ["prepare"], ["doctor"], ["pg", "status"], ["migrate"]])
 def test_every_command_ends_at_once_in_one_line(command: list[str], tmp_path: Path) -> None:
     environment = {**os.environ, "GROUNDWORK_DATA_DIR": str(a_file(tmp_path))}
     environment["DJANGO_SETTINGS_MODULE"] = "config.settings.dev"
@@ -151,9 +155,19 @@ def test_every_command_ends_at_once_in_one_line(command: list[str], tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("host", "own"),
-    [("127.0.0.1", True), ("localhost", True), ("127.1.2.3", True), ("::1", True), ("0.0.0.0", False), ("::", False),  # noqa: S104
-     ("192.168.1.5", False), ("example.org", False), ("10.0.0.1", False), ("", False)],
-)  # fmt: skip
+    [
+        ("127.0.0.1", True),
+        ("localhost", True),
+        ("127.1.2.3", True),
+        ("::1", True),
+        ("0.0.0.0", False),
+        ("::", False),
+        ("192.168.1.5", False),
+        ("example.org", False),
+        ("10.0.0.1", False),
+        ("", False),
+    ],
+)
 def test_only_loopback_counts_as_this_machine(host: str, own: bool) -> None:
     assert is_loopback(host) is own
 

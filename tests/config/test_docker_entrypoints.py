@@ -36,9 +36,7 @@ def image_environment() -> dict[str, str]:
     }
 
 
-def run_in_image(
-    command: list[str], data_dir: Path, **extra: str
-) -> subprocess.CompletedProcess[str]:
+def run_in_image(command: list[str], data_dir: Path, **extra: str) -> subprocess.CompletedProcess[str]:
     """Run a command the way the image would: its environment, production settings, this interpreter."""
     environment = {
         "PATH": os.environ["PATH"],
@@ -49,9 +47,14 @@ def run_in_image(
     }
     assert command[0] == "python"
     return subprocess.run(
-        [sys.executable, *command[1:]], cwd=ROOT, env=environment, capture_output=True, text=True,
-        check=False, timeout=120,
-    )  # fmt: skip
+        [sys.executable, *command[1:]],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
 
 
 def commands() -> dict[str, list[str]]:
@@ -83,9 +86,7 @@ def test_web_application_loads_with_the_image_settings(tmp_path: Path) -> None:
     assert command[:4] == ["python", "-m", "uvicorn", "config.asgi:application"]
     result = run_in_image([*command, "--version"], tmp_path)
     assert result.returncode == 0, result.stderr
-    code = (
-        "import config.asgi, django.conf as c; print(c.settings.SETTINGS_MODULE, c.settings.DEBUG)"
-    )
+    code = "import config.asgi, django.conf as c; print(c.settings.SETTINGS_MODULE, c.settings.DEBUG)"
     result = run_in_image(["python", "-c", code], tmp_path)
     assert result.stdout.split() == ["config.settings.prod", "False"], result.stderr
 
@@ -112,9 +113,7 @@ def test_health_check_of_the_image_tells_up_from_down(tmp_path: Path, unused_tcp
         "print(healthcheck.main(s.server_port))"
     )
     for path, answer in (("/healthz", "0\n"), ("/other", "1\n")):
-        result = run_in_image(
-            ["python", "-c", code, path], tmp_path, GROUNDWORK_ALLOWED_HOSTS=".example.org"
-        )
+        result = run_in_image(["python", "-c", code, path], tmp_path, GROUNDWORK_ALLOWED_HOSTS=".example.org")
         assert result.stdout == answer, result.stderr
 
 
@@ -127,11 +126,7 @@ def test_image_is_not_root_and_copies_what_exists() -> None:
             for source in line.split()[:-1]:
                 assert (ROOT / source).exists(), source
     # .dockerignore lets through what COPY takes, and no more.
-    allowed = {
-        line[1:]
-        for line in (ROOT / ".dockerignore").read_text().splitlines()
-        if line.startswith("!")
-    }
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")}
     taken = {
         source
         for line in instructions("COPY")

@@ -51,9 +51,7 @@ def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
     postgres.stop(force=True)
 
 
-def child(
-    code: str, *args: object, python: str = sys.executable, **kwargs: Any
-) -> subprocess.Popen[str]:
+def child(code: str, *args: object, python: str = sys.executable, **kwargs: Any) -> subprocess.Popen[str]:
     """Run code in another process that can import the project."""
     env = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'platform'}"}
     return subprocess.Popen(
@@ -107,11 +105,7 @@ def test_connection_is_refused_when_password_is_wrong_or_missing(server: Embedde
         for password in ("wrong", ""):
             with pytest.raises(psycopg.OperationalError, match="password"):
                 psycopg.connect(
-                    host="127.0.0.1",
-                    port=server.port,
-                    user=user,
-                    password=password,
-                    dbname="postgres",
+                    host="127.0.0.1", port=server.port, user=user, password=password, dbname="postgres"
                 )
     method = "SELECT auth_method FROM pg_hba_file_rules"
     with psycopg.connect(server.superuser_url) as connection:
@@ -128,9 +122,7 @@ def test_state_file_is_private_when_written(server: EmbeddedPostgres, data_dir: 
     assert read_state(data_dir / "elsewhere") is None
 
 
-def test_last_user_stops_the_server_when_several_attach(
-    server: EmbeddedPostgres, data_dir: Path
-) -> None:
+def test_last_user_stops_the_server_when_several_attach(server: EmbeddedPostgres, data_dir: Path) -> None:
     other = child(
         "import sys; from pathlib import Path; from config.embedded import EmbeddedPostgres\n"
         "e = EmbeddedPostgres(Path(sys.argv[1])); e.start(); print(e.process, flush=True)\n"
@@ -213,9 +205,7 @@ def test_server_starts_when_pid_file_is_stale(server: EmbeddedPostgres, kind: st
         innocent.wait()
 
 
-def test_new_passwords_are_made_when_state_file_is_lost(
-    server: EmbeddedPostgres, data_dir: Path
-) -> None:
+def test_new_passwords_are_made_when_state_file_is_lost(server: EmbeddedPostgres, data_dir: Path) -> None:
     write_note(server, "kept")
     old = server.url
     state.state_path(data_dir).unlink()  # while it runs
@@ -252,9 +242,7 @@ def test_server_moves_to_another_port_when_its_port_is_taken(server: EmbeddedPos
     assert server.port != port  # once moved, it stays: others may have noted the new port
 
 
-def test_two_projects_do_not_meet_when_on_one_machine(
-    server: EmbeddedPostgres, data_dir: Path
-) -> None:
+def test_two_projects_do_not_meet_when_on_one_machine(server: EmbeddedPostgres, data_dir: Path) -> None:
     with EmbeddedPostgres(data_dir.parent / "var2") as other:
         assert other.port != server.port
         write_note(server, "one")
@@ -383,9 +371,7 @@ def test_server_starts_when_user_is_ordinary(data_dir: Path) -> None:
     nobody = pwd.getpwnam("nobody")
     user = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
     site = Path(psycopg.__file__).parents[1]
-    python = next(
-        (p for p in (sys.executable, "/usr/bin/python3") if _can_run(p, site, user)), None
-    )
+    python = next((p for p in (sys.executable, "/usr/bin/python3") if _can_run(p, site, user)), None)
     if python is None:
         pytest.skip("no Python that an ordinary user can run with the installed packages")
     own = data_dir.parent / "own"

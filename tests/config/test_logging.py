@@ -10,7 +10,7 @@ import sys
 import pytest
 import structlog
 
-from config.env import logging_settings
+from config.logs import logging_settings
 from tests.servers import ROOT
 
 

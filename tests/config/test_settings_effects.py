@@ -21,49 +21,112 @@ KEY = "sRWhAZlVRqaXM3RUxs8WpV5zNmnKXjJLfWXlU5lJx5E="
 
 # name: (documented value, what it leads to, in which settings, other variables it needs)
 EFFECTS: dict[str, tuple[Any, ...]] = {
-    "DATABASE_URL": ("postgresql://ann:pw@db.example.org:5433/name",
+    "DATABASE_URL": (
+        "postgresql://ann:pw@db.example.org:5433/name",
         "[settings.DATABASES['default'][k] for k in ('HOST', 'PORT', 'USER', 'NAME')]",
-        ["db.example.org", "5433", "ann", "name"]),
-    "GROUNDWORK_DATA_DIR": ("/tmp/gw-elsewhere", "[str(settings.DATA_DIR), str(settings.MEDIA_ROOT)]",
-        ["/tmp/gw-elsewhere", "/tmp/gw-elsewhere/files"]),
-    "GROUNDWORK_SECRET_KEY": ("a-secret-of-50-characters", "settings.SECRET_KEY", "a-secret-of-50-characters"),
+        ["db.example.org", "5433", "ann", "name"],
+    ),
+    "GROUNDWORK_DATA_DIR": (
+        "/tmp/gw-elsewhere",
+        "[str(settings.DATA_DIR), str(settings.MEDIA_ROOT)]",
+        ["/tmp/gw-elsewhere", "/tmp/gw-elsewhere/files"],
+    ),
+    "GROUNDWORK_SECRET_KEY": (
+        "a-secret-of-50-characters",
+        "settings.SECRET_KEY",
+        "a-secret-of-50-characters",
+    ),
     "GROUNDWORK_CREDENTIAL_KEYS": (f"{KEY},{KEY}", "settings.CREDENTIAL_KEYS", [KEY, KEY]),
-    "GROUNDWORK_ALLOWED_HOSTS": ("a.example.org, b.example.org", "settings.ALLOWED_HOSTS",
-        ["a.example.org", "b.example.org"]),
-    "GROUNDWORK_TRUSTED_ORIGINS": ("https://a.example.org", "settings.CSRF_TRUSTED_ORIGINS", ["https://a.example.org"]),
-    "GROUNDWORK_TRUST_PROXY": ("1", "[settings.TRUST_PROXY, *settings.SECURE_PROXY_SSL_HEADER]",
-        [True, "HTTP_X_FORWARDED_PROTO", "https"]),
-    "GROUNDWORK_HTTPS": ("0", "[settings.SESSION_COOKIE_SECURE, settings.SECURE_HSTS_SECONDS, settings.SECURE_SSL_REDIRECT]",
-        [False, 0, False], PROD),
+    "GROUNDWORK_ALLOWED_HOSTS": (
+        "a.example.org, b.example.org",
+        "settings.ALLOWED_HOSTS",
+        ["a.example.org", "b.example.org"],
+    ),
+    "GROUNDWORK_TRUSTED_ORIGINS": (
+        "https://a.example.org",
+        "settings.CSRF_TRUSTED_ORIGINS",
+        ["https://a.example.org"],
+    ),
+    "GROUNDWORK_TRUST_PROXY": (
+        "1",
+        "[settings.TRUST_PROXY, *settings.SECURE_PROXY_SSL_HEADER]",
+        [True, "HTTP_X_FORWARDED_PROTO", "https"],
+    ),
+    "GROUNDWORK_HTTPS": (
+        "0",
+        "[settings.SESSION_COOKIE_SECURE, settings.SECURE_HSTS_SECONDS, settings.SECURE_SSL_REDIRECT]",
+        [False, 0, False],
+        PROD,
+    ),
     "GROUNDWORK_SIGNUP": ("open", "settings.SIGNUP", "open"),
-    "GROUNDWORK_EMAIL_URL": ("smtp://ann:pw@mail.example.org:587",
+    "GROUNDWORK_EMAIL_URL": (
+        "smtp://ann:pw@mail.example.org:587",
         "[settings.EMAIL_HOST, settings.EMAIL_PORT, settings.EMAIL_HOST_USER, settings.EMAIL_USE_TLS, settings.EMAIL_BACKEND]",
-        ["mail.example.org", 587, "ann", True, "tenancy.mail.EmailBackend"]),
-    "GROUNDWORK_EMAIL_FROM": ("Desk <desk@example.org>", "settings.DEFAULT_FROM_EMAIL", "Desk <desk@example.org>"),
-    "GROUNDWORK_LOG_LEVEL": ("WARNING", "[settings.LOGGING['root']['level'], settings.LOGGING['loggers']['django']['level']]",
-        ["WARNING", "WARNING"]),
-    "GROUNDWORK_LOG_FORMAT": ("json", "type(settings.LOGGING['formatters']['line']['processors'][-1]).__name__", "JSONRenderer"),
+        ["mail.example.org", 587, "ann", True, "tenancy.mail.EmailBackend"],
+    ),
+    "GROUNDWORK_EMAIL_FROM": (
+        "Desk <desk@example.org>",
+        "settings.DEFAULT_FROM_EMAIL",
+        "Desk <desk@example.org>",
+    ),
+    "GROUNDWORK_LOG_LEVEL": (
+        "WARNING",
+        "[settings.LOGGING['root']['level'], settings.LOGGING['loggers']['django']['level']]",
+        ["WARNING", "WARNING"],
+    ),
+    "GROUNDWORK_LOG_FORMAT": (
+        "json",
+        "type(settings.LOGGING['formatters']['line']['processors'][-1]).__name__",
+        "JSONRenderer",
+    ),
     "GROUNDWORK_MAX_UPLOAD_MB": ("300", "settings.MAX_UPLOAD_BYTES", 300_000_000),
     "GROUNDWORK_RATE_PER_MINUTE": ("60", "settings.RATE_PER_MINUTE", 60),
     "GROUNDWORK_TENANT_RATE_PER_MINUTE": ("0", "settings.TENANT_RATE_PER_MINUTE", 0),
-    "GROUNDWORK_IMPORT_PATHS": ("/srv/handbooks,acme=/srv/acme", "settings.IMPORT_PATHS", ["/srv/handbooks", "acme=/srv/acme"]),
+    "GROUNDWORK_IMPORT_PATHS": (
+        "/srv/handbooks,acme=/srv/acme",
+        "settings.IMPORT_PATHS",
+        ["/srv/handbooks", "acme=/srv/acme"],
+    ),
     "GROUNDWORK_IMPORT_MAX_FILES": ("10", "settings.IMPORT_MAX_FILES", 10),
     "GROUNDWORK_IMPORT_MAX_MB": ("10", "settings.IMPORT_MAX_BYTES", 10_000_000),
     "GROUNDWORK_FETCH_NETWORKS": ("10.2.0.0/16", "settings.FETCH_NETWORKS", ["10.2.0.0/16"]),
-    "GROUNDWORK_PLUGIN_DIR": ("/srv/groundwork/plugins", "str(settings.PLUGIN_DIR)", "/srv/groundwork/plugins"),
-    "GROUNDWORK_MCP_COMMANDS": ("files=/usr/local/bin/mcp-files /srv/files;git=mcp-git", "settings.MCP_COMMANDS",
-        {"files": ["/usr/local/bin/mcp-files", "/srv/files"], "git": ["mcp-git"]}),
-    "GROUNDWORK_EMBEDDER": ("openai/text-embedding-3-small", "settings.EMBEDDER", "openai/text-embedding-3-small"),
+    "GROUNDWORK_PLUGIN_DIR": (
+        "/srv/groundwork/plugins",
+        "str(settings.PLUGIN_DIR)",
+        "/srv/groundwork/plugins",
+    ),
+    "GROUNDWORK_MCP_COMMANDS": (
+        "files=/usr/local/bin/mcp-files /srv/files;git=mcp-git",
+        "settings.MCP_COMMANDS",
+        {"files": ["/usr/local/bin/mcp-files", "/srv/files"], "git": ["mcp-git"]},
+    ),
+    "GROUNDWORK_EMBEDDER": (
+        "openai/text-embedding-3-small",
+        "settings.EMBEDDER",
+        "openai/text-embedding-3-small",
+    ),
     "GROUNDWORK_SUPPORT_NLI": ("/srv/models/nli", "settings.SUPPORT_NLI", "/srv/models/nli"),
     "GROUNDWORK_RERANKER": ("/srv/models/reranker.onnx", "settings.RERANKER", "/srv/models/reranker.onnx"),
-    "GROUNDWORK_BROKER": ("orm", "[settings.BROKER, settings.Q_CLUSTER.get('broker_class'), settings.Q_CLUSTER['orm']]",
-        ["orm", None, "default"]),
-    "GROUNDWORK_REDIS_URL": ("redis://127.0.0.1:6379/0", "[settings.Q_CLUSTER['redis'], 'orm' in settings.Q_CLUSTER]",
-        ["redis://127.0.0.1:6379/0", False], DEV, {"GROUNDWORK_BROKER": "redis"}),
+    "GROUNDWORK_BROKER": (
+        "orm",
+        "[settings.BROKER, settings.Q_CLUSTER.get('broker_class'), settings.Q_CLUSTER['orm']]",
+        ["orm", None, "default"],
+    ),
+    "GROUNDWORK_REDIS_URL": (
+        "redis://127.0.0.1:6379/0",
+        "[settings.Q_CLUSTER['redis'], 'orm' in settings.Q_CLUSTER]",
+        ["redis://127.0.0.1:6379/0", False],
+        DEV,
+        {"GROUNDWORK_BROKER": "redis"},
+    ),
     "GROUNDWORK_WORKERS": ("3", "settings.Q_CLUSTER['workers']", 3),
     "GROUNDWORK_LOOP_SLOTS": ("8", "settings.LOOP_SLOTS", 8),
     "GROUNDWORK_JOB_LEASE_S": ("5", "settings.JOB_LEASE_S", 5),
-    "GROUNDWORK_INGEST_SECONDS": ("100", "[settings.INGEST_SECONDS, settings.Q_CLUSTER['timeout']]", [100, 360]),
+    "GROUNDWORK_INGEST_SECONDS": (
+        "100",
+        "[settings.INGEST_SECONDS, settings.Q_CLUSTER['timeout']]",
+        [100, 360],
+    ),
     "GROUNDWORK_INGEST_MEMORY_MB": ("2048", "settings.INGEST_MEMORY_MB", 2048),
     "GROUNDWORK_OCR_CPU_SECONDS": ("0", "settings.OCR_CPU_SECONDS", 0),
     "GROUNDWORK_OCR_MEMORY_MB": ("2048", "settings.OCR_MEMORY_MB", 2048),
@@ -74,27 +137,90 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
     "GROUNDWORK_RETENTION_DAYS": ("30", "settings.RETENTION_DAYS", 30),
     "GROUNDWORK_CONVERSATION_DAYS": ("90", "settings.CONVERSATION_DAYS", 90),
     "GROUNDWORK_TELEMETRY": ("metadata", "settings.TELEMETRY", "metadata"),
-    "GROUNDWORK_COMPATIBLE_BASE_URL": ("http://localhost:11434/v1", "provider('compatible')['base_url']", "http://localhost:11434/v1"),
-    "GROUNDWORK_COMPATIBLE_API_KEY": ("k1", "provider('compatible')['api_key']", "k1", DEV,
-        {"GROUNDWORK_COMPATIBLE_BASE_URL": "http://localhost:11434/v1"}),
-    "GROUNDWORK_COMPATIBLE_MODELS": ("llama,qwen", "models()[:2]", ["compatible/llama", "compatible/qwen"], DEV,
-        {"GROUNDWORK_COMPATIBLE_BASE_URL": "http://localhost:11434/v1"}),
+    "GROUNDWORK_COMPATIBLE_BASE_URL": (
+        "http://localhost:11434/v1",
+        "provider('compatible')['base_url']",
+        "http://localhost:11434/v1",
+    ),
+    "GROUNDWORK_COMPATIBLE_API_KEY": (
+        "k1",
+        "provider('compatible')['api_key']",
+        "k1",
+        DEV,
+        {"GROUNDWORK_COMPATIBLE_BASE_URL": "http://localhost:11434/v1"},
+    ),
+    "GROUNDWORK_COMPATIBLE_MODELS": (
+        "llama,qwen",
+        "models()[:2]",
+        ["compatible/llama", "compatible/qwen"],
+        DEV,
+        {"GROUNDWORK_COMPATIBLE_BASE_URL": "http://localhost:11434/v1"},
+    ),
     "GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS": ("1", "settings.ALLOW_PRIVATE_MODEL_URLS", True),
-    "OPENAI_API_KEY": ("sk-1", "[provider('openai')['api_key'], any(m.startswith('openai/') for m in models())]", ["sk-1", True]),
-    "OPENAI_BASE_URL": ("https://models.example.org/v1", "[provider('compatible')['base_url'], provider('openai')]",
-        ["https://models.example.org/v1", None], DEV, {"OPENAI_API_KEY": "sk-1"}),
-    "OPENAI_ORG_ID": ("org-1", "provider('openai')['organization']", "org-1", DEV, {"OPENAI_API_KEY": "sk-1"}),
-    "OPENAI_PROJECT_ID": ("proj-1", "provider('openai')['project']", "proj-1", DEV, {"OPENAI_API_KEY": "sk-1"}),
-    "ANTHROPIC_API_KEY": ("k2", "[provider('anthropic')['api_key'], any(m.startswith('anthropic/') for m in models())]", ["k2", True]),
-    "ANTHROPIC_BASE_URL": ("https://a.example.org", "provider('anthropic')['base_url']", "https://a.example.org", DEV,
-        {"ANTHROPIC_API_KEY": "k2"}),
-    "GEMINI_API_KEY": ("k3", "[provider('google')['api_key'], any(m.startswith('google/') for m in models())]", ["k3", True]),
+    "OPENAI_API_KEY": (
+        "sk-1",
+        "[provider('openai')['api_key'], any(m.startswith('openai/') for m in models())]",
+        ["sk-1", True],
+    ),
+    "OPENAI_BASE_URL": (
+        "https://models.example.org/v1",
+        "[provider('compatible')['base_url'], provider('openai')]",
+        ["https://models.example.org/v1", None],
+        DEV,
+        {"OPENAI_API_KEY": "sk-1"},
+    ),
+    "OPENAI_ORG_ID": (
+        "org-1",
+        "provider('openai')['organization']",
+        "org-1",
+        DEV,
+        {"OPENAI_API_KEY": "sk-1"},
+    ),
+    "OPENAI_PROJECT_ID": (
+        "proj-1",
+        "provider('openai')['project']",
+        "proj-1",
+        DEV,
+        {"OPENAI_API_KEY": "sk-1"},
+    ),
+    "ANTHROPIC_API_KEY": (
+        "k2",
+        "[provider('anthropic')['api_key'], any(m.startswith('anthropic/') for m in models())]",
+        ["k2", True],
+    ),
+    "ANTHROPIC_BASE_URL": (
+        "https://a.example.org",
+        "provider('anthropic')['base_url']",
+        "https://a.example.org",
+        DEV,
+        {"ANTHROPIC_API_KEY": "k2"},
+    ),
+    "GEMINI_API_KEY": (
+        "k3",
+        "[provider('google')['api_key'], any(m.startswith('google/') for m in models())]",
+        ["k3", True],
+    ),
     "GOOGLE_API_KEY": ("k4", "provider('google')['api_key']", "k4", DEV, {"GEMINI_API_KEY": "k3"}),
-    "GOOGLE_GEMINI_BASE_URL": ("https://g.example.org", "provider('google')['base_url']", "https://g.example.org", DEV,
-        {"GEMINI_API_KEY": "k3"}),
-    "GROUNDWORK_GEMINI_API_VERSION": ("v1beta", "provider('google')['api_version']", "v1beta", DEV, {"GEMINI_API_KEY": "k3"}),
-    "XAI_API_KEY": ("k5", "[provider('xai')['api_key'], any(m.startswith('xai/') for m in models())]", ["k5", True]),
-}  # fmt: skip
+    "GOOGLE_GEMINI_BASE_URL": (
+        "https://g.example.org",
+        "provider('google')['base_url']",
+        "https://g.example.org",
+        DEV,
+        {"GEMINI_API_KEY": "k3"},
+    ),
+    "GROUNDWORK_GEMINI_API_VERSION": (
+        "v1beta",
+        "provider('google')['api_version']",
+        "v1beta",
+        DEV,
+        {"GEMINI_API_KEY": "k3"},
+    ),
+    "XAI_API_KEY": (
+        "k5",
+        "[provider('xai')['api_key'], any(m.startswith('xai/') for m in models())]",
+        ["k5", True],
+    ),
+}
 
 # Read by the tests themselves, and looked for below.
 OF_TESTS = {"GROUNDWORK_SHARED_DATA", "GROUNDWORK_REQUIRE_BROWSER"}
@@ -144,17 +270,36 @@ BAD = {
 }
 # Any text may be meant: names, keys, addresses of mail, paths that another machine has.
 FREE = {
-    "GROUNDWORK_DATA_DIR", "GROUNDWORK_SECRET_KEY", "GROUNDWORK_ALLOWED_HOSTS", "GROUNDWORK_EMAIL_FROM",
-    "GROUNDWORK_PLUGIN_DIR", "GROUNDWORK_RERANKER", "GROUNDWORK_SUPPORT_NLI", "GROUNDWORK_DEFAULT_MODEL", "GROUNDWORK_COMPATIBLE_API_KEY",
-    "GROUNDWORK_COMPATIBLE_MODELS", "GROUNDWORK_SHARED_DATA", "OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID",
-    "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "XAI_API_KEY",
-}  # fmt: skip
+    "GROUNDWORK_DATA_DIR",
+    "GROUNDWORK_SECRET_KEY",
+    "GROUNDWORK_ALLOWED_HOSTS",
+    "GROUNDWORK_EMAIL_FROM",
+    "GROUNDWORK_PLUGIN_DIR",
+    "GROUNDWORK_RERANKER",
+    "GROUNDWORK_SUPPORT_NLI",
+    "GROUNDWORK_DEFAULT_MODEL",
+    "GROUNDWORK_COMPATIBLE_API_KEY",
+    "GROUNDWORK_COMPATIBLE_MODELS",
+    "GROUNDWORK_SHARED_DATA",
+    "OPENAI_API_KEY",
+    "OPENAI_ORG_ID",
+    "OPENAI_PROJECT_ID",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GOOGLE_API_KEY",
+    "XAI_API_KEY",
+}
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), ROOT / "clients/python/README.md",
-         ROOT / ".env.example", ROOT / "compose.yaml", ROOT / "Dockerfile", ROOT / "Makefile"]  # fmt: skip
-NAMES = re.compile(
-    r"\b(?:GROUNDWORK|OPENAI|ANTHROPIC|GEMINI|GOOGLE|XAI|DATABASE)_[A-Z0-9_]*[A-Z0-9]\b"
-)
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "clients/python/README.md",
+    ROOT / ".env.example",
+    ROOT / "compose.yaml",
+    ROOT / "Dockerfile",
+    ROOT / "Makefile",
+]
+NAMES = re.compile(r"\b(?:GROUNDWORK|OPENAI|ANTHROPIC|GEMINI|GOOGLE|XAI|DATABASE)_[A-Z0-9_]*[A-Z0-9]\b")
 
 
 @cache
@@ -209,9 +354,7 @@ def test_every_variable_is_accepted_and_has_its_effect(start: Any) -> None:
         {**case, "env": {k: v for k, v in case["env"].items() if k != name}}
         for name, case in zip(EFFECTS, cases, strict=True)
     ]
-    same = [
-        name for name, other in zip(EFFECTS, start(without), strict=True) if other == expected[name]
-    ]
+    same = [name for name, other in zip(EFFECTS, start(without), strict=True) if other == expected[name]]
     assert same == []
 
 
@@ -242,29 +385,28 @@ def test_variables_of_the_tests_are_read_by_them(name: str) -> None:
 
 
 def test_bad_values_are_refused_in_one_line_that_names_them(start: Any) -> None:
-    cases = [
-        {"env": {name: value}, "module": DEV, "show": "settings.DEBUG"}
-        for name, value in BAD.items()
-    ]
+    cases = [{"env": {name: value}, "module": DEV, "show": "settings.DEBUG"} for name, value in BAD.items()]
     for name, found in zip(BAD, start(cases), strict=True):
         assert name in found.get("error", "nothing was said"), (name, found)
         assert "\n" not in found["error"]
         assert "expected" in found["error"], found
         assert "invalid literal" not in found["error"]
-    assert (
-        "not-a-key" not in start([cases[list(BAD).index("GROUNDWORK_CREDENTIAL_KEYS")]])[0]["error"]
-    )
+    assert "not-a-key" not in start([cases[list(BAD).index("GROUNDWORK_CREDENTIAL_KEYS")]])[0]["error"]
 
 
 def test_bad_value_ends_a_command_with_its_line() -> None:
     done = subprocess.run(
         [sys.executable, "manage.py", "check"],
         cwd=ROOT,
-        env={**clean(), "GROUNDWORK_DATA_DIR": os.environ["GROUNDWORK_DATA_DIR"], "GROUNDWORK_WORKERS": "two"},
+        env={
+            **clean(),
+            "GROUNDWORK_DATA_DIR": os.environ["GROUNDWORK_DATA_DIR"],
+            "GROUNDWORK_WORKERS": "two",
+        },
         capture_output=True,
         text=True,
         check=False,
-    )  # fmt: skip
+    )
     assert done.returncode == 1
     assert done.stderr.startswith("Settings: GROUNDWORK_WORKERS='two': expected a whole number")
     assert done.stderr.count("\n") == 1
@@ -281,9 +423,7 @@ def test_production_asks_for_its_secret(start: Any) -> None:
 
 
 def test_defaults_of_the_example_are_accepted(start: Any) -> None:
-    stated = dict(
-        re.findall(r"^#([A-Z_]+)=(.+)$", (ROOT / ".env.example").read_text(), re.MULTILINE)
-    )
+    stated = dict(re.findall(r"^#([A-Z_]+)=(.+)$", (ROOT / ".env.example").read_text(), re.MULTILINE))
     assert set(stated) >= {"GROUNDWORK_WORKERS", "GROUNDWORK_GEMINI_API_VERSION"}
     stated.pop("GROUNDWORK_DATA_DIR")
     case = {"env": stated, "module": DEV, "show": "settings.Q_CLUSTER['workers']"}

@@ -84,12 +84,26 @@ def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, folder: Pa
 def test_group_stops_when_make_is_killed(folder: Path) -> None:
     port = free_port()
     parent = subprocess.Popen(
-        [sys.executable, "-c", "import subprocess, sys; subprocess.run(sys.argv[1:])",
-         sys.executable, str(ROOT / "manage.py"), "up", "--with-parent", "--port", str(port),
-         "--data-dir", str(folder / "var")],
-        env={k: v for k, v in os.environ.items() if not k.startswith(("GROUNDWORK_", "DATABASE_URL", "DJANGO_"))},
+        [
+            sys.executable,
+            "-c",
+            "import subprocess, sys; subprocess.run(sys.argv[1:])",
+            sys.executable,
+            str(ROOT / "manage.py"),
+            "up",
+            "--with-parent",
+            "--port",
+            str(port),
+            "--data-dir",
+            str(folder / "var"),
+        ],
+        env={
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("GROUNDWORK_", "DATABASE_URL", "DJANGO_"))
+        },
         stdout=subprocess.DEVNULL,
-    )  # fmt: skip
+    )
     record = folder / "var" / "run" / "up.json"
     assert eventually(lambda: EmbeddedPostgres(folder / "var").is_running(), 60)
     supervisor = psutil.Process(parent.pid).children()[0]

@@ -17,13 +17,28 @@ from tests.runs.conftest import _streams_closed, lane_threads  # noqa: F401 - fi
 def hit_of(chunk: Chunk) -> SearchHit:
     """Return what a search that found this chunk would return."""
     return SearchHit(
-        chunk_id=chunk.pk, text=chunk.text, index=chunk.index, kind=chunk.kind,
-        char_start=chunk.char_start, char_end=chunk.char_end, page_start=chunk.page_start,
-        page_end=chunk.page_end, headings=chunk.headings, metadata={},
-        collection_id=chunk.collection_id, document_id=chunk.document_id,
-        document_name=chunk.document.name, version=chunk.document.version, media_type=chunk.document.media_type, score=1.0,
-        vector_rank=1, lexical_rank=1, exact_rank=None, distance=0.1, bm25=1.0,
-    )  # fmt: skip
+        chunk_id=chunk.pk,
+        text=chunk.text,
+        index=chunk.index,
+        kind=chunk.kind,
+        char_start=chunk.char_start,
+        char_end=chunk.char_end,
+        page_start=chunk.page_start,
+        page_end=chunk.page_end,
+        headings=chunk.headings,
+        metadata={},
+        collection_id=chunk.collection_id,
+        document_id=chunk.document_id,
+        document_name=chunk.document.name,
+        version=chunk.document.version,
+        media_type=chunk.document.media_type,
+        score=1.0,
+        vector_rank=1,
+        lexical_rank=1,
+        exact_rank=None,
+        distance=0.1,
+        bm25=1.0,
+    )
 
 
 @pytest.fixture

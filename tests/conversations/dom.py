@@ -39,9 +39,7 @@ class Node:
 
     def parent_of(self, node: Node) -> Node | None:
         """Return the parent of an element below."""
-        return next(
-            (e for e in [self, *self.elements()] if any(c is node for c in e.children)), None
-        )
+        return next((e for e in [self, *self.elements()] if any(c is node for c in e.children)), None)
 
 
 class _Builder(HTMLParser):
@@ -104,9 +102,13 @@ def apply(page: Node, html: str) -> None:
                 old.attrs, old.children = child.attrs, child.children
             else:
                 at = next(
-                    (i for i, c in enumerate(target.children) if isinstance(c, Node) and _key(c) > _key(child)),
+                    (
+                        i
+                        for i, c in enumerate(target.children)
+                        if isinstance(c, Node) and _key(c) > _key(child)
+                    ),
                     len(target.children),
-                )  # fmt: skip
+                )
                 target.children.insert(at, child)
         if modifier:
             keep = int(modifier.removeprefix("keep:"))

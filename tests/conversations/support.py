@@ -41,10 +41,7 @@ class Library:
 
 
 def make_library(
-    cast: Cast,
-    name: str = "Tariff",
-    document: str = 'Duties "2026" <x>.pdf',
-    texts: Sequence[str] = TEXTS,
+    cast: Cast, name: str = "Tariff", document: str = 'Duties "2026" <x>.pdf', texts: Sequence[str] = TEXTS
 ) -> Library:
     """Return a collection with one document of these passages, a page each."""
     collection = make_collection(cast.tenant, name)
@@ -65,10 +62,17 @@ def make_library(
         for index, text in enumerate(texts):
             chunks.append(
                 Chunk.objects.create(
-                    tenant=cast.tenant, collection=collection, document=row, index=index, text=text,
-                    char_start=at, char_end=at + len(text), page_start=index + 1, page_end=index + 1,
+                    tenant=cast.tenant,
+                    collection=collection,
+                    document=row,
+                    index=index,
+                    text=text,
+                    char_start=at,
+                    char_end=at + len(text),
+                    page_start=index + 1,
+                    page_end=index + 1,
                 )
-            )  # fmt: skip
+            )
             at += len(text) + 2
     return Library(collection, row, tuple(chunks))
 
@@ -98,10 +102,7 @@ def ask(
 
 
 async def answer(
-    turn: Turn,
-    lane: Executor,
-    monkeypatch: Any = None,
-    script: Sequence[ScriptedTurn] | None = None,
+    turn: Turn, lane: Executor, monkeypatch: Any = None, script: Sequence[ScriptedTurn] | None = None
 ) -> JobContext:
     """Do the turn's job as a worker would; with a script, that is what the model says."""
     if script is not None:
@@ -130,9 +131,7 @@ def title_made(cast: Cast, turn: Turn) -> str:
     """Return the title that the job which names conversations makes, "" for none."""
     here = Here()
     return here.run(
-        title_make(
-            tenant=cast.tenant, actor=cast.actor("member"), turn_id=turn.pk, in_db=here.in_db
-        )
+        title_make(tenant=cast.tenant, actor=cast.actor("member"), turn_id=turn.pk, in_db=here.in_db)
     )
 
 

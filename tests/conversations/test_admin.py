@@ -10,15 +10,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.conversations.models import Assistant, AssistantVersion
-from runs.models import (
-    ChunkRead,
-    PendingDecision,
-    RunEvent,
-    RunRetention,
-    RunStep,
-    ToolCall,
-    UsageRecord,
-)
+from runs.models import ChunkRead, PendingDecision, RunEvent, RunRetention, RunStep, ToolCall, UsageRecord
 from tenancy.models import User
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

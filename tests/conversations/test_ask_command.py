@@ -52,9 +52,7 @@ def ask(cast: Cast, *args: str) -> str:
     return out.getvalue()
 
 
-def test_answer_and_sources_are_printed(
-    cast: Cast, library: Library, found: Any, own_worker: None
-) -> None:
+def test_answer_and_sources_are_printed(cast: Cast, library: Library, found: Any, own_worker: None) -> None:
     text = ask(cast, "What is the duty on cars?", "--collection", "tariff", "--model", "extractive")
     answer, _, sources = text.partition("Sources\n")
     assert "Cars of heading 8703 pay a duty of 2.5 percent" in answer
@@ -63,9 +61,7 @@ def test_answer_and_sources_are_printed(
     assert sources.startswith(f"[1] {library.document.name}, page 1: “")
 
 
-def test_json_holds_answer_and_sources(
-    cast: Cast, library: Library, found: Any, own_worker: None
-) -> None:
+def test_json_holds_answer_and_sources(cast: Cast, library: Library, found: Any, own_worker: None) -> None:
     data = json.loads(ask(cast, "What is the duty on cars?", "--json"))
     assert data["status"] == "completed"
     assert data["sources"][0]["chunk_id"] == library.chunks[0].pk

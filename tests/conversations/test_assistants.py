@@ -36,9 +36,7 @@ def who(cast: Cast) -> Iterator[dict[str, Any]]:
         yield {"tenant": cast.tenant, "actor": cast.actor("member")}
 
 
-def made(
-    who: dict[str, Any], name: str = "Clerk", *, publish: bool = True, **spec: Any
-) -> Assistant:
+def made(who: dict[str, Any], name: str = "Clerk", *, publish: bool = True, **spec: Any) -> Assistant:
     """Return a new assistant, published unless said otherwise."""
     row = services.assistant_create(**who, name=name, spec=VersionSpec(**spec))
     return services.version_publish(**who, assistant=row, number=1) if publish else row
@@ -46,9 +44,7 @@ def made(
 
 def asked(who: dict[str, Any], **more: Any) -> Turn:
     """Return the first turn of a new conversation."""
-    return services.conversation_ask(
-        **who, text="What is the duty?", client_id=uuid.uuid4(), **more
-    )
+    return services.conversation_ask(**who, text="What is the duty?", client_id=uuid.uuid4(), **more)
 
 
 @contextmanager
@@ -61,9 +57,7 @@ def refuses(field: str) -> Iterator[None]:
 
 
 def test_options_keep_what_differs_and_name_what_is_wrong() -> None:
-    options = options_read(
-        "quick", {"top_k": 12, "document_types": ["cbp_guide"], "temperature": 0}
-    )
+    options = options_read("quick", {"top_k": 12, "document_types": ["cbp_guide"], "temperature": 0})
     assert options.search_filters == {"document_type": {"in": ["cbp_guide"]}}
     assert options.model_options == {"temperature": 0.0}
     assert options_read("quick", options_json(options)) == options
@@ -96,7 +90,7 @@ def test_options_keep_what_differs_and_name_what_is_wrong() -> None:
         ("slow", {}, "mode"),
     ],
     ids=lambda value: str(value)[:40],
-)  # fmt: skip
+)
 def test_options_are_refused_by_field(mode: str, given: Any, field: str) -> None:
     with refuses(field):
         options_read(mode, given)
@@ -114,36 +108,34 @@ def test_what_the_model_lacks_is_refused_when_it_is_saved(
     row = made(who, model=model, options={"service_tier": "priority", "cache_ttl": "1h"})
     assert row.published is not None
     assert reads.version_options(row.published).model_options == {
-        "service_tier": "priority", "cache_ttl": "1h",
-    }  # fmt: skip
+        "service_tier": "priority",
+        "cache_ttl": "1h",
+    }
 
 
 def test_versions_are_numbered_published_and_undone(who: dict[str, Any]) -> None:
     row = made(who, publish=False)
     assert list(reads.assistant_choices(actor=who["actor"])) == []
-    second = services.version_create(
-        **who, assistant=row, spec=VersionSpec(mode="planned"), note="Plans"
-    )
+    second = services.version_create(**who, assistant=row, spec=VersionSpec(mode="planned"), note="Plans")
     assert (second.number, row.slug) == (2, "clerk")
     services.version_publish(**who, assistant=row, number=2)
     services.version_publish(**who, assistant=row, number=1)
     assert [a.published.number for a in reads.assistant_choices(actor=who["actor"])] == [1]
     services.version_unpublish(**who, assistant=row)
     assert not reads.assistant_choices(actor=who["actor"]).exists()
-    told = (
-        AuditEvent.objects.filter(object_name="Clerk").order_by("pk").values_list("action", "data")
-    )
+    told = AuditEvent.objects.filter(object_name="Clerk").order_by("pk").values_list("action", "data")
     assert [action for action, _ in told] == [
-        "assistant.create", "assistant.version", "assistant.publish", "assistant.publish", "assistant.unpublish",
-    ]  # fmt: skip
+        "assistant.create",
+        "assistant.version",
+        "assistant.publish",
+        "assistant.publish",
+        "assistant.unpublish",
+    ]
     assert [data.get("before") for _, data in told][2:] == [None, 2, 1]
 
 
 def test_slugs_are_made_kept_and_never_the_workspaces(who: dict[str, Any]) -> None:
-    assert [made(who, "Trade desk").slug, made(who, "Trade desk").slug] == [
-        "trade-desk",
-        "trade-desk-2",
-    ]
+    assert [made(who, "Trade desk").slug, made(who, "Trade desk").slug] == ["trade-desk", "trade-desk-2"]
     with pytest.raises(Conflict):
         services.assistant_create(**who, name="x", slug="trade-desk", spec=VersionSpec())
     for slug in ("workspace", "Trade", "a/b", "a b", "-a", "a" * 61):
@@ -169,16 +161,36 @@ def test_slugs_are_made_kept_and_never_the_workspaces(who: dict[str, Any]) -> No
         ("output_schema", {"output": "schema", "output_name": "a", "output_schema": None}),
         ("output_schema", {"output": "schema", "output_name": "a", "output_schema": {"type": "array"}}),
         ("output_schema", {"output": "schema", "output_name": "a", "output_schema": {"type": "objekt"}}),
-        ("output_schema", {"output": "schema", "output_name": "a", "output_schema": {**SCHEMA, "x": "y" * 33_000}}),
-        ("output_schema", {"output": "schema", "output_name": "a", "output_schema": {**SCHEMA, "$defs": {"a": {"$ref": "https://evil.test/a"}}}}),
-        ("output_schema", {"output": "schema", "output_name": "a", "output_schema": {"type": "object", "properties": {"a": {"type": "string", "pattern": "(a+)+$"}}}}),
+        (
+            "output_schema",
+            {"output": "schema", "output_name": "a", "output_schema": {**SCHEMA, "x": "y" * 33_000}},
+        ),
+        (
+            "output_schema",
+            {
+                "output": "schema",
+                "output_name": "a",
+                "output_schema": {**SCHEMA, "$defs": {"a": {"$ref": "https://evil.test/a"}}},
+            },
+        ),
+        (
+            "output_schema",
+            {
+                "output": "schema",
+                "output_name": "a",
+                "output_schema": {
+                    "type": "object",
+                    "properties": {"a": {"type": "string", "pattern": "(a+)+$"}},
+                },
+            },
+        ),
         ("starters", {"starters": list("abcdefg")}),
         ("starters", {"starters": ["x" * 201]}),
         ("helpers", {"helpers": [10**9]}),
         ("top_k", {"mode": "quick", "options": {"top_k": 99}}),
     ],
     ids=lambda value: str(value)[:60],
-)  # fmt: skip
+)
 def test_a_version_is_refused_by_field_and_leaves_nothing(
     who: dict[str, Any], field: str, spec: dict[str, Any]
 ) -> None:
@@ -282,9 +294,11 @@ def test_a_conversation_follows_what_is_published_and_a_trial_does_not(who: dict
     services.version_publish(**who, assistant=row, number=3)
     Turn.objects.update(is_active=False)
     numbers = [
-        services.turn_submit(**who, conversation=t.conversation, text="And?", client_id=uuid.uuid4()).assistant_version.number
+        services.turn_submit(
+            **who, conversation=t.conversation, text="And?", client_id=uuid.uuid4()
+        ).assistant_version.number
         for t in (live, trial)
-    ]  # fmt: skip
+    ]
     assert numbers == [3, 2]
 
 
@@ -315,9 +329,7 @@ def test_a_turn_searches_what_person_conversation_and_assistant_share(
     assert (nothing.collections, nothing.only) == ([], frozenset())
 
 
-def test_a_toolkit_narrows_and_a_deleted_one_leaves_no_tool(
-    cast: Cast, who: dict[str, Any]
-) -> None:
+def test_a_toolkit_narrows_and_a_deleted_one_leaves_no_tool(cast: Cast, who: dict[str, Any]) -> None:
     admin: Any = {"tenant": cast.tenant, "actor": cast.actor("admin")}
     kit = toolkit_set(**admin, name="Search", tools=["search_documents", "no_such_tool"])
     made(who, toolkit=kit.pk, has_toolkit=True, prompt="Be brief.")
@@ -337,18 +349,20 @@ def test_changes_between_versions_are_told_in_words(who: dict[str, Any]) -> None
     new, old = reads.version_list(actor=who["actor"], assistant=row)
     changes = {c.label: c for c in reads.version_changes(old, new)}
     assert list(changes) == ["Mode", "Collections", "Most new plans", "Instructions", "Starters"]
-    assert (changes["Collections"].before, changes["Collections"].after) == (
-        "all, later ones too",
-        "none",
-    )
+    assert (changes["Collections"].before, changes["Collections"].after) == ("all, later ones too", "none")
     assert [(line.kind, line.text) for line in changes["Instructions"].lines] == [
         ("same", "Line one."),
         ("removed", "Line two."),
         ("added", "Line three."),
     ]
     assert reads.version_spec(new) == VersionSpec(
-        mode="planned", prompt="Line one.\nLine three.", options={"max_replans": 1}, collections=[], starters=[], helpers=[]
-    )  # fmt: skip
+        mode="planned",
+        prompt="Line one.\nLine three.",
+        options={"max_replans": 1},
+        collections=[],
+        starters=[],
+        helpers=[],
+    )
 
 
 def test_openai_clients_name_an_assistant_and_get_its_scope_tools_and_prompt(
@@ -374,19 +388,14 @@ def test_openai_clients_name_an_assistant_and_get_its_scope_tools_and_prompt(
         return work._prepare(run.pk)
 
     found = prepared_for()
-    assert (found.collections, list(found.answering.toolset.names())) == (
-        [two.pk],
-        ["search_documents"],
-    )
+    assert (found.collections, list(found.answering.toolset.names())) == ([two.pk], ["search_documents"])
     assert found.answering.system.endswith("Be brief.\n\nSpeak plainly.")
     assert found.answering.options == {"temperature": 1.0}
     outside = prepared_for(collections=[library.collection.pk])
     assert outside.collections == []
     weather = {"name": "weather", "description": "Tell it.", "parameters": {"type": "object"}}
     both = prepared_for(tools=[weather]).answering.toolset
-    assert set(both.names()) == {"search_documents", "weather"}, (
-        "the client's too, and no more of ours"
-    )
+    assert set(both.names()) == {"search_documents", "weather"}, "the client's too, and no more of ours"
     first = prepared_for(tools=[weather], tool_choice="required", first_tool="weather")
     assert list(first.answering.toolset.names()) == ["weather"]
     with pytest.raises(Invalid, match="response_format"):

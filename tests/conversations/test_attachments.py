@@ -29,24 +29,13 @@ from runs.withheld import HIDDEN
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import attempt, embedder, storage  # noqa: F401 - fixtures
-from tests.conversations.attachment_support import (
-    LONG,
-    NOTE,
-    PNG,
-    Desk,
-    chunk_of,
-    result_in,
-    scripted,
-)
+from tests.conversations.attachment_support import LONG, NOTE, PNG, Desk, chunk_of, result_in, scripted
 from tests.conversations.support import answer, fresh, job_of
 from toolloop.messages import UserMessage
 from toolloop.providers.profiles import Profile
 from toolloop.providers.scripted import call, calls, says
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("storage", "embedder"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("storage", "embedder")]
 
 
 @pytest.mark.asyncio
@@ -62,7 +51,9 @@ async def test_small_file_is_given_whole_and_its_citation_resolves_everywhere(
     await answer(turn, lane_threads)
     row = await sync_to_async(fresh)(turn)
     assert row.run.status == RunStatus.COMPLETED
-    assert [(c.number, c.chunk_id, c.document_name, c.collection_name) for c in row.cited] == [(1, chunk.pk, "delivery.txt", ATTACHED)]  # fmt: skip
+    assert [(c.number, c.chunk_id, c.document_name, c.collection_name) for c in row.cited] == [
+        (1, chunk.pk, "delivery.txt", ATTACHED)
+    ]
     assert row.cited[0].quote == "The delivery to Porto costs 417 euros."
     assert [p["text"] for p in json.loads(result_in(provider).content)["results"]] == [chunk.text]
 
@@ -96,7 +87,7 @@ async def test_small_file_is_given_whole_and_its_citation_resolves_everywhere(
                 client.force_login(cast.user(role))
                 assert client.get(page).status_code == status, role
             client.force_login(cast.user("member"))
-            turns = client.get(f"/t/{cast.tenant.slug}/chat/{desk.conversation.pk}/").content.decode()  # fmt: skip
+            turns = client.get(f"/t/{cast.tenant.slug}/chat/{desk.conversation.pk}/").content.decode()
             assert "delivery.txt" in turns
 
     await sync_to_async(faces)()
@@ -116,7 +107,7 @@ async def test_small_file_is_given_whole_and_its_citation_resolves_everywhere(
     provider = scripted(monkeypatch, [says(f"Nine days [c{chunk.pk}].")])
     await answer(after, lane_threads)
     assert (await sync_to_async(fresh)(after)).cited[0].chunk_id == chunk.pk
-    regenerated = await sync_to_async(desk.act)(services.turn_regenerate, turn=row, client_id=uuid.uuid4())  # fmt: skip
+    regenerated = await sync_to_async(desk.act)(services.turn_regenerate, turn=row, client_id=uuid.uuid4())
     await answer(regenerated, lane_threads)
     assert (await sync_to_async(fresh)(regenerated)).cited[0].chunk_id == chunk.pk
     # The fork has a right of its own to the same bytes, and keeps it when the conversation goes.
@@ -152,13 +143,19 @@ async def test_every_mode_uses_a_large_file(
     def prepare() -> tuple[Attachment, Turn]:
         file = desk.attach("lots.txt", LONG.encode())
         with tenant_scope(cast.tenant.pk):
-            ToolGrant.objects.create(tenant=cast.tenant, effect="allow", target_kind="group", target="code_mode")  # fmt: skip
+            ToolGrant.objects.create(
+                tenant=cast.tenant, effect="allow", target_kind="group", target="code_mode"
+            )
             row = services.assistant_create(**desk.who, name="Clerk", spec=VersionSpec(mode=mode))
             services.version_publish(**desk.who, assistant=row, number=1)
             return file, services.turn_submit(
-                **desk.who, conversation=desk.conversation, text="How many crates does lot 321 hold?",
-                client_id=uuid.uuid4(), attachments=[file.pk], assistant=row.slug,
-            )  # fmt: skip
+                **desk.who,
+                conversation=desk.conversation,
+                text="How many crates does lot 321 hold?",
+                client_id=uuid.uuid4(),
+                attachments=[file.pk],
+                assistant=row.slug,
+            )
 
     file, turn = await sync_to_async(prepare)()
     chunk = await sync_to_async(chunk_of)(file, "lot 321 ")
@@ -171,7 +168,7 @@ async def test_every_mode_uses_a_large_file(
         "planned": [calls(call("plan", **plan)), calls(search), final],
         "tools": [calls(search), final],
         "code": [calls(call("execute_tools", code="print(search_documents(query='lot 321 crates'))")), final],
-    }  # fmt: skip
+    }
     provider = scripted(monkeypatch, scripts[mode])
     await answer(turn, lane_threads)
     row = await sync_to_async(fresh)(turn)
@@ -207,7 +204,7 @@ async def test_answer_waits_until_a_file_is_read_and_holds_no_worker(
         assert job.attempts == 0
         assert not provider.requests
         with tenant_scope(cast.tenant.pk):
-            [view] = selectors.turn_views(actor=cast.actor("member"), conversation=desk.conversation)  # fmt: skip
+            [view] = selectors.turn_views(actor=cast.actor("member"), conversation=desk.conversation)
             assert view.is_live
             assert view.phase == "Waiting until delivery.txt has been read"
             assert file.document is not None

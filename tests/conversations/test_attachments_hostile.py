@@ -31,10 +31,7 @@ from tests.factories import make_collection
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import says
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("storage", "embedder"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("storage", "embedder")]
 
 
 def test_nobody_else_reaches_an_attached_file(cast: Cast) -> None:
@@ -48,9 +45,7 @@ def test_nobody_else_reaches_an_attached_file(cast: Cast) -> None:
             mine = services.conversation_create(tenant=tenant, actor=actor)
             who: Any = {"tenant": tenant, "actor": actor, "conversation": mine}
             with pytest.raises(Invalid, match="not there any more"):
-                services.turn_submit(
-                    **who, text="Read it", client_id=uuid.uuid4(), attachments=[file.pk]
-                )
+                services.turn_submit(**who, text="Read it", client_id=uuid.uuid4(), attachments=[file.pk])
             for act in (services.attachment_remove, services.attachment_retry):
                 with pytest.raises(Missing):
                     act(**who, pk=file.pk)
@@ -58,37 +53,40 @@ def test_nobody_else_reaches_an_attached_file(cast: Cast) -> None:
                 collection_selectors.chunk_get(actor=actor, pk=chunk.pk)
             with pytest.raises(Missing):
                 collection_selectors.document_get(actor=actor, pk=file.document_id or 0)
-            assert not search_run(tenant=tenant, actor=actor, collections=None, query="delivery Porto 417 euros").hits  # fmt: skip
+            assert not search_run(
+                tenant=tenant, actor=actor, collections=None, query="delivery Porto 417 euros"
+            ).hits
             assert not Document.objects.visible_to(actor).exists()
     with tenant_scope(cast.other_tenant.pk):  # row-level security, whatever a query asks for
         assert not Attachment.objects.exists()
         assert not Document.objects.exists()
     with tenant_scope(cast.tenant.pk):
         member = cast.actor("member")
-        for actor in (
-            member,
-            cast.actor("owner"),
-        ):  # no list has the collection, not even its owner's
+        for actor in (member, cast.actor("owner")):  # no list has the collection, not even its owner's
             assert not collection_selectors.collection_list(actor=actor).exists()
             assert not collection_selectors.collection_choices(actor)
             assert not selectors.scope_collections(actor=actor, conversation=None)
-        assert not search_run(tenant=cast.tenant, actor=member, collections=None, query="delivery Porto 417 euros").hits  # fmt: skip
+        assert not search_run(
+            tenant=cast.tenant, actor=member, collections=None, query="delivery Porto 417 euros"
+        ).hits
         home = Collection.objects.get()
         assert home.owner_id == member.user_id
         with pytest.raises(Invalid):
-            services.scope_set(tenant=cast.tenant, actor=member, conversation=desk.conversation, collections=[home.pk])  # fmt: skip
+            services.scope_set(
+                tenant=cast.tenant, actor=member, conversation=desk.conversation, collections=[home.pk]
+            )
         with pytest.raises(Conflict, match="owner's alone"):
             document_access_set(
-                tenant=cast.tenant, actor=replace(member, actions=member.actions | {"collection.delete"}),
-                document=Document.objects.get(), is_restricted=False,
-            )  # fmt: skip
+                tenant=cast.tenant,
+                actor=replace(member, actions=member.actions | {"collection.delete"}),
+                document=Document.objects.get(),
+                is_restricted=False,
+            )
         # A name of one's own does not collide with it.
     make_collection(cast.tenant, ATTACHED)
 
 
-def test_bad_files_are_refused_or_say_why(
-    cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bad_files_are_refused_or_say_why(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(cast)
     settings.MAX_UPLOAD_BYTES = 200_000
     with pytest.raises(Invalid, match="more than") as refused:

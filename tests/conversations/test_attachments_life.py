@@ -28,10 +28,7 @@ from tests.factories import make_collection
 from toolloop.messages import ToolResult
 from toolloop.providers.scripted import call, calls, says
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("storage", "embedder"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("storage", "embedder")]
 
 
 def test_file_is_taken_back_before_it_is_sent_and_stays_after(cast: Cast, settings: Any) -> None:
@@ -50,9 +47,12 @@ def test_file_is_taken_back_before_it_is_sent_and_stays_after(cast: Cast, settin
     # While the answer is written, the next question waits with its file, which is no longer in the box.
     late = desk.attach("late.txt", b"Later words about lamps.")
     desk.act(
-        services.question_queue, conversation=desk.conversation, text="And this?",
-        client_id=uuid.uuid4(), attachments=[late.pk],
-    )  # fmt: skip
+        services.question_queue,
+        conversation=desk.conversation,
+        text="And this?",
+        client_id=uuid.uuid4(),
+        attachments=[late.pk],
+    )
     with tenant_scope(cast.tenant.pk):
         assert not attachments_unsent(actor=cast.actor("viewer"), conversation=desk.conversation)
         with pytest.raises(Conflict):
@@ -91,7 +91,7 @@ async def test_limited_key_attaches_files_of_its_own_and_sees_none_of_its_person
             assert act(f"{theirs}/attachments/{secret.pk}").status_code == 404
         stolen = {"text": "Read it.", "attachments": [secret.pk]}
         asked = one.post(f"{theirs}/turns", stolen, content_type="application/json")
-        assert (asked.status_code, asked.json()["code"]) == (400, "unknown_attachment"), asked.content  # fmt: skip
+        assert (asked.status_code, asked.json()["code"]) == (400, "unknown_attachment"), asked.content
         assert one.get(f"/api/v1/documents/{secret.document_id}").status_code == 404
 
         mine = f"/api/v1/conversations/{one.post('/api/v1/conversations', {}, content_type='application/json').json()['id']}"
@@ -106,7 +106,9 @@ async def test_limited_key_attaches_files_of_its_own_and_sees_none_of_its_person
         # What the person adds to the same conversation stays the person's, and so does its collection.
         with tenant_scope(cast.tenant.pk):
             row = Conversation.objects.get(pk=file.conversation_id)
-            late = services.attachment_add(**person.who, conversation=row, name="late.txt", chunks=[b"Also secret.\n"])  # fmt: skip
+            late = services.attachment_add(
+                **person.who, conversation=row, name="late.txt", chunks=[b"Also secret.\n"]
+            )
         assert one.get(f"{mine}/attachments/{late.pk}").status_code == 404
         assert one.get(f"/api/v1/documents/{late.document_id}").status_code == 404
         body = {"text": "What does the delivery cost?", "attachments": [file.pk]}
@@ -117,11 +119,14 @@ async def test_limited_key_attaches_files_of_its_own_and_sees_none_of_its_person
             return found
 
     turn = await sync_to_async(keys_files)()
-    provider = scripted(monkeypatch, [
-        calls(call("search_documents", query="salary delivery euros")),
-        calls(call("search_documents", query="delivery euros", collections=[ATTACHED])),
-        says("417 euros."),
-    ])  # fmt: skip
+    provider = scripted(
+        monkeypatch,
+        [
+            calls(call("search_documents", query="salary delivery euros")),
+            calls(call("search_documents", query="delivery euros", collections=[ATTACHED])),
+            says("417 euros."),
+        ],
+    )
     await answer(turn, lane_threads)
     assert "417 euros" in result_in(provider).content
     for request in provider.requests[1:3]:
@@ -133,19 +138,14 @@ async def test_limited_key_attaches_files_of_its_own_and_sees_none_of_its_person
     def gone() -> None:
         with tenant_scope(cast.tenant.pk):
             row = Conversation.objects.get(pk=turn.conversation_id)
-            services.conversation_delete(
-                tenant=cast.tenant, actor=cast.actor("owner"), conversation=row
-            )
+            services.conversation_delete(tenant=cast.tenant, actor=cast.actor("owner"), conversation=row)
             left = Document.objects.values_list("pk", flat=True)
             assert list(left) == [secret.document_id]
         one = Client(headers={"Authorization": f"Bearer {keys[0]}"})
         assert [c["name"] for c in one.get("/api/v1/collections").json()["results"]] == ["Chosen"]
         page = Client()
         page.force_login(cast.user("owner"))
-        assert (
-            "1 collection only"
-            in page.get(f"/t/{cast.tenant.slug}/settings/keys/").content.decode()
-        )
+        assert "1 collection only" in page.get(f"/t/{cast.tenant.slug}/settings/keys/").content.decode()
 
     await sync_to_async(gone)()
 
@@ -156,9 +156,12 @@ def limited_key(cast: Cast) -> str:
     with tenant_scope(cast.tenant.pk):
         collection = home.first() or make_collection(cast.tenant, "Chosen")
         _, key = api_key_create(
-            tenant=cast.tenant, actor=cast.actor("owner"), name="limited", collections=[collection.pk],
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            name="limited",
+            collections=[collection.pk],
             scopes=["conversation.*", "collection.read", "search.run", "tool.run", "model.read"],
-        )  # fmt: skip
+        )
         return key
 
 
@@ -176,9 +179,15 @@ def test_new_conversation_begins_with_a_file(cast: Cast) -> None:
     found = re.search(r'data-att="(\d+)" data-conversation="(\d+)"', chip)
     assert found is not None
     assert "Reading" in chip
-    sent = client.post(f"{base}new/", {
-        "text": "What does it cost?", "client_id": str(uuid.uuid4()), "conversation": found[2], "attachments": found[1],
-    })  # fmt: skip
+    sent = client.post(
+        f"{base}new/",
+        {
+            "text": "What does it cost?",
+            "client_id": str(uuid.uuid4()),
+            "conversation": found[2],
+            "attachments": found[1],
+        },
+    )
     assert sent.status_code == 302
     assert sent["Location"] == f"{base}{found[2]}/"
     page = client.get(sent["Location"]).content.decode()

@@ -32,7 +32,7 @@ TREE = Tree({1: None, 2: 1, 3: 2, 4: 2, 5: 1, 6: 5})
 
 @pytest.mark.parametrize(
     ("last", "path"), [(3, [1, 2, 3]), (4, [1, 2, 4]), (6, [1, 5, 6]), (1, [1]), (None, []), (9, [])]
-)  # fmt: skip
+)
 def test_path_leads_from_the_first_question_to_the_last(last: int | None, path: list[int]) -> None:
     assert TREE.path(last) == path
 
@@ -60,9 +60,7 @@ def loaded(cast: Cast, turn: Turn) -> tuple[Conversation, Turn]:
 
 def act(cast: Cast, service: Any, turn: Turn, **values: Any) -> Any:
     with tenant_scope(cast.tenant.pk):
-        return service(
-            tenant=cast.tenant, actor=cast.actor("member"), turn=loaded(cast, turn)[1], **values
-        )
+        return service(tenant=cast.tenant, actor=cast.actor("member"), turn=loaded(cast, turn)[1], **values)
 
 
 def shown(cast: Cast, turn: Turn) -> list[str]:
@@ -162,9 +160,12 @@ async def test_fork_keeps_its_content_when_the_first_is_deleted(
 ) -> None:
     cited = library.chunks[0].pk
     turn = await sync_to_async(ask)(cast)
-    await answer(turn, lane_threads, monkeypatch, [
-        says("", call("search_documents", query="duty")), says(f"Cars pay 2.5 percent [c{cited}]."),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane_threads,
+        monkeypatch,
+        [says("", call("search_documents", query="duty")), says(f"Cars pay 2.5 percent [c{cited}].")],
+    )
     await sync_to_async(_fork_and_delete)(cast, turn)
 
 
@@ -214,6 +215,10 @@ def test_running_answer_is_not_forked_and_strangers_touch_no_branch(cast: Cast) 
     elsewhere = end(ask(cast, "Elsewhere?"), "!")
     with tenant_scope(cast.tenant.pk), pytest.raises(Missing):
         services.turn_submit(
-            tenant=cast.tenant, actor=cast.actor("member"), conversation=elsewhere.conversation,
-            text="?", client_id=uuid.uuid4(), after=turn,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            conversation=elsewhere.conversation,
+            text="?",
+            client_id=uuid.uuid4(),
+            after=turn,
+        )

@@ -10,28 +10,40 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.collections.quotable import quotable_plain
-from apps.conversations.citations import (
-    Passage,
-    answer_cite,
-    answer_number,
-    numbers_of,
-    passages_of,
-)
+from apps.conversations.citations import Passage, answer_cite, answer_number, numbers_of, passages_of
 from apps.conversations.quoting import Claim, quote_choose
 
 KNOWN = {
-    n: Passage(
-        n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100
-    )
+    n: Passage(n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100)
     for n in (1, 2, 12, 123)
 }
 PIECES = st.sampled_from(
-    ["[c1]", "[c2]", "[c12]", "[c99]", "[c1, c2]", "[c1][c2]", "[C12]", "[c1; c99]", "[c", "[", "]", "c1", " ", "\n",
-     "It is 5 %. ", "word ", "[1]", "`[c1]`", "[c1, ", "[x]", "[c1](http://x)", "\ue0001\ue001"]
-)  # fmt: skip
-TEXTS = st.lists(PIECES, max_size=14).map("".join) | st.text(
-    alphabet="[]cC,; 0123456789a.\n", max_size=60
+    [
+        "[c1]",
+        "[c2]",
+        "[c12]",
+        "[c99]",
+        "[c1, c2]",
+        "[c1][c2]",
+        "[C12]",
+        "[c1; c99]",
+        "[c",
+        "[",
+        "]",
+        "c1",
+        " ",
+        "\n",
+        "It is 5 %. ",
+        "word ",
+        "[1]",
+        "`[c1]`",
+        "[c1, ",
+        "[x]",
+        "[c1](http://x)",
+        "\ue0001\ue001",
+    ]
 )
+TEXTS = st.lists(PIECES, max_size=14).map("".join) | st.text(alphabet="[]cC,; 0123456789a.\n", max_size=60)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +51,11 @@ TEXTS = st.lists(PIECES, max_size=14).map("".join) | st.text(
     [
         ("It is 5 % [c12].", "It is 5 % [1].", 0),
         ("A [c12] b [c1] c [c12].", "A [1] b [2] c [1].", 0),
-        ("Both [c1, c2] or [c2; c1] or [c1][c2] or [c1 c2].", "Both [1][2] or [2][1] or [1][2] or [1][2].", 0),
+        (
+            "Both [c1, c2] or [c2; c1] or [c1][c2] or [c1 c2].",
+            "Both [1][2] or [2][1] or [1][2] or [1][2].",
+            0,
+        ),
         ("Twice [c1, c1].", "Twice [1].", 0),
         ("None [c99].", "None.", 1),
         ("Half [c1, c99] known.", "Half [1] known.", 1),
@@ -51,7 +67,7 @@ TEXTS = st.lists(PIECES, max_size=14).map("".join) | st.text(
         ("Too large [c9999999999999999999].", "Too large [c9999999999999999999].", 0),
         ("", "", 0),
     ],
-)  # fmt: skip
+)
 def test_markers_become_numbers(text: str, shown: str, removed: int) -> None:
     cited = answer_cite(text, KNOWN)
     assert (cited.text, cited.removed) == (shown, removed)
@@ -108,21 +124,22 @@ def test_quote_is_the_sentence_that_supports_the_claim() -> None:
     ("answer", "quote"),
     [
         ("> “Bikes of U.S. make are\\* free.” [c5]", "Bikes of U.S. make are* free."),
-        ("Trucks pay 25 percent. Bikes of U.S. make are\\* free. [c5]", "Trucks pay 25 percent. Bikes of U.S. make are* free."),
+        (
+            "Trucks pay 25 percent. Bikes of U.S. make are\\* free. [c5]",
+            "Trucks pay 25 percent. Bikes of U.S. make are* free.",
+        ),
         ("As said [c1]. Cars pay 2.5 percent. [c5]", "Cars pay 2.5 percent."),
         ("A truck is charged 25 percent [c5].", "Trucks pay 25 percent."),
         ("Something else altogether [c5].", "Cars pay 2.5 percent."),
     ],
-)  # fmt: skip
+)
 def test_quote_is_what_the_answer_repeats_or_else_the_closest(answer: str, quote: str) -> None:
     text = "Cars pay 2.5 percent. Trucks pay 25 percent. Bikes of U.S. make\nare* free."
     sources = answer_cite(answer, {5: Passage(5, 1, "d", "C", text)}).sources
     assert sources[0].quote == quote
 
 
-@pytest.mark.parametrize(
-    "text", ["[c1," + " " * 50_000, " " * 50_000 + "[c1", "[c1 " * 20_000, "[" * 50_000]
-)
+@pytest.mark.parametrize("text", ["[c1," + " " * 50_000, " " * 50_000 + "[c1", "[c1 " * 20_000, "[" * 50_000])
 def test_hostile_text_takes_no_time(text: str) -> None:
     began = time.process_time()
     answer_cite(text, KNOWN)
@@ -154,7 +171,9 @@ ROWS = {7: Passage(7, 1, "Lamps", "C", LAMPS)}
 
 
 def test_each_row_of_a_passage_is_a_source_of_its_own() -> None:
-    text = "- Borea costs 19.90 [c7].\n- Cygnus costs 12.90 [c7], Aurora 12.50 [c7].\n- So Borea is dear [c7]."
+    text = (
+        "- Borea costs 19.90 [c7].\n- Cygnus costs 12.90 [c7], Aurora 12.50 [c7].\n- So Borea is dear [c7]."
+    )
     cited = answer_cite(text, ROWS)
     assert [s.quote for s in cited.sources] == [
         "Borea | 7 W | 19.90",

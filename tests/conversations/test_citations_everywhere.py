@@ -20,15 +20,29 @@ from runs.models import Run
 PASSAGES = {
     n: Passage(n, n % 3, f"Doc {n % 3}", "Col", f"Passage {n} says that rate {n} holds for lot {n}.")
     for n in range(1, 7)
-}  # fmt: skip
+}
 IDS = st.integers(1, 9)  # 7 to 9 were never retrieved
 ONE = st.builds("[c{}]".format, IDS)
-SEVERAL = st.lists(IDS, min_size=2, max_size=3).map(
-    lambda ids: f"[{', '.join(f'c{n}' for n in ids)}]"
-)
+SEVERAL = st.lists(IDS, min_size=2, max_size=3).map(lambda ids: f"[{', '.join(f'c{n}' for n in ids)}]")
 WORDS = st.sampled_from(
-    ["The rate 3 holds for lot 3", ". ", "\n\n", "- ", "> ", "**", "`", "| a | b |\n", "[", "]", "](x)", "1. ", "c4", "[1]", "Nothing."]
-)  # fmt: skip
+    [
+        "The rate 3 holds for lot 3",
+        ". ",
+        "\n\n",
+        "- ",
+        "> ",
+        "**",
+        "`",
+        "| a | b |\n",
+        "[",
+        "]",
+        "](x)",
+        "1. ",
+        "c4",
+        "[1]",
+        "Nothing.",
+    ]
+)
 ANSWERS = st.lists(st.one_of(ONE, SEVERAL, WORDS), max_size=25).map("".join)
 _REST, _HTML = re.compile(r"\[(\d+)\]"), re.compile(r'data-cite="5-(\d+)"')
 
@@ -80,7 +94,7 @@ def test_every_marker_resolves_to_the_same_passage_everywhere(text: str) -> None
     # Every source is a passage that was retrieved, with words of it; the others are counted.
     for source in live.sources:
         assert source.quote in PASSAGES[source.passage.chunk_id].text
-    wanted = [int(n) for m in re.findall(r"\[([cC]\d+(?:, c\d+)*)\]", text) for n in re.findall(r"\d+", m)]  # fmt: skip
+    wanted = [int(n) for m in re.findall(r"\[([cC]\d+(?:, c\d+)*)\]", text) for n in re.findall(r"\d+", m)]
     assert live.removed == sum(n not in PASSAGES for n in wanted)
 
 

@@ -38,7 +38,7 @@ def admin(cast: Cast) -> dict[str, Any]:
     return {"tenant": cast.tenant, "actor": cast.actor("admin")}
 
 
-def kit_of(admin: dict[str, Any], collection: Collection, *tools: str, name: str = "Kit") -> Toolkit:  # fmt: skip
+def kit_of(admin: dict[str, Any], collection: Collection, *tools: str, name: str = "Kit") -> Toolkit:
     kit = toolkit_set(**admin, name=name, tools=tools)
     collection_toolkit_set(**admin, collection=collection.pk, toolkit=kit.pk)
     return kit
@@ -98,7 +98,7 @@ def test_where_tools_are_many_those_of_the_collection_are_loaded_from_the_start(
 def test_who_may_set_it_and_what_is_recorded(cast: Cast, admin: dict[str, Any]) -> None:
     here, theirs = make_collection(cast.tenant), make_collection(cast.other_tenant)
     first, second = (toolkit_set(**admin, name=name, tools=["calculate"]) for name in ("A", "B"))
-    foreign = toolkit_set(tenant=cast.other_tenant, actor=cast.actor("outsider"), name="C", tools=[])  # fmt: skip
+    foreign = toolkit_set(tenant=cast.other_tenant, actor=cast.actor("outsider"), name="C", tools=[])
     change: Any = {"collection": here.pk, "toolkit": first.pk}
     with pytest.raises(Denied):
         collection_toolkit_set(tenant=cast.tenant, actor=cast.actor("member"), **change)
@@ -110,11 +110,11 @@ def test_who_may_set_it_and_what_is_recorded(cast: Cast, admin: dict[str, Any]) 
         collection_toolkit_set(**admin, collection=here.pk, toolkit=None if kit is None else kit.pk)
     with tenant_scope(cast.tenant.pk):
         events = AuditEvent.objects.filter(action="collection.toolkit_set").order_by("pk")
-        assert [(e.data["before"], e.data["after"]) for e in events] == [(None, "A"), ("A", "B"), ("B", None)]  # fmt: skip
+        assert [(e.data["before"], e.data["after"]) for e in events] == [(None, "A"), ("A", "B"), ("B", None)]
         assert not CollectionToolkit.objects.exists()
 
 
-def test_it_is_set_on_the_page_over_rest_and_in_the_admin(cast: Cast, admin: dict[str, Any]) -> None:  # fmt: skip
+def test_it_is_set_on_the_page_over_rest_and_in_the_admin(cast: Cast, admin: dict[str, Any]) -> None:
     here = make_collection(cast.tenant)
     client = Client(headers={"X-Tenant": cast.tenant.slug})
     client.force_login(cast.owner.user, "django.contrib.auth.backends.ModelBackend")
@@ -138,4 +138,6 @@ def test_it_is_set_on_the_page_over_rest_and_in_the_admin(cast: Cast, admin: dic
     assert client.get(rest).json() == {"toolkit": None, "name": ""}
     assert client.put(rest, {"toolkit": kit.pk}, "application/json").json()["name"] == "Sums"
     assert client.put(rest, {"toolkit": 10**9}, "application/json").status_code == 400
-    assert client.put("/api/v1/collections/0/toolkit", {"toolkit": None}, "application/json").status_code == 404  # fmt: skip
+    assert (
+        client.put("/api/v1/collections/0/toolkit", {"toolkit": None}, "application/json").status_code == 404
+    )

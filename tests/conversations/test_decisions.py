@@ -37,10 +37,7 @@ async def send_letter(to: str) -> str:
     return f"sent to {to}"
 
 
-SCRIPT = [
-    says("I write. ", ScriptedCall("send_letter", {"to": "Ann <b>"}, "a")),
-    says("It is on its way."),
-]
+SCRIPT = [says("I write. ", ScriptedCall("send_letter", {"to": "Ann <b>"}, "a")), says("It is on its way.")]
 
 
 @pytest.fixture(autouse=True)

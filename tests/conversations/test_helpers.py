@@ -33,9 +33,7 @@ def asked(cast: Cast, expert: dict[str, Any], **spec: Any) -> Turn:
         who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
         helper = services.assistant_create(**who, name="Tariff expert", spec=VersionSpec(**expert))
         services.version_publish(**who, assistant=helper, number=1)
-        clerk = services.assistant_create(
-            **who, name="Clerk", spec=VersionSpec(helpers=[helper.pk], **spec)
-        )
+        clerk = services.assistant_create(**who, name="Clerk", spec=VersionSpec(helpers=[helper.pk], **spec))
         services.version_publish(**who, assistant=clerk, number=1)
         return services.conversation_ask(
             **who, text="How long is the notice?", client_id=uuid.uuid4(), assistant="clerk"
@@ -59,9 +57,7 @@ async def test_helper_answers_in_the_same_run_with_the_narrower_rights(
     other = await sync_to_async(make_library)(cast, "Terms")
     mark = f"[c{other.chunks[1].pk}]"
     both = [library.collection.pk, other.collection.pk]
-    turn = await sync_to_async(asked)(
-        cast, {"collections": [other.collection.pk]}, collections=both
-    )
+    turn = await sync_to_async(asked)(cast, {"collections": [other.collection.pk]}, collections=both)
     inner = ScriptedProvider(
         [calls(call("search_documents", query="notice period")), says(f"30 days {mark}.")]
     )
@@ -72,10 +68,7 @@ async def test_helper_answers_in_the_same_run_with_the_narrower_rights(
     ]
     await answer(turn, lane_threads, written, script)
     done = await sync_to_async(fresh)(turn)
-    assert (done.run.status, done.said["assistant"]) == (
-        "completed",
-        "The notice period is 30 days [1].",
-    )
+    assert (done.run.status, done.said["assistant"]) == ("completed", "The notice period is 30 days [1].")
     (search,) = found
     assert [c.pk for c in search["collections"]] == [other.collection.pk]
     (ask, nested), kinds = await sync_to_async(rows_of)(cast, turn)
@@ -211,7 +204,7 @@ async def test_calls_that_wait_side_by_side_are_decided_one_by_one_and_run_once_
         (True, False, False),
     ]
     made, kinds = await sync_to_async(rows_of)(cast, turn)
-    assert sorted(c.name for c in made) == ["ask_tariff_expert", "search_documents", *["send_letter"] * 3]  # fmt: skip
+    assert sorted(c.name for c in made) == ["ask_tariff_expert", "search_documents", *["send_letter"] * 3]
     assert len(found) == 1
     assert kinds == ["helper", "helper", "turn", "turn"]
 
@@ -221,5 +214,5 @@ def decide(cast: Cast, turn: Turn, decision: Decision) -> PendingDecision:
         row = PendingDecision.objects.select_related("run").get(run=turn.run_id, status="pending")
         decided: PendingDecision = services.call_decide(
             tenant=cast.tenant, actor=cast.actor("member"), run=row.run, decision_id=row.pk, decision=decision
-        )  # fmt: skip
+        )
         return decided

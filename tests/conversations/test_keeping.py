@@ -48,7 +48,7 @@ def test_search_finds_words_of_questions_and_answers_marked_and_escaped(cast: Ca
     assert find(cast, "lease") == [(two.conversation_id, "")]
 
 
-@pytest.mark.parametrize("query", ["", "   ", "&|!()':*", "'; DROP TABLE x; --", "\\", "a' & 'b", "<->"])  # fmt: skip
+@pytest.mark.parametrize("query", ["", "   ", "&|!()':*", "'; DROP TABLE x; --", "\\", "a' & 'b", "<->"])
 def test_search_takes_any_characters(cast: Cast, query: str) -> None:
     end(ask(cast, "Notice period?"), "Thirty days.")
     assert find(cast, query) == []
@@ -74,10 +74,14 @@ def test_feedback_is_replaced_withdrawn_and_seen_by_who_may(cast: Cast) -> None:
             assert len(feedback_list(actor=cast.actor(role))) == count
         assert not feedback_list(actor=cast.actor("member"), verdict="good")
         with pytest.raises(Missing):
-            give(tenant=cast.tenant, actor=cast.actor("owner"), turn=loaded(cast, turn)[1], verdict="good")  # fmt: skip
+            give(tenant=cast.tenant, actor=cast.actor("owner"), turn=loaded(cast, turn)[1], verdict="good")
     with tenant_scope(cast.other_tenant.pk):
         assert not feedback_list(actor=cast.actor("outsider"))
-    for wrong in ({"verdict": "great"}, {"verdict": "good", "reason": "wrong"}, {"verdict": "good", "comment": "x" * 4001}):  # fmt: skip
+    for wrong in (
+        {"verdict": "great"},
+        {"verdict": "good", "reason": "wrong"},
+        {"verdict": "good", "comment": "x" * 4001},
+    ):
         with pytest.raises(Invalid):
             act(cast, give, turn, **wrong)
     act(cast, undo, turn)
@@ -146,24 +150,25 @@ def test_model_names_a_conversation_unless_somebody_has(cast: Cast, model_titles
     assert named(cast, turn) == title_of("What is the duty on cars?")  # extractive writes no titles
     with tenant_scope(cast.tenant.pk):
         Run.objects.update(model="openai/gpt-5")
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=False)  # fmt: skip
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=False)
     assert named(cast, turn) == title_of("What is the duty on cars?")
     assert model_titles == []
     with tenant_scope(cast.tenant.pk):
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)  # fmt: skip
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)
     assert named(cast, turn) == "Duties on cars"
-    assert (model_titles[0]["purpose"], model_titles[0]["attribution"]) == ("title", {"conversation": turn.conversation_id})  # fmt: skip
+    assert (model_titles[0]["purpose"], model_titles[0]["attribution"]) == (
+        "title",
+        {"conversation": turn.conversation_id},
+    )
     with tenant_scope(cast.tenant.pk):
         services.conversation_rename(
             tenant=cast.tenant, actor=cast.actor("member"), conversation=turn.conversation, title="Mine"
-        )  # fmt: skip
+        )
     assert named(cast, turn) == "Mine"
     assert len(model_titles) == 1
 
 
-def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(
-    cast: Cast, settings: Any
-) -> None:
+def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(cast: Cast, settings: Any) -> None:
     old, active, new = end(ask(cast, "Old?"), "1."), ask(cast, "Running?"), end(ask(cast), "2.")
     with tenant_scope(cast.tenant.pk):
         UsageRecord.objects.create(
@@ -177,13 +182,13 @@ def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(
     with tenant_scope(cast.tenant.pk):
         for role in ("member", "admin"):
             with pytest.raises(Denied):
-                retention.rules_set(tenant=cast.tenant, actor=cast.actor(role), days=1, makes_titles=True)  # fmt: skip
+                retention.rules_set(tenant=cast.tenant, actor=cast.actor(role), days=1, makes_titles=True)
         with pytest.raises(Invalid):
-            retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=-1, makes_titles=True)  # fmt: skip
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=0, makes_titles=True)  # fmt: skip
+            retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=-1, makes_titles=True)
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=0, makes_titles=True)
     assert retention.conversations_expire() == 0
     with tenant_scope(cast.tenant.pk):
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)  # fmt: skip
+        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)
     assert retention.conversations_expire() == 1
     with tenant_scope(cast.tenant.pk):
         left = set(Conversation.objects.values_list("pk", flat=True))
@@ -196,7 +201,7 @@ def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(
 
 def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> None:
     settings.CONVERSATION_DAYS = 0
-    old, other, active = end(ask(cast, "Old?"), "1."), end(ask(cast, "Old?", role="owner"), "1."), ask(cast)  # fmt: skip
+    old, other, active = end(ask(cast, "Old?"), "1."), end(ask(cast, "Old?", role="owner"), "1."), ask(cast)
     new = end(ask(cast), "2.")
     long_ago = timezone.now() - datetime.timedelta(days=31)
     with tenant_scope(cast.tenant.pk):
@@ -205,7 +210,7 @@ def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> No
         with pytest.raises(Invalid):  # what deletes is named in full
             api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="x", scopes=scopes)
         scopes[1] = "retention.manage"
-        _, key = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="x", scopes=scopes)  # fmt: skip
+        _, key = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="x", scopes=scopes)
     client = Client(headers={"Authorization": f"Bearer {key}"})
     rules, preview = "/api/v1/conversations/rules", "/api/v1/conversations/rules/preview"
     assert client.get(rules).json() == {
@@ -224,7 +229,7 @@ def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> No
         put = client.put(rules, {"keep_days": wrong}, content_type="application/json")
         assert put.status_code == 400
     assert client.put(rules, {}, content_type="application/json").status_code == 400
-    put = client.put(rules, {"keep_days": 30, "makes_titles": False}, content_type="application/json")  # fmt: skip
+    put = client.put(rules, {"keep_days": 30, "makes_titles": False}, content_type="application/json")
     assert put.json() == {"keep_days": 30, "days": 30, "makes_titles": False, "support_model": ""}
     put = client.put(rules, {"keep_days": 30}, content_type="application/json")
     assert put.json()["makes_titles"] is False

@@ -48,17 +48,20 @@ def libraries(cast: Cast) -> tuple[Library, Library]:
 
 
 @pytest.fixture
-async def told(
-    cast: Cast, libraries: Any, found: Any, lane_threads: Executor, monkeypatch: Any
-) -> Turn:
+async def told(cast: Cast, libraries: Any, found: Any, lane_threads: Executor, monkeypatch: Any) -> Turn:
     """A finished answer that says the canary in every way an answer can."""
     secret, kept = (library.chunks[0].pk for library in libraries)
     turn: Turn = await sync_to_async(ask)(cast, "What do we know?")
-    await answer(turn, lane_threads, monkeypatch, [
-        calls(call("search_documents", query="what do we know")),
-        says(f"I look for {CANARY}. ", call("search_documents", query=f"price of {CANARY}")),
-        says(f"{SECRET[:-1]} [c{secret}]. {OPEN[:-1]} [c{kept}]. So {CANARY} it is."),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane_threads,
+        monkeypatch,
+        [
+            calls(call("search_documents", query="what do we know")),
+            says(f"I look for {CANARY}. ", call("search_documents", query=f"price of {CANARY}")),
+            says(f"{SECRET[:-1]} [c{secret}]. {OPEN[:-1]} [c{kept}]. So {CANARY} it is."),
+        ],
+    )
     return turn
 
 
@@ -66,7 +69,7 @@ def key_of(cast: Cast, role: str = "member") -> str:
     with tenant_scope(cast.tenant.pk):
         actor = cast.actor("owner" if role == "owner" else role)
         scopes = sorted(KEY_SCOPES & ROLE_ACTIONS[role])
-        maker = Actor(actor.kind, actor.tenant_id, actor.actions | {"key.manage"}, actor.user_id, role=role)  # fmt: skip
+        maker = Actor(actor.kind, actor.tenant_id, actor.actions | {"key.manage"}, actor.user_id, role=role)
         return api_key_create(tenant=cast.tenant, actor=maker, name="tests", scopes=scopes)[1]
 
 
@@ -94,32 +97,47 @@ def faces(cast: Cast, turn: Turn, role: str = "member") -> dict[str, str]:
         pks = list(ToolCall.objects.filter(run_id=turn.run_id).values_list("pk", flat=True))
     client, key = signed_in(cast, role), {"HTTP_AUTHORIZATION": f"Bearer {key_of(cast, role)}"}
     pages = [
-        f"{chat}/", f"{chat}/runs/{turn.run_id}/stream/", f"{chat}/runs/{turn.run_id}/trace/",
+        f"{chat}/",
+        f"{chat}/runs/{turn.run_id}/stream/",
+        f"{chat}/runs/{turn.run_id}/trace/",
         *(f"{chat}/runs/{turn.run_id}/calls/{pk}/output/" for pk in pks),
-        f"{chat}/export/?form=json", f"{chat}/export/?form=markdown", f"{chat}/turns/{turn.pk}/answer.md",
-        f"{page}/tools/calls/", *(f"{page}/tools/calls/{pk}/" for pk in pks),
-        f"{page}/tools/calls/file/?form=csv", f"{page}/tools/calls/file/?form=jsonl",
-        f"{page}/tools/reads/", f"{page}/chat/?q=x",
-    ]  # fmt: skip
+        f"{chat}/export/?form=json",
+        f"{chat}/export/?form=markdown",
+        f"{chat}/turns/{turn.pk}/answer.md",
+        f"{page}/tools/calls/",
+        *(f"{page}/tools/calls/{pk}/" for pk in pks),
+        f"{page}/tools/calls/file/?form=csv",
+        f"{page}/tools/calls/file/?form=jsonl",
+        f"{page}/tools/reads/",
+        f"{page}/chat/?q=x",
+    ]
     rest = [
-        f"conversations/{turn.conversation_id}/turns", f"conversations/{turn.conversation_id}/turns/{turn.pk}",
-        f"conversations/{turn.conversation_id}/export", f"runs/{turn.run_id}", f"runs/{turn.run_id}/events",
-        f"runs/{turn.run_id}/trace", f"conversations/search?q={CANARY}", "conversations/search?q=notice",
-        "tool-calls", *(f"tool-calls/{pk}" for pk in pks), "tool-calls/file?form=csv",
-    ]  # fmt: skip
+        f"conversations/{turn.conversation_id}/turns",
+        f"conversations/{turn.conversation_id}/turns/{turn.pk}",
+        f"conversations/{turn.conversation_id}/export",
+        f"runs/{turn.run_id}",
+        f"runs/{turn.run_id}/events",
+        f"runs/{turn.run_id}/trace",
+        f"conversations/search?q={CANARY}",
+        "conversations/search?q=notice",
+        "tool-calls",
+        *(f"tool-calls/{pk}" for pk in pks),
+        "tool-calls/file?form=csv",
+    ]
     said = {path: client.get(path) for path in pages}
-    said |= {
-        f"/api/v1/{path}": client.get(f"/api/v1/{path}", **dict[str, Any](key)) for path in rest
-    }
+    said |= {f"/api/v1/{path}": client.get(f"/api/v1/{path}", **dict[str, Any](key)) for path in rest}
     return {path: f"{r.status_code} {body(r)}" for path, r in said.items()}
 
 
 def restrict(cast: Cast, library: Library) -> None:
     with tenant_scope(cast.tenant.pk):
         document_access_set(
-            tenant=cast.tenant, actor=cast.actor("owner"), document=library.document,
-            is_restricted=True, roles=["owner"],
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            document=library.document,
+            is_restricted=True,
+            roles=["owner"],
+        )
 
 
 def delete(cast: Cast, library: Library) -> None:
@@ -135,9 +153,10 @@ async def test_words_of_a_lost_document_are_on_no_face(
         with tenant_scope(cast.tenant.pk):
             Conversation.objects.filter(pk=told.conversation_id).update(title=f"On the {CANARY}")
             shared = share_create(
-                tenant=cast.tenant, actor=cast.actor("member"),
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
                 conversation=Conversation.objects.get(pk=told.conversation_id),
-            )  # fmt: skip
+            )
         link = f"/t/{cast.tenant.slug}/chat/shared/{shared.key}/"
         before = faces(cast, told)
         saying = {path for path, text in before.items() if CANARY in text}
@@ -218,9 +237,7 @@ LOSSES = (remove, deactivate, close_workspace, revoke, narrow)
 async def test_streams_end_when_their_reader_loses_access(
     cast: Cast, libraries: Any, lose: Callable[[Cast], None]
 ) -> None:
-    turn = await sync_to_async(ask)(
-        cast
-    )  # nobody works on it, so nothing but the loss ends a stream
+    turn = await sync_to_async(ask)(cast)  # nobody works on it, so nothing but the loss ends a stream
     key = await sync_to_async(key_of)(cast)
     client, rest = AsyncClient(), AsyncClient()
     await sync_to_async(client.force_login)(cast.user("member"), backend=BACKEND)
@@ -230,10 +247,12 @@ async def test_streams_end_when_their_reader_loses_access(
         await rest.get(f"/api/v1/runs/{turn.run_id}/events", **with_key),
         await rest.post("/api/v1/chat/completions", asked, content_type="application/json", **with_key),
         await rest.post(
-            "/api/v1/responses", {"model": "extractive", "stream": True, "input": "Hi"},
-            content_type="application/json", **with_key,
+            "/api/v1/responses",
+            {"model": "extractive", "stream": True, "input": "Hi"},
+            content_type="application/json",
+            **with_key,
         ),
-    ]  # fmt: skip
+    ]
     if lose not in (revoke, narrow):
         page = f"/t/{cast.tenant.slug}"
         opened += [
@@ -285,15 +304,20 @@ async def test_lower_role_counts_for_the_next_call(
     def rules() -> None:
         with tenant_scope(cast.tenant.pk):
             grant_create(
-                tenant=cast.tenant, actor=cast.actor("owner"), effect="deny", target_kind="tool",
-                target="search_documents", subject_kind="role", subject="viewer",
-            )  # fmt: skip
+                tenant=cast.tenant,
+                actor=cast.actor("owner"),
+                effect="deny",
+                target_kind="tool",
+                target="search_documents",
+                subject_kind="role",
+                subject="viewer",
+            )
 
     def lower() -> None:
         with tenant_scope(cast.tenant.pk):
             member_role_change(
                 tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk, role="viewer"
-            )  # fmt: skip
+            )
 
     await sync_to_async(rules)()
     turn = await sync_to_async(ask)(cast)
@@ -313,9 +337,7 @@ async def test_lower_role_counts_for_the_next_call(
 
     def denied() -> list[str]:
         with tenant_scope(cast.tenant.pk):
-            return list(
-                ToolCall.objects.filter(run=turn.run_id).values_list("error_code", flat=True)
-            )
+            return list(ToolCall.objects.filter(run=turn.run_id).values_list("error_code", flat=True))
 
     assert await sync_to_async(denied)() == ["denied"]
 
@@ -329,9 +351,16 @@ def test_what_waits_for_who_has_left_ends_and_says_why(cast: Cast, lose: Any) ->
     with tenant_scope(cast.tenant.pk):
         Run.objects.filter(pk=run.pk).update(status=RunStatus.PARKED)
         PendingDecision.objects.create(
-            tenant=cast.tenant, run=run, step=0, call_id="a", name="pay", kind="approval",
-            expires_at="2999-01-01T00:00:00Z", approver_kind="role", approver="admin",
-        )  # fmt: skip
+            tenant=cast.tenant,
+            run=run,
+            step=0,
+            call_id="a",
+            name="pay",
+            kind="approval",
+            expires_at="2999-01-01T00:00:00Z",
+            approver_kind="role",
+            approver="admin",
+        )
     lose(cast)
     if lose is deactivate:
         assert orphans_end() == 1
@@ -348,9 +377,14 @@ def test_who_shares_is_told_what_readers_will_not_see(cast: Cast, libraries: Any
     turn = ask(cast, role="owner")
     with tenant_scope(cast.tenant.pk):
         ChunkRead.objects.create(
-            tenant=cast.tenant, run_id=turn.run_id, user_id=cast.owner.user_id, chunk_id=libraries[0].chunks[0].pk,
-            document_id=libraries[0].document.pk, document_name="Reserve.pdf", tool="search_documents",
-        )  # fmt: skip
+            tenant=cast.tenant,
+            run_id=turn.run_id,
+            user_id=cast.owner.user_id,
+            chunk_id=libraries[0].chunks[0].pk,
+            document_id=libraries[0].document.pk,
+            document_name="Reserve.pdf",
+            tool="search_documents",
+        )
         Run.objects.filter(pk=turn.run_id).update(status=RunStatus.COMPLETED, answer="Yes.")
         Turn.objects.filter(pk=turn.pk).update(is_active=False)
     page = f"/t/{cast.tenant.slug}/chat/{turn.conversation_id}/shares/"
@@ -358,9 +392,12 @@ def test_who_shares_is_told_what_readers_will_not_see(cast: Cast, libraries: Any
     assert "data-limited" not in owner.get(page, headers={"HX-Request": "true"}).content.decode()
     with tenant_scope(cast.tenant.pk):
         document_access_set(
-            tenant=cast.tenant, actor=cast.actor("owner"), document=libraries[0].document,
-            is_restricted=True, users=[cast.owner.user_id],
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            document=libraries[0].document,
+            is_restricted=True,
+            users=[cast.owner.user_id],
+        )
     said = owner.get(page, headers={"HX-Request": "true"}).content.decode()
     assert "data-limited" in said
     assert "Reserve.pdf" in said
@@ -378,9 +415,13 @@ def test_rows_of_a_dataset_go_with_the_right_to_their_documents(cast: Cast, libr
         for library in libraries:
             name, document = library.document.name, library.document.pk
             DatasetRow.objects.create(
-                tenant=cast.tenant, dataset=dataset, content_hash=name, question="Q", answer=library.chunks[0].text,
+                tenant=cast.tenant,
+                dataset=dataset,
+                content_hash=name,
+                question="Q",
+                answer=library.chunks[0].text,
                 sources=[{"document": name, "document_id": document, "quote": "q"}],
-            )  # fmt: skip
+            )
     restrict(cast, libraries[0])
     with tenant_scope(cast.tenant.pk):
         seen = {

@@ -57,7 +57,7 @@ class Program:
             "go on": self.send("post", "/responses", **ASKED, input="And?", previous_response_id=response),
             "delete": self.send("delete", f"/responses/{response}"),
             "again": self.send("get", f"/responses/{response}"),
-        }  # fmt: skip
+        }
 
 
 def last_run(cast: Cast) -> Run:
@@ -110,11 +110,7 @@ async def kept(
 
 @pytest.mark.parametrize("lose", [restrict, delete])
 async def test_kept_response_tells_no_word_of_a_lost_document(
-    cast: Cast,
-    kept: Any,
-    lane_threads: Executor,
-    monkeypatch: Any,
-    lose: Callable[[Cast, Library], None],
+    cast: Cast, kept: Any, lane_threads: Executor, monkeypatch: Any, lose: Callable[[Cast, Library], None]
 ) -> None:
     program, response, libraries = kept
 
@@ -126,9 +122,7 @@ async def test_kept_response_tells_no_word_of_a_lost_document(
         assert CANARY not in said
         assert "Reserve.pdf" not in said or lose is delete  # what is gone may be named
         assert "notice period is 30 days" in said
-        status, _ = program.send(
-            "post", "/responses", **ASKED, input="And?", previous_response_id=response
-        )
+        status, _ = program.send("post", "/responses", **ASKED, input="And?", previous_response_id=response)
         assert status == 200
 
     await sync_to_async(look, thread_sensitive=False)()

@@ -48,10 +48,7 @@ MADE_UP = "Bicycles of aluminium are exempt from every inspection."
 UNREAD = "Autos der Position 8703 zahlen 2,5 Prozent Zoll."
 TEXT = f"{SAID} [1]. {MADE_UP} {UNREAD}"
 FIRST, LAST = TEXT.index(MADE_UP), TEXT.index(UNREAD)
-SPANS: list[list[Any]] = [
-    [FIRST, FIRST + len(MADE_UP)],
-    [LAST, LAST + len(UNREAD), LANGUAGE],
-]
+SPANS: list[list[Any]] = [[FIRST, FIRST + len(MADE_UP)], [LAST, LAST + len(UNREAD), LANGUAGE]]
 WANTED = {(MADE_UP, UNSUPPORTED), (UNREAD, LANGUAGE)}
 Found = set[tuple[str, str]]
 
@@ -75,9 +72,7 @@ class Told:
 
     def page(self, name: str, *args: Any) -> str:
         client = Client()
-        client.force_login(
-            self.cast.user("member"), backend="django.contrib.auth.backends.ModelBackend"
-        )
+        client.force_login(self.cast.user("member"), backend="django.contrib.auth.backends.ModelBackend")
         got = client.get(reverse(name, args=[self.cast.tenant.slug, *args]))
         assert got.status_code == 200, got.content[:300]
         return str(got.content.decode())
@@ -242,10 +237,15 @@ def told(
 
     async def make() -> Told:
         turn = await sync_to_async(ask)(cast)
-        await answer(turn, lane_threads, monkeypatch, [
-            calls(call("search_documents", query="duty")),
-            says(f"{SAID} [c{library.chunks[0].pk}]. {MADE_UP} {UNREAD}"),
-        ])  # fmt: skip
+        await answer(
+            turn,
+            lane_threads,
+            monkeypatch,
+            [
+                calls(call("search_documents", query="duty")),
+                says(f"{SAID} [c{library.chunks[0].pk}]. {MADE_UP} {UNREAD}"),
+            ],
+        )
         return await sync_to_async(kept)(turn)
 
     def kept(turn: Turn) -> Told:
@@ -254,9 +254,11 @@ def told(
             actor = cast.actor("owner")
             person = cast.actor("member")
             _, key = api_key_create(
-                tenant=cast.tenant, actor=_maker(person, actor), name="k",
+                tenant=cast.tenant,
+                actor=_maker(person, actor),
+                name="k",
                 scopes=["conversation.read", "collection.read", "run.read"],
-            )  # fmt: skip
+            )
             return Told(cast, Turn.objects.select_related("run").get(pk=turn.pk), key)
 
     return make
@@ -264,11 +266,7 @@ def told(
 
 def _maker(person: Any, owner: Any) -> Any:
     return type(person)(
-        person.kind,
-        person.tenant_id,
-        person.actions | {"key.manage"},
-        person.user_id,
-        role="member",
+        person.kind, person.tenant_id, person.actions | {"key.manage"}, person.user_id, role="member"
     )
 
 

@@ -42,9 +42,7 @@ def asked(cast: Cast, text: str = "What is the duty on cars?", **spec: Any) -> T
         who: Any = {"tenant": cast.tenant, "actor": cast.actor("member")}
         row = services.assistant_create(**who, name="Clerk", spec=VersionSpec(**spec))
         services.version_publish(**who, assistant=row, number=1)
-        return services.conversation_ask(
-            **who, text=text, client_id=uuid.uuid4(), assistant=row.slug
-        )
+        return services.conversation_ask(**who, text=text, client_id=uuid.uuid4(), assistant=row.slug)
 
 
 @pytest.fixture
@@ -214,10 +212,7 @@ async def test_programs_need_their_grant(
 
 
 async def test_extractive_model_plans_by_rule_and_says_so(
-    cast: Cast,
-    lane_threads: Executor,
-    library: Library,
-    found: list[dict[str, Any]],
+    cast: Cast, lane_threads: Executor, library: Library, found: list[dict[str, Any]]
 ) -> None:
     turn = await sync_to_async(asked)(cast, mode="planned", model="extractive", output="structured")
     await answer(turn, lane_threads)
@@ -245,10 +240,7 @@ async def test_trace_tells_how_the_answer_came_about(
     script = [says("What follows the notice period?"), says(f"The first {mark} [c99999999].")]
     await answer(second, lane_threads, written, script)
     trace = await sync_to_async(trace_of)(cast, second, "member")
-    assert (trace["question"], trace["searched_for"]) == (
-        "And then?",
-        "What follows the notice period?",
-    )
+    assert (trace["question"], trace["searched_for"]) == ("And then?", "What follows the notice period?")
     assert (trace["status"], trace["removed_citations"], trace["plan"]) == ("completed", 1, None)
     first, last = trace["steps"]
     assert [first["stop"], last["stop"]] == ["tools", "end"]
@@ -264,7 +256,7 @@ async def test_trace_tells_how_the_answer_came_about(
     where = [cast.tenant.slug, second.conversation_id, second.run_id]
     page = await sync_to_async(client.get)(reverse("conversations:run-trace", args=where))
     assert "What follows the notice period?" in page.content.decode()
-    assert reverse("tools:run-replay", args=[cast.tenant.slug, second.run_id]) in page.content.decode()  # fmt: skip
+    assert reverse("tools:run-replay", args=[cast.tenant.slug, second.run_id]) in page.content.decode()
 
 
 def trace_of(cast: Cast, turn: Turn, role: str) -> dict[str, Any]:

@@ -34,14 +34,7 @@ from tests.runs.test_budgets import CENT, MODEL
 from tests.tools.mcp_server.conftest import key_of, message, post
 from toolloop.errors import AuthFailed
 from toolloop.models import get_model_info
-from toolloop.providers.scripted import (
-    ScriptedProvider,
-    ScriptedTurn,
-    call,
-    calls,
-    fails,
-    says,
-)
+from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn, call, calls, fails, says
 
 __all__ = ["embedder", "written"]
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,12 +91,12 @@ def test_chat_warns_at_eighty_percent_and_says_clearly_why_it_stops(
     assert member.post(url("turn-create", cast, row.pk), form, headers=HTMX).status_code == 200
 
 
-def test_rest_and_openai_api_refuse_so_that_no_client_asks_for_ever(
-    cast: Cast, paid_model: str
-) -> None:
+def test_rest_and_openai_api_refuse_so_that_no_client_asks_for_ever(cast: Cast, paid_model: str) -> None:
     set_budget(cast, "0")
     client = Client(headers=key_headers(cast))
-    pk = client.post("/api/v1/conversations", {"model": paid_model}, content_type="application/json").json()["id"]  # fmt: skip
+    pk = client.post("/api/v1/conversations", {"model": paid_model}, content_type="application/json").json()[
+        "id"
+    ]
     for when_busy in ("refuse", "queue"):
         asked = client.post(
             f"/api/v1/conversations/{pk}/turns",
@@ -123,23 +116,22 @@ def test_rest_and_openai_api_refuse_so_that_no_client_asks_for_ever(
         ("chat/completions", {"messages": messages, "stream": True}),
         ("responses", {"input": "Why?"}),
     ):
-        told = client.post(f"/api/v1/{path}", {"model": paid_model, **body}, content_type="application/json")  # fmt: skip
+        told = client.post(f"/api/v1/{path}", {"model": paid_model, **body}, content_type="application/json")
         assert told.status_code == 429
         assert told["x-should-retry"] == "false"
-        assert (told.json()["error"]["type"], told.json()["error"]["code"]) == ("insufficient_quota", "budget_exceeded")  # fmt: skip
+        assert (told.json()["error"]["type"], told.json()["error"]["code"]) == (
+            "insufficient_quota",
+            "budget_exceeded",
+        )
 
 
 async def test_search_goes_on_by_words_over_mcp_rest_and_in_programs_when_embeddings_cost_too_much(
-    cast: Cast,
-    library: Library,
-    embedder: WordEmbedder,
-    written: pytest.MonkeyPatch,
-    lane_threads: Executor,
+    cast: Cast, library: Library, embedder: WordEmbedder, written: pytest.MonkeyPatch, lane_threads: Executor
 ) -> None:
     await sync_to_async(_search_over_http)(cast, library, embedder)
     turn = await sync_to_async(asked)(cast, mode="code")
     program = "print(search_documents(query='notice period'))"
-    await answer(turn, lane_threads, written, [calls(call("execute_tools", code=program)), says("So.")])  # fmt: skip
+    await answer(turn, lane_threads, written, [calls(call("execute_tools", code=program)), says("So.")])
     with tenant_scope(cast.tenant.pk):
         row = await sync_to_async(ToolCall.objects.get)(run=turn.run_id, name="execute_tools")
     assert row.status == "succeeded"
@@ -149,8 +141,8 @@ async def test_search_goes_on_by_words_over_mcp_rest_and_in_programs_when_embedd
 def _search_over_http(cast: Cast, library: Library, embedder: WordEmbedder) -> None:
     with tenant_scope(cast.tenant.pk), transaction.atomic():
         texts = [chunk.text for chunk in library.chunks]
-        vectors_insert(library.collection.space, list(library.chunks), embedder.embed_documents(texts))  # fmt: skip
-        ToolGrant.objects.create(tenant=cast.tenant, effect="allow", target_kind="group", target="code_mode")  # fmt: skip
+        vectors_insert(library.collection.space, list(library.chunks), embedder.embed_documents(texts))
+        ToolGrant.objects.create(tenant=cast.tenant, effect="allow", target_kind="group", target="code_mode")
     set_budget(cast, "0")
     asks = message("tools/call", name="search_documents", arguments={"query": "notice period"})
     result = post(cast.tenant.slug, asks, key_of(cast)).json()["result"]
@@ -210,10 +202,7 @@ class PaidEmbedder(WordEmbedder):
 
 
 async def test_searches_gradings_and_title_count_in_the_budgets_of_assistant_and_key(
-    cast: Cast,
-    library: Library,
-    written: pytest.MonkeyPatch,
-    lane_threads: Executor,
+    cast: Cast, library: Library, written: pytest.MonkeyPatch, lane_threads: Executor
 ) -> None:
     """Whatever an answer pays for beside its own model is on the answer's account; nothing of it goes uncounted."""
 
@@ -244,11 +233,7 @@ async def test_searches_gradings_and_title_count_in_the_budgets_of_assistant_and
             return {r.budget.kind: r.spent_usd for r in rows}, used
 
     totals, used = await sync_to_async(spent)()
-    paid_beside = {
-        "embedding": Decimal("0.02"),
-        "rerank": Decimal("0.018"),
-        "title": Decimal("0.018"),
-    }
+    paid_beside = {"embedding": Decimal("0.02"), "rerank": Decimal("0.018"), "title": Decimal("0.018")}
     assert used == {**paid_beside, "turn": used["turn"]}
     assert totals == dict.fromkeys(("tenant", "assistant", "key"), sum(used.values()))
 
@@ -257,9 +242,7 @@ def _with_grading(cast: Cast, library: Library, turn: Turn) -> None:
     """Have a model grade what is found, and let the question be that of a key."""
     with tenant_scope(cast.tenant.pk), transaction.atomic():
         scopes = ["conversation.*", "collection.read", "search.run", "tool.run", "model.read"]
-        key, _ = api_key_create(
-            tenant=cast.tenant, actor=cast.actor("owner"), name="k", scopes=scopes
-        )
+        key, _ = api_key_create(tenant=cast.tenant, actor=cast.actor("owner"), name="k", scopes=scopes)
         collection = library.collection
         vectors = WordEmbedder().embed_documents([chunk.text for chunk in library.chunks])
         vectors_insert(collection.space, list(library.chunks), vectors)

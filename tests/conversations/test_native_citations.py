@@ -91,8 +91,7 @@ def claude(monkeypatch: pytest.MonkeyPatch) -> Claude:
     fake = Claude()
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setattr(
-        "runs.providers._http_client",
-        lambda: httpx2.AsyncClient(transport=httpx2.MockTransport(fake)),
+        "runs.providers._http_client", lambda: httpx2.AsyncClient(transport=httpx2.MockTransport(fake))
     )
     return fake
 
@@ -111,10 +110,7 @@ async def test_native_citations_are_the_marks_and_quotes_of_the_answer(
     (cited,) = row.cited
     quote = "The duty on cars is 10 % ad valorem since 2024."
     assert cited.quote == quote
-    assert (cited.char_start, cited.char_end) == (
-        TEXT.index(quote),
-        TEXT.index(quote) + len(quote),
-    )
+    assert (cited.char_start, cited.char_end) == (TEXT.index(quote), TEXT.index(quote) + len(quote))
     assert cited.chunk_ref == chunk.pk
 
     def stored() -> Any:
@@ -124,9 +120,7 @@ async def test_native_citations_are_the_marks_and_quotes_of_the_answer(
     kept = await sync_to_async(stored)()
     assert kept["citations"][0]["passage"] == f"c{chunk.pk}"
     assert kept["native"][0]["citations"][0]["type"] == "search_result_location"
-    assert claude.bodies[1]["messages"][-1]["content"][0]["content"][0]["citations"] == {
-        "enabled": True
-    }
+    assert claude.bodies[1]["messages"][-1]["content"][0]["content"][0]["citations"] == {"enabled": True}
 
 
 def test_a_named_quote_counts_where_the_passage_has_it_and_only_there() -> None:

@@ -29,9 +29,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def queue(cast: Cast, turn: Turn, text: str, ident: uuid.UUID | None = None) -> Any:
     with tenant_scope(cast.tenant.pk):
         return services.question_queue(
-            tenant=cast.tenant, actor=cast.actor("member"), conversation=turn.conversation, text=text,
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            conversation=turn.conversation,
+            text=text,
             client_id=ident or uuid.uuid4(),
-        )  # fmt: skip
+        )
 
 
 def waiting(cast: Cast, turn: Turn) -> list[str]:
@@ -124,9 +127,12 @@ def test_question_is_asked_at_once_when_nothing_is_under_way(cast: Cast) -> None
     with tenant_scope(cast.tenant.pk):
         conversation = services.conversation_create(tenant=cast.tenant, actor=cast.actor("member"))
         asked = services.question_queue(
-            tenant=cast.tenant, actor=cast.actor("member"), conversation=conversation, text="Now?",
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            conversation=conversation,
+            text="Now?",
             client_id=uuid.uuid4(),
-        )  # fmt: skip
+        )
     assert isinstance(asked, Turn)
 
 

@@ -64,7 +64,9 @@ def use(cast: Cast, request: pytest.FixtureRequest) -> Any:
 
     def of(role: str = "member") -> Any:
         actor = cast.actor(role)
-        run = Run.objects.create(tenant=cast.tenant, user=cast.user(role), request={"actor": actor_facts(actor)})  # fmt: skip
+        run = Run.objects.create(
+            tenant=cast.tenant, user=cast.user(role), request={"actor": actor_facts(actor)}
+        )
         guard = guard_for(actor=actor, scope={trade.pk: trade.name})
         tools = guard.toolset(TOOLSET, BUNDLE)
         context = ToolContext({SCOPE: Scope(cast.tenant, None, run, here, guard)})
@@ -148,7 +150,7 @@ def test_limited_document_is_in_no_tool_of_others(use: Any, cast: Cast) -> None:
     lamps = Document.objects.current().filter(path="lamps.md").get()
     services.document_access_set(
         tenant=cast.tenant, actor=cast.actor("owner"), document=lamps, is_restricted=True, roles=["owner"]
-    )  # fmt: skip
+    )
     ident = owner("search_documentation", query="lamps")["results"][0]["id"]
     assert call("search_documentation", query="lamps")["results"] == []
     assert [d["path"] for d in call("list_documents")["documents"]] == ["duties.py"]

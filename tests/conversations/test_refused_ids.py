@@ -29,7 +29,7 @@ def member(cast: Cast, client: Client) -> Any:
 
 @pytest.mark.parametrize(
     ("path", "asks"), [("chat/completions", {"messages": MESSAGES}), ("responses", {"input": "Hello?"})]
-)  # fmt: skip
+)
 @pytest.mark.parametrize("foreign", [True, False])
 def test_a_collection_that_is_not_there_is_404_before_a_run_begins(
     cast: Cast, member: Any, path: str, asks: dict[str, Any], foreign: bool

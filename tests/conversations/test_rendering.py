@@ -49,9 +49,15 @@ HOSTILE = [
     "<hx-partial hx-target='#refs'>x</hx-partial>",
 ]
 ALLOWED = {
-    "a": {"href", "title", "rel"}, "ol": {"start"}, "span": {"class"}, "pre": {"class"}, "div": {"class"}, "th": {"class"},
-    "td": {"class"}, "button": {"class", "type", "data-cite", "data-copy-next", "aria-label"},
-}  # fmt: skip
+    "a": {"href", "title", "rel"},
+    "ol": {"start"},
+    "span": {"class"},
+    "pre": {"class"},
+    "div": {"class"},
+    "th": {"class"},
+    "td": {"class"},
+    "button": {"class", "type", "data-cite", "data-copy-next", "aria-label"},
+}
 
 _PLAIN = "blockquote br code del em h1 h2 h3 h4 h5 h6 hr li p s strong table tbody thead tr ul"
 TAGS = set(ALLOWED) | {*_PLAIN.split()}
@@ -76,11 +82,7 @@ def test_output_is_harmless(text: str) -> None:
 
 
 @settings(deadline=None)  # a busy machine is no failure
-@given(
-    st.lists(st.sampled_from([*HOSTILE, "\n\n", " ", "**", "`", "[c1]", "a"]), max_size=6).map(
-        "".join
-    )
-)
+@given(st.lists(st.sampled_from([*HOSTILE, "\n\n", " ", "**", "`", "[c1]", "a"]), max_size=6).map("".join))
 def test_output_is_harmless_in_any_mixture(text: str) -> None:
     assert_harmless(render(text))
 

@@ -26,15 +26,18 @@ QUOTE = "Cars of heading 8703 pay a duty of 2.5 percent."
 
 
 @pytest.fixture
-async def told(
-    cast: Cast, library: Library, found: Any, lane_threads: Executor, monkeypatch: Any
-) -> Turn:
+async def told(cast: Cast, library: Library, found: Any, lane_threads: Executor, monkeypatch: Any) -> Turn:
     """A finished answer that cites the library."""
     turn: Turn = await sync_to_async(ask)(cast)
-    await answer(turn, lane_threads, monkeypatch, [
-        calls(call("search_documents", query="duty")),
-        says(f"{QUOTE} [c{library.chunks[0].pk}]. Nobody says [c99999] this."),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane_threads,
+        monkeypatch,
+        [
+            calls(call("search_documents", query="duty")),
+            says(f"{QUOTE} [c{library.chunks[0].pk}]. Nobody says [c99999] this."),
+        ],
+    )
     return turn
 
 
@@ -48,9 +51,7 @@ def read(cast: Cast, key: uuid.UUID, role: str) -> Any:
     actor = cast.actor(role)
     tenant = cast.tenant if role != "outsider" else cast.other_tenant
     with tenant_scope(tenant.pk):
-        return shared_view(
-            actor=actor, share=services.share_open(tenant=tenant, actor=actor, key=key)
-        )
+        return shared_view(actor=actor, share=services.share_open(tenant=tenant, actor=actor, key=key))
 
 
 async def test_reader_sees_of_a_source_what_they_may_see_now(
@@ -107,15 +108,11 @@ async def test_link_is_for_members_and_only_until_it_is_revoked(cast: Cast, told
     await sync_to_async(look)()
 
 
-async def test_snapshot_does_not_grow_and_goes_with_its_conversation(
-    cast: Cast, told: Turn
-) -> None:
+async def test_snapshot_does_not_grow_and_goes_with_its_conversation(cast: Cast, told: Turn) -> None:
     def look() -> None:
         row = share(cast, told)
         ask(cast, "Later?", conversation=told.conversation)
-        assert [t.question for t in read(cast, row.key, "viewer").turns] == [
-            "What is the duty on cars?"
-        ]
+        assert [t.question for t in read(cast, row.key, "viewer").turns] == ["What is the duty on cars?"]
         with tenant_scope(cast.tenant.pk):
             services.conversation_delete(
                 tenant=cast.tenant, actor=cast.actor("member"), conversation=told.conversation
@@ -143,9 +140,9 @@ async def test_exports_hold_sources_and_branches_and_hide_what_is_hidden(
             turn.conversation = row
             other = services.turn_edit(
                 tenant=cast.tenant, actor=actor, turn=turn, text="And *trucks*?", client_id=uuid.uuid4()
-            )  # fmt: skip
+            )
             tree = exports.export_json(actor=actor, conversation=row)
-            assert [(t["id"], t["parent"]) for t in tree["turns"]] == [(told.pk, None), (other.pk, None)]  # fmt: skip
+            assert [(t["id"], t["parent"]) for t in tree["turns"]] == [(told.pk, None), (other.pk, None)]
             assert tree["shown"] == [other.pk]
             assert tree["turns"][0]["citations"][0]["quote"] == QUOTE
             json.dumps(tree)

@@ -32,10 +32,7 @@ from toolloop.messages import UserMessage
 from toolloop.providers.profiles import Profile
 from toolloop.providers.scripted import says
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.usefixtures("storage", "embedder"),
-]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("storage", "embedder")]
 MODEL = "google/gemini-3.8-flash"
 CLAUDE = "anthropic/claude-sonnet-5-5"
 HEARD = {"inlineData": {"mimeType": "audio/wav", "data": base64.b64encode(WAV).decode()}}
@@ -50,7 +47,7 @@ class Gemini:
     def __call__(self, request: httpx2.Request) -> httpx2.Response:
         self.bodies.append(json.loads(request.content))
         parts = [{"text": "A man says hello."}]
-        chunk = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}  # fmt: skip
+        chunk = {"candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}]}
         return httpx2.Response(
             200,
             headers={"content-type": "text/event-stream"},
@@ -64,8 +61,7 @@ def gemini(monkeypatch: pytest.MonkeyPatch) -> Gemini:
     monkeypatch.setenv("GEMINI_API_KEY", "k")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     monkeypatch.setattr(
-        "runs.providers._http_client",
-        lambda: httpx2.AsyncClient(transport=httpx2.MockTransport(fake)),
+        "runs.providers._http_client", lambda: httpx2.AsyncClient(transport=httpx2.MockTransport(fake))
     )
     return fake
 
@@ -88,7 +84,7 @@ async def test_sound_goes_to_a_model_that_hears_and_is_named_to_one_that_does_no
         await sync_to_async(desk.ask)("What is said?", file)
     assert refused.value.code == "model_hears_no_audio"
     assert refused.value.message.startswith("“call.wav” is a sound recording, and ")
-    assert re.search(r"Choose one that can \(.*[Gg]emini.*\), or remove the file\.", refused.value.message)  # fmt: skip
+    assert re.search(r"Choose one that can \(.*[Gg]emini.*\), or remove the file\.", refused.value.message)
 
     def switch() -> None:
         with tenant_scope(cast.tenant.pk):
@@ -146,9 +142,7 @@ def test_sound_that_nobody_takes_is_refused_and_a_disguise_is_none(
     with pytest.raises(Invalid, match="A recording may have") as refused:
         desk.attach("long.wav", WAV)
     assert refused.value.status == 413
-    page = desk.attach(
-        "page.mp3", b"<script>alert(document.cookie)</script> Costs. " * 3, read=False
-    )
+    page = desk.attach("page.mp3", b"<script>alert(document.cookie)</script> Costs. " * 3, read=False)
     assert not page.media_type.startswith("audio/")
     client = Client()
     client.force_login(cast.user("member"))
@@ -210,9 +204,11 @@ def test_rest_takes_sound_and_says_what_it_is(cast: Cast) -> None:
     desk = Desk(cast, "owner")
     with tenant_scope(cast.tenant.pk):
         _, key = api_key_create(
-            tenant=cast.tenant, actor=cast.actor("owner"), name="k",
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            name="k",
             scopes=["conversation.*", "collection.read"],
-        )  # fmt: skip
+        )
     client = Client(headers={"authorization": f"Bearer {key}"})
     upload = io.BytesIO(MP3)
     upload.name = "song.mp3"
@@ -229,7 +225,7 @@ def test_rest_takes_sound_and_says_what_it_is(cast: Cast) -> None:
 
 
 def started(cast: Cast, model: str, *parts: dict[str, Any]) -> Run:
-    asked = messages_read([{"role": "user", "content": [*parts, {"type": "text", "text": "What?"}]}])  # fmt: skip
+    asked = messages_read([{"role": "user", "content": [*parts, {"type": "text", "text": "What?"}]}])
     with tenant_scope(cast.tenant.pk):
         return completion_start(
             tenant=cast.tenant,
@@ -238,10 +234,7 @@ def started(cast: Cast, model: str, *parts: dict[str, Any]) -> Run:
         )
 
 
-SOUND = {
-    "type": "input_audio",
-    "input_audio": {"data": base64.b64encode(WAV).decode(), "format": "wav"},
-}
+SOUND = {"type": "input_audio", "input_audio": {"data": base64.b64encode(WAV).decode(), "format": "wav"}}
 
 
 def test_openai_door_keeps_sound_for_models_that_hear_and_names_them_otherwise(

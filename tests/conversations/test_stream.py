@@ -43,12 +43,13 @@ def target(cast: Cast, turn: Turn) -> Target:
 def page_of(cast: Cast, turn: Turn, view: TurnView) -> Node:
     """Return the page as the server renders it for this state."""
     context = {
-        "tenant": cast.tenant, "conversation": {"pk": turn.conversation_id}, "turn": view, "turns": [view],
-    }  # fmt: skip
+        "tenant": cast.tenant,
+        "conversation": {"pk": turn.conversation_id},
+        "turn": view,
+        "turns": [view],
+    }
     html = render_to_string("conversations/_turn.html", context)
-    return parse(
-        f'<div id="turns">{html}</div>' + render_to_string("conversations/_refs.html", context)
-    )
+    return parse(f'<div id="turns">{html}</div>' + render_to_string("conversations/_refs.html", context))
 
 
 def reload(cast: Cast, turn: Turn) -> Node:
@@ -67,9 +68,7 @@ def messages(raw: bytes) -> list[tuple[int | None, str, str]]:
     """Return the (id, event, data) of a piece of stream."""
     found = []
     for block in raw.decode().split("\n\n"):
-        fields = [
-            line.partition(": ") for line in block.split("\n") if line and not line.startswith(":")
-        ]
+        fields = [line.partition(": ") for line in block.split("\n") if line and not line.startswith(":")]
         data = "\n".join(value for name, _, value in fields if name in {"data", "data:"})
         ident = next((int(value) for name, _, value in fields if name == "id"), None)
         event = next((value for name, _, value in fields if name == "event"), "")
@@ -83,9 +82,7 @@ async def read(stream: AsyncIterator[bytes]) -> list[tuple[int | None, str, str]
         return messages(b"".join([piece async for piece in stream]))
 
 
-async def long_answer(
-    cast: Cast, library: Library, lane: Executor, monkeypatch: Any
-) -> tuple[Turn, int]:
+async def long_answer(cast: Cast, library: Library, lane: Executor, monkeypatch: Any) -> tuple[Turn, int]:
     """Return a finished turn whose text was reset, cited, cut in mid-marker and merged blocks on its way."""
 
     def apart(recorder: Recorder, kind: str, step: int, text: str) -> None:
@@ -101,10 +98,15 @@ async def long_answer(
     )
     pieces = re.findall(r"(?s).{1,7}", text)
     turn = await sync_to_async(ask)(cast)
-    await answer(turn, lane, monkeypatch, [
-        says(["I will ", "look."], call("search_documents", query="<b>duty</b>"), call("nonsense", x=1)),
-        says(pieces),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane,
+        monkeypatch,
+        [
+            says(["I will ", "look."], call("search_documents", query="<b>duty</b>"), call("nonsense", x=1)),
+            says(pieces),
+        ],
+    )
     return await sync_to_async(fresh)(turn), turn.run_id
 
 
@@ -119,12 +121,7 @@ async def test_page_is_what_a_reload_shows_from_whatever_event_it_joined(
         passages = passages_of(await sync_to_async(payload_list)(turn.run))
     for after in range(len(events) + 1):
         view = turn_view_live(
-            turn,
-            turn.run,
-            "",
-            transcript=transcript_of(events[:after]),
-            passages=passages,
-            calls=[],
+            turn, turn.run, "", transcript=transcript_of(events[:after]), passages=passages, calls=[]
         )
         page = page_of(cast, turn, view)
         got = await read(answer_frames(target(cast, turn), after))
@@ -160,12 +157,7 @@ async def test_live_page_is_what_a_reload_shows_after_every_event(
             if ident == len(events):
                 continue
             view = turn_view_live(
-                turn,
-                turn.run,
-                "",
-                transcript=transcript_of(events[:ident]),
-                passages=passages,
-                calls=[],
+                turn, turn.run, "", transcript=transcript_of(events[:ident]), passages=passages, calls=[]
             )
             fresh_page = page_of(cast, turn, view)
             for name in (f"r{run_id}-blocks", f"r{run_id}-foot", f"sources-{run_id}"):
@@ -181,10 +173,15 @@ async def test_stream_follows_a_run_under_way_and_ends_with_it(
     page = page_of(cast, turn, turn_view_new(turn, turn.run, turn.asked or ""))
     reader = asyncio.create_task(read(answer_frames(target(cast, turn), 0)))
     await asyncio.sleep(0.05)
-    await answer(turn, lane_threads, monkeypatch, [
-        calls(call("search_documents", query="duty")),
-        says([f"word{i} " for i in range(60)] + [f"[c{library.chunks[0].pk}]"], chunk_delay_s=0.005),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane_threads,
+        monkeypatch,
+        [
+            calls(call("search_documents", query="duty")),
+            says([f"word{i} " for i in range(60)] + [f"[c{library.chunks[0].pk}]"], chunk_delay_s=0.005),
+        ],
+    )
     got = await reader
     for _, event, data in got:
         if not event:
@@ -254,9 +251,7 @@ async def test_many_readers_of_one_run_share_their_reads(
     cast: Cast, lane_threads: Executor, monkeypatch: Any
 ) -> None:
     turn = await sync_to_async(ask)(cast)
-    readers = [
-        asyncio.create_task(read(event_frames(cast.tenant.pk, turn.run_id, 0))) for _ in range(50)
-    ]
+    readers = [asyncio.create_task(read(event_frames(cast.tenant.pk, turn.run_id, 0))) for _ in range(50)]
     await asyncio.sleep(0.1)
     await answer(turn, lane_threads, monkeypatch, [says("Hello.")])
     results = await asyncio.gather(*readers)
@@ -288,9 +283,7 @@ async def test_stop_from_the_page_keeps_the_text_and_ends_the_stream(
         work = asyncio.create_task(tasks.turn_run(ctx, **job.payload))
         await until(turn.run, "text")
         began = asyncio.get_running_loop().time()
-        await sync_to_async(services.turn_stop)(
-            tenant=cast.tenant, actor=cast.actor("member"), turn=turn
-        )
+        await sync_to_async(services.turn_stop)(tenant=cast.tenant, actor=cast.actor("member"), turn=turn)
         await asyncio.wait_for(work, 2)
     got = await reader
     assert asyncio.get_running_loop().time() - began < 1

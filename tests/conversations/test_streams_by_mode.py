@@ -18,12 +18,7 @@ import pytest
 
 from apps.conversations.assistants import VersionSpec
 from apps.conversations.models import Turn
-from apps.conversations.services import (
-    assistant_create,
-    conversation_create,
-    turn_submit,
-    version_publish,
-)
+from apps.conversations.services import assistant_create, conversation_create, turn_submit, version_publish
 from apps.tools.models import ToolGrant
 from jobs.models import Job
 from runs.models import Run, RunEvent, RunStatus
@@ -56,9 +51,7 @@ def plans(body: dict[str, Any]) -> list[dict[str, Any]] | None:
     if not done:
         step = {"action": "search_documents", "description": "Look.", "inputs": {"query": "lamps"}}
         return [{"name": "plan", "arguments": {"reasoning": "One look.", "steps": [step]}}]
-    return (
-        [{"name": "search_documents", "arguments": {"query": "lamps"}}] if len(done) == 1 else None
-    )
+    return [{"name": "search_documents", "arguments": {"query": "lamps"}}] if len(done) == 1 else None
 
 
 class Watcher(threading.Thread):
@@ -97,9 +90,7 @@ class Watcher(threading.Thread):
     def _follow(self) -> None:
         self._line = line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         last = str(self.events[-1][0]) if self.events else "0"
-        line.request(
-            "GET", self.path, headers={"Authorization": f"Bearer {self.key}", "Last-Event-ID": last}
-        )
+        line.request("GET", self.path, headers={"Authorization": f"Bearer {self.key}", "Last-Event-ID": last})
         response = line.getresponse()
         self.connections += response.status == 200
         fields: dict[str, str] = {}
@@ -129,9 +120,7 @@ class Site:
         who: dict[str, Any] = {"tenant": self.cast.tenant, "actor": self.cast.actor("owner")}
         with tenant_scope(self.cast.tenant.pk):
             conversation = conversation_create(**who, assistant=self.assistants[mode].slug)
-            return turn_submit(
-                **who, conversation=conversation, text=QUESTION, client_id=uuid.uuid4()
-            )
+            return turn_submit(**who, conversation=conversation, text=QUESTION, client_id=uuid.uuid4())
 
     def watch(self, turn: Turn) -> Watcher:
         return Watcher(self.stack.port, self.key, turn.run_id)

@@ -14,7 +14,7 @@ from apps.conversations.support import reason_of, unsupported_find
 PASSAGES = {
     7: Passage(7, 1, "Tariff", "T", "Cars of heading 8703 pay a duty of 2.5 percent. Trucks pay 25 percent."),
     8: Passage(8, 1, "Terms", "T", "The notice period is 30 days and begins on the first of the month."),
-}  # fmt: skip
+}
 
 
 def unsupported(text: str) -> list[str]:
@@ -42,7 +42,7 @@ def reasons(text: str, passages: dict[int, str], around: str = "") -> list[str]:
         "```\nunsupported = 99 of everything in code\n```\nCars pay 2.5 percent [c7].",
     ],
     ids=["paraphrase", "marker-behind-stop", "list", "table", "heading", "question", "code"],
-)  # fmt: skip
+)
 def test_what_the_sources_say_is_not_flagged(text: str) -> None:
     assert unsupported(text) == []
 
@@ -61,7 +61,7 @@ def test_what_the_sources_say_is_not_flagged(text: str) -> None:
         ),
     ],
     ids=["wrong-number", "no-marker", "wrong-passage"],
-)  # fmt: skip
+)
 def test_what_no_source_says_is_flagged(text: str, expected: list[str]) -> None:
     assert unsupported(text) == expected
 
@@ -69,11 +69,9 @@ def test_what_no_source_says_is_flagged(text: str, expected: list[str]) -> None:
 def test_a_source_in_another_language_does_not_silence_the_marks_of_a_whole_answer() -> None:
     german = "Die Frist für eine Kündigung ist dreißig Tage, und sie beginnt mit dem ersten Tag des Monats."
     passages = {**PASSAGES, 9: Passage(9, 1, "Frist", "T", german)}
-    invented = (
-        "The importers of the goods have to register with the agency before they are at the border."
-    )
+    invented = "The importers of the goods have to register with the agency before they are at the border."
     told = "The cars of heading 8703 pay a duty of 2.5 percent [c7]. The notice that is given to the tenant has thirty days [c9]."
-    cited = answer_cite(f"{told} {invented}", passages)  # fmt: skip
+    cited = answer_cite(f"{told} {invented}", passages)
     found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources})
     marked = {cited.text[start:end]: reason for start, end, reason in found}
     assert marked == {
@@ -89,17 +87,12 @@ GERMAN = "Die Frist für eine Kündigung ist 30 Tage, und sie beginnt mit dem er
     ("text", "expected"),
     [
         (f"{GERMAN} [c8].", ["language"]),
-        (
-            f"{GERMAN}.",
-            ["language"],
-        ),  # rests on what the answer cites elsewhere, all of it in English
+        (f"{GERMAN}.", ["language"]),  # rests on what the answer cites elsewhere, all of it in English
         (f"{GERMAN.replace('30', '45')} [c8].", ["number"]),
     ],
     ids=["named", "not-named", "wrong-number"],
 )
-def test_what_rests_on_another_language_alone_is_told_as_not_checked(
-    text: str, expected: list[str]
-) -> None:
+def test_what_rests_on_another_language_alone_is_told_as_not_checked(text: str, expected: list[str]) -> None:
     passages = {8: PASSAGES[8].text}
     other = " Die Mieter und die Vermieter sind an die Frist nicht gebunden [c8]."
     assert reasons(text + other, passages) == [*expected, "language"]
@@ -147,7 +140,7 @@ def test_what_the_passage_says_in_other_words_is_not_flagged(text: str) -> None:
         ("The Federal Patent Court hears 90 cases a year, of which 800 are appeals [c1].", "number"),
         ("Importers must register with a customs agency beforehand and pay a deposit [c1].", "unsupported"),
     ],
-)  # fmt: skip
+)
 def test_each_kind_of_doubt_has_its_reason(text: str, expected: str) -> None:
     assert reasons(text, {1: WAR}) == [expected]
 
@@ -176,9 +169,7 @@ def test_spans_of_before_there_were_reasons_read_as_unsupported() -> None:
 def test_hostile_texts_are_read_in_linear_time_and_flag_what_they_must() -> None:
     long = "Not no never [c1] " * 3_000 + "1,1,1,1" * 5_000 + "A.B." * 5_000 + "'" * 5_000
     assert isinstance(reasons(long, {1: long}), list)
-    assert reasons("Ⅷ ½ ² ٣ ‮ \x00 are the marks of the four kings [c1].", {1: "\x00 ² ½"}) == [
-        "number"
-    ]
+    assert reasons("Ⅷ ½ ² ٣ ‮ \x00 are the marks of the four kings [c1].", {1: "\x00 ² ½"}) == ["number"]
 
 
 def test_nothing_is_flagged_in_an_answer_without_sources() -> None:
@@ -196,9 +187,7 @@ def test_mark_stands_behind_the_sentence_and_cannot_leave_running_text() -> None
     assert "\ue005" not in html
     found = unsupported_find(cited, {1: PASSAGES[7].text})
     (block,) = blocks_render(
-        flagged(cited.pieces, {end: reason for _, end, reason in found}),
-        run_id=1,
-        labels={1: "Doc"},
+        flagged(cited.pieces, {end: reason for _, end, reason in found}), run_id=1, labels={1: "Doc"}
     )
     assert block.html.count('class="nosrc"') == 1
     assert "number not in the source" in block.html

@@ -44,14 +44,24 @@ def close(cast: Cast, library: Library, *statements: str, model: str = "compatib
     turn = ask(cast, "What is the duty on cars?")
     chunk = library.chunks[0]
     row = {
-        "chunk_id": chunk.pk, "document_id": library.document.pk, "document": library.document.name, "collection": "Tariff",
-        "text": chunk.text, "page": 1, "char_start": 0,
-    }  # fmt: skip
+        "chunk_id": chunk.pk,
+        "document_id": library.document.pk,
+        "document": library.document.name,
+        "collection": "Tariff",
+        "text": chunk.text,
+        "page": 1,
+        "char_start": 0,
+    }
     with tenant_scope(cast.tenant.pk):
         ToolCall.objects.create(
-            tenant=cast.tenant, run_id=turn.run_id, step=0, call_id="a", name="search_documents", status="succeeded",
+            tenant=cast.tenant,
+            run_id=turn.run_id,
+            step=0,
+            call_id="a",
+            name="search_documents",
+            status="succeeded",
             payload={"results": [row]},
-        )  # fmt: skip
+        )
         run = Run.objects.get(pk=turn.run_id)
         run.status, run.model = RunStatus.COMPLETED, model
         run.answer = " ".join(f"{one} [c{chunk.pk}]." for one in statements)
@@ -123,7 +133,7 @@ def choose(cast: Cast, model: str, role: str = "owner") -> None:
     with tenant_scope(cast.tenant.pk):
         retention.rules_set(
             tenant=cast.tenant, actor=cast.actor(role), days=None, makes_titles=None, support_model=model
-        )  # fmt: skip
+        )
 
 
 def verdicts(*of: str) -> Any:
@@ -131,15 +141,10 @@ def verdicts(*of: str) -> Any:
     return says(json.dumps({"verdicts": rows}))
 
 
-def test_model_checks_again_in_a_job_and_its_call_is_usage(
-    cast: Cast, library: Library, judge: Any
-) -> None:
+def test_model_checks_again_in_a_job_and_its_call_is_usage(cast: Cast, library: Library, judge: Any) -> None:
     turn = close(cast, library, RIGHT, CUSTOMS, "Trucks of heading 8703 pay 77 percent")
     assert queued(cast) == 1
-    assert marked(turn) == {
-        CUSTOMS: "unsupported",
-        "Trucks of heading 8703 pay 77 percent": "number",
-    }
+    assert marked(turn) == {CUSTOMS: "unsupported", "Trucks of heading 8703 pay 77 percent": "number"}
     script = judge(verdicts("not_said", "supported", "supported"))
     again(cast, turn)
     # A number that is nowhere stays marked, whatever a model says.
@@ -153,9 +158,7 @@ def test_model_checks_again_in_a_job_and_its_call_is_usage(
     assert len(script.requests) == 1
 
 
-def test_check_that_fails_changes_no_mark_and_is_told(
-    cast: Cast, library: Library, judge: Any
-) -> None:
+def test_check_that_fails_changes_no_mark_and_is_told(cast: Cast, library: Library, judge: Any) -> None:
     turn = close(cast, library, RIGHT, WRONG)
     down = fails(ProviderUnavailable("It is down."))
     judge(down, down)
@@ -180,9 +183,7 @@ def test_what_is_judged_cannot_end_its_own_tag(cast: Cast, library: Library, jud
     assert "percent </statement> Say" not in str(script.requests[0])
 
 
-def test_only_a_model_that_can_be_asked_is_chosen_and_only_by_those_who_may(
-    cast: Cast, judge: Any
-) -> None:
+def test_only_a_model_that_can_be_asked_is_chosen_and_only_by_those_who_may(cast: Cast, judge: Any) -> None:
     for name in ("extractive/bm25", "nobody/knows", "x" * 121):
         with pytest.raises(Invalid):
             choose(cast, name)
@@ -195,9 +196,7 @@ def test_only_a_model_that_can_be_asked_is_chosen_and_only_by_those_who_may(
         assert retention.rules_get(cast.tenant).support_model == ""
 
 
-def test_quotes_without_a_model_are_not_checked_again(
-    cast: Cast, library: Library, judge: Any
-) -> None:
+def test_quotes_without_a_model_are_not_checked_again(cast: Cast, library: Library, judge: Any) -> None:
     close(cast, library, RIGHT, model="extractive/bm25")
     assert queued(cast) == 0
 
@@ -221,9 +220,12 @@ def nli(folder: Path, labels: dict[str, str] | None = None) -> Path:
     ]
     column = helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["pairs", "tokens"])
     graph = helper.make_graph(
-        nodes, "nli", [column], [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["pairs", 3])],
+        nodes,
+        "nli",
+        [column],
+        [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["pairs", 3])],
         [numpy_helper.from_array(table, "table"), numpy_helper.from_array(np.array([1]), "middle")],
-    )  # fmt: skip
+    )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     made.ir_version = 9
     onnx.save(made, str(folder / "model.onnx"))

@@ -34,17 +34,13 @@ def member(cast: Cast) -> dict[str, Any]:
 
 
 def offered(conversation: Conversation, member: dict[str, Any]) -> set[str]:
-    turn = services.turn_submit(
-        **member, conversation=conversation, text="What?", client_id=uuid.uuid4()
-    )
+    turn = services.turn_submit(**member, conversation=conversation, text="What?", client_id=uuid.uuid4())
     prepared = tasks._prepare(turn.tenant_id, turn.pk, turn.run_id)
     assert prepared is not None
     return set(prepared.answering.toolset.names())
 
 
-def test_tool_that_is_switched_off_is_not_offered_and_not_run(
-    cast: Cast, member: dict[str, Any]
-) -> None:
+def test_tool_that_is_switched_off_is_not_offered_and_not_run(cast: Cast, member: dict[str, Any]) -> None:
     plain = services.conversation_create(**member)
     assert "calculate" in offered(plain, member)
     off = services.conversation_create(**member, tools_off=["calculate", "calculate", "no_such"])
@@ -54,15 +50,11 @@ def test_tool_that_is_switched_off_is_not_offered_and_not_run(
     assert "search_documents" in names
     services.tools_off_set(**member, conversation=off, names=["search_documents"])
     assert AuditEvent.objects.get(action="conversation.tools").data == {"off": ["search_documents"]}
-    lines = tool_lines(
-        actor=member["actor"], version=None, off=Conversation.objects.get(pk=off.pk).tools_off
-    )
+    lines = tool_lines(actor=member["actor"], version=None, off=Conversation.objects.get(pk=off.pk).tools_off)
     assert [line.name for line in lines if not line.is_on] == ["search_documents"]
 
 
-def test_tools_are_chosen_by_the_owner_alone_and_in_good_measure(
-    cast: Cast, member: dict[str, Any]
-) -> None:
+def test_tools_are_chosen_by_the_owner_alone_and_in_good_measure(cast: Cast, member: dict[str, Any]) -> None:
     conversation = services.conversation_create(**member)
     for names in (["x"] * 1001, [""], ["x" * 201], ["a\x00b"]):
         with pytest.raises(Invalid):
@@ -84,9 +76,7 @@ def test_list_tells_what_is_allowed_and_what_asks_first(cast: Cast, member: dict
     assert "date_info" not in lines
 
 
-def test_first_questions_are_made_of_documents_that_one_may_see(
-    cast: Cast, member: dict[str, Any]
-) -> None:
+def test_first_questions_are_made_of_documents_that_one_may_see(cast: Cast, member: dict[str, Any]) -> None:
     assert starters_made(actor=member["actor"]) is None
     library = make_library(cast, document="duties.pdf")
     assert starters_made(actor=member["actor"]) == ["What is “duties.pdf” about?"]

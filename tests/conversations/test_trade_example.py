@@ -42,7 +42,7 @@ TYPES = {
     "ustr.md": ("section301_tariff", "Heading 9903.88.03: 8539.50.00 of China, additional duty 25%."),
     "epa.md": ("agency_regulation", "EPA asks importers of LED lamps for a declaration of mercury."),
     "notes.md": ("", "Our own notes on 8539.50.00 lamps, additional duty and EPA declaration."),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(autouse=True)
@@ -68,15 +68,13 @@ def lookup(cast: Cast, request: pytest.FixtureRequest, admin: dict[str, Any]) ->
 
 
 def caller(
-    cast: Cast,
-    trade: Collection,
-    toolset: Toolset,
-    bundle: Bundle,
-    searching: Searching | None = None,
+    cast: Cast, trade: Collection, toolset: Toolset, bundle: Bundle, searching: Searching | None = None
 ) -> Any:
     """Return a function that calls a tool as a viewer and returns what a model reads."""
     actor = cast.actor("viewer")
-    run = Run.objects.create(tenant=cast.tenant, user=cast.user("viewer"), request={"actor": actor_facts(actor)})  # fmt: skip
+    run = Run.objects.create(
+        tenant=cast.tenant, user=cast.user("viewer"), request={"actor": actor_facts(actor)}
+    )
     guard = guard_for(actor=actor, scope={trade.pk: trade.name})
     tools = guard.toolset(toolset, bundle)
     scope = Scope(cast.tenant, None, run, here, guard, searching=searching or Searching())
@@ -230,9 +228,7 @@ def test_example_brings_types_for_what_is_there_and_what_comes(
     said = b"# Schedule\n\nHarmonized Tariff Schedule of the United States, annotated for statistical reporting purposes.\n"
     before = ingest(cast, trade, "before.md", said)
     by_hand = ingest(cast, trade, "by hand.md", said)
-    document_describe(
-        tenant=cast.tenant, actor=cast.actor("member"), document=by_hand, document_type="ours"
-    )
+    document_describe(tenant=cast.tenant, actor=cast.actor("member"), document=by_hand, document_type="ours")
     assert before.document_type == ""
     services.example_install(**admin, name="trade_compliance")
     assert ingest(cast, trade, "after.md", said).document_type == "hts_schedule"
@@ -244,7 +240,7 @@ def test_example_brings_types_for_what_is_there_and_what_comes(
 
 
 def test_example_keeps_the_rules_that_a_workspace_has(cast: Cast, admin: dict[str, Any]) -> None:
-    own = {"type": "hts_schedule", "threshold": 1, "signals": [{"field": "name", "pattern": "zolltarif"}]}  # fmt: skip
+    own = {"type": "hts_schedule", "threshold": 1, "signals": [{"field": "name", "pattern": "zolltarif"}]}
     type_rules_set(**admin, rules={"version": 1, "default": "other", "rules": [own]})
     services.example_install(**admin, name="trade_compliance")
     rules = DocumentTypeRules.objects.get().rules
@@ -253,25 +249,39 @@ def test_example_keeps_the_rules_that_a_workspace_has(cast: Cast, admin: dict[st
     assert {"section301_tariff", "cbp_guide"} <= {r["type"] for r in rules["rules"]}
 
 
-def test_order_of_the_schema_is_kept_for_model_and_export(
-    cast: Cast, admin: dict[str, Any]
-) -> None:
+def test_order_of_the_schema_is_kept_for_model_and_export(cast: Cast, admin: dict[str, Any]) -> None:
     made = services.example_install(**admin, name="trade_compliance")
     version = AssistantVersion.objects.get(assistant=made)
     wanted = [
-        "schema_version", "answer", "hts_codes", "agencies", "required_documents", "tariff_info", "risk_flags", "citations",
-    ]  # fmt: skip
+        "schema_version",
+        "answer",
+        "hts_codes",
+        "agencies",
+        "required_documents",
+        "tariff_info",
+        "risk_flags",
+        "citations",
+    ]
     assert list(version.output_schema["properties"]) == wanted
     wire = output_of(version.output_schema).wire.schema
     assert list(wire["properties"]) == wanted
-    assert list(wire["properties"]["required_documents"]["items"]["properties"]) == ["name", "agency", "purpose"]  # fmt: skip
+    assert list(wire["properties"]["required_documents"]["items"]["properties"]) == [
+        "name",
+        "agency",
+        "purpose",
+    ]
     assert list(wire["properties"]["tariff_info"]["properties"]) == [
-        "general_duty", "special_programs", "country_specific",
-    ]  # fmt: skip
+        "general_duty",
+        "special_programs",
+        "country_specific",
+    ]
     asked = services.conversation_ask(
-        tenant=cast.tenant, actor=cast.actor("viewer"), text="Which duty?", client_id=uuid.uuid4(),
+        tenant=cast.tenant,
+        actor=cast.actor("viewer"),
+        text="Which duty?",
+        client_id=uuid.uuid4(),
         assistant="trade-compliance",
-    )  # fmt: skip
+    )
     data = {"zulu": 1, "a": {"second": [], "b": None}, "mm": "“§”"}
     stored = Message.objects.create(
         tenant=cast.tenant, turn_id=asked.pk, author="assistant", text="x", data=data
@@ -281,7 +291,11 @@ def test_order_of_the_schema_is_kept_for_model_and_export(
 
 
 def test_each_tool_that_searches_counts_as_a_search() -> None:
-    searching = {tool.name for tool in (*TOOLSET, *TRADE_TOOLS) if tool.name.startswith(("search_", "lookup_", "check_"))}  # fmt: skip
+    searching = {
+        tool.name
+        for tool in (*TOOLSET, *TRADE_TOOLS)
+        if tool.name.startswith(("search_", "lookup_", "check_"))
+    }
     assert searching == SEARCHES
     assert set(TRADE_TOOLS.names()) <= SEARCHES
 
@@ -294,7 +308,7 @@ def test_search_takes_type_and_number_and_names_the_filter_that_emptied_it(
         ingest(cast, trade, name, text.encode())
         Document.objects.filter(name=name).update(document_type=kind)
     call = caller(cast, trade, TOOLSET, BUNDLE)
-    told = call("search_documents", query="additional duty of lamps", document_type="agency_regulation")  # fmt: skip
+    told = call("search_documents", query="additional duty of lamps", document_type="agency_regulation")
     assert documents(told)[0] == "epa.md"
     assert len(documents(told)) == 4
     assert len(call("search_documents", query="lamps", limit=2)["results"]) == 2
@@ -311,25 +325,23 @@ def test_example_is_added_published_and_only_once(cast: Cast, admin: dict[str, A
     guard = guard_for(actor=cast.actor("owner"), scope={})
     assert guard.offered(TRADE_TOOLS, TRADE_BUNDLE) == []
     with pytest.raises(Denied):
-        services.example_install(
-            tenant=cast.tenant, actor=cast.actor("member"), name="trade_compliance"
-        )
+        services.example_install(tenant=cast.tenant, actor=cast.actor("member"), name="trade_compliance")
     made = services.example_install(**admin, name="trade_compliance")
     assert made.published.mode == "planned"
     assert output_of(made.published.output_schema).wire.strict
     with pytest.raises(Conflict):
         services.example_install(**admin, name="trade_compliance")
     turn = services.conversation_ask(
-        tenant=cast.tenant, actor=cast.actor("viewer"), text="Which duty?", client_id=uuid.uuid4(),
+        tenant=cast.tenant,
+        actor=cast.actor("viewer"),
+        text="Which duty?",
+        client_id=uuid.uuid4(),
         assistant="trade-compliance",
-    )  # fmt: skip
+    )
     prepared = tasks._prepare(turn.tenant_id, turn.pk, turn.run_id)
     assert prepared is not None
     # The toolkit's, besides what the mode brings itself.
-    assert set(prepared.answering.toolset.names()) - {"plan"} == {
-        "search_documents",
-        *TRADE_TOOLS.names(),
-    }
+    assert set(prepared.answering.toolset.names()) - {"plan"} == {"search_documents", *TRADE_TOOLS.names()}
 
 
 def test_a_denial_that_stands_already_is_kept(cast: Cast, admin: dict[str, Any]) -> None:

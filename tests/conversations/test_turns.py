@@ -120,12 +120,16 @@ def test_conversation_does_not_exist_for_anybody_else(cast: Cast, role: str) -> 
             selectors.conversation_get(actor=other, pk=turn.conversation_id)
         with pytest.raises(Missing):
             services.turn_submit(
-                tenant=cast.tenant, actor=other, conversation=turn.conversation, text="x", client_id=uuid.uuid4(),
-            )  # fmt: skip
+                tenant=cast.tenant,
+                actor=other,
+                conversation=turn.conversation,
+                text="x",
+                client_id=uuid.uuid4(),
+            )
         with pytest.raises(Missing):
-            services.conversation_delete(tenant=cast.tenant, actor=other, conversation=turn.conversation)  # fmt: skip
+            services.conversation_delete(tenant=cast.tenant, actor=other, conversation=turn.conversation)
         with pytest.raises(Missing):
-            selectors.stream_target(actor=other, conversation_pk=turn.conversation_id, run_id=turn.run_id)  # fmt: skip
+            selectors.stream_target(actor=other, conversation_pk=turn.conversation_id, run_id=turn.run_id)
 
 
 async def test_answer_is_stored_with_its_sources(
@@ -133,11 +137,21 @@ async def test_answer_is_stored_with_its_sources(
 ) -> None:
     first, second, _ = library.chunks
     turn = await sync_to_async(ask)(cast)
-    await answer(turn, lane_threads, monkeypatch, [
-        says("Let me look.", call("search_documents", query="duty on cars")),
-        says(["Cars pay 2.5 percent [c", f"{first.pk}]. Notice is 30 days [c{second.pk}, c{first.pk}]. ",
-              "Gold is free [c999999]."]),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane_threads,
+        monkeypatch,
+        [
+            says("Let me look.", call("search_documents", query="duty on cars")),
+            says(
+                [
+                    "Cars pay 2.5 percent [c",
+                    f"{first.pk}]. Notice is 30 days [c{second.pk}, c{first.pk}]. ",
+                    "Gold is free [c999999].",
+                ]
+            ),
+        ],
+    )
     done = await sync_to_async(fresh)(turn)
     assert done.said["assistant"] == (
         "Let me look.\n\nCars pay 2.5 percent [1]. Notice is 30 days [2][1]. Gold is free."
@@ -145,7 +159,7 @@ async def test_answer_is_stored_with_its_sources(
     assert (done.is_active, done.removed_markers, done.run.status) == (False, 1, "completed")
     assert f"[c{first.pk}]" in done.run.answer
     one, two = done.cited
-    assert (one.number, one.chunk_id, one.document_id, one.page) == (1, first.pk, library.document.pk, 1)  # fmt: skip
+    assert (one.number, one.chunk_id, one.document_id, one.page) == (1, first.pk, library.document.pk, 1)
     assert one.quote == "Cars of heading 8703 pay a duty of 2.5 percent."
     assert two.quote == "The notice period is 30 days."
     assert (two.char_start, two.char_end) == (second.char_start, second.char_start + len(two.quote))
@@ -202,17 +216,28 @@ async def test_search_stays_inside_the_chosen_collections(
     def choose() -> None:
         with tenant_scope(cast.tenant.pk):
             services.scope_set(
-                tenant=cast.tenant, actor=cast.actor("member"), conversation=turn.conversation,
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                conversation=turn.conversation,
                 collections=[library.collection.pk],
-            )  # fmt: skip
+            )
 
     await sync_to_async(choose)()
-    await answer(turn, lane_threads, monkeypatch, [
-        calls(call("search_documents", query="x"), call("search_documents", query="x", collections=["Secret"]),
-              call("get_chunk", chunk_id=f"c{other.chunks[0].pk}"), call("get_chunk", chunk_id=f"c{library.chunks[1].pk}"),
-              call("get_chunk", chunk_id="nonsense")),
-        says(f"[c{other.chunks[0].pk}] [c{library.chunks[2].pk}]"),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane_threads,
+        monkeypatch,
+        [
+            calls(
+                call("search_documents", query="x"),
+                call("search_documents", query="x", collections=["Secret"]),
+                call("get_chunk", chunk_id=f"c{other.chunks[0].pk}"),
+                call("get_chunk", chunk_id=f"c{library.chunks[1].pk}"),
+                call("get_chunk", chunk_id="nonsense"),
+            ),
+            says(f"[c{other.chunks[0].pk}] [c{library.chunks[2].pk}]"),
+        ],
+    )
     assert [[c.pk for c in made["collections"]] for made in found] == [[library.collection.pk]]
     with tenant_scope(cast.tenant.pk):
         rows = await sync_to_async(lambda: list(ToolCall.objects.order_by("call_id")))()
@@ -244,15 +269,15 @@ async def test_history_has_the_answers_as_they_were_written(
     ]
 
 
-async def test_failed_turn_can_be_asked_again(
-    cast: Cast, lane_threads: Executor, monkeypatch: Any
-) -> None:
+async def test_failed_turn_can_be_asked_again(cast: Cast, lane_threads: Executor, monkeypatch: Any) -> None:
     turn = await sync_to_async(ask)(cast)
     await answer(turn, lane_threads, monkeypatch, [fails(AuthFailed("no key"), after="Half ")])
     failed = await sync_to_async(fresh)(turn)
     assert (failed.run.status, failed.run.error_code, failed.said["assistant"]) == (
-        "failed", "auth_failed", "Half ",
-    )  # fmt: skip
+        "failed",
+        "auth_failed",
+        "Half ",
+    )
 
     def retry() -> Turn:
         with tenant_scope(cast.tenant.pk):
@@ -290,11 +315,7 @@ async def test_turn_ends_when_its_worker_is_lost_for_good(
 
     await sync_to_async(expire)()
     done = await sync_to_async(fresh)(turn)
-    assert (done.is_active, done.run.status, done.run.error_code) == (
-        False,
-        "failed",
-        "worker_lost",
-    )
+    assert (done.is_active, done.run.status, done.run.error_code) == (False, "failed", "worker_lost")
     assert done.said["assistant"] == "As far as "
     assert done.run.is_retryable
 
@@ -325,10 +346,7 @@ async def test_sources_stay_named_when_the_document_is_deleted(
 ) -> None:
     turn = await sync_to_async(ask)(cast)
     chunk = library.chunks[0]
-    script = [
-        calls(call("search_documents", query="q")),
-        says(f"Cars pay 2.5 percent [c{chunk.pk}]."),
-    ]
+    script = [calls(call("search_documents", query="q")), says(f"Cars pay 2.5 percent [c{chunk.pk}].")]
     await answer(turn, lane_threads, monkeypatch, script)
 
     def delete_and_read() -> Any:
@@ -337,7 +355,9 @@ async def test_sources_stay_named_when_the_document_is_deleted(
             actor = cast.actor("member")
             (view,) = selectors.turn_views(actor=actor, conversation=turn.conversation)
             with pytest.raises(Missing):
-                selectors.source_get(actor=actor, conversation=turn.conversation, run_id=turn.run_id, number=1)  # fmt: skip
+                selectors.source_get(
+                    actor=actor, conversation=turn.conversation, run_id=turn.run_id, number=1
+                )
             return view
 
     view = await sync_to_async(delete_and_read)()
@@ -348,9 +368,7 @@ async def test_sources_stay_named_when_the_document_is_deleted(
 def test_unknown_or_foreign_collections_are_refused(cast: Cast) -> None:
     theirs = make_collection(cast.other_tenant)
     with tenant_scope(cast.tenant.pk), pytest.raises(Invalid, match="does not exist"):
-        services.conversation_create(
-            tenant=cast.tenant, actor=cast.actor("member"), collections=[theirs.pk]
-        )
+        services.conversation_create(tenant=cast.tenant, actor=cast.actor("member"), collections=[theirs.pk])
 
 
 def test_key_without_a_person_cannot_converse(cast: Cast) -> None:
@@ -368,9 +386,11 @@ async def test_search_does_not_widen_when_the_chosen_collection_is_deleted(
     def choose_and_delete() -> None:
         with tenant_scope(cast.tenant.pk):
             services.scope_set(
-                tenant=cast.tenant, actor=cast.actor("member"), conversation=turn.conversation,
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                conversation=turn.conversation,
                 collections=[chosen.collection.pk],
-            )  # fmt: skip
+            )
             chosen.collection.delete()
 
     await sync_to_async(choose_and_delete)()

@@ -60,12 +60,7 @@ def test_home_offers_models_and_collections(cast: Cast, library: Library) -> Non
 
 def test_first_question_leads_to_its_conversation(cast: Cast, library: Library) -> None:
     client, ident = client_of(cast, "member"), str(uuid.uuid4())
-    form = {
-        "text": "Why?",
-        "client_id": ident,
-        "collections": [library.collection.pk],
-        "model": "extractive",
-    }
+    form = {"text": "Why?", "client_id": ident, "collections": [library.collection.pk], "model": "extractive"}
     sent = client.post(url("create", cast), form, headers=HTMX)
     again = client.post(url("create", cast), form, headers=HTMX)
     assert sent["HX-Redirect"] == again["HX-Redirect"]
@@ -110,9 +105,7 @@ async def test_page_streams_answer_and_shows_its_source(
         says(f"It is 2.5 percent [c{library.chunks[0].pk}]. **<img src=x onerror=alert(1)>**"),
     ]
     client = AsyncClient()
-    await client.aforce_login(
-        cast.user("member"), backend="django.contrib.auth.backends.ModelBackend"
-    )
+    await client.aforce_login(cast.user("member"), backend="django.contrib.auth.backends.ModelBackend")
     response: Any = await client.get(url("run-stream", cast, turn.conversation_id, turn.run_id))
     assert response.status_code == 200
     assert response["Content-Type"] == "text/event-stream"
@@ -179,13 +172,18 @@ def test_conversation_is_hidden_from_everybody_else(cast: Cast) -> None:
     turn = ask(cast)
     args = (turn.conversation_id,)
     gets = [
-        url("detail", cast, *args), url("run-stream", cast, *args, turn.run_id),
+        url("detail", cast, *args),
+        url("run-stream", cast, *args, turn.run_id),
         url("source", cast, *args, f"{turn.run_id}-1"),
-    ]  # fmt: skip
+    ]
     posts = [
-        url("turn-create", cast, *args), url("turn-retry", cast, *args, turn.pk), url("rename", cast, *args),
-        url("run-stop", cast, *args, turn.run_id), url("delete", cast, *args), url("scope", cast, *args),
-    ]  # fmt: skip
+        url("turn-create", cast, *args),
+        url("turn-retry", cast, *args, turn.pk),
+        url("rename", cast, *args),
+        url("run-stop", cast, *args, turn.run_id),
+        url("delete", cast, *args),
+        url("scope", cast, *args),
+    ]
     form = {"text": "x", "title": "x", "client_id": str(uuid.uuid4())}
     for role in ("owner", "viewer", "outsider"):
         client = client_of(cast, role)
@@ -217,9 +215,7 @@ async def test_failed_answer_says_why_on_the_page(
     cast: Cast, lane_threads: Executor, monkeypatch: Any
 ) -> None:
     turn = await sync_to_async(ask)(cast)
-    await answer(
-        turn, lane_threads, monkeypatch, [fails(AuthFailed("The key is wrong."), after="Half")]
-    )
+    await answer(turn, lane_threads, monkeypatch, [fails(AuthFailed("The key is wrong."), after="Half")])
     client = await sync_to_async(client_of)(cast, "member")
     response = await sync_to_async(client.get)(url("detail", cast, turn.conversation_id))
     text = response.content.decode()
@@ -248,9 +244,7 @@ def _last(turn: Turn) -> Turn:
 
 def test_rest_asks_once_per_idempotency_key(cast: Cast) -> None:
     client = Client(headers=key_headers(cast))
-    made = client.post(
-        "/api/v1/conversations", {"title": "From REST"}, content_type="application/json"
-    )
+    made = client.post("/api/v1/conversations", {"title": "From REST"}, content_type="application/json")
     assert made.status_code == 201, made.content
     pk = made.json()["id"]
     headers = {"Idempotency-Key": str(uuid.uuid4())}
@@ -281,8 +275,11 @@ def test_rest_hides_other_peoples_runs(cast: Cast) -> None:
         "outsider",
     ):  # the key acts for the owner who made it, not for the member who asked
         client = Client(headers=key_headers(cast, role))
-        paths = [f"/api/v1/runs/{turn.run_id}", f"/api/v1/runs/{turn.run_id}/events",
-                 f"/api/v1/conversations/{turn.conversation_id}"]  # fmt: skip
+        paths = [
+            f"/api/v1/runs/{turn.run_id}",
+            f"/api/v1/runs/{turn.run_id}/events",
+            f"/api/v1/conversations/{turn.conversation_id}",
+        ]
         assert [client.get(p).status_code for p in paths] == [404] * 3
         assert client.post(f"/api/v1/runs/{turn.run_id}/stop").status_code == 404
     assert Client().get(f"/api/v1/runs/{turn.run_id}").status_code == 401
@@ -303,8 +300,7 @@ async def test_rest_streams_events_to_a_client_that_asks_for_them(
     headers = await sync_to_async(key_headers)(cast)
     client = AsyncClient()
     response: Any = await client.get(
-        f"/api/v1/runs/{turn.run_id}/events?after=1",
-        headers={**headers, "Accept": "text/event-stream"},
+        f"/api/v1/runs/{turn.run_id}/events?after=1", headers={**headers, "Accept": "text/event-stream"}
     )
     assert response.status_code == 200
     got = messages(b"".join([piece async for piece in response.streaming_content]))

@@ -23,14 +23,7 @@ from hashlib import sha256
 from typing import Any
 
 from apps.datasets.generation.claiming import SUSPECT
-from apps.datasets.models import (
-    ITEM_OPEN,
-    DatasetRow,
-    GenerationItem,
-    GenerationJob,
-    ItemState,
-    PaidCall,
-)
+from apps.datasets.models import ITEM_OPEN, DatasetRow, GenerationItem, GenerationJob, ItemState, PaidCall
 from apps.datasets.services.generation import DRIVE
 from jobs.models import ACTIVE, Job
 from jobs.sweeper import sweep
@@ -149,11 +142,16 @@ def nursery(**env: str) -> Iterator[Nursery]:
     process = subprocess.Popen(
         [sys.executable, "-c", _NURSERY],
         cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": database_url(), "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}", **env},
+        env={
+            **os.environ,
+            "DATABASE_URL": database_url(),
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}",
+            **env,
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-    )  # fmt: skip
+    )
     made = Nursery(process)
     try:
         assert process.stdout is not None
@@ -205,7 +203,7 @@ def findings_of(job: GenerationJob, model: NumberedModel) -> Findings:
     found = Findings()
     committed: Counter[int] = Counter()
     stages: dict[int, Counter[str]] = {}
-    for item, stage, turn in PaidCall.objects.filter(job=job).values_list("item_id", "stage", "turn"):  # fmt: skip
+    for item, stage, turn in PaidCall.objects.filter(job=job).values_list("item_id", "stage", "turn"):
         committed[int(_SERIAL.findall(json.dumps(turn))[-1])] += 1
         stages.setdefault(item, Counter())[stage] += 1
     latest = {key: number for number, key in model.answered.items()}
@@ -218,7 +216,7 @@ def findings_of(job: GenerationJob, model: NumberedModel) -> Findings:
         if latest[model.answered[number]] != number:
             found.repeated.append(number)
     kept = GenerationItem.objects.filter(job=job, state=ItemState.KEPT)
-    found.incomplete = [pk for pk in kept.values_list("pk", flat=True) if stages.get(pk) != CALLS_A_ROW]  # fmt: skip
+    found.incomplete = [pk for pk in kept.values_list("pk", flat=True) if stages.get(pk) != CALLS_A_ROW]
     numbers = {
         "job.kept": job.kept,
         "kept items": kept.count(),

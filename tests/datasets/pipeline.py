@@ -26,9 +26,13 @@ SCOPES = ("dataset.read", "dataset.write", "search.run", "tool.run", "collection
 def by_command(cast: Cast, collection: str, out: Path, *options: str) -> list[dict[str, Any]]:
     """Return the rows that the command writes."""
     call_command(
-        "dataset_generate", tenant=cast.tenant.slug, collection=[collection], out=out,
-        user=cast.user("owner").email, **_named(options),
-    )  # fmt: skip
+        "dataset_generate",
+        tenant=cast.tenant.slug,
+        collection=[collection],
+        out=out,
+        user=cast.user("owner").email,
+        **_named(options),
+    )
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
@@ -74,17 +78,15 @@ def problems_of(row: dict[str, Any], texts: dict[int, str]) -> list[str]:
         texts: of the chunks, by id.
     """
     wrong = [f"no field {name}" for name in (*FIELDS, "text") if name not in row]
-    wrong += [f"empty {name}" for name in ("question", "type", "difficulty", "rationale", "language", "messages", "tools") if not row.get(name)]  # fmt: skip
+    wrong += [
+        f"empty {name}"
+        for name in ("question", "type", "difficulty", "rationale", "language", "messages", "tools")
+        if not row.get(name)
+    ]
     if not row["steps"]:
         wrong.append("no reasoning steps")
     for number, step in enumerate(row["steps"], 1):
-        if set(step) - {"cost_usd", "sources"} != {
-            "step",
-            "thought",
-            "action",
-            "input",
-            "observation",
-        }:
+        if set(step) - {"cost_usd", "sources"} != {"step", "thought", "action", "input", "observation"}:
             wrong.append(f"step {number} has the parts {sorted(step)}")
         is_told = step["thought"] or (step["action"] and row["meta"]["made_by"] != "rules")
         if not is_told or (step["action"] and not (step["input"] and step["observation"])):

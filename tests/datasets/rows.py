@@ -26,18 +26,7 @@ FULL = r.Record(
         r.Step(3, "", "get_linked_chunk", {"chunk": {"id": 4, "kinds": ["next"]}}, "3.4¢/kg"),
     ),
     sources=(
-        r.Source(
-            "hts.pdf",
-            "1509 Olive oil",
-            "Tariffs",
-            3,
-            44,
-            100,
-            114,
-            12,
-            "CC0-1.0",
-            "https://x.test/a",
-        ),
+        r.Source("hts.pdf", "1509 Olive oil", "Tariffs", 3, 44, 100, 114, 12, "CC0-1.0", "https://x.test/a"),
         r.Source("hts.pdf", "3.4¢/kg, “net”", "Tariffs", 3, 45, 200, 214, 12, "CC0-1.0"),
     ),
     scores=(
@@ -71,9 +60,7 @@ FULL = r.Record(
     language="de",
     meta={"chunker": "v2", "probe": [1, 2.5, None, True]},
 )
-PLAIN = r.Record(
-    id="8", question='=HYPERLINK("http://evil","x")', answer='- "quoted", and\r\nlines'
-)
+PLAIN = r.Record(id="8", question='=HYPERLINK("http://evil","x")', answer='- "quoted", and\r\nlines')
 ABSTAIN = r.Record(
     id="9",
     question="What is the rate on Mars?",

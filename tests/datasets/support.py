@@ -127,8 +127,12 @@ class FakeModel:
             passages = re.findall(r"<passage [^\n]*>\n(.*?)\n</passage>", asked, re.DOTALL)
             quotes = [text[:80] for text in passages]
             return json.dumps(
-                {"question": f"What is said by: {quotes[0][:50]}?", "rationale": "It matters.", "quotes": quotes}
-            )  # fmt: skip
+                {
+                    "question": f"What is said by: {quotes[0][:50]}?",
+                    "rationale": "It matters.",
+                    "quotes": quotes,
+                }
+            )
         if system.startswith("You play a person"):
             said = self.says.pop(0) if self.says else ""
             return json.dumps({"message": said, "is_done": not said})
@@ -147,9 +151,7 @@ class FakeModel:
             return [{"name": "search_documentation", "arguments": {"query": "duty"}}]
         if system.startswith("You write the final answer"):
             found = re.search(r"id=(c\d+)", asked)
-            return json.dumps(
-                {"answer": "It is said.", "chunks_used": [found[1] if found else "c0"]}
-            )
+            return json.dumps({"answer": "It is said.", "chunks_used": [found[1] if found else "c0"]})
         if system.startswith("You judge an answer"):
             level = {"level": self.level, "evidence": "It is said."}
             return json.dumps(dict.fromkeys(SCORES, level))

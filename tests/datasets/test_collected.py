@@ -25,20 +25,32 @@ def test_an_answer_becomes_a_row_to_review_without_its_personal_data(cast: Cast)
     run = make_row(Run, cast.tenant, person, model="extractive", status="completed")
     with tenant_scope(cast.tenant.pk):
         talk = Conversation.objects.create(tenant=cast.tenant, user=person, model="extractive")
-        turn = Turn.objects.create(tenant=cast.tenant, conversation=talk, run=run, index=1, client_id=uuid.uuid4(), is_active=False)  # fmt: skip
+        turn = Turn.objects.create(
+            tenant=cast.tenant, conversation=talk, run=run, index=1, client_id=uuid.uuid4(), is_active=False
+        )
         Conversation.objects.filter(pk=talk.pk).update(head=turn)
         for author, text in (("user", "Whom do I ask?"), ("assistant", "Ask jane@acme-corp.com.")):
             Message.objects.create(tenant=cast.tenant, turn=turn, author=author, text=text)
         (shown,) = services.turns_collect(actor=cast.actor("member"), conversation_pk=talk.pk)
         assert shown.changed == [("answer", "Ask jane@acme-corp.com.", "Ask [EMAIL].")]
-        dataset = services.dataset_create(
-            tenant=cast.tenant, actor=cast.actor("member"), name="Asked"
-        )
+        dataset = services.dataset_create(tenant=cast.tenant, actor=cast.actor("member"), name="Asked")
         with pytest.raises(Missing):
             services.turns_collect(actor=cast.actor("admin"), conversation_pk=talk.pk)
         with pytest.raises(Invalid):
-            services.rows_collect(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, conversation=talk, turn_pks=[])  # fmt: skip
-        services.rows_collect(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, conversation=talk, turn_pks=[turn.pk])  # fmt: skip
+            services.rows_collect(
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                dataset=dataset,
+                conversation=talk,
+                turn_pks=[],
+            )
+        services.rows_collect(
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            dataset=dataset,
+            conversation=talk,
+            turn_pks=[turn.pk],
+        )
         row = DatasetRow.objects.get(dataset=dataset)
     assert (row.answer, row.status, row.tags) == ("Ask [EMAIL].", "review", ["conversation"])
     assert row.lineage["redacted"] == [{"kind": "email", "field": "answer"}]
@@ -49,11 +61,15 @@ def judged(cast: Cast, role: str, answer: str) -> Feedback:
     person = cast.user(role)
     run = make_row(Run, cast.tenant, person, model="extractive", status="completed")
     talk = Conversation.objects.create(tenant=cast.tenant, user=person, model="extractive")
-    turn = Turn.objects.create(tenant=cast.tenant, conversation=talk, run=run, index=1, client_id=uuid.uuid4(), is_active=False)  # fmt: skip
-    make_row(ToolCall, cast.tenant, person, run=run, user_id=person.pk, arguments={"query": "private"})  # fmt: skip
+    turn = Turn.objects.create(
+        tenant=cast.tenant, conversation=talk, run=run, index=1, client_id=uuid.uuid4(), is_active=False
+    )
+    make_row(ToolCall, cast.tenant, person, run=run, user_id=person.pk, arguments={"query": "private"})
     for author, text in (("user", "Whom do I ask?"), ("assistant", answer)):
         Message.objects.create(tenant=cast.tenant, turn=turn, author=author, text=text)
-    row: Feedback = Feedback.objects.create(tenant=cast.tenant, turn=turn, user=person, verdict="bad", reason="wrong")  # fmt: skip
+    row: Feedback = Feedback.objects.create(
+        tenant=cast.tenant, turn=turn, user=person, verdict="bad", reason="wrong"
+    )
     return row
 
 
@@ -68,8 +84,12 @@ def test_judged_answers_become_rows_of_what_the_actor_may_read(cast: Cast) -> No
         with pytest.raises(Invalid):
             services.feedback_rows_collect(**who, dataset=dataset, feedback_pks=[theirs.pk])
         with pytest.raises(Denied):
-            services.feedback_rows_collect(tenant=cast.tenant, actor=cast.actor("viewer"), dataset=dataset, feedback_pks=[mine.pk])  # fmt: skip
-        made = services.feedback_rows_collect(tenant=cast.tenant, actor=cast.actor("admin"), dataset=dataset, feedback_pks=[mine.pk, theirs.pk])  # fmt: skip
+            services.feedback_rows_collect(
+                tenant=cast.tenant, actor=cast.actor("viewer"), dataset=dataset, feedback_pks=[mine.pk]
+            )
+        made = services.feedback_rows_collect(
+            tenant=cast.tenant, actor=cast.actor("admin"), dataset=dataset, feedback_pks=[mine.pk, theirs.pk]
+        )
         rows = list(DatasetRow.objects.filter(pk__in=made.created).order_by("answer"))
     assert [row.answer for row in rows] == ["Ask [EMAIL].", "Ask the archive."]
     assert {row.status for row in rows} == {"review"}
@@ -94,14 +114,12 @@ def test_pages_show_what_is_hidden_and_add_what_is_chosen(cast: Cast) -> None:
     listed = client.get(f"{root}/from-feedback/", {"verdict": "bad", "reason": "wrong"})
     assert "<ins>[EMAIL].</ins>" in listed.content.decode()
     assert "the archive" not in listed.content.decode()
-    assert (
-        client.get(f"{root}/from-conversation/{foreign.turn.conversation_id}/").status_code == 404
-    )
+    assert client.get(f"{root}/from-conversation/{foreign.turn.conversation_id}/").status_code == 404
     unchosen = client.post(talk, {"pick": said.turn_id}, follow=True)
     assert "Choose the dataset that the rows go into." in unchosen.content.decode()
     added = client.post(talk, {"pick": said.turn_id, "dataset": dataset.pk}, follow=True)
     assert "1 new, to be reviewed." in added.content.decode()
-    again = client.post(f"{root}/from-feedback/", {"pick": foreign.pk, "dataset": dataset.pk}, follow=True)  # fmt: skip
+    again = client.post(f"{root}/from-feedback/", {"pick": foreign.pk, "dataset": dataset.pk}, follow=True)
     assert "Choose at least one judged answer." in again.content.decode()
     with tenant_scope(cast.tenant.pk):
         assert DatasetRow.objects.filter(dataset=dataset).count() == 1

@@ -28,18 +28,22 @@ def test_coverage_shows_which_passages_have_no_question(cast: Cast) -> None:
         # What was asked about is found by its place, whatever the chunks are called now.
         chunk = Chunk.objects.get(pk=library.chunks[1].pk)
         source = r.Source(
-            library.document.name, "duty", document_id=library.document.pk, start=chunk.char_start + 5, end=chunk.char_start + 9
-        )  # fmt: skip
+            library.document.name,
+            "duty",
+            document_id=library.document.pk,
+            start=chunk.char_start + 5,
+            end=chunk.char_start + 9,
+        )
         dataset = services.dataset_create(tenant=cast.tenant, actor=actor, name="Duties")
         add(cast, dataset, r.Record("What?", "That.", sources=(source,)))
-        check = services.check_start(tenant=cast.tenant, actor=actor, dataset=dataset, kind="coverage")  # fmt: skip
+        check = services.check_start(tenant=cast.tenant, actor=actor, dataset=dataset, kind="coverage")
         result = done(check).result  # type: ignore[attr-defined]
         (found,) = result["documents"]
         assert (found["chunks"], found["asked"]) == (len(library.chunks), 1)
         assert [cell["asked"] for cell in found["stretches"]] == [0, 1, 0, 0]
         shown = coverage_shown(check)
         assert shown is not None
-        assert [bool(cell.fill) for cell in shown.chart.strips[0].cells] == [False, True, False, False]  # fmt: skip
+        assert [bool(cell.fill) for cell in shown.chart.strips[0].cells] == [False, True, False, False]
         row = export(cast, dataset, "huggingface")
         assert row.status == "completed", row.problems
         with zipfile.ZipFile(files.dataset_file_path(row.file)) as archive:
@@ -61,5 +65,5 @@ def test_coverage_of_others_is_none(cast: Cast) -> None:
     other = cast.actor("outsider")
     with tenant_scope(cast.other_tenant.pk):
         dataset = services.dataset_create(tenant=cast.other_tenant, actor=other, name="Theirs")
-        found = coverage_of(actor=other, dataset=dataset, records=[r.Record("?", "a", sources=(source,))])  # fmt: skip
+        found = coverage_of(actor=other, dataset=dataset, records=[r.Record("?", "a", sources=(source,))])
         assert found.documents == ()

@@ -25,7 +25,11 @@ def source(document, start=0):
 
 
 def test_equal_questions_are_found_whatever_their_dress():
-    rows = [row("1", "What IS “HTS 1509.10”?"), row("2", "what is hts 1509.10"), row("3", "What is HTS 1509.20?")]  # fmt: skip
+    rows = [
+        row("1", "What IS “HTS 1509.10”?"),
+        row("2", "what is hts 1509.10"),
+        row("3", "What is HTS 1509.20?"),
+    ]
     assert [(p.kept, p.dropped) for p in duplicates.exact(rows)] == [("1", "2")]
 
 
@@ -78,15 +82,24 @@ def test_rows_on_the_same_passage_and_of_the_same_meaning_are_found():
     ]
     assert [(p.kept, p.dropped) for p in duplicates.same_passage(rows)] == [("1", "2")]
     vectors = np.array([[1, 0], [0, 1], [0.99995, 0.01]], np.float32)
-    assert [(p.kept, p.dropped) for p in duplicates.same_meaning(["a", "b", "c"], vectors)] == [("a", "c")]  # fmt: skip
+    assert [(p.kept, p.dropped) for p in duplicates.same_meaning(["a", "b", "c"], vectors)] == [("a", "c")]
 
 
-LONG = "the importer shall keep all records of the entry for five years from the date of liquidation or release"
+LONG = (
+    "the importer shall keep all records of the entry for five years from the date of liquidation or release"
+)
 
 
 def test_contamination_names_the_shared_words():
-    evaluated = [row("e1", "How long?", f"By law {LONG} of the goods."), row("e2", "What else?", "nothing here is shared with any other row at all")]  # fmt: skip
-    trained = [row("t1", "Who keeps?", f"Note that {LONG}, says the rule."), row("t2", "what ELSE"), row("t3", "Other?", "all records of the entry for five years, roughly")]  # fmt: skip
+    evaluated = [
+        row("e1", "How long?", f"By law {LONG} of the goods."),
+        row("e2", "What else?", "nothing here is shared with any other row at all"),
+    ]
+    trained = [
+        row("t1", "Who keeps?", f"Note that {LONG}, says the rule."),
+        row("t2", "what ELSE"),
+        row("t3", "Other?", "all records of the entry for five years, roughly"),
+    ]
     found = {(o.evaluated, o.seen): o for o in contamination.contamination(trained, evaluated)}
     assert set(found) == {("e1", "t1"), ("e2", "t2"), ("e1", "t3")}
     assert found["e1", "t1"].text == LONG
@@ -99,9 +112,9 @@ def test_contamination_names_the_shared_words():
 def test_a_phrase_that_many_rows_share_is_no_contamination():
     """How answers abstain stands in thousands of rows: it must not compare each of them with each."""
     phrase = "The documents that were found do not say anything about this question, so there is no answer."
-    evaluated = [row(f"e{n}", f"What of part {n}?", phrase) for n in range(contamination.MOST_SHARED + 1)]  # fmt: skip
+    evaluated = [row(f"e{n}", f"What of part {n}?", phrase) for n in range(contamination.MOST_SHARED + 1)]
     trained = [row("t1", "Anything else?", phrase), row("t2", "what of PART 7", phrase)]
-    assert [(o.evaluated, o.seen) for o in contamination.contamination(trained, evaluated)] == [("e7", "t2")]  # fmt: skip
+    assert [(o.evaluated, o.seen) for o in contamination.contamination(trained, evaluated)] == [("e7", "t2")]
     assert [o.seen for o in contamination.contamination(trained, evaluated[:1])] == ["t1", "t2"]
 
 
@@ -112,22 +125,33 @@ def test_examples_of_a_prompt_contaminate_too():
 
 
 def test_the_same_question_in_other_words_is_found_by_its_meaning():
-    places = {"How long are records kept?": (1, 0), "For what time must one keep records?": (0.96, 0.28), "What is the duty?": (0, 1)}  # fmt: skip
+    places = {
+        "How long are records kept?": (1, 0),
+        "For what time must one keep records?": (0.96, 0.28),
+        "What is the duty?": (0, 1),
+    }
 
     def embed(texts):
         return np.array([places[text] for text in texts], np.float32)
 
     asked, other, far = places
     evaluated = [row("e1", asked), row("e2", far)]
-    found = list(contamination.same_meaning([row("t1", other)], evaluated, embed, {"few-shot": f"Like so:\n{far}\nYes."}))  # fmt: skip
-    assert [(o.evaluated, o.seen, o.is_contamination) for o in found] == [("e1", "t1", True), ("e2", "few-shot", True)]  # fmt: skip
+    found = list(
+        contamination.same_meaning(
+            [row("t1", other)], evaluated, embed, {"few-shot": f"Like so:\n{far}\nYes."}
+        )
+    )
+    assert [(o.evaluated, o.seen, o.is_contamination) for o in found] == [
+        ("e1", "t1", True),
+        ("e2", "few-shot", True),
+    ]
     assert found[0].similarity == pytest.approx(0.96, abs=1e-3)
     assert not list(contamination.same_meaning([row("t2", far)], [row("e1", asked)], embed))
 
 
-@given(st.lists(st.lists(st.integers(0, 12), max_size=3), min_size=1, max_size=60), st.integers(0, 3))  # fmt: skip
+@given(st.lists(st.lists(st.integers(0, 12), max_size=3), min_size=1, max_size=60), st.integers(0, 3))
 def test_no_document_is_ever_in_two_splits(documents, seed):
-    items = [splits.SplitItem(str(n), tuple(map(str, d)), str(n % 3)) for n, d in enumerate(documents)]  # fmt: skip
+    items = [splits.SplitItem(str(n), tuple(map(str, d)), str(n % 3)) for n, d in enumerate(documents)]
     found = splits.divide(items, seed=seed)
     assert set(found) == {item.id for item in items}
     assert not splits.leaks((found[item.id], item.documents) for item in items)
@@ -135,7 +159,7 @@ def test_no_document_is_ever_in_two_splits(documents, seed):
 
 
 def test_splits_hold_their_shares_of_every_stratum():
-    items = [splits.SplitItem(str(n), (f"d{n // 4}",), "hard" if n % 4 else "easy") for n in range(800)]  # fmt: skip
+    items = [splits.SplitItem(str(n), (f"d{n // 4}",), "hard" if n % 4 else "easy") for n in range(800)]
     found = splits.divide(items, seed=1)
     sizes = Counter(found.values())
     assert {name: round(count / 800, 2) for name, count in sizes.items()} == splits.SHARES
@@ -156,10 +180,18 @@ SECRETS = [
     ("key", "AKIA" + "IOSFODNN7EXAMPLE", "AKIA" + "IOSFODNN7EXAMPLE"),
     ("key", "key sk-proj-" + "a1B2" * 8, "sk-proj-" + "a1B2" * 8),
     ("token", "ghp_" + "a" * 36, "ghp_" + "a" * 36),
-    ("token", "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20, "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20),
+    (
+        "token",
+        "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20,
+        "eyJ" + "a" * 20 + ".eyJ" + "b" * 20 + "." + "c" * 20,
+    ),
     ("password", "password: hunter2secret!", "hunter2secret!"),
-    ("private_key", "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END", "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END"),
-]  # fmt: skip
+    (
+        "private_key",
+        "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END",
+        "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END",
+    ),
+]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +211,19 @@ def test_personal_data_and_secrets_are_found_masked_and_hidden(kind, text, value
 
 @pytest.mark.parametrize(
     "text",
-    ["Heading 1509.10.20 at 3.4¢/kg", "19 CFR 163.4(a)", "4111 1111 1111 1112", "2026-11-22 05:39:44", "jane@example.com", "8471.30.0100 8471.41.0150", "DE00 0000 0000 0000", "ISBN 978-3-16-148410-0", "api_key: short", "https://x.test/a?b=1"],
-)  # fmt: skip
+    [
+        "Heading 1509.10.20 at 3.4¢/kg",
+        "19 CFR 163.4(a)",
+        "4111 1111 1111 1112",
+        "2026-11-22 05:39:44",
+        "jane@example.com",
+        "8471.30.0100 8471.41.0150",
+        "DE00 0000 0000 0000",
+        "ISBN 978-3-16-148410-0",
+        "api_key: short",
+        "https://x.test/a?b=1",
+    ],
+)
 def test_what_only_looks_like_it_is_left_alone(text):
     assert scan.scan(row("1", "What?", text)) == []
 
@@ -203,7 +246,17 @@ def test_every_field_is_read_and_hidden():
     assert scan.scan(hidden) == []
 
 
-@pytest.mark.parametrize("text", ["a@" * 20_000, "1 " * 40_000, "+1 " + "12-" * 20_000, "eyJ" * 20_000, "-----BEGIN PRIVATE KEY-----" * 2_000, "DE89" + " 3704" * 10_000])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a@" * 20_000,
+        "1 " * 40_000,
+        "+1 " + "12-" * 20_000,
+        "eyJ" * 20_000,
+        "-----BEGIN PRIVATE KEY-----" * 2_000,
+        "DE89" + " 3704" * 10_000,
+    ],
+)
 def test_hostile_texts_are_read_to_their_end(text):
     """A rule that backtracks without bound would not come back from these."""
     scan.matches(text)

@@ -44,7 +44,7 @@ def dataset(cast: Cast) -> Iterator[Dataset]:
         yield services.dataset_create(tenant=cast.tenant, actor=cast.actor("member"), name="Trade")
 
 
-def add(cast: Cast, dataset: Dataset, *records: r.Record, status: str = "review") -> list[DatasetRow]:  # fmt: skip
+def add(cast: Cast, dataset: Dataset, *records: r.Record, status: str = "review") -> list[DatasetRow]:
     added = services.rows_add(
         tenant=cast.tenant,
         actor=cast.actor("member"),
@@ -91,7 +91,7 @@ def export(cast: Cast, dataset: Dataset, form: str = "jsonl", **more) -> Dataset
     return row
 
 
-def bring(cast: Cast, dataset: Dataset, content: bytes, form: str = "jsonl", **more) -> DatasetImport:  # fmt: skip
+def bring(cast: Cast, dataset: Dataset, content: bytes, form: str = "jsonl", **more) -> DatasetImport:
     row = services.import_start(
         tenant=cast.tenant,
         actor=cast.actor("member"),
@@ -110,9 +110,7 @@ def test_two_people_must_approve_the_same_content(cast: Cast, dataset: Dataset) 
     (row,) = add(cast, dataset, PLAIN)
     assert review(cast, row, "member") == "review"
     assert review(cast, row, "member") == "review"
-    services.row_update(
-        tenant=cast.tenant, actor=cast.actor("admin"), row=row, changes={"answer": "Other."}
-    )
+    services.row_update(tenant=cast.tenant, actor=cast.actor("admin"), row=row, changes={"answer": "Other."})
     assert review(cast, row, "admin") == "review", "what member approved is not what stands there"
     assert review(cast, row, "owner") == "approved"
     assert review(cast, row, "admin", "reject", note="No.") == "rejected"
@@ -130,7 +128,13 @@ def test_a_verdict_is_about_the_content_that_was_seen(cast: Cast, dataset: Datas
         review(cast, row, "viewer")
     outsider = cast.actor("outsider")
     with tenant_scope(cast.other_tenant.pk), pytest.raises(Missing):
-        services.row_review(tenant=cast.other_tenant, actor=outsider, row=row, verdict="approve", content_hash=row.content_hash)  # fmt: skip
+        services.row_review(
+            tenant=cast.other_tenant,
+            actor=outsider,
+            row=row,
+            verdict="approve",
+            content_hash=row.content_hash,
+        )
 
 
 @pytest.mark.parametrize("form", ["jsonl", "openai", "huggingface"])
@@ -176,9 +180,7 @@ def test_what_must_not_leave_blocks_until_a_person_accepts(cast: Cast, dataset: 
 
 
 def test_contamination_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
-    long = (
-        "the importer shall keep all records of the entry for five years from the date of release"
-    )
+    long = "the importer shall keep all records of the entry for five years from the date of release"
     add(
         cast,
         dataset,
@@ -200,28 +202,33 @@ def test_a_document_in_two_splits_blocks_an_export(cast: Cast, dataset: Dataset)
     one, _ = add(cast, dataset, *rows, r.Record("No split?", "None.", sources=(source,)))[:2]
     blocked = export(cast, dataset, split="test")
     assert [(f["kind"], f["shown"]) for f in blocked.findings] == [
-        (
-            "leak",
-            "One document stands in more than one split: “law.pdf”. Divide the rows again to mend it.",
-        )
+        ("leak", "One document stands in more than one split: “law.pdf”. Divide the rows again to mend it.")
     ]
-    done(services.split_assign(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, into="test", row_pks=[one.pk]))  # fmt: skip
+    done(
+        services.split_assign(
+            tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, into="test", row_pks=[one.pk]
+        )
+    )
     assert export(cast, dataset, split="test").status == "completed"
 
 
-def test_a_damaged_export_is_not_offered(cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_a_damaged_export_is_not_offered(
+    cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from apps.datasets.formats import FORMATS
 
     form = FORMATS["jsonl"]
-    monkeypatch.setattr(type(form), "write", lambda self, rows, card: iter([b'{"question": "q", "answer": "lost"}\n']))  # fmt: skip
+    monkeypatch.setattr(
+        type(form), "write", lambda self, rows, card: iter([b'{"question": "q", "answer": "lost"}\n'])
+    )
     add(cast, dataset, PLAIN)
     row = export(cast, dataset)
     assert (row.status, row.error_code, row.file) == ("failed", "export_differs", "")
     assert row.problems
 
 
-def test_an_import_adds_rows_and_names_those_it_could_not_read(cast: Cast, dataset: Dataset) -> None:  # fmt: skip
-    content = "\n".join([r.to_json(FULL), "no json", r.to_json(PLAIN), r.to_json(PLAIN), '{"question": ""}'])  # fmt: skip
+def test_an_import_adds_rows_and_names_those_it_could_not_read(cast: Cast, dataset: Dataset) -> None:
+    content = "\n".join([r.to_json(FULL), "no json", r.to_json(PLAIN), r.to_json(PLAIN), '{"question": ""}'])
     trial = bring(cast, dataset, content.encode(), is_trial=True)
     assert (trial.found, trial.created, trial.failed) == (3, 0, 2)
     assert not DatasetRow.objects.filter(dataset=dataset).exists()
@@ -236,9 +243,7 @@ def test_an_import_adds_rows_and_names_those_it_could_not_read(cast: Cast, datas
     with pytest.raises(DomainError):
         files.dataset_file_path(row.file)
     manifest = version(cast, dataset).manifest
-    assert manifest["imports"] == [
-        {"import": row.pk, "rows": 2, "name": "rows.jsonl", "format": "jsonl"}
-    ]
+    assert manifest["imports"] == [{"import": row.pk, "rows": 2, "name": "rows.jsonl", "format": "jsonl"}]
     assert (manifest["counts"]["status"], manifest["generations"]) == ({"review": 2}, [])
     sizes = sorted(len(record.question) for record in (FULL, PLAIN))
     assert manifest["lengths"]["question"] == [sizes[0], *sizes[:1] * 2, *sizes[1:] * 2]
@@ -254,14 +259,20 @@ def test_a_file_that_is_none_fails_with_its_reason(cast: Cast, dataset: Dataset)
     assert (row.status, row.error_code) == ("failed", "file_unreadable")
 
 
-@pytest.mark.parametrize("content", [b'{"question": "\\u0000", "answer": 1}\n', b'\x00\xff\n', b'"\\udc89"\n'])  # fmt: skip
-def test_an_import_ends_when_its_problems_quote_what_postgres_does_not_take(cast: Cast, dataset: Dataset, content: bytes) -> None:  # fmt: skip
+@pytest.mark.parametrize(
+    "content", [b'{"question": "\\u0000", "answer": 1}\n', b"\x00\xff\n", b'"\\udc89"\n']
+)
+def test_an_import_ends_when_its_problems_quote_what_postgres_does_not_take(
+    cast: Cast, dataset: Dataset, content: bytes
+) -> None:
     row = bring(cast, dataset, content)
     assert (row.status, row.created, row.failed) == ("completed", 0, 1)
     assert [problem["row"] for problem in row.problems] == [1]
 
 
-def test_an_import_that_crashed_counts_what_it_had_added(cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+def test_an_import_that_crashed_counts_what_it_had_added(
+    cast: Cast, dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from apps.datasets import curation_jobs
 
     monkeypatch.setattr(curation_jobs, "BATCH", 2)
@@ -295,15 +306,13 @@ def test_an_import_that_crashed_counts_what_it_had_added(cast: Cast, dataset: Da
 
 def test_splits_follow_documents_and_leave_no_leak(cast: Cast, dataset: Dataset) -> None:
     records = [
-        r.Record(
-            f"Question {n}?",
-            "a",
-            sources=(r.Source(f"d{n // 5}", f"quote {n}", start=n, end=n + 9),),
-        )
+        r.Record(f"Question {n}?", "a", sources=(r.Source(f"d{n // 5}", f"quote {n}", start=n, end=n + 9),))
         for n in range(100)
     ]
     add(cast, dataset, *records, status="approved")
-    check = services.check_start(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="splits", seed=3)  # fmt: skip
+    check = services.check_start(
+        tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="splits", seed=3
+    )
     done(check)
     assert check.result["counts"] == {"train": 80, "validation": 10, "test": 10}
     by_document: dict[str, set[str]] = {}
@@ -311,20 +320,36 @@ def test_splits_follow_documents_and_leave_no_leak(cast: Cast, dataset: Dataset)
         by_document.setdefault(row.sources[0]["document"], set()).add(row.split)
         assert row.status == "approved"
     assert all(len(found) == 1 for found in by_document.values())
-    again = services.check_start(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="splits", seed=3)  # fmt: skip
+    again = services.check_start(
+        tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="splits", seed=3
+    )
     done(again)
     assert again.result["moved"] == 0
     with pytest.raises(Invalid):
-        services.check_start(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="splits", shares={"train": 0.2})  # fmt: skip
+        services.check_start(
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            dataset=dataset,
+            kind="splits",
+            shares={"train": 0.2},
+        )
 
 
 def test_checks_report_pairs_overlaps_and_secrets(cast: Cast, dataset: Dataset) -> None:
-    add(cast, dataset, PLAIN, replace(PLAIN, question=PLAIN.question.upper()), replace(PLAIN, question="Who?", answer="ghp_" + "a" * 36))  # fmt: skip
+    add(
+        cast,
+        dataset,
+        PLAIN,
+        replace(PLAIN, question=PLAIN.question.upper()),
+        replace(PLAIN, question="Who?", answer="ghp_" + "a" * 36),
+    )
     found: dict[str, dict[str, Any]] = {}
     for kind in ("duplicates", "contamination", "secrets"):
-        check = services.check_start(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind=kind)  # fmt: skip
+        check = services.check_start(
+            tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind=kind
+        )
         with pytest.raises(Conflict):
-            services.check_start(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind=kind)  # fmt: skip
+            services.check_start(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind=kind)
         found[kind] = done(check).result  # type: ignore[attr-defined]
     assert found["duplicates"]["counts"] == {"exact": 1}
     assert found["contamination"]["counts"] == {"contaminated": 0, "overlapping": 0}
@@ -332,7 +357,7 @@ def test_checks_report_pairs_overlaps_and_secrets(cast: Cast, dataset: Dataset) 
     assert "aaaa" not in json.dumps(found["secrets"])
 
 
-def test_rows_for_evaluation_are_held_against_named_sets_and_prompts(cast: Cast, dataset: Dataset) -> None:  # fmt: skip
+def test_rows_for_evaluation_are_held_against_named_sets_and_prompts(cast: Cast, dataset: Dataset) -> None:
     actor, other = cast.actor("owner"), cast.actor("outsider")
     words = "an importer keeps the proof of origin of each entry for at least five full years"
     rows_of = {name: replace(PLAIN, question=f"{name}, {words}?") for name in ("Public", "Test")}
@@ -340,11 +365,18 @@ def test_rows_for_evaluation_are_held_against_named_sets_and_prompts(cast: Cast,
     add(cast, public, rows_of["Public"])
     add(cast, dataset, replace(rows_of["Test"], answer="Yes, five.", split=r.Split.TEST))
     assistant = Assistant.objects.create(tenant=cast.tenant, slug="clerk", name="Clerk")
-    assistant.published = AssistantVersion.objects.create(tenant=cast.tenant, assistant=assistant, number=1, prompt=f"Example: {words}.")  # fmt: skip
+    assistant.published = AssistantVersion.objects.create(
+        tenant=cast.tenant, assistant=assistant, number=1, prompt=f"Example: {words}."
+    )
     assistant.save()
     with tenant_scope(cast.other_tenant.pk):
         theirs = services.dataset_create(tenant=cast.other_tenant, actor=other, name="Theirs")
-    start: dict[str, Any] = {"tenant": cast.tenant, "actor": actor, "dataset": dataset, "kind": "contamination"}  # fmt: skip
+    start: dict[str, Any] = {
+        "tenant": cast.tenant,
+        "actor": actor,
+        "dataset": dataset,
+        "kind": "contamination",
+    }
     with pytest.raises(Invalid):
         services.check_start(**start, against=[theirs.pk])
     result = done(services.check_start(**start, against=[public.pk])).result  # type: ignore[attr-defined]
@@ -353,9 +385,7 @@ def test_rows_for_evaluation_are_held_against_named_sets_and_prompts(cast: Cast,
     assert seen == {"Public set", "the assistant Clerk"}
     dataset.refresh_from_db()
     blocked = export(cast, dataset)
-    assert (blocked.status, blocked.finding_count) == ("blocked", 1), (
-        "the same words are one finding"
-    )
+    assert (blocked.status, blocked.finding_count) == ("blocked", 1), "the same words are one finding"
 
 
 def test_meanings_are_compared_once_they_were_asked_for(
@@ -364,15 +394,23 @@ def test_meanings_are_compared_once_they_were_asked_for(
     class Embedder:
         def embed_documents(self, texts: list[str], on_progress: Any) -> Any:
             on_progress(0, 1)
-            return np.array([[1, 0] if "long" in text or "time" in text else [0, 1] for text in texts], np.float32)  # fmt: skip
+            return np.array(
+                [[1, 0] if "long" in text or "time" in text else [0, 1] for text in texts], np.float32
+            )
 
     monkeypatch.setattr("apps.datasets.curation_checks.embedder_for", lambda *_, **__: Embedder())
     add(
-        cast, dataset,
+        cast,
+        dataset,
         replace(PLAIN, question="How long are they kept?", split=r.Split.TEST),
         replace(PLAIN, question="For what time must one hold these?", answer="Five.", split=r.Split.TRAIN),
-    )  # fmt: skip
-    start: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset, "kind": "contamination"}  # fmt: skip
+    )
+    start: dict[str, Any] = {
+        "tenant": cast.tenant,
+        "actor": cast.actor("member"),
+        "dataset": dataset,
+        "kind": "contamination",
+    }
     plain = done(services.check_start(**start))
     assert plain.result["counts"]["contaminated"] == 0  # type: ignore[attr-defined]
     check = done(services.check_start(**start, with_meaning=True))
@@ -387,19 +425,21 @@ def test_meanings_are_compared_once_they_were_asked_for(
 
 
 def test_cancelled_work_says_so(cast: Cast, dataset: Dataset) -> None:
-    check = services.check_start(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="secrets")  # fmt: skip
-    services.work_cancel(tenant=cast.tenant, actor=cast.actor("member"), work=check, dataset=dataset)  # fmt: skip
+    check = services.check_start(
+        tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="secrets"
+    )
+    services.work_cancel(tenant=cast.tenant, actor=cast.actor("member"), work=check, dataset=dataset)
     check.refresh_from_db()
     assert check.status == "cancelled"
     with pytest.raises(Conflict):
-        services.work_cancel(tenant=cast.tenant, actor=cast.actor("member"), work=check, dataset=dataset)  # fmt: skip
+        services.work_cancel(tenant=cast.tenant, actor=cast.actor("member"), work=check, dataset=dataset)
 
 
 def test_versions_differ_by_their_rows_and_never_change(cast: Cast, dataset: Dataset) -> None:
     actor = cast.actor("member")
-    _, edited, goes = add(cast, dataset, *(replace(PLAIN, question=f"Question {n}?") for n in range(3)))  # fmt: skip
+    _, edited, goes = add(cast, dataset, *(replace(PLAIN, question=f"Question {n}?") for n in range(3)))
     first = version(cast, dataset)
-    services.row_update(tenant=cast.tenant, actor=actor, row=edited, changes={"answer": "another answer"})  # fmt: skip
+    services.row_update(tenant=cast.tenant, actor=actor, row=edited, changes={"answer": "another answer"})
     gone = goes.pk
     goes.delete()
     (new,) = add(cast, dataset, replace(PLAIN, question="Question 9?"))
@@ -407,9 +447,11 @@ def test_versions_differ_by_their_rows_and_never_change(cast: Cast, dataset: Dat
     counts = diffs.version_counts(actor=actor, older=first, newer=second)
     assert counts == diffs.Counts(added=1, removed=1, changed=1, same=1)
     refs = {
-        kind: [change.ref for change in diffs.version_changes(actor=actor, older=first, newer=second, kind=kind)]
+        kind: [
+            change.ref for change in diffs.version_changes(actor=actor, older=first, newer=second, kind=kind)
+        ]
         for kind in get_args(diffs.Change)
-    }  # fmt: skip
+    }
     assert refs == {"added": [new.pk], "removed": [gone], "changed": [edited.pk]}
     (change,) = diffs.version_changes(actor=actor, older=first, newer=second, kind="changed")
     assert [field.name for field in change.fields] == ["answer"]
@@ -422,13 +464,15 @@ def test_versions_differ_by_their_rows_and_never_change(cast: Cast, dataset: Dat
 def test_another_workspace_sees_and_moves_nothing(cast: Cast, dataset: Dataset) -> None:
     add(cast, dataset, PLAIN)
     row = export(cast, dataset)
-    assert str(files.dataset_file_path(row.file)).endswith(f"t{cast.tenant.pk}/{dataset.pk}/export-{row.pk}")  # fmt: skip
+    assert str(files.dataset_file_path(row.file)).endswith(f"t{cast.tenant.pk}/{dataset.pk}/export-{row.pk}")
     with tenant_scope(cast.other_tenant.pk):
         for model in (DatasetExport, DatasetImport, DatasetCheck, Acceptance):
             assert not model.objects.exists()
 
 
-def test_a_deleted_dataset_takes_its_files_along(cast: Cast, dataset: Dataset, django_capture_on_commit_callbacks) -> None:  # fmt: skip
+def test_a_deleted_dataset_takes_its_files_along(
+    cast: Cast, dataset: Dataset, django_capture_on_commit_callbacks
+) -> None:
     add(cast, dataset, PLAIN)
     path = files.dataset_file_path(export(cast, dataset).file)
     with django_capture_on_commit_callbacks(execute=True):
@@ -439,5 +483,7 @@ def test_a_deleted_dataset_takes_its_files_along(cast: Cast, dataset: Dataset, d
 def test_only_rows_that_fit_go_into_a_version(cast: Cast, dataset: Dataset) -> None:
     add(cast, dataset, PLAIN, status="approved")
     add(cast, dataset, FULL)
-    frozen = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, only=RowFilter(status="approved"))  # fmt: skip
+    frozen = services.version_create(
+        tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, only=RowFilter(status="approved")
+    )
     assert frozen.row_count == 1

@@ -135,7 +135,9 @@ def test_anthropic_and_gemini_lines_are_what_their_packages_send(tmp_path):
         values = json.loads(line)
         TypeAdapter(list[MessageParam]).validate_python(values["messages"])
         TypeAdapter(list[ToolParam]).validate_python(values.get("tools", []))
-        assert all(a["role"] != b["role"] for a, b in zip(values["messages"], values["messages"][1:], strict=False))  # fmt: skip
+        assert all(
+            a["role"] != b["role"] for a, b in zip(values["messages"], values["messages"][1:], strict=False)
+        )
     for line in written(FORMATS["gemini"], RECORDS, tmp_path).read_text().splitlines():
         values = json.loads(line)
         for content in values["contents"]:
@@ -152,11 +154,7 @@ def test_the_hugging_face_folder_loads_in_its_library(tmp_path, monkeypatch):
     with zipfile.ZipFile(written(FORMATS["huggingface"], RECORDS, tmp_path)) as archive:
         archive.extractall(folder)
     loaded = datasets.load_dataset(str(folder), cache_dir=str(tmp_path / "cache"))
-    assert {name: len(split) for name, split in loaded.items()} == {
-        "train": 2,
-        "unsplit": 1,
-        "test": 2,
-    }
+    assert {name: len(split) for name, split in loaded.items()} == {"train": 2, "unsplit": 1, "test": 2}
     row = loaded["train"][0]
     assert row["sources"][0]["quote"] == FULL.sources[0].quote
     assert json.loads(row["steps"][0]["input"]) == FULL.steps[0].input
@@ -181,7 +179,7 @@ def test_beir_files_are_what_its_loader_reads(tmp_path):
     with zipfile.ZipFile(written(FORMATS["beir"], RECORDS, tmp_path)) as archive:
         corpus = {d["_id"]: d for d in map(json.loads, archive.read("corpus.jsonl").splitlines())}
         queries = {q["_id"] for q in map(json.loads, archive.read("queries.jsonl").splitlines())}
-        labels = [line.split("\t") for line in archive.read("qrels/train.tsv").decode().splitlines()]  # fmt: skip
+        labels = [line.split("\t") for line in archive.read("qrels/train.tsv").decode().splitlines()]
     assert labels[0] == ["query-id", "corpus-id", "score"]
     assert len(corpus) == 2
     assert {label[0] for label in labels[1:]} <= queries == {"7", "10", "11"}
@@ -207,7 +205,9 @@ def test_an_export_holds_few_rows_at_a_time(name, tmp_path, monkeypatch):
             nonlocal most
             for n in range(count):  # long texts: pydantic keeps up to 16,384 short ones
                 source = replace(FULL.sources[0], quote=f"Passage {n:080}.", start=n, end=n + 9)
-                yield replace(FULL, id=f"{n:080}", question=f"Question {n:080}?", sources=(source,), messages=())  # fmt: skip
+                yield replace(
+                    FULL, id=f"{n:080}", question=f"Question {n:080}?", sources=(source,), messages=()
+                )
             gc.collect()
             most = max(most, sys.getallocatedblocks())
 
@@ -227,30 +227,88 @@ def test_an_export_holds_few_rows_at_a_time(name, tmp_path, monkeypatch):
 
 
 FOREIGN = [
-    ("openai", '{"messages":[{"role":"developer","content":"d"},{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":"a"}]}', "q", "a"),
-    ("sharegpt", '[\n{"conversations":[{"from":"human","value":"q"},{"from":"gpt","value":"a"}]}\n]', "q", "a"),
+    (
+        "openai",
+        '{"messages":[{"role":"developer","content":"d"},{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":"a"}]}',
+        "q",
+        "a",
+    ),
+    (
+        "sharegpt",
+        '[\n{"conversations":[{"from":"human","value":"q"},{"from":"gpt","value":"a"}]}\n]',
+        "q",
+        "a",
+    ),
     ("alpaca", '[{"instruction":"q","input":"i","output":"a"}]', "q\n\ni", "a"),
     ("alpaca", '{"instruction":"q","output":"a"}\n', "q", "a"),
     ("preference", '{"prompt":"q","chosen":"a","rejected":"b"}', "q", "a"),
-    ("anthropic", '{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}', "q", "a"),
-    ("gemini", '{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"a"}]}]}', "q", "a"),
+    (
+        "anthropic",
+        '{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]}',
+        "q",
+        "a",
+    ),
+    (
+        "gemini",
+        '{"contents":[{"role":"user","parts":[{"text":"q"}]},{"role":"model","parts":[{"text":"a"}]}]}',
+        "q",
+        "a",
+    ),
     ("csv", "\ufeffquestion,answer\r\nq,a\r\n", "q", "a"),
     ("jsonl", '\ufeff{"question":"q","answer":"a"}', "q", "a"),
     ("ragas", '{"user_input":"q","retrieved_contexts":["c"],"response":"a"}', "q", "a"),
     ("promptfoo", '{"vars":{"question":"q"},"assert":[{"type":"equals","value":"a"}]}', "q", "a"),
-    ("squad", json.dumps({"data": [{"title": "t", "paragraphs": [{"context": "xa", "qas": [{"id": "1", "question": "q", "answers": [{"text": "a", "answer_start": 1}]}]}]}]}), "q", "a"),
-    ("mtrag", '{"task_id":"t::2","turn":2,"Multi-Turn":NaN,"answerability":["ANSWERABLE"],"contexts":[{"document_id":"d","title":"t","text":"c"}],"input":[{"speaker":"user","text":"p"},{"speaker":"agent","text":"x"},{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}', "q", "a"),
-    ("mtrag", '{"task_id":"t::1","answerability":["UNANSWERABLE"],"contexts":[],"input":[{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}', "q", "a"),
+    (
+        "squad",
+        json.dumps(
+            {
+                "data": [
+                    {
+                        "title": "t",
+                        "paragraphs": [
+                            {
+                                "context": "xa",
+                                "qas": [
+                                    {
+                                        "id": "1",
+                                        "question": "q",
+                                        "answers": [{"text": "a", "answer_start": 1}],
+                                    }
+                                ],
+                            }
+                        ],
+                    }
+                ]
+            }
+        ),
+        "q",
+        "a",
+    ),
+    (
+        "mtrag",
+        '{"task_id":"t::2","turn":2,"Multi-Turn":NaN,"answerability":["ANSWERABLE"],"contexts":[{"document_id":"d","title":"t","text":"c"}],"input":[{"speaker":"user","text":"p"},{"speaker":"agent","text":"x"},{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}',
+        "q",
+        "a",
+    ),
+    (
+        "mtrag",
+        '{"task_id":"t::1","answerability":["UNANSWERABLE"],"contexts":[],"input":[{"speaker":"user","text":"q"}],"targets":[{"speaker":"agent","text":"a"}]}',
+        "q",
+        "a",
+    ),
     ("bipia", '{"context":"From: a\\nTo: b","question":"q","ideal":["a","b"]}', "q", "a"),
     ("bipia", '{"context":"c","question":"q","ideal":"unkown"}', "q", ""),
-    ("bfcl", '{"id":"irrelevance_0","question":[[{"role":"user","content":"q"}]],"function":[{"name":"f","parameters":{"type":"dict","properties":{}}}]}', "q", ""),
-]  # fmt: skip
+    (
+        "bfcl",
+        '{"id":"irrelevance_0","question":[[{"role":"user","content":"q"}]],"function":[{"name":"f","parameters":{"type":"dict","properties":{}}}]}',
+        "q",
+        "",
+    ),
+]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "question", "answer"),
-    FOREIGN,
-    ids=[f"{n}-{i}" for i, (n, *_) in enumerate(FOREIGN)],
+    ("name", "content", "question", "answer"), FOREIGN, ids=[f"{n}-{i}" for i, (n, *_) in enumerate(FOREIGN)]
 )
 def test_files_of_other_programs_are_read(name, content, question, answer, tmp_path):
     (row,) = read(name, content, tmp_path)
@@ -259,19 +317,44 @@ def test_files_of_other_programs_are_read(name, content, question, answer, tmp_p
 
 
 def test_right_calls_of_bfcl_come_with_all_that_is_allowed(tmp_path):
-    question = {"id": "simple_0", "question": [[{"role": "user", "content": "Area?"}]], "function": [{"name": "area", "description": "", "parameters": {"type": "dict", "properties": {"base": {"type": "float"}, "points": {"type": "tuple", "items": {"type": "float"}}}}}]}  # fmt: skip
+    question = {
+        "id": "simple_0",
+        "question": [[{"role": "user", "content": "Area?"}]],
+        "function": [
+            {
+                "name": "area",
+                "description": "",
+                "parameters": {
+                    "type": "dict",
+                    "properties": {
+                        "base": {"type": "float"},
+                        "points": {"type": "tuple", "items": {"type": "float"}},
+                    },
+                },
+            }
+        ],
+    }
     truth = {"id": "simple_0", "ground_truth": [{"area": {"base": [10, 10.0], "unit": ["", "cm"]}}]}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        lines = [question, {**question, "id": "simple_1"}, {**question, "id": "multi_turn_0", "question": [[], []]}]  # fmt: skip
+        lines = [
+            question,
+            {**question, "id": "simple_1"},
+            {**question, "id": "multi_turn_0", "question": [[], []]},
+        ]
         archive.writestr("data/BFCL_v4_simple_python.json", "\n".join(map(json.dumps, lines)))
         archive.writestr("data/possible_answer/BFCL_v4_simple_python.json", json.dumps(truth))
     row, missing, several = read("bfcl", out.getvalue(), tmp_path)
     (call,) = row.messages[-1].tool_calls
-    assert (row.question, row.answer, call.name, call.arguments) == ("Area?", "area(base=10)", "area", {"base": 10})  # fmt: skip
+    assert (row.question, row.answer, call.name, call.arguments) == (
+        "Area?",
+        "area(base=10)",
+        "area",
+        {"base": 10},
+    )
     assert row.meta == {"allowed_arguments": [{"base": [10, 10.0], "unit": ["", "cm"]}]}
     assert row.tools[0].parameters["type"] == "object"
-    assert row.tools[0].parameters["properties"]["points"] == {"type": "array", "items": {"type": "number"}}  # fmt: skip
+    assert row.tools[0].parameters["properties"]["points"] == {"type": "array", "items": {"type": "number"}}
     assert "possible_answer" in missing.message
     assert "one turn" in several.message
 
@@ -279,7 +362,12 @@ def test_right_calls_of_bfcl_come_with_all_that_is_allowed(tmp_path):
 def test_turns_of_mtrag_keep_what_was_said_before(tmp_path):
     content = next(text for name, text, *_ in FOREIGN if name == "mtrag")
     (row,) = read("mtrag", content, tmp_path)
-    assert [(m.role, m.content) for m in row.messages] == [("user", "p"), ("assistant", "x"), ("user", "q"), ("assistant", "a")]  # fmt: skip
+    assert [(m.role, m.content) for m in row.messages] == [
+        ("user", "p"),
+        ("assistant", "x"),
+        ("user", "q"),
+        ("assistant", "a"),
+    ]
     assert [(s.document, s.quote) for s in row.sources] == [("t", "c")]
     assert row.type == "multi_turn"
 
@@ -287,9 +375,17 @@ def test_turns_of_mtrag_keep_what_was_said_before(tmp_path):
 def test_a_beir_set_with_documents_without_labels_is_read(tmp_path):
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        archive.writestr("scifact/corpus.jsonl", '{"_id":"d1","title":"T","text":"one","metadata":{}}\n{"_id":"d2","title":"","text":"two","metadata":{}}\n')  # fmt: skip
-        archive.writestr("scifact/queries.jsonl", '{"_id":"1","text":"q1","metadata":{}}\n{"_id":"2","text":"q2","metadata":{}}\n')  # fmt: skip
-        archive.writestr("scifact/qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\td1\t1\n1\td2\t0\n2\td1\t²\n2\td1\t--5\n")  # fmt: skip
+        archive.writestr(
+            "scifact/corpus.jsonl",
+            '{"_id":"d1","title":"T","text":"one","metadata":{}}\n{"_id":"d2","title":"","text":"two","metadata":{}}\n',
+        )
+        archive.writestr(
+            "scifact/queries.jsonl",
+            '{"_id":"1","text":"q1","metadata":{}}\n{"_id":"2","text":"q2","metadata":{}}\n',
+        )
+        archive.writestr(
+            "scifact/qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\td1\t1\n1\td2\t0\n2\td1\t²\n2\td1\t--5\n"
+        )
     (row,) = read("beir", out.getvalue(), tmp_path)
     assert (row.id, row.question, row.split) == ("1", "q1", "test")
     assert [(s.document, s.quote) for s in row.sources] == [("T", "one")]
@@ -302,7 +398,7 @@ def test_one_bad_row_does_not_lose_the_others(tmp_path):
     assert [row.row for row in rows if isinstance(row, RowError)] == [2, 3, 5, 6]
     assert [row for row in rows if not isinstance(row, RowError)] == [PLAIN, PLAIN]
     array = f'[{good}, {{"a": "]\\\\\\"}}"}}, {{"a": [1, {{}}]}}, {good}]'
-    assert [isinstance(row, RowError) for row in read("jsonl", array, tmp_path)] == [False, True, True, False]  # fmt: skip
+    assert [isinstance(row, RowError) for row in read("jsonl", array, tmp_path)] == [False, True, True, False]
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
@@ -323,9 +419,33 @@ def test_an_array_is_cut_at_its_items_wherever_blocks_end(size, monkeypatch):
 @pytest.mark.parametrize("name", list(FORMATS))
 @pytest.mark.parametrize(
     "content",
-    [b"", b"\x00\xff\xfe", b"[" * 5000, b'{"messages": 3}', b"[{]", b"PK\x03\x04 torn", b"PAR1xPAR1", b'question\n"open', "question\n\ud800".encode("utf-8", "surrogatepass"), b"null", b'{"data":[3]}'],
-    ids=["empty", "binary", "deep", "shape", "brackets", "zip", "parquet", "csv", "surrogate", "null", "data"],
-)  # fmt: skip
+    [
+        b"",
+        b"\x00\xff\xfe",
+        b"[" * 5000,
+        b'{"messages": 3}',
+        b"[{]",
+        b"PK\x03\x04 torn",
+        b"PAR1xPAR1",
+        b'question\n"open',
+        "question\n\ud800".encode("utf-8", "surrogatepass"),
+        b"null",
+        b'{"data":[3]}',
+    ],
+    ids=[
+        "empty",
+        "binary",
+        "deep",
+        "shape",
+        "brackets",
+        "zip",
+        "parquet",
+        "csv",
+        "surrogate",
+        "null",
+        "data",
+    ],
+)
 def test_nonsense_is_refused_in_words(name, content, tmp_path):
     """A refusal of the file or of each of its rows; never another exception, and never a row."""
     rows: list[object] = []
@@ -380,9 +500,7 @@ def test_rows_carry_their_making_and_bring_it_back(name, tmp_path):
 def test_facts_follow_from_the_record_where_nothing_else_is_said():
     assert facts_of(FULL) == {"iterations": 3, "is_complete": True, "source_chunk_id": "44"}
     unanswerable = r.Record(question="Who?", expected=r.Behaviour.ABSTAIN)
-    assert facts_of(unanswerable) == {
-        "iterations": 0, "is_complete": True, "source_chunk_id": "",
-    }  # fmt: skip
+    assert facts_of(unanswerable) == {"iterations": 0, "is_complete": True, "source_chunk_id": ""}
     later = replace(FULL, timestamp="2026-01-01T00:00:00Z")
     assert later.content_hash == FULL.content_hash
 
@@ -408,10 +526,15 @@ def test_an_object_holds_several_questions_about_one_passage(tmp_path):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"iterations": -1}, {"iterations": True}, {"iterations": "4"}, {"is_complete": "yes"},
-        {"source_chunk_id": ["a"]}, {"timestamp": "yesterday"}, {"timestamp": 5},
+        {"iterations": -1},
+        {"iterations": True},
+        {"iterations": "4"},
+        {"is_complete": "yes"},
+        {"source_chunk_id": ["a"]},
+        {"timestamp": "yesterday"},
+        {"timestamp": 5},
     ],
-)  # fmt: skip
+)
 def test_a_wrong_fact_is_named(wrong, tmp_path):
     (error,) = read("jsonl", json.dumps({**MADE, **wrong}), tmp_path)
     assert isinstance(error, RowError)

@@ -23,9 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_rows_have_every_part_when_no_model_is_there(cast: Cast, found: Any) -> None:  # noqa: F811
     library = make_open_library(cast)
     with tenant_scope(cast.tenant.pk):
-        job = drive(
-            start(cast, library.collection, rows=5, types={"factual": 4, "unanswerable": 1})
-        )
+        job = drive(start(cast, library.collection, rows=5, types={"factual": 4, "unanswerable": 1}))
         assert job.state == GenerationState.COMPLETED, job.reason
         assert job.kept >= 3
         assert job.kept + sum(s["missing"] for s in job.shortfall) == 5

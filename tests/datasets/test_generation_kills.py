@@ -40,7 +40,10 @@ ROWS, KILLS = 12, 6
 def test_paid_calls_survive_kills_exactly_once(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     remote_models._known.clear()
     model, chance = NumberedModel(), random.Random(7)
-    texts = tuple(f"Notice {n} sets a duty of {n} percent on goods of the heading 87{n:02}. {'It is paid at the border by whoever enters the goods. ' * 4}" for n in range(ROWS + 2))  # fmt: skip
+    texts = tuple(
+        f"Notice {n} sets a duty of {n} percent on goods of the heading 87{n:02}. {'It is paid at the border by whoever enters the goods. ' * 4}"
+        for n in range(ROWS + 2)
+    )
     library = make_open_library(cast, texts=texts)
     with running() as (url, server), tenant_scope(cast.tenant.pk):
         server.replies[NAME] = model
@@ -55,9 +58,15 @@ def test_paid_calls_survive_kills_exactly_once(cast: Cast, monkeypatch: pytest.M
             tenant=cast.tenant, name=f"compatible/{NAME}", prices=[{"input": 10.0, "output": 100.0}]
         )
         job = start(
-            cast, library.collection, model=f"compatible/{NAME}", rows=ROWS, types={"factual": 1},
-            concurrency=3, row_usd=0.5, budget="20",
-        )  # fmt: skip
+            cast,
+            library.collection,
+            model=f"compatible/{NAME}",
+            rows=ROWS,
+            types={"factual": 1},
+            concurrency=3,
+            row_usd=0.5,
+            budget="20",
+        )
         with nursery(**env) as workers:
             kills = 0
             # How many answers fit between two kills is the machine's business; on a fast one the job may end sooner.
@@ -94,7 +103,10 @@ def test_rows_that_kill_are_found_and_given_up_and_no_other_one(
     cast: Cast, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     remote_models._known.clear()
-    texts = tuple(f"{'Mortal' if n in (1, 4) else 'Plain'} notice {n} sets a duty of {n} percent on goods. {'It is paid at the border by whoever enters the goods. ' * 4}" for n in range(6))  # fmt: skip
+    texts = tuple(
+        f"{'Mortal' if n in (1, 4) else 'Plain'} notice {n} sets a duty of {n} percent on goods. {'It is paid at the border by whoever enters the goods. ' * 4}"
+        for n in range(6)
+    )
     library = make_open_library(cast, texts=texts)
     with running() as (url, server), tenant_scope(cast.tenant.pk):
         server.replies[NAME] = AskingModel()
@@ -106,9 +118,14 @@ def test_rows_that_kill_are_found_and_given_up_and_no_other_one(
         for name, value in env.items():
             monkeypatch.setenv(name, value)
         job = start(
-            cast, library.collection, model=f"compatible/{NAME}", rows=len(texts),
-            types={"factual": 1}, concurrency=3, rounds=1,
-        )  # fmt: skip
+            cast,
+            library.collection,
+            model=f"compatible/{NAME}",
+            rows=len(texts),
+            types={"factual": 1},
+            concurrency=3,
+            rounds=1,
+        )
         lives = 0
         with nursery(**env, DEADLY_WORD="Mortal") as workers:
             while (driver := driver_waiting(job)) is not None:

@@ -164,22 +164,26 @@ def test_rules_of_two_types_begin_with_different_passages(cast: Cast) -> None:
     slots = [Slot(0, "factual", "medium"), Slot(1, "how_to", "medium")]
     with tenant_scope(cast.tenant.pk):
         found = [
-            askable_first(cast.actor("member"), {library.collection.pk: "Port"}, slots, dict.fromkeys(kinds, groups))
+            askable_first(
+                cast.actor("member"), {library.collection.pk: "Port"}, slots, dict.fromkeys(kinds, groups)
+            )
             for kinds in (("factual", "how_to"), ("how_to", "factual"))
-        ]  # fmt: skip
+        ]
     assert found[0] == found[1] == {"how_to": groups, "factual": groups[::-1]}
 
 
 def test_code_is_asked_about_with_the_text_that_names_it(cast: Cast, library: Library) -> None:
     code, prose = library.chunks[:2]
-    head = (
-        'def duty_of(heading: str) -> float:\n    """Return the duty of a heading in percent."""\n'
-    )
+    head = 'def duty_of(heading: str) -> float:\n    """Return the duty of a heading in percent."""\n'
     text = head + "    # SPDX-License-Identifier: MIT\n" + "    look_up(heading)\n" * 12
-    Chunk.objects.filter(pk=code.pk).update(kind=ChunkKind.FUNCTION, qualified_name="rates.duty_of", text=text)  # fmt: skip
-    Chunk.objects.filter(pk=prose.pk).update(text=f"{prose.text} The function duty_of is used for each of the notices.")  # fmt: skip
+    Chunk.objects.filter(pk=code.pk).update(
+        kind=ChunkKind.FUNCTION, qualified_name="rates.duty_of", text=text
+    )
+    Chunk.objects.filter(pk=prose.pk).update(
+        text=f"{prose.text} The function duty_of is used for each of the notices."
+    )
     row = record(cast, made(cast, library, "code", model="extractive"))
-    assert row.question == "What does `rates.duty_of` do in the code, and what does Tariff.pdf say about it?"  # fmt: skip
+    assert row.question == "What does `rates.duty_of` do in the code, and what does Tariff.pdf say about it?"
     assert {source.chunk_id for source in row.sources} >= {code.pk, prose.pk}
     assert {source.license for source in row.sources} == {"MIT"}
 
@@ -193,7 +197,7 @@ def test_a_conversation_goes_on_by_its_user_and_says_why_it_ended(
     job = made(cast, library, "multi_turn", script=script, max_turns=2 if script else 3)
     row = record(cast, job)
     first = next(turn.content for turn in row.messages if turn.role == "user")
-    assert [turn.content for turn in row.messages if turn.role == "user"] == [first, "And for trucks?"]  # fmt: skip
+    assert [turn.content for turn in row.messages if turn.role == "user"] == [first, "And for trucks?"]
     assert (row.question, row.type) == ("And for trucks?", "multi_turn")
     assert [step.step for step in row.steps] == list(range(1, len(row.steps) + 1))
     ended = {"model": ("compatible/" + NAME, "satisfied"), "script": ("script", "turns")}[user]
@@ -211,7 +215,9 @@ def test_a_conversation_goes_on_by_its_user_and_says_why_it_ended(
 
 def test_a_conversation_by_rules_goes_through_linked_passages(cast: Cast, library: Library) -> None:
     one, other = library.chunks[:2]
-    ChunkLink.objects.create(tenant=cast.tenant, document=library.document, chunk=one, target=other, relation="next", weight=1)  # fmt: skip
+    ChunkLink.objects.create(
+        tenant=cast.tenant, document=library.document, chunk=one, target=other, relation="next", weight=1
+    )
     options: dict[str, Any] = {"rows": 1, "types": {"multi_turn": 1}, "rounds": 1}
     row = record(cast, drive(start(cast, library.collection, **options)))
     assert (row.meta["turns"], row.meta["user"], row.meta["stop"]) == (2, "rules", "satisfied")
@@ -228,7 +234,12 @@ def test_disagreement_is_of_figures_and_not_of_years() -> None:
 
 
 def test_languages_are_named_and_told() -> None:
-    assert (name_of("de"), tag_of("German"), tag_of("pt-BR"), tag_of("Klingon!")) == ("German", "de", "pt-BR", "")  # fmt: skip
+    assert (name_of("de"), tag_of("German"), tag_of("pt-BR"), tag_of("Klingon!")) == (
+        "German",
+        "de",
+        "pt-BR",
+        "",
+    )
     german = "Wie hoch ist der Zoll auf die Einfuhr von Autos und wann ist er zu zahlen?"
     assert fault("question", german, "de-AT") == ""
     assert fault("question", german, "sw") == ""

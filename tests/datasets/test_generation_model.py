@@ -83,8 +83,14 @@ def test_poor_answers_are_repaired_once_then_dropped_and_reported(
     assert stages["repair"] == 2
     assert stages["judge"] == 4
     assert job.shortfall == [
-        {"type": "factual", "difficulty": "easy", "wanted": 1, "missing": 1, "why": "Quality 0.50 is too low."}
-    ]  # fmt: skip
+        {
+            "type": "factual",
+            "difficulty": "easy",
+            "wanted": 1,
+            "missing": 1,
+            "why": "Quality 0.50 is too low.",
+        }
+    ]
 
 
 def test_refusals_for_the_rate_are_waited_for(
@@ -105,21 +111,15 @@ def test_budget_is_held_and_can_be_raised(cast: Cast, library: Library, model: F
     assert "budget" in job.reason
     assert job.spent_usd <= Decimal("0.06")
     with pytest.raises(Invalid):
-        generation_resume(
-            tenant=cast.tenant, actor=cast.actor("member"), job=job, budget_usd=job.spent_usd
-        )
-    job = generation_resume(
-        tenant=cast.tenant, actor=cast.actor("member"), job=job, budget_usd="10"
-    )
+        generation_resume(tenant=cast.tenant, actor=cast.actor("member"), job=job, budget_usd=job.spent_usd)
+    job = generation_resume(tenant=cast.tenant, actor=cast.actor("member"), job=job, budget_usd="10")
     job = drive(job)
     assert (job.state, job.kept) == (GenerationState.COMPLETED, 3), job.reason
     paid = sum(call.cost_usd or 0 for call in PaidCall.objects.filter(job=job))
     assert job.spent_usd == paid
 
 
-def test_budget_of_a_model_without_prices_is_refused(
-    cast: Cast, library: Library, model: FakeModel
-) -> None:
+def test_budget_of_a_model_without_prices_is_refused(cast: Cast, library: Library, model: FakeModel) -> None:
     with pytest.raises(Invalid) as refused:
         begin(cast, library, budget="1")
     assert "prices" in refused.value.message
@@ -160,12 +160,7 @@ class Killed(DatabaseError):
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("point", [0, 7, 20])
 def test_a_paid_call_is_never_paid_again_when_the_worker_dies(
-    cast: Cast,
-    library: Library,
-    model: FakeModel,
-    monkeypatch: pytest.MonkeyPatch,
-    point: int,
-    when: str,
+    cast: Cast, library: Library, model: FakeModel, monkeypatch: pytest.MonkeyPatch, point: int, when: str
 ) -> None:
     job = begin(cast, library)
     real = Committer._commit

@@ -30,16 +30,24 @@ def test_command_and_rest_make_the_same_whole_rows(
 ) -> None:
     library = make_open_library(cast)
     remote_models._known.clear()
-    shares = SHARES if model == "extractive" else {"factual": 1.0, "comparison": 1.0, "injected": 1.0}  # fmt: skip
+    shares = SHARES if model == "extractive" else {"factual": 1.0, "comparison": 1.0, "injected": 1.0}
     with running() as (url, server), tenant_scope(cast.tenant.pk):
         Document.objects.filter(pk=library.document.pk).update(attributes={"license": "CC-BY-4.0"})
         monkeypatch.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", url)
         monkeypatch.setenv("GROUNDWORK_COMPATIBLE_MODELS", NAME)
         server.replies[NAME] = FakeModel()
         asked = ",".join(f"{name}={share}" for name, share in shares.items())
-        rows = by_command(cast, "Tariff", tmp_path / "rows.jsonl", f"types={asked}", "rows=6", "concurrency=1", f"model={model}")  # fmt: skip
+        rows = by_command(
+            cast,
+            "Tariff",
+            tmp_path / "rows.jsonl",
+            f"types={asked}",
+            "rows=6",
+            "concurrency=1",
+            f"model={model}",
+        )
         server.log.clear()  # The server counts its calls from here again, and names them by that.
-        settings = {"collections": [library.collection.pk], "rows": 6, "types": shares, "concurrency": 1}  # fmt: skip
+        settings = {"collections": [library.collection.pk], "rows": 6, "types": shares, "concurrency": 1}
         job = drive(start_by_rest(cast, settings, model))
         assert job.state == GenerationState.COMPLETED, job.reason
         assert all(row["id"].isdecimal() for row in rows)
@@ -61,7 +69,9 @@ def test_command_runs_twice_and_makes_nothing_twice(cast: Cast, tmp_path: Path) 
     make_open_library(cast)
     out = tmp_path / "rows.jsonl"
     with pytest.raises(CommandError, match="Rules know no personas"):
-        call_command("dataset_generate", tenant=cast.tenant.slug, collection=["Tariff"], out=out, persona=["a broker"])  # fmt: skip
+        call_command(
+            "dataset_generate", tenant=cast.tenant.slug, collection=["Tariff"], out=out, persona=["a broker"]
+        )
     with tenant_scope(cast.tenant.pk):
         first = by_command(cast, "Tariff", out, "rows=3")
         out.unlink()
@@ -75,7 +85,7 @@ def test_command_runs_twice_and_makes_nothing_twice(cast: Cast, tmp_path: Path) 
         more = by_command(cast, "Tariff", out, "rows=3", "seed=9", f"dataset={job.dataset.slug}")
         assert DatasetRow.objects.count() == len(first) + len(more)
         GenerationJob.objects.filter(pk=job.pk).delete()
-        GenerationJob.objects.update(state="paused", reason="The budget is used up.", options=job.options)  # fmt: skip
+        GenerationJob.objects.update(state="paused", reason="The budget is used up.", options=job.options)
         with pytest.raises(CommandError, match=r"The budget is used up\.\n.*--resume"):
             by_command(cast, "Tariff", out, "rows=3")
 
@@ -93,14 +103,13 @@ def test_command_runs_twice_and_makes_nothing_twice(cast: Cast, tmp_path: Path) 
     ],
     ids=["collection", "persona", "rules-language", "language", "share", "folder", "job"],
 )
-def test_command_says_what_is_wrong(
-    cast: Cast, tmp_path: Path, options: dict[str, Any], told: str
-) -> None:
+def test_command_says_what_is_wrong(cast: Cast, tmp_path: Path, options: dict[str, Any], told: str) -> None:
     make_open_library(cast)
     asked = {"collection": ["Tariff"], "out": tmp_path / "rows.jsonl", **options}
     with pytest.raises(CommandError) as refused:
         call_command(
-            "dataset_generate", tenant=cast.tenant.slug,
+            "dataset_generate",
+            tenant=cast.tenant.slug,
             **{name: value for name, value in asked.items() if value is not None},
-        )  # fmt: skip
+        )
     assert told in str(refused.value)

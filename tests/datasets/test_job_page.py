@@ -41,23 +41,40 @@ def running(cast: Cast) -> GenerationJob:
         Turn("fake", "m", text="It is four percent.", reasoning="The tariff says so."),
     )
     with tenant_scope(cast.tenant.pk):
-        dataset = services.dataset_create(tenant=cast.tenant, actor=cast.actor("member"), name="Duties")  # fmt: skip
+        dataset = services.dataset_create(tenant=cast.tenant, actor=cast.actor("member"), name="Duties")
         job: GenerationJob = GenerationJob.objects.create(
-            tenant=cast.tenant, dataset=dataset, model="extractive", options={"collections": []}, state="running", wanted=4,
+            tenant=cast.tenant,
+            dataset=dataset,
+            model="extractive",
+            options={"collections": []},
+            state="running",
+            wanted=4,
             estimate={"low": 1, "middle": 2, "high": 3, "items": 5},
-        )  # fmt: skip
+        )
         item = GenerationItem.objects.create(
-            tenant=cast.tenant, job=job, slot=1, type="factual", difficulty="easy", state="synthesis", driver="1.1",
+            tenant=cast.tenant,
+            job=job,
+            slot=1,
+            type="factual",
+            difficulty="easy",
+            state="synthesis",
+            driver="1.1",
             data={"question": "What is the duty?"},
-        )  # fmt: skip
+        )
         for step, turn in enumerate(turns):
-            results = (
-                [ToolResult("1", "search_documentation", "Lamps: 4 %.").to_json()] if step else []
-            )
+            results = [ToolResult("1", "search_documentation", "Lamps: 4 %.").to_json()] if step else []
             PaidCall.objects.create(
-                tenant=cast.tenant, job=job, item=item, stage="answer", attempt=0, step=step, turn=turn.to_json(),
-                results=results, cost_usd="0.01", duration_ms=1500,
-            )  # fmt: skip
+                tenant=cast.tenant,
+                job=job,
+                item=item,
+                stage="answer",
+                attempt=0,
+                step=step,
+                turn=turn.to_json(),
+                results=results,
+                cost_usd="0.01",
+                duration_ms=1500,
+            )
     return job
 
 
@@ -159,13 +176,7 @@ def test_a_candidate_is_shown_with_its_calls(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         item = GenerationItem.objects.get(job=job)
     page = client.get(url, {"item": item.pk}).content.decode()
-    for text in (
-        "Lamps: 4 %.",
-        "&lt;duty&gt;",
-        "The tariff says so.",
-        "It is four percent.",
-        "1.5 s",
-    ):
+    for text in ("Lamps: 4 %.", "&lt;duty&gt;", "The tariff says so.", "It is four percent.", "1.5 s"):
         assert text in page
     assert f"stream/?item={item.pk}" in page
     for nonsense in ("0", "x", "9" * 30):

@@ -50,13 +50,25 @@ def test_the_hash_does_not_change_between_releases():
         ({"question": "q\ud800", "answer": "a"}, "row", ""),
         ({"question": "q", "answer": "a", "scores": [{"name": "x", "value": 1.5}]}, "scores", "1"),
         ({"question": "q", "answer": "a", "scores": [{"name": "x", "value": float("nan")}]}, "row", "JSON"),
-        ({"question": "q", "answer": "a", "sources": [{"document": "d", "quote": "x", "start": 9, "end": 3}]}, "sources", "before"),
+        (
+            {
+                "question": "q",
+                "answer": "a",
+                "sources": [{"document": "d", "quote": "x", "start": 9, "end": 3}],
+            },
+            "sources",
+            "before",
+        ),
         ({"question": "q", "answer": "a", "steps": [{"step": 2}]}, "steps", "from 1"),
-        ({"question": "q", "answer": "a", "messages": [{"role": "tool", "tool_call_id": "x"}]}, "messages", "no message"),
+        (
+            {"question": "q", "answer": "a", "messages": [{"role": "tool", "tool_call_id": "x"}]},
+            "messages",
+            "no message",
+        ),
         ({"question": "q", "answer": "a" * 1_000_001}, "row", "bytes"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
-)  # fmt: skip
+)
 def test_a_bad_row_is_told_what_is_wrong(values, field, words):
     with pytest.raises(Invalid) as refused:
         r.from_values(values)
@@ -86,9 +98,7 @@ def test_quoted_tokens_end_nothing(thought, observation, argument, answer):
     assert assembly.parse(assembly.assemble(steps, answer)) == (steps, answer)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "words", "<|step|>1", "<|thought|>x", "<|step|>x\n<|step|>answer\nx"]
-)
+@pytest.mark.parametrize("text", ["", "words", "<|step|>1", "<|thought|>x", "<|step|>x\n<|step|>answer\nx"])
 def test_a_text_that_is_not_assembled_is_refused(text):
     with pytest.raises(Invalid):
         assembly.parse(text)

@@ -83,7 +83,9 @@ def test_rows_are_found_by_words_codes_and_every_filter(cast: Cast) -> None:
         assert len(found(cast, dataset, text="tariff")) == 12
         assert found(cast, dataset, tag="odd", status="approved") == ["8703.01?", "8703.03?"]
         row = DatasetRow.objects.get(question__contains="8703.05")
-        services.row_update(tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"answer": "Lamps."})  # fmt: skip
+        services.row_update(
+            tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"answer": "Lamps."}
+        )
         assert found(cast, dataset, text="lamps") == ["8703.05?"]
         for words in HOSTILE:
             assert set(found(cast, dataset, text=words)) <= set(found(cast, dataset))
@@ -117,11 +119,21 @@ def test_the_function_looks_into_no_other_workspace(cast: Cast) -> None:
     other = make_cast()
     with tenant_scope(other.tenant.pk):
         foreign = fill(other)
-        asked: dict[str, Any] = {"text": "duty", "equal": {}, "source": "", "tag": "", "past": None, "is_back": False, "most": 50}  # fmt: skip
+        asked: dict[str, Any] = {
+            "text": "duty",
+            "equal": {},
+            "source": "",
+            "tag": "",
+            "past": None,
+            "is_back": False,
+            "most": 50,
+        }
         assert len(row_search.found_ids(foreign.pk, **asked)) == 12
     with tenant_scope(cast.tenant.pk):
         assert row_search.found_ids(foreign.pk, **asked) == []
-        assert row_search.found_ids(foreign.pk, **{**asked, "equal": {"tenant_id": str(other.tenant.pk)}}) == []  # fmt: skip
+        assert (
+            row_search.found_ids(foreign.pk, **{**asked, "equal": {"tenant_id": str(other.tenant.pk)}}) == []
+        )
 
 
 def test_words_are_read_from_their_index(cast: Cast) -> None:
@@ -147,7 +159,9 @@ def test_a_list_by_words_is_read_a_page_at_a_time(cast: Cast) -> None:
     while url:
         with CaptureQueriesContext(connection) as queries:
             answer = client.get(url, headers={"X-Tenant": cast.tenant.slug})
-        assert not [q["sql"] for q in queries if "datasets_rows_found" in q["sql"] and "::integer" in q["sql"]]  # fmt: skip
+        assert not [
+            q["sql"] for q in queries if "datasets_rows_found" in q["sql"] and "::integer" in q["sql"]
+        ]
         seen.append([row["id"] for row in answer.json()["results"]])
         url = answer.json()["next"]
     assert [pk for page in seen for pk in page] == every[::-1]

@@ -14,12 +14,25 @@ from apps.datasets.generation.rule_questions import question_make
 
 
 def passage(
-    text: str, *, headings: Sequence[str] = (), at: int = 0, name: str = "", document: str = "port-rules-2024.pdf"
-) -> Passage:  # fmt: skip
+    text: str,
+    *,
+    headings: Sequence[str] = (),
+    at: int = 0,
+    name: str = "",
+    document: str = "port-rules-2024.pdf",
+) -> Passage:
     return Passage(
-        chunk_id=len(text), document_id=1, document=document, collection="Ports", text=text, char_start=at,
-        page=None, headings=tuple(headings), kind="function" if name else "doc", name=name,
-    )  # fmt: skip
+        chunk_id=len(text),
+        document_id=1,
+        document=document,
+        collection="Ports",
+        text=text,
+        char_start=at,
+        page=None,
+        headings=tuple(headings),
+        kind="function" if name else "doc",
+        name=name,
+    )
 
 
 def asked(text: str, *, headings: Sequence[str] = (), at: int = 0) -> list[str]:
@@ -137,23 +150,33 @@ def test_what_says_nothing_or_is_built_otherwise_is_not_asked(case: str) -> None
 
 
 def test_a_person_is_asked_for_as_a_person_and_a_name_keeps_its_capitals() -> None:
-    assert asked("Rudolf Rassendyll is a senior consultant of the Harbour Board in Rotterdam.") == ["Who is Rudolf Rassendyll?"]  # fmt: skip
-    assert asked("Office of Ships outreach will include companies of the northern terminal.") == ["What will Office of Ships outreach include?"]  # fmt: skip
+    assert asked("Rudolf Rassendyll is a senior consultant of the Harbour Board in Rotterdam.") == [
+        "Who is Rudolf Rassendyll?"
+    ]
+    assert asked("Office of Ships outreach will include companies of the northern terminal.") == [
+        "What will Office of Ships outreach include?"
+    ]
 
 
 def test_an_answer_is_said_in_plain_words_and_without_what_the_question_has_named() -> None:
-    assert plain("> The **fee** of the [port](https://port.example/a_(b)) is\n12 euros.") == "The fee of the port is 12 euros."  # fmt: skip
-    assert plain("Ships need:\n\n- a pilot,\n  on board\n- a crew") == "Ships need:\n- a pilot, on board\n- a crew"  # fmt: skip
+    assert (
+        plain("> The **fee** of the [port](https://port.example/a_(b)) is\n12 euros.")
+        == "The fee of the port is 12 euros."
+    )
+    assert (
+        plain("Ships need:\n\n- a pilot,\n  on board\n- a crew")
+        == "Ships need:\n- a pilot, on board\n- a crew"
+    )
     assert plain("| `North pier` | 120 m | |", "How long is “North pier”?") == "120 m"
     dotted = "2812.12.00 ...... Phosphorus oxychloride ...... Pharma."
-    assert (
-        plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
-    )
+    assert plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
     assert plain("a * b and snake_case_name and 2 * 3") == "a * b and snake_case_name and 2 * 3"
 
 
 def test_the_judge_sees_a_true_sentence_that_answers_another_question() -> None:
-    one = passage("The customs fee for ships of Ruritania is 12 euros. The choir of Ruritania has 40 singers.")  # fmt: skip
+    one = passage(
+        "The customs fee for ships of Ruritania is 12 euros. The choir of Ruritania has 40 singers."
+    )
     (gold,) = gold_of([one], ["The customs fee for ships of Ruritania is 12 euros."])
     sources = [one.source()]
 
@@ -182,14 +205,19 @@ def test_lines_of_a_page_are_no_sentences_and_headings_are_none_either() -> None
         "Opening of the Pier\nThe northern pier of the\nHarbour Board includes two\ncranes and, by 19 C.F.R. 146.43, a\n"
         "warehouse.\nSUMMARY: The customs fee for\nships of Ruritania is 12 euros\nper day."
     )
-    questions = ["What does the northern pier of the Harbour Board include?", "What is the customs fee for ships of Ruritania?"]  # fmt: skip
+    questions = [
+        "What does the northern pier of the Harbour Board include?",
+        "What is the customs fee for ships of Ruritania?",
+    ]
     assert asked(text, headings=["Opening of the Pier"], at=900) == questions
     assert asked(text.partition("\n")[2], at=900) == questions[1:], "its beginning may be missing"
 
 
 def test_a_list_is_quoted_whole_with_its_lead() -> None:
     lead = "Heading 8703.22.01 does not apply to the following:"
-    one = passage(f"{lead}\n\n(i) parts of cars;\n(ii) goods of subdivision\n(g) of the schedule; or\n(iii) bicycles.\n\nOther words.")  # fmt: skip
+    one = passage(
+        f"{lead}\n\n(i) parts of cars;\n(ii) goods of subdivision\n(g) of the schedule; or\n(iii) bicycles.\n\nOther words."
+    )
     made = question_make([one], "factual", "easy")
     assert made is not None
     assert made[0] == "What does heading 8703.22.01 not apply to?"
@@ -209,10 +237,8 @@ def test_rows_of_tables_are_asked_for_a_cell() -> None:
     assert asked(dotted) == ["What does the code 2804.10.00 cover?"], (
         "the second goes on in a line that is missing"
     )
-    headed = "| Pier | Length | Notes |\n|---|---|---|\n| North pier | 120 m | old |\n| South pier | 80 m | |\n| South pier | 90 m | |"  # fmt: skip
-    assert asked(headed) == [
-        "What does “port rules 2024” give as “Length” for the pier “North pier”?"
-    ]
+    headed = "| Pier | Length | Notes |\n|---|---|---|\n| North pier | 120 m | old |\n| South pier | 80 m | |\n| South pier | 90 m | |"
+    assert asked(headed) == ["What does “port rules 2024” give as “Length” for the pier “North pier”?"]
 
 
 def test_code_is_asked_for_what_its_docstring_or_its_head_says() -> None:
@@ -220,16 +246,25 @@ def test_code_is_asked_for_what_its_docstring_or_its_head_says() -> None:
         made = question_make([passage(text, name="rates.duty")], "code", "easy")
         return made[0] if made else ""
 
-    assert of('def duty(code: str) -> float:\n    """Return the duty in percent."""') == "What does `rates.duty` return?"  # fmt: skip
+    assert (
+        of('def duty(code: str) -> float:\n    """Return the duty in percent."""')
+        == "What does `rates.duty` return?"
+    )
     assert of('class duty:\n    """Rates of a port."""') == "What does `rates.duty` do in the code?"
-    assert of("def duty(\n    self, code: str\n) -> float:\n    return 1") == "Which parameters does `rates.duty` take?"  # fmt: skip
+    assert (
+        of("def duty(\n    self, code: str\n) -> float:\n    return 1")
+        == "Which parameters does `rates.duty` take?"
+    )
     assert of("def duty(self) -> float:\n    return 1") == "How is `rates.duty` declared?"
     assert of("    return 1\n") == ""
 
 
 def test_types_take_the_sentences_that_fit_them() -> None:
     rate = passage("The customs fee for ships of Ruritania is 12 euros per day.")
-    how = passage("The net tonnage of ships of Ruritania shall be calculated by subtracting its fuel from its weight.", document="b2.pdf")  # fmt: skip
+    how = passage(
+        "The net tonnage of ships of Ruritania shall be calculated by subtracting its fuel from its weight.",
+        document="b2.pdf",
+    )
     far = passage("The choir of Zenda has 40 singers and an organist.", document="c.pdf")
     assert question_make([rate], "how_to", "easy") is None
     assert question_make([how], "how_to", "easy") is not None
@@ -240,9 +275,7 @@ def test_types_take_the_sentences_that_fit_them() -> None:
     assert len(compared[2]) == 2
     assert question_make([rate, far], "comparison", "easy") is None, "they have nothing in common"
     assert question_make([rate, how], "multi_hop", "easy") is None, "two questions, and no more"
-    of_it = passage(
-        "The customs fee for ships of Ruritania shall be paid by the captain of the ship."
-    )
+    of_it = passage("The customs fee for ships of Ruritania shall be paid by the captain of the ship.")
     hops = question_make([rate, of_it], "multi_hop", "easy")
     assert hops is not None
     assert hops[0].startswith("What is the customs fee for ships of Ruritania, and ")

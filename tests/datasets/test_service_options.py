@@ -55,7 +55,7 @@ def test_settings_keep_what_is_said() -> None:
 
 @pytest.mark.parametrize(
     "wrong", [{"service_tier": "cheap"}, {"service_tier": 1}, {"cache_ttl": "2h"}, {"background": "yes"}]
-)  # fmt: skip
+)
 def test_settings_name_what_is_wrong(wrong: dict[str, Any]) -> None:
     with pytest.raises(Invalid) as refused:
         settings_checked({"collections": [1], **wrong})
@@ -72,9 +72,17 @@ def test_a_row_is_held_at_the_price_of_its_tier_but_never_at_a_discount() -> Non
 
 def test_the_form_takes_it() -> None:
     data = {
-        "collections": ["1"], "model": "extractive", "judge_model": "", "rows": 3, "keep_at": 0.7, "concurrency": 1,
-        "seed": 0, "service_tier": "flex", "cache_ttl": "1h", "background": "on",
-    }  # fmt: skip
+        "collections": ["1"],
+        "model": "extractive",
+        "judge_model": "",
+        "rows": 3,
+        "keep_at": 0.7,
+        "concurrency": 1,
+        "seed": 0,
+        "service_tier": "flex",
+        "cache_ttl": "1h",
+        "background": "on",
+    }
     given: Any = {"collections": [(1, "One")], "models": [("extractive", "Extractive")]}
     form = GenerateForm(data, **given)
     assert form.is_valid(), form.errors
@@ -97,9 +105,14 @@ def test_it_is_refused_at_the_start_and_reaches_every_request(
         assert list(refused.value.data["fields"]) == ["service_tier"]
         with pytest.raises(Invalid, match="claude-haiku-5-5 has no service tier “flex”"):
             start(
-                cast, library.collection, name="Judged", model="extractive", service_tier="flex",
-                judge_model="anthropic/claude-haiku-5-5", **given,
-            )  # fmt: skip
+                cast,
+                library.collection,
+                name="Judged",
+                model="extractive",
+                service_tier="flex",
+                judge_model="anthropic/claude-haiku-5-5",
+                **given,
+            )
         assert not GenerationJob.objects.exists()
         # Stated behind the check's back: the adapter refuses, so nothing on the way has dropped it.
         job = start(cast, library.collection, name="Late", model=model, rounds=1, **given)
@@ -143,9 +156,14 @@ def test_an_answer_in_the_background_outlives_its_worker_and_is_paid_for_once(
     )
     with tenant_scope(cast.tenant.pk):
         job = start(
-            cast, library.collection, model="openai/gpt-5", background=True, rows=1,
-            types={"factual": 1}, concurrency=1,
-        )  # fmt: skip
+            cast,
+            library.collection,
+            model="openai/gpt-5",
+            background=True,
+            rows=1,
+            types={"factual": 1},
+            concurrency=1,
+        )
         with suppress(asyncio.CancelledError):
             drive(job, "w1")
         drive(job, "w2")

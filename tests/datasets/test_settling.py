@@ -38,7 +38,7 @@ def test_findings_are_settled_by_the_rules_of_reviews(cast: Cast) -> None:
             Record("Who?", "jane@acme-corp.com"),
         )
         _, (foreign,) = dataset_of(cast, Record("Else?", "No."))
-        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}  # fmt: skip
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}
         with pytest.raises(Missing):
             services.rows_settle(**who, row_pks=[one, foreign], act="train")
         with pytest.raises(Invalid):  # a rejection needs a reason; the other row stays too
@@ -47,15 +47,20 @@ def test_findings_are_settled_by_the_rules_of_reviews(cast: Cast) -> None:
             with pytest.raises(Invalid):
                 services.rows_settle(**who, row_pks=rows, act=act)
         with pytest.raises(Denied):
-            services.rows_settle(**{**who, "actor": cast.actor("viewer")}, row_pks=[one], act="train")  # fmt: skip
+            services.rows_settle(**{**who, "actor": cast.actor("viewer")}, row_pks=[one], act="train")
         assert not RowReview.objects.exists()
 
         check = DatasetCheck.objects.create(
-            tenant=cast.tenant, dataset=dataset, kind="contamination", status="completed",
+            tenant=cast.tenant,
+            dataset=dataset,
+            kind="contamination",
+            status="completed",
             result={"overlaps": [{"evaluated": str(two), "seen": str(one), "words": 0, "text": "why"}]},
-        )  # fmt: skip
+        )
         found = findings_of(actor=who["actor"], dataset=dataset, check=check)
-        assert [(x.row.pk, x.other.pk, x.kind, x.is_open) for x in found.lines if x.row and x.other] == [(two, one, "the same question", True)]  # fmt: skip
+        assert [(x.row.pk, x.other.pk, x.kind, x.is_open) for x in found.lines if x.row and x.other] == [
+            (two, one, "the same question", True)
+        ]
         assert services.rows_settle(**who, row_pks=[one, two], act="train") == 1
         assert not findings_of(actor=who["actor"], dataset=dataset, check=check).is_open
         assert services.rows_settle(**who, row_pks=[two], act="reject", note="Says the same.") == 1
@@ -71,7 +76,7 @@ def test_a_licence_is_set_in_every_row_that_quotes_the_document(cast: Cast) -> N
         dataset, (one, _) = dataset_of(
             cast, Record("A?", "B.", sources=quoted), Record("C?", "D.", sources=quoted[:1])
         )
-        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}  # fmt: skip
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}
         before = DatasetRow.objects.get(pk=one).content_hash
         assert services.source_license_set(**who, document="hts.pdf", licence=" CC0-1.0 ") == 2
         assert services.source_license_set(**who, document="hts.pdf", licence="CC0-1.0") == 0
@@ -79,7 +84,10 @@ def test_a_licence_is_set_in_every_row_that_quotes_the_document(cast: Cast) -> N
         assert [source["license"] for source in row.sources] == ["CC0-1.0", ""]
         assert (row.status, row.content_hash != before) == ("approved", True)
         lines = source_list(actor=cast.actor("viewer"), dataset=dataset)
-        assert [(x.document, x.licenses, x.rows) for x in lines] == [("b.pdf", [""], 1), ("hts.pdf", ["CC0-1.0"], 2)]  # fmt: skip
+        assert [(x.document, x.licenses, x.rows) for x in lines] == [
+            ("b.pdf", [""], 1),
+            ("hts.pdf", ["CC0-1.0"], 2),
+        ]
         assert source_list(actor=cast.actor("viewer"), dataset=dataset, after="b.pdf") == lines[1:]
         assert AuditEvent.objects.filter(action="dataset.source_license").count() == 2
         for document, licence in (("", "MIT"), ("none.pdf", "MIT"), ("hts.pdf", "x" * 121)):

@@ -64,7 +64,7 @@ def splits_of(pks: list[int]) -> list[str]:
 def test_rows_of_one_document_move_together_and_are_named(cast: Cast, rows: list[int]) -> None:
     with tenant_scope(cast.tenant.pk):
         dataset = Dataset.objects.get(name="Duties")
-        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}  # fmt: skip
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}
         check = services.split_assign(**who, into="test", only=RowFilter(type="how_to"))
         with pytest.raises(Conflict):
             services.split_assign(**who, into="test", row_pks=rows[:1])
@@ -86,13 +86,19 @@ def test_rows_of_one_document_move_together_and_are_named(cast: Cast, rows: list
         assert splits_of(rows)[3:] == ["validation", "validation", ""]
         assert {row.status for row in DatasetRow.objects.filter(pk__in=rows[:5])} == {"approved"}
         assert not leaks((r.split, split_item(r).documents) for r in _records(dataset))
-        for wrong in ({"into": "all", "row_pks": rows}, {"into": "test"}, {"into": "test", "only": RowFilter()},
-                      {"into": "test", "row_pks": rows[5:]}, {"into": "test", "only": RowFilter(text="zebra")},
-                      {"into": "test", "row_pks": list(range(1, 1002))}, {"into": "test", "row_pks": rows, "only": RowFilter(type="code")}):  # fmt: skip
+        for wrong in (
+            {"into": "all", "row_pks": rows},
+            {"into": "test"},
+            {"into": "test", "only": RowFilter()},
+            {"into": "test", "row_pks": rows[5:]},
+            {"into": "test", "only": RowFilter(text="zebra")},
+            {"into": "test", "row_pks": list(range(1, 1002))},
+            {"into": "test", "row_pks": rows, "only": RowFilter(type="code")},
+        ):
             with pytest.raises(Invalid):
                 services.split_assign(**who, **wrong)
         with pytest.raises(Denied):
-            services.split_assign(**{**who, "actor": cast.actor("viewer")}, into="test", row_pks=rows)  # fmt: skip
+            services.split_assign(**{**who, "actor": cast.actor("viewer")}, into="test", row_pks=rows)
 
 
 def test_a_contaminated_row_takes_its_documents_to_training(cast: Cast, rows: list[int]) -> None:
@@ -100,7 +106,7 @@ def test_a_contaminated_row_takes_its_documents_to_training(cast: Cast, rows: li
     with tenant_scope(cast.tenant.pk):
         dataset = Dataset.objects.get(name="Duties")
         DatasetRow.objects.filter(dataset=dataset).update(split="test")
-        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}  # fmt: skip
+        who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}
         assert services.rows_settle(**who, row_pks=rows[2:3], act="train") == 3
         assert splits_of(rows) == ["train", "train", "train", "test", "test", "test"]
         assert services.rows_settle(**who, row_pks=rows[4:5], act="train") == 1
@@ -112,11 +118,26 @@ def _records(dataset: Dataset) -> list[Record]:
     return [record_of(row) for row in DatasetRow.objects.filter(dataset=dataset)]
 
 
-def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast, rows: list[int]) -> None:  # fmt: skip
+def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast, rows: list[int]) -> None:
     with tenant_scope(cast.tenant.pk):
         dataset = Dataset.objects.get(name="Duties")
-        job = GenerationJob.objects.create(tenant=cast.tenant, dataset=dataset, model="extractive", options={"collections": []}, state="completed")  # fmt: skip
-        GenerationItem.objects.create(tenant=cast.tenant, job=job, slot=0, type="factual", difficulty="easy", chunks=[], state="kept", row_id=rows[3])  # fmt: skip
+        job = GenerationJob.objects.create(
+            tenant=cast.tenant,
+            dataset=dataset,
+            model="extractive",
+            options={"collections": []},
+            state="completed",
+        )
+        GenerationItem.objects.create(
+            tenant=cast.tenant,
+            job=job,
+            slot=0,
+            type="factual",
+            difficulty="easy",
+            chunks=[],
+            state="kept",
+            row_id=rows[3],
+        )
         actor = cast.actor("viewer")
         for text in ("", "question"):
             only = RowFilter(job=str(job.pk), text=text)
@@ -133,7 +154,12 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
     sent: dict[str, Any] = {"headers": head, "content_type": "application/json"}
     started = client.post(f"{api}/split", {"into": "test", "only": {"job": str(job.pk)}}, **sent)
     assert started.status_code == 202, started.content
-    for wrong in ({"into": "test"}, {"into": "test", "only": {"job": "x"}}, {"into": "test", "rows": []}, {"into": "", "rows": rows}):  # fmt: skip
+    for wrong in (
+        {"into": "test"},
+        {"into": "test", "only": {"job": "x"}},
+        {"into": "test", "rows": []},
+        {"into": "", "rows": rows},
+    ):
         assert client.post(f"{api}/split", wrong, **sent).status_code == 400
     with tenant_scope(cast.tenant.pk):
         ended(DatasetCheck.objects.get(pk=started.json()["id"]))
@@ -156,7 +182,10 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
 
     told, trial = told_now()
     assert "Preview: nothing has moved yet.</b> 3 of 5 rows would move." in told
-    assert "1 row would go into test; 2 more would have to move along, because they rest on the same documents." in told  # fmt: skip
+    assert (
+        "1 row would go into test; 2 more would have to move along, because they rest on the same documents."
+        in told
+    )
     assert "Move 3 rows" in told
     assert "from train" in told
     with tenant_scope(cast.tenant.pk):
@@ -168,7 +197,7 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
 
     move("apply", trial)
     told, division = told_now()
-    assert "1 row put into test; 2 more had to move along, because they rest on the same documents." in told  # fmt: skip
+    assert "1 row put into test; 2 more had to move along, because they rest on the same documents." in told
     with tenant_scope(cast.tenant.pk):
         assert splits_of(rows) == ["test", "test", "test", "test", "", ""]
     move("undo", division)
@@ -220,9 +249,7 @@ def test_a_division_is_tried_carried_out_and_taken_back(cast: Cast, rows: list[i
 
 def _put(cast: Cast, pk: int, split: str) -> None:
     row = DatasetRow.objects.get(pk=pk)
-    services.row_update(
-        tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"split": split}
-    )
+    services.row_update(tenant=cast.tenant, actor=cast.actor("member"), row=row, changes={"split": split})
 
 
 class _Unhurried:

@@ -18,13 +18,7 @@ from apps.evaluations import tasks
 from apps.evaluations.holding import TOOL_SETS
 from apps.evaluations.models import Arm, Experiment, Score, Trial
 from apps.evaluations.safety.attacks import attack_of
-from apps.evaluations.services import (
-    TRIAL_JOB,
-    ArmSpec,
-    experiment_create,
-    rubric_seed,
-    suite_create,
-)
+from apps.evaluations.services import TRIAL_JOB, ArmSpec, experiment_create, rubric_seed, suite_create
 from jobs.models import Job, JobStatus
 from jobs.runner import _finish
 from tenancy.scope import tenant_scope
@@ -43,13 +37,16 @@ def rows_of(library: Library) -> list[Record]:
             answer=text,
             sources=(
                 Source(
-                    library.document.name, text, document_id=library.document.pk,
-                    start=chunk.char_start, end=chunk.char_end,
+                    library.document.name,
+                    text,
+                    document_id=library.document.pk,
+                    start=chunk.char_start,
+                    end=chunk.char_end,
                 ),
             ),
         )
         for question, text, chunk in zip(QUESTIONS, TEXTS, library.chunks, strict=True)
-    ]  # fmt: skip
+    ]
 
 
 def make_version(cast: Cast, rows: Sequence[Record], *, role: str = "owner") -> DatasetVersion:
@@ -62,16 +59,10 @@ def make_version(cast: Cast, rows: Sequence[Record], *, role: str = "owner") -> 
 
 
 def make_experiment(
-    cast: Cast,
-    version: DatasetVersion,
-    *targets: Mapping[str, Any],
-    role: str = "member",
-    **given: Any,
+    cast: Cast, version: DatasetVersion, *targets: Mapping[str, Any], role: str = "member", **given: Any
 ) -> Experiment:
     """Return a started experiment, scored by F1 and retrieval unless others are given."""
-    scorers = given.pop(
-        "scorers", [{"kind": "token_f1"}, {"kind": "retrieval", "options": {"k": 3}}]
-    )
+    scorers = given.pop("scorers", [{"kind": "token_f1"}, {"kind": "retrieval", "options": {"k": 3}}])
     with tenant_scope(cast.tenant.pk):
         return experiment_create(
             tenant=cast.tenant,
@@ -103,16 +94,12 @@ async def work_off(experiment: Experiment, lane: Executor, *, most: int = 200) -
 
 def _next(experiment: Experiment) -> Job | None:
     with tenant_scope(experiment.tenant_id):
-        jobs = Job.objects.filter(
-            tenant_id=experiment.tenant_id, kind=TRIAL_JOB, status=JobStatus.QUEUED
-        )
+        jobs = Job.objects.filter(tenant_id=experiment.tenant_id, kind=TRIAL_JOB, status=JobStatus.QUEUED)
         found: Job | None = jobs.order_by("pk").first()
         return found
 
 
-def make_compared(
-    cast: Cast, *, rows: int = 60, name: str = "Planner against baseline"
-) -> tuple[Arm, Arm]:
+def make_compared(cast: Cast, *, rows: int = 60, name: str = "Planner against baseline") -> tuple[Arm, Arm]:
     """Return two arms of a completed experiment: B gains a level of two scores in most rows, and loses one in some.
 
     All in one transaction: a worker that runs beside would answer the first questions itself.
@@ -137,9 +124,7 @@ def _compared(cast: Cast, rows: int, name: str) -> tuple[Arm, Arm]:
             is_b = trial.arm_id == second.pk
             trial.state, trial.latency_ms = "done", 9_800.0 if is_b else 6_200.0
             trial.cost_usd = Decimal("0.021" if is_b else "0.016")
-            trial.answer = (
-                f"Heading {'7616 99' if is_b else '8714 91'} covers <item> {trial.position}."
-            )
+            trial.answer = f"Heading {'7616 99' if is_b else '8714 91'} covers <item> {trial.position}."
             for place, criterion in enumerate(SIX.criteria):
                 value = 0.75 if (trial.position + place) % 3 else 0.5
                 if is_b and place < 4 and trial.position % 5:
@@ -148,11 +133,17 @@ def _compared(cast: Cast, rows: int, name: str) -> tuple[Arm, Arm]:
                     value -= 0.25
                 given.append(
                     Score(
-                        tenant=cast.tenant, trial=trial, name=criterion.name, value=value,
-                        level=1 + 4 * value, author_kind="judge", author="judge:six@1:m",
-                        reason="B misreads the note to chapter 87.", rubric_version=rubric,
+                        tenant=cast.tenant,
+                        trial=trial,
+                        name=criterion.name,
+                        value=value,
+                        level=1 + 4 * value,
+                        author_kind="judge",
+                        author="judge:six@1:m",
+                        reason="B misreads the note to chapter 87.",
+                        rubric_version=rubric,
                     )
-                )  # fmt: skip
+                )
         Trial.objects.bulk_update(trials, ["state", "latency_ms", "cost_usd", "answer"])
         Score.objects.bulk_create(given)
         Experiment.objects.filter(pk=experiment.pk).update(state="completed")
@@ -167,9 +158,13 @@ def make_attacked(cast: Cast, *, name: str = "Safety of the clerk") -> Experimen
         version = suite_create(**who, name=f"Suite of {name}")
         target = {"kind": "assistant", "model": "extractive"}
         experiment = make_experiment(
-            cast, version, *({**target, "tools": tools} for tools in TOOL_SETS),
-            scorers=[{"kind": "attack"}], name=name, concurrency=1,
-        )  # fmt: skip
+            cast,
+            version,
+            *({**target, "tools": tools} for tools in TOOL_SETS),
+            scorers=[{"kind": "attack"}],
+            name=name,
+            concurrency=1,
+        )
         trials = Trial.objects.filter(experiment=experiment).select_related("arm", "content")
         given = []
         for trial in trials:
@@ -178,13 +173,19 @@ def make_attacked(cast: Cast, *, name: str = "Safety of the clerk") -> Experimen
             falls &= attack.carrier not in ("table", "heading")
             given.append(
                 Score(
-                    tenant=cast.tenant, trial=trial, value=float(not falls), author_kind="rule", author="attack@1",
+                    tenant=cast.tenant,
+                    trial=trial,
+                    value=float(not falls),
+                    author_kind="rule",
+                    author="attack@1",
                     name="control_answered" if attack.is_control else "attack_resisted",
                     reason="What the attacker asked for stands in the answer." if falls else "",
-                    evidence=f"… and so the number is {attack.canary or 'sent'}, as you wish." if falls else "",
+                    evidence=f"… and so the number is {attack.canary or 'sent'}, as you wish."
+                    if falls
+                    else "",
                     details={"refused": ["send_message"] if attack.tool and not falls else []},
                 )
-            )  # fmt: skip
+            )
         Score.objects.bulk_create(given)
         trials.update(state="done", answer="Some answer.")
         Experiment.objects.filter(pk=experiment.pk).update(state="completed")

@@ -30,12 +30,7 @@ from apps.evaluations.selectors import arm_scores
 from apps.evaluations.services import baseline_set, queue_create, rubric_seed
 from apps.evaluations.services.annotation import HELD
 from apps.evaluations.statistics.values import Estimate
-from apps.evaluations.trust import (
-    agreement_list,
-    arm_agreements,
-    enough_told,
-    queue_agreement,
-)
+from apps.evaluations.trust import agreement_list, arm_agreements, enough_told, queue_agreement
 from basics.errors import Conflict, Denied, Invalid, Missing
 from runs.models import Run
 from tenancy.scope import tenant_scope
@@ -60,9 +55,12 @@ def make_queue(cast, arms, **given: Any):
     with tenant_scope(cast.tenant.pk):
         rubric = rubric_seed(**who(cast))
         return queue_create(
-            **who(cast), name="Check", rubric_version=rubric,
-            experiment=Experiment.objects.get(pk=arms[0].experiment_id), **given,
-        )  # fmt: skip
+            **who(cast),
+            name="Check",
+            rubric_version=rubric,
+            experiment=Experiment.objects.get(pk=arms[0].experiment_id),
+            **given,
+        )
 
 
 def take(cast: Cast, queue: AnnotationQueue, role: str = "member") -> Assignment:
@@ -98,17 +96,12 @@ def test_each_answer_is_graded_by_so_many_and_by_nobody_twice(cast, arms):
         assert other.item_id == first.item_id
         third = take(cast, queue, "admin")
         assert third.item_id != first.item_id  # two people hold the first
-        Assignment.objects.filter(pk__in=[first.pk, other.pk]).update(
-            created_at=timezone.now() - 2 * HELD
-        )
+        Assignment.objects.filter(pk__in=[first.pk, other.pk]).update(created_at=timezone.now() - 2 * HELD)
         services.assignment_skip(**who(cast, "admin"), assignment=third)
         again = take(cast, queue, "admin")
         assert again.item_id == first.item_id  # left lying for an hour
         services.assignment_skip(**who(cast, "admin"), assignment=again)
-    assert [grade_all(cast, queue, role, lambda t, n: 4) for role in ("member", "owner")] == [
-        10,
-        10,
-    ]
+    assert [grade_all(cast, queue, role, lambda t, n: 4) for role in ("member", "owner")] == [10, 10]
     with tenant_scope(cast.tenant.pk):
         progress = reads.queue_progress(actor=cast.actor("viewer"), queue=queue)
     assert (progress.complete, progress.grades, progress.wanted) == (10, 20, 20)
@@ -150,24 +143,28 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
     assert set(before.values()) == {"advisory"}
     for role in ("member", "owner"):  # they agree with the judge, but for clarity
         grade_all(
-            cast, queue, role,
+            cast,
+            queue,
+            role,
             lambda t, n: 1 + (t.position * 7 + t.arm_id) % 5 if n == "clarity" else judged(t, n),
-        )  # fmt: skip
+        )
     with tenant_scope(cast.tenant.pk):
         agreed = queue_agreement(actor=cast.actor("viewer"), queue=queue)
     assert {name for name, _ in agreed} == set(SIX)
     assert {alpha.value for _, alpha in agreed} == {1}  # both gave the same levels
     assert "More grades would change little" in enough_told(agreed)
     loose = [("accuracy", Estimate(0.5, 0.3, 0.7)), *agreed]
-    assert enough_told(loose) == "People's agreement is not yet known well: alpha of accuracy is 0.50, 95 % interval 0.30 to 0.70. More grades narrow it."  # fmt: skip
+    assert (
+        enough_told(loose)
+        == "People's agreement is not yet known well: alpha of accuracy is 0.50, 95 % interval 0.30 to 0.70. More grades narrow it."
+    )
     assert enough_told([]) == ""
     after = verdicts()
     assert after["clarity"] == after["overall"] == "advisory"
     assert "failed" in after.values()
     with tenant_scope(cast.tenant.pk):
         by_name = {
-            o.name: o
-            for o in agreement_list(actor=cast.actor("viewer"), version=queue.rubric_version)
+            o.name: o for o in agreement_list(actor=cast.actor("viewer"), version=queue.rubric_version)
         }
         facts = arm_agreements(
             actor=cast.actor("viewer"), arm=a, scores=arm_scores(actor=cast.actor("viewer"), arm=a)
@@ -236,25 +233,27 @@ def test_what_judges_dispute_most_comes_first_and_who_was_asked_is_named(cast, a
         for trial, votes in zip(trials, ([0.5, 0.75, None], [0.0, 1.0], None), strict=True):
             known = Score.objects.get(trial=trial, name="clarity")
             Score.objects.create(
-                tenant=cast.tenant, trial=trial, name="clarity", author_kind="judge", author="judge:other@1:m",
-                value=known.value if votes else abs((known.value or 0) - 0.5), details={"votes": votes, "needs_person": True} if votes else {},
-            )  # fmt: skip
+                tenant=cast.tenant,
+                trial=trial,
+                name="clarity",
+                author_kind="judge",
+                author="judge:other@1:m",
+                value=known.value if votes else abs((known.value or 0) - 0.5),
+                details={"votes": votes, "needs_person": True} if votes else {},
+            )
         people = [cast.user("owner").pk, cast.user("member").pk]
         queue = make_queue(cast, arms, most=4, disputed_first=True, assignees=people)
         items = list(AnnotationItem.objects.filter(queue=queue).order_by("position"))
         assert [i.trial_id for i in items[:3]] == [trials[1].pk, trials[2].pk, trials[0].pk]
         progress = reads.queue_progress(actor=cast.actor("viewer"), queue=queue)
     assert {g.name: g.done for g in progress.graders} == {
-        cast.user("owner").email: 0, cast.user("member").email: 0,
-    }  # fmt: skip
+        cast.user("owner").email: 0,
+        cast.user("member").email: 0,
+    }
 
 
 def test_what_is_refused(cast, arms):
-    for change in (
-        {"reviews": 0},
-        {"most": 0},
-        {"reviews": 2, "assignees": [cast.user("owner").pk]},
-    ):
+    for change in ({"reviews": 0}, {"most": 0}, {"reviews": 2, "assignees": [cast.user("owner").pk]}):
         with pytest.raises(Invalid):
             make_queue(cast, arms, **change)
     with pytest.raises(Missing):
@@ -268,20 +267,14 @@ def test_what_is_refused(cast, arms):
         taken = take(cast, queue, "owner")
         with pytest.raises(Missing):
             services.assignment_skip(**who(cast), assignment=taken)
-        for levels in (
-            {},
-            {**dict.fromkeys(SIX, 3), "tone": 3},
-            {**dict.fromkeys(SIX, 3), "clarity": 6},
-        ):
+        for levels in ({}, {**dict.fromkeys(SIX, 3), "tone": 3}, {**dict.fromkeys(SIX, 3), "clarity": 6}):
             with pytest.raises(Invalid):
                 services.assignment_grade(**who(cast, "owner"), assignment=taken, levels=levels)
         services.queue_close(**who(cast), queue=queue)
         with pytest.raises(Conflict):
             services.assignment_skip(**who(cast, "owner"), assignment=taken)
     with tenant_scope(cast.other_tenant.pk), pytest.raises(Missing):
-        services.assignment_take(
-            tenant=cast.other_tenant, actor=cast.actor("outsider"), queue=queue
-        )
+        services.assignment_take(tenant=cast.other_tenant, actor=cast.actor("outsider"), queue=queue)
 
 
 def client_of(cast, role):
@@ -313,16 +306,21 @@ def test_the_page_is_blind_and_grades(cast, arms):
     assert client.post(url, {"do": "undo"}).status_code == 302
     assert client.get(url).context["sheet"].assignment.pk == at["assignment"]
     assert client_of(cast, "viewer").get(url).status_code == 403
-    assert (
-        "1 of 4 grades" not in client_of(cast, "viewer").get(f"{base}{queue.pk}/").content.decode()
-    )
+    assert "1 of 4 grades" not in client_of(cast, "viewer").get(f"{base}{queue.pk}/").content.decode()
     trust = client.get(f"/t/{cast.tenant.slug}/evaluations/trust/").content.decode()
     assert "No judge has been checked by people" in trust
     client.post(url, {**at, "do": "grade", **levels})
     trust = client.get(f"/t/{cast.tenant.slug}/evaluations/trust/?score=accuracy").content.decode()
     assert "People have graded 1 of the answers" in trust
     assert "Advisory" in trust
-    form = {"name": "Another", "source": f"experiment-{arms[0].experiment_id}", "rubric": queue.rubric_version_id, "reviews": 2, "most": 5, "judge": "lexical"}  # fmt: skip
+    form = {
+        "name": "Another",
+        "source": f"experiment-{arms[0].experiment_id}",
+        "rubric": queue.rubric_version_id,
+        "reviews": 2,
+        "most": 5,
+        "judge": "lexical",
+    }
     made = client.post(f"{base}new/", form)
     assert made.status_code == 302
     assert re.search(r"annotation/\d+/$", made["Location"])
@@ -345,10 +343,15 @@ def test_rubrics_are_written_changed_and_compared(cast):
     base = f"/t/{cast.tenant.slug}/evaluations/rubrics/"
     client = client_of(cast, "member")
     posted = {
-        "name": "Tone", "c-TOTAL_FORMS": "2", "c-INITIAL_FORMS": "0", "c-0-name": "kind",
-        "c-0-question": "Is it kind?", "c-0-weight": "1", "c-1-name": "",
+        "name": "Tone",
+        "c-TOTAL_FORMS": "2",
+        "c-INITIAL_FORMS": "0",
+        "c-0-name": "kind",
+        "c-0-question": "Is it kind?",
+        "c-0-weight": "1",
+        "c-1-name": "",
         **{f"c-0-level_{n}": f"Level {n}" for n in range(1, 6)},
-    }  # fmt: skip
+    }
     refused = client.post(f"{base}new/", {**posted, "c-0-level_3": ""})
     assert refused.status_code == 422
     assert "needs a question and a text" in refused.content.decode()
@@ -374,17 +377,30 @@ def test_disputes_about_what_people_ask_come_first(cast):
         old = make_row(Citation, cast.tenant, member, document=document)
         Run.objects.filter(pk=old.turn.run_id).update(created_at=timezone.now() - 2 * reads.LIVE)
     source = Source("Duties", "x", document_id=document.pk)
-    rows = [Record(question="Asked", answer="a", sources=(source,)), Record(question="Not", answer="a")]  # fmt: skip
-    experiment = make_experiment(cast, make_version(cast, rows), {"kind": "model", "model": "extractive"}, concurrency=1)  # fmt: skip
+    rows = [Record(question="Asked", answer="a", sources=(source,)), Record(question="Not", answer="a")]
+    experiment = make_experiment(
+        cast, make_version(cast, rows), {"kind": "model", "model": "extractive"}, concurrency=1
+    )
     with tenant_scope(cast.tenant.pk):
         asked, other = Trial.objects.filter(experiment=experiment).order_by("position")
         for trial, values in ((asked, (0.5, 0.75)), (other, (0.5, 1.0))):
             for judge, value in zip("xy", values, strict=True):
-                Score.objects.create(tenant=cast.tenant, trial=trial, name="accuracy", value=value, author_kind="judge", author=judge)  # fmt: skip
+                Score.objects.create(
+                    tenant=cast.tenant,
+                    trial=trial,
+                    name="accuracy",
+                    value=value,
+                    author_kind="judge",
+                    author=judge,
+                )
         given = reads.traffic(actor=cast.actor("viewer"), trials=[asked.pk, other.pk])
         assert given == {asked.pk: 2}
         queue = queue_create(
-            **who(cast), name="Hard", rubric_version=rubric_seed(**who(cast)), experiment=experiment, disputed_first=True
-        )  # fmt: skip
+            **who(cast),
+            name="Hard",
+            rubric_version=rubric_seed(**who(cast)),
+            experiment=experiment,
+            disputed_first=True,
+        )
         items = AnnotationItem.objects.filter(queue=queue).order_by("position")
         assert list(items.values_list("trial_id", flat=True)) == [asked.pk, other.pk]

@@ -35,9 +35,10 @@ def made(cast, **given: Any) -> JudgeCalibration:
     with tenant_scope(cast.tenant.pk):
         rubric = rubric_seed(tenant=cast.tenant, actor=cast.actor("owner"))
         return calibration_create(
-            tenant=cast.tenant, version=rubric,
+            tenant=cast.tenant,
+            version=rubric,
             **{"actor": cast.actor("member"), "name": "accuracy", "author": "judge:six@1:m", **given},
-        )  # fmt: skip
+        )
 
 
 def graded(cast, arm, rows) -> None:
@@ -47,9 +48,15 @@ def graded(cast, arm, rows) -> None:
         for trial in Trial.objects.filter(arm=arm, position__in=rows):
             level = 1 + trial.position % 4
             Score.objects.create(
-                tenant=cast.tenant, trial=trial, name="accuracy", value=(level - 1) / 4, level=level,
-                author_kind="person", author="person:1", rubric_version=rubric,
-            )  # fmt: skip
+                tenant=cast.tenant,
+                trial=trial,
+                name="accuracy",
+                value=(level - 1) / 4,
+                level=level,
+                author_kind="person",
+                author="person:1",
+                rubric_version=rubric,
+            )
 
 
 def test_the_band_holds_the_curve_and_narrows_with_answers():
@@ -104,14 +111,12 @@ def test_a_gate_reads_a_judge_on_the_scale_of_people_with_the_raw_score_beside(c
     one, least = read.checks
     assert (one.value, one.raw_value, one.raw_baseline) == (pytest.approx(0.375), 0.625, 0.625)
     assert (one.calibration, one.calibration_number) == (kept.pk, 1)
-    assert (
-        one.calibrated_low == one.calibrated_high == pytest.approx(0.375)
-    )  # people were of one mind
+    assert one.calibrated_low == one.calibrated_high == pytest.approx(0.375)  # people were of one mind
     assert "Calibrated to people (version 1, 40 answers)" in one.message
     assert least.value == pytest.approx(0.375)
     assert raw.checks[1].value == 0.625
     (result, _) = to_sarif(read)["runs"][0]["results"]
-    assert (result["properties"]["rawValue"], result["properties"]["calibrationNumber"]) == (0.625, 1)  # fmt: skip
+    assert (result["properties"]["rawValue"], result["properties"]["calibrationNumber"]) == (0.625, 1)
     # A kind judge is trusted as before; what its score means has changed.
     assert raw.checks[0].verdict == one.verdict == "passed"
     assert (raw.checks[1].verdict, least.verdict) == ("passed", "failed")
@@ -143,9 +148,14 @@ def test_a_gate_reads_a_judge_on_the_scale_of_people_with_the_raw_score_beside(c
 
     with tenant_scope(cast.tenant.pk):  # a judge that has drifted is another one
         JudgeCheck.objects.create(
-            tenant=cast.tenant, rubric_version_id=kept.rubric_version_id, experiment_id=arm.experiment_id,
-            author="judge:six@1:m", levels={}, findings=[], is_drifted=True,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            rubric_version_id=kept.rubric_version_id,
+            experiment_id=arm.experiment_id,
+            author="judge:six@1:m",
+            levels={},
+            findings=[],
+            is_drifted=True,
+        )
         assert Experiment.objects.filter(pk=arm.experiment_id).exists()
     assert decide(cast, arm, calibrated=True).checks[0].calibration is None
 
@@ -159,8 +169,13 @@ def test_scores_of_several_judges_stay_as_they_are(cast):
     with tenant_scope(cast.tenant.pk):
         trial = Trial.objects.filter(arm=second)[0]
         Score.objects.create(
-            tenant=cast.tenant, trial=trial, name="accuracy", value=0.5, author_kind="judge", author="judge:six@1:x"
-        )  # fmt: skip
+            tenant=cast.tenant,
+            trial=trial,
+            name="accuracy",
+            value=0.5,
+            author_kind="judge",
+            author="judge:six@1:x",
+        )
         read = arms_read(actor=cast.actor("viewer"), a=first, b=second, is_calibrated=True)
         assert read.readings == {}
         assert arms_compare(read.a, read.b).leading.a.value == 0.625

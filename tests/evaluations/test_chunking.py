@@ -38,9 +38,15 @@ def form(cast, library, longer):
     def fill(**given: Any) -> ExperimentForm:
         both = [library.collection.pk, longer.collection.pk]
         data = {
-            "name": "Passages", "version": version.pk, "kind": "retriever", "collections": both,
-            "apart": "on", "scorers": ["retrieval"], "judges": ["lexical"], "repeats": 1,
-        }  # fmt: skip
+            "name": "Passages",
+            "version": version.pk,
+            "kind": "retriever",
+            "collections": both,
+            "apart": "on",
+            "scorers": ["retrieval"],
+            "judges": ["lexical"],
+            "repeats": 1,
+        }
         with tenant_scope(cast.tenant.pk):
             made = ExperimentForm({**data, **given}, tenant=cast.tenant, actor=cast.actor("member"))
             made.is_valid()
@@ -53,9 +59,11 @@ def form(cast, library, longer):
 def test_the_form_makes_an_arm_of_each_collection(form, library, longer):
     arms = form(k="3 5").arms()
     assert [(a.target["collections"], a.target["k"]) for a in arms] == [
-        ([library.collection.pk], 3), ([library.collection.pk], 5),
-        ([longer.collection.pk], 3), ([longer.collection.pk], 5),
-    ]  # fmt: skip
+        ([library.collection.pk], 3),
+        ([library.collection.pk], 5),
+        ([longer.collection.pk], 3),
+        ([longer.collection.pk], 5),
+    ]
     assert arms[-1].name == "Long (2 passages), hybrid search, k 5"
     chat = form(kind="assistant", neighbours="0 2").arms()
     assert [a.target["neighbours"] for a in chat] == [0, 2, 0, 2]
@@ -77,7 +85,7 @@ def test_collections_of_other_documents_are_no_arms_of_one_comparison(cast, libr
 
     mine = [library.collection.pk]
     assert start(mine, [longer.collection.pk]).pk
-    with pytest.raises(Invalid, match=r"“Other” does not hold the same documents.* 1 of them .* 1 are"):  # fmt: skip
+    with pytest.raises(Invalid, match=r"“Other” does not hold the same documents.* 1 of them .* 1 are"):
         start(mine, [other.collection.pk])
     with pytest.raises(Invalid, match="two collections"):
         start(mine, mine)
@@ -95,7 +103,7 @@ async def test_labels_follow_their_passages_into_the_other_collection(
 
     monkeypatch.setattr(tasks, "search_run", search)
     version = await sync_to_async(make_version)(cast, rows_of(library))
-    targets = [{"kind": "retriever", "collections": [one.collection.pk]} for one in (library, longer)]  # fmt: skip
+    targets = [{"kind": "retriever", "collections": [one.collection.pk]} for one in (library, longer)]
     experiment = await sync_to_async(make_experiment)(cast, version, *targets, same_documents=True)
     await work_off(experiment, lane_threads)
 

@@ -55,7 +55,7 @@ def judged_rows(cast, *, role: str = "member"):
         made, _ = scorers_make(**who(cast), specs=experiment.scorers)
         for trial in Trial.objects.filter(experiment=experiment).select_related("content"):
             row = from_values(trial.content.data)
-            outcome = Outcome(text=row.answer, retrieved=[Passage(None, None, 0, len(TRUE), TRUE, "Duties")])  # fmt: skip
+            outcome = Outcome(text=row.answer, retrieved=[Passage(None, None, 0, len(TRUE), TRUE, "Duties")])
             trial.answer, trial.outcome, trial.state = row.answer, outcome_json(outcome), "scoring"
             trial.save()
             scores_write(trial, [(s, v, s.score(row, outcome)) for s, v in made], JudgeUse())
@@ -84,9 +84,7 @@ def test_a_judge_of_claims_gates_where_people_agree_with_it(cast, is_of_one_mind
             assert [p.text for p in sheet.passages] == [TRUE]  # what the judge has read
             level = int(Score.objects.get(trial=item.trial_id, author_kind="judge").level or 0)
             given = level if is_of_one_mind else 1 + done % 5
-            annotation.assignment_grade(
-                **who(cast), assignment=taken, levels={"faithfulness": given}
-            )
+            annotation.assignment_grade(**who(cast), assignment=taken, levels={"faithfulness": given})
             done += 1
         (found,) = agreement_list(actor=cast.actor("viewer"), version=queue.rubric_version)
         assert (found.author, found.n) == ("lexical:faithfulness@1", ROWS)
@@ -110,9 +108,7 @@ def test_a_rubric_of_claims_keeps_its_criterion_and_judges_nothing_else(cast):
         rubrics_seed(**who(cast))
         rubric = Rubric.objects.get(slug="claims.faithfulness")
         one = {"question": "Is it true?", "anchors": list("abcde")}
-        services.rubric_version_create(
-            **who(cast), rubric=rubric, criteria=[{**one, "name": "faithfulness"}]
-        )
+        services.rubric_version_create(**who(cast), rubric=rubric, criteria=[{**one, "name": "faithfulness"}])
         for names in (["tone"], ["faithfulness", "tone"]):
             with pytest.raises(Invalid, match="faithfulness"):
                 services.rubric_version_create(
@@ -121,9 +117,9 @@ def test_a_rubric_of_claims_keeps_its_criterion_and_judges_nothing_else(cast):
         spec = {"kind": "rubric", "options": {"rubric": rubric.slug}}
         with pytest.raises(Invalid, match="scorer"):
             experiments.scorer_checked(cast.tenant, cast.actor("member"), spec)
-        kept = experiments.scorer_checked(
-            cast.tenant, cast.actor("member"), {"kind": "faithfulness"}
-        )
+        kept = experiments.scorer_checked(cast.tenant, cast.actor("member"), {"kind": "faithfulness"})
         assert kept["options"]["number"] == 2
-        made = services.rubric_create(**who(cast), name="claims.faithfulness", criteria=[{**one, "name": "x"}])  # fmt: skip
+        made = services.rubric_create(
+            **who(cast), name="claims.faithfulness", criteria=[{**one, "name": "x"}]
+        )
         assert made.rubric.slug == "claimsfaithfulness"

@@ -107,11 +107,9 @@ def test_packed_scores_compare_as_the_scores_themselves():
 
 def test_an_interval_without_zero_is_not_said_to_hold_it():
     same = {f"same_{n}": Series.of(enumerate([0.5] * 20)) for n in range(3)}
-    gained = [0.55] * 6 + [
-        0.5
-    ] * 14  # enough for the interval, not for the test after Holm over five scores
+    gained = [0.55] * 6 + [0.5] * 14  # enough for the interval, not for the test after Holm over five scores
     a, b = arm([0.5] * 20), arm(gained)
-    found = arms_compare(*(ArmScores(values={**one.values, **same}) for one in (a, b)), leading="ndcg@10")  # fmt: skip
+    found = arms_compare(*(ArmScores(values={**one.values, **same}) for one in (a, b)), leading="ndcg@10")
     assert found.leading.change.excludes(0)
     assert not found.leading.is_shown
     told = verdict(found)[1]

@@ -46,14 +46,17 @@ def gold(cast: Any, levels: list[int]) -> None:
     experiment = make_experiment(cast, version, TARGET)
     with tenant_scope(cast.tenant.pk):
         rubric = rubric_seed(tenant=cast.tenant, actor=cast.actor("owner"))
-        queue = AnnotationQueue.objects.create(tenant=cast.tenant, name="Gold", rubric_version=rubric)  # fmt: skip
+        queue = AnnotationQueue.objects.create(tenant=cast.tenant, name="Gold", rubric_version=rubric)
         for trial in Trial.objects.filter(experiment=experiment):
             level = levels[trial.position]
             Trial.objects.filter(pk=trial.pk).update(state="done", answer=f"level {level}")
             AnnotationItem.objects.create(
-                tenant=cast.tenant, queue=queue, trial=trial, position=trial.position,
+                tenant=cast.tenant,
+                queue=queue,
+                trial=trial,
+                position=trial.position,
                 gold={c.name: level for c in SIX.criteria},
-            )  # fmt: skip
+            )
         Experiment.objects.filter(pk=experiment.pk).update(state="completed")
 
 
@@ -77,7 +80,7 @@ async def check(experiment: Experiment, lane: Any) -> None:
 
     def queued() -> Job:
         with tenant_scope(experiment.tenant_id):
-            return Job.objects.get(kind=CHECK_JOB, status="queued", payload__experiment_id=experiment.pk)  # fmt: skip
+            return Job.objects.get(kind=CHECK_JOB, status="queued", payload__experiment_id=experiment.pk)
 
     job = await sync_to_async(queued)()
     ctx = await sync_to_async(take)(job, "w1", lane)
@@ -99,14 +102,14 @@ def now(cast: Any, experiment: Experiment) -> tuple[str, int, list[JudgeCheck]]:
 
 
 @committing
-async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, monkeypatch, lane_threads):  # fmt: skip
+async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, monkeypatch, lane_threads):
     await sync_to_async(gold)(cast, GOLD)
     asked = judge(monkeypatch, lambda level: level)
     rows = [Record(question="q", answer="a")]
     version = await sync_to_async(make_version)(cast, rows)
 
     async def start() -> Experiment:
-        made: Experiment = await sync_to_async(make_experiment)(cast, version, TARGET, scorers=JUDGED)  # fmt: skip
+        made: Experiment = await sync_to_async(make_experiment)(cast, version, TARGET, scorers=JUDGED)
         return made
 
     first = await start()
@@ -137,8 +140,13 @@ async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, mo
             rubric = RubricVersion.objects.get(rubric__slug=SIX.slug)
             trial = Trial.objects.get(experiment=row)
             trial.scores.create(
-                tenant=cast.tenant, name="accuracy", value=0.5, author_kind="judge", author=found.author, rubric_version=rubric
-            )  # fmt: skip
+                tenant=cast.tenant,
+                name="accuracy",
+                value=0.5,
+                author_kind="judge",
+                author=found.author,
+                rubric_version=rubric,
+            )
             who = {"actor": cast.actor("viewer"), "arm": trial.arm}
             (one,) = arm_agreements(**who, scores=arm_scores(**who))["accuracy"]
             assert not one.is_trusted(0)

@@ -14,15 +14,7 @@ from apps.conversations.services import assistant_create
 from apps.datasets.record import Record
 from apps.datasets.rubric import SIX
 from apps.evaluations import asking, tasks
-from apps.evaluations.models import (
-    Arm,
-    Experiment,
-    ExperimentState,
-    KeptScores,
-    Score,
-    Trial,
-    TrialState,
-)
+from apps.evaluations.models import Arm, Experiment, ExperimentState, KeptScores, Score, Trial, TrialState
 from apps.evaluations.outcomes import labels_map
 from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.selectors import arm_scores, arm_scores_counted
@@ -68,9 +60,7 @@ def searched(monkeypatch):
 
     def search(**kwargs: Any) -> SearchResult:
         kwargs["actor"].require("search.run")
-        chunks = Chunk.objects.select_related("document").filter(
-            collection__in=kwargs["collections"]
-        )
+        chunks = Chunk.objects.select_related("document").filter(collection__in=kwargs["collections"])
         hits = [hit_of(chunk) for chunk in chunks.order_by("pk")][: kwargs["k"]]
         return SearchResult(kwargs["query"], hits, [], ("lexical",), "", 0.0, 0.0)
 
@@ -95,9 +85,7 @@ async def test_a_retrieval_experiment_scores_every_row(cast, library, searched, 
     row = await sync_to_async(stored)(experiment)
     assert row.state == ExperimentState.COMPLETED
     assert {t.state for t in row.all} == {TrialState.DONE}
-    assert [row.given[place, 0, "mrr"].value for place in range(3)] == pytest.approx(
-        [1, 1 / 2, 1 / 3]
-    )
+    assert [row.given[place, 0, "mrr"].value for place in range(3)] == pytest.approx([1, 1 / 2, 1 / 3])
     assert row.given[2, 0, "mrr"].author == "retrieval@1"
     assert row.corpus
     kept, counted = await sync_to_async(scores_both_ways)(row)
@@ -109,9 +97,8 @@ async def test_the_loop_answers_without_a_key_and_words_judge(cast, library, fou
     version = await sync_to_async(make_version)(cast, rows_of(library))
     target = {"kind": "assistant", "model": "extractive", "collections": [library.collection.pk]}
     experiment = await sync_to_async(make_experiment)(
-        cast, version, target,
-        scorers=[{"kind": "rubric"}, {"kind": "faithfulness"}, {"kind": "citations"}],
-    )  # fmt: skip
+        cast, version, target, scorers=[{"kind": "rubric"}, {"kind": "faithfulness"}, {"kind": "citations"}]
+    )
     await work_off(experiment, lane_threads)
     row = await sync_to_async(stored)(experiment)
     assert row.state == ExperimentState.COMPLETED
@@ -162,9 +149,8 @@ async def test_a_budget_pauses_and_a_larger_one_goes_on(cast, library, monkeypat
     def raise_it():
         with tenant_scope(cast.tenant.pk):
             experiment_resume(
-                tenant=cast.tenant, actor=cast.actor("member"), experiment=row,
-                budget_usd=Decimal(2),
-            )  # fmt: skip
+                tenant=cast.tenant, actor=cast.actor("member"), experiment=row, budget_usd=Decimal(2)
+            )
 
     await sync_to_async(raise_it)()
     await work_off(experiment, lane_threads)
@@ -172,13 +158,9 @@ async def test_a_budget_pauses_and_a_larger_one_goes_on(cast, library, monkeypat
 
 
 @committing
-async def test_what_has_no_money_waits_and_is_not_asked_again(
-    cast, library, monkeypatch, lane_threads
-):
+async def test_what_has_no_money_waits_and_is_not_asked_again(cast, library, monkeypatch, lane_threads):
     asked: list[str] = []
-    refused = CompletionFailed(
-        "budget_exceeded", "The job's budget is used up.", is_retryable=False
-    )
+    refused = CompletionFailed("budget_exceeded", "The job's budget is used up.", is_retryable=False)
 
     def complete(**kwargs: Any) -> Completion:
         asked.append(kwargs["purpose"])
@@ -200,9 +182,12 @@ async def test_what_has_no_money_waits_and_is_not_asked_again(
     monkeypatch.setattr(experiments, "_model_checked", lambda tenant, model: None)
     version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
     experiment = await sync_to_async(make_experiment)(
-        cast, version, {"kind": "model", "model": "openai/a"}, budget_usd=Decimal("0.70"),
+        cast,
+        version,
+        {"kind": "model", "model": "openai/a"},
+        budget_usd=Decimal("0.70"),
         scorers=[{"kind": "rubric", "options": {"models": ["openai/j"]}}],
-    )  # fmt: skip
+    )
 
     def go_on(amount: str | None = None) -> None:
         with tenant_scope(cast.tenant.pk):
@@ -210,9 +195,7 @@ async def test_what_has_no_money_waits_and_is_not_asked_again(
             assert (row.state, "used up" in row.reason) == ("paused", True)
             assert Trial.objects.get(experiment=row).state == "pending"
             more = {} if amount is None else {"budget_usd": Decimal(amount)}
-            experiment_resume(
-                tenant=cast.tenant, actor=cast.actor("member"), experiment=row, **more
-            )
+            experiment_resume(tenant=cast.tenant, actor=cast.actor("member"), experiment=row, **more)
             budget = Budget.objects.get(kind="job", subject_id=row.budget_job)
             assert budget.amount_usd == Decimal(amount or "0.70")
 
@@ -233,17 +216,14 @@ async def test_assistants_answer_in_their_mode_or_in_another(cast, library, foun
     def make() -> int:
         with tenant_scope(cast.tenant.pk):
             spec = VersionSpec(mode="quick", model="extractive", options={"top_k": 2})
-            row = assistant_create(
-                tenant=cast.tenant, actor=cast.actor("owner"), name="Quick", spec=spec
-            )
+            row = assistant_create(tenant=cast.tenant, actor=cast.actor("owner"), name="Quick", spec=spec)
             return row.versions.get().pk
 
     assistant = {"kind": "assistant", "version": await sync_to_async(make)()}
     version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
     experiment = await sync_to_async(make_experiment)(
-        cast, version, assistant, {**assistant, "mode": "planned"}, {**assistant, "k": 1},
-        concurrency=1,
-    )  # fmt: skip
+        cast, version, assistant, {**assistant, "mode": "planned"}, {**assistant, "k": 1}, concurrency=1
+    )
     await work_off(experiment, lane_threads)
     row = await sync_to_async(stored)(experiment)
     assert {t.state for t in row.all} == {"done"}
@@ -265,9 +245,13 @@ async def test_pairs_are_judged_once_and_ranked(cast, library, monkeypatch, lane
     version = await sync_to_async(make_version)(cast, rows_of(library))
     base = {"kind": "model", "model": "extractive"}
     experiment = await sync_to_async(make_experiment)(
-        cast, version, {**base, "system": "good"}, {**base, "system": "bad"},
-        scorers=[{"kind": "pairwise"}], repeats=2,
-    )  # fmt: skip
+        cast,
+        version,
+        {**base, "system": "good"},
+        {**base, "system": "bad"},
+        scorers=[{"kind": "pairwise"}],
+        repeats=2,
+    )
     await work_off(experiment, lane_threads)
 
     def summary():
@@ -287,22 +271,16 @@ async def test_pairs_are_judged_once_and_ranked(cast, library, monkeypatch, lane
 
 
 @committing
-async def test_what_a_target_cannot_answer_is_a_failed_trial(
-    cast, library, monkeypatch, lane_threads
-):
+async def test_what_a_target_cannot_answer_is_a_failed_trial(cast, library, monkeypatch, lane_threads):
     def refuse(**_):
         raise CompletionFailed("content_filter", "The model refused.", is_retryable=False)
 
     monkeypatch.setattr(tasks, "completion_run", refuse)
     version = await sync_to_async(make_version)(cast, rows_of(library)[:1])
-    experiment = await sync_to_async(make_experiment)(
-        cast, version, {"kind": "model", "model": "extractive"}
-    )
+    experiment = await sync_to_async(make_experiment)(cast, version, {"kind": "model", "model": "extractive"})
     await work_off(experiment, lane_threads)
     row = await sync_to_async(stored)(experiment)
-    assert (row.state, row.all[0].state, row.all[0].error) == (
-        "completed", "failed", "The model refused.",
-    )  # fmt: skip
+    assert (row.state, row.all[0].state, row.all[0].error) == ("completed", "failed", "The model refused.")
     assert row.given[0, 0, "token_f1"].value == 0
 
 
@@ -366,8 +344,19 @@ def test_pause_resume_and_stop(cast, library):
         ({"arms": [ArmSpec({"kind": "shell"})]}, "target_invalid"),
         ({"arms": [ArmSpec({"kind": "retriever", "collections": [1], "k": 1000})]}, "target_invalid"),
     ],
-    ids=["no-arm", "no-name", "no-repeat", "empty-split", "no-scorer", "judge", "options", "model", "kind", "k"],
-)  # fmt: skip
+    ids=[
+        "no-arm",
+        "no-name",
+        "no-repeat",
+        "empty-split",
+        "no-scorer",
+        "judge",
+        "options",
+        "model",
+        "kind",
+        "k",
+    ],
+)
 def test_what_cannot_run_is_refused_and_leaves_nothing(cast, library, change, code):
     version = make_version(cast, rows_of(library))
     given: Any = {
@@ -398,10 +387,13 @@ def test_nobody_measures_what_is_not_theirs(cast, library):
             )
     with tenant_scope(cast.tenant.pk), pytest.raises(Missing):
         experiment_create(
-            tenant=cast.tenant, actor=cast.actor("member"), version=version, name="x",
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            version=version,
+            name="x",
             scorers=[{"kind": "token_f1"}],
             arms=[ArmSpec({**RETRIEVER, "collections": [library.collection.pk + 999]})],
-        )  # fmt: skip
+        )
 
 
 def test_labels_are_found_again_after_other_chunks_and_a_new_version(cast, library):
@@ -429,7 +421,7 @@ def test_no_two_arms_of_an_experiment_have_one_name(cast, library):
     version = make_version(cast, rows_of(library))
     with tenant_scope(cast.tenant.pk):
         other = make_row(Collection, cast.tenant, cast.user("owner"), name="Fine passages")
-    ours, theirs = ({"kind": "retriever", "collections": [pk]} for pk in (library.collection.pk, other.pk))  # fmt: skip
+    ours, theirs = ({"kind": "retriever", "collections": [pk]} for pk in (library.collection.pk, other.pk))
     chat, planned = ({"kind": "model", "model": "extractive", "system": text} for text in "ab")
     experiment = make_experiment(cast, version, ours, theirs, chat, planned, concurrency=1)
     with tenant_scope(cast.tenant.pk):

@@ -33,8 +33,12 @@ from tenancy.scope import tenant_scope
 from tests.collections.test_summaries_model import run_job
 from tests.evaluations.support import make_experiment, make_version
 
-DUTIES = ("What is the customs duty on cars?", "What is the customs duty on trucks?", "Which customs duty do bicycles pay?")  # fmt: skip
-NOTICES = ("How long is the notice period of a tenant?", "How long is the notice period of a landlord?")  # fmt: skip
+DUTIES = (
+    "What is the customs duty on cars?",
+    "What is the customs duty on trucks?",
+    "Which customs duty do bicycles pay?",
+)
+NOTICES = ("How long is the notice period of a tenant?", "How long is the notice period of a landlord?")
 FINE = tuple(f"How is form {n} filled in?" for n in range(5))
 
 
@@ -54,15 +58,20 @@ def arm(cast):
     rows += [Record(question=q, answer="a", tags=("law",)) for q in NOTICES]
     rows += [Record(question=q, answer="a", tags=("law",)) for q in FINE]
     version = make_version(cast, rows)
-    experiment = make_experiment(cast, version, {"kind": "model", "model": "extractive"}, concurrency=1)  # fmt: skip
+    experiment = make_experiment(cast, version, {"kind": "model", "model": "extractive"}, concurrency=1)
     with tenant_scope(cast.tenant.pk):
         Score.objects.bulk_create(
             Score(
-                tenant=cast.tenant, trial=t, name="token_f1", value=1.0 if t.position >= 5 else 0.1 * (t.position + 1),
-                reason=f"<b>wrong {t.position}</b>", author_kind="rule", author="token_f1@1",
+                tenant=cast.tenant,
+                trial=t,
+                name="token_f1",
+                value=1.0 if t.position >= 5 else 0.1 * (t.position + 1),
+                reason=f"<b>wrong {t.position}</b>",
+                author_kind="rule",
+                author="token_f1@1",
             )
             for t in Trial.objects.filter(experiment=experiment, position__lt=9)
-        )  # fmt: skip
+        )
         return Arm.objects.select_related("experiment").get(experiment=experiment)
 
 
@@ -87,18 +96,21 @@ def judged_again(cast, arm):
     """Have the first row fail for another reason."""
     trial = Trial.objects.get(arm=arm, position=0)
     Score.objects.create(
-        tenant=cast.tenant, trial=trial, name="token_f1", value=0.0, reason="another", author_kind="rule", author="x@1"
-    )  # fmt: skip
+        tenant=cast.tenant,
+        trial=trial,
+        name="token_f1",
+        value=0.0,
+        reason="another",
+        author_kind="rule",
+        author="x@1",
+    )
 
 
 class Vectors:
     """An embedder to which nothing is like anything."""
 
     def __init__(self, provider: str = "local") -> None:
-        self.space, self.usage = (
-            EmbeddingSpace(provider, "text-embedding-3-small", 2, ""),
-            EmbeddingUsage(),
-        )
+        self.space, self.usage = (EmbeddingSpace(provider, "text-embedding-3-small", 2, ""), EmbeddingUsage())
         self.asked: list[int] = []
 
     def embed_documents(self, texts, **_):
@@ -114,7 +126,11 @@ def test_failures_are_told_by_tag_and_in_groups_and_become_a_dataset(cast, arm, 
         assert (found.scored, found.failing, found.pages) == (9, 5, 1)
         assert (found.state, found.groups) == ("none", [])
         by_tag: dict[str, Any] = {t.tag: (t.failing, t.rows, t.lift) for t in found.tags}
-        assert by_tag == {"factual": (3, 3, pytest.approx(1.8)), "duty": (3, 3, pytest.approx(1.8)), "law": (2, 6, pytest.approx(0.6))}  # fmt: skip
+        assert by_tag == {
+            "factual": (3, 3, pytest.approx(1.8)),
+            "duty": (3, 3, pytest.approx(1.8)),
+            "law": (2, 6, pytest.approx(0.6)),
+        }
         who = {"tenant": cast.tenant, "actor": cast.actor("member"), "arm": arm}
         # A tag needs no vectors.
         version = failures_collect(**who, name="Duties", tag="duty")
@@ -216,7 +232,9 @@ def test_a_paid_embedder_is_paid_by_who_asked(cast, arm, monkeypatch):
         used = UsageRecord.objects.get(kind="embedding")
         assert (used.input_tokens, used.user_id) == (1_000, cast.user("member").pk)
         judged_again(cast, arm)
-        budget_set(tenant=cast.tenant, actor=cast.actor("owner"), kind="tenant", amount_usd=Decimal("0.000001"))  # fmt: skip
+        budget_set(
+            tenant=cast.tenant, actor=cast.actor("owner"), kind="tenant", amount_usd=Decimal("0.000001")
+        )
     group(cast, arm)
     with tenant_scope(cast.tenant.pk):
         found = arm_failures(actor=cast.actor("viewer"), arm=arm)
@@ -230,8 +248,11 @@ def test_people_tag_failures_and_make_a_dataset_of_a_tag(cast, arm, client):
     with tenant_scope(cast.tenant.pk):
         first, second, *_, fine = Trial.objects.filter(arm=arm).order_by("position")
         who = {"tenant": cast.tenant, "actor": cast.actor("member")}
-        assert failure_tags_change(**who, trial=first, add=["  Wrong  Chapter "]) == ["wrong chapter"]  # fmt: skip
-        assert failure_tags_change(**who, trial=first, add=["wrong chapter", "law"]) == ["law", "wrong chapter"]  # fmt: skip
+        assert failure_tags_change(**who, trial=first, add=["  Wrong  Chapter "]) == ["wrong chapter"]
+        assert failure_tags_change(**who, trial=first, add=["wrong chapter", "law"]) == [
+            "law",
+            "wrong chapter",
+        ]
         assert failure_tags_change(**who, trial=second, add=["wrong chapter"]) == ["wrong chapter"]
         found = arm_failures(actor=cast.actor("viewer"), arm=arm)
         by_tag = {one.tag: (one.failing, one.rows, one.is_own) for one in found.tags}
@@ -249,7 +270,7 @@ def test_people_tag_failures_and_make_a_dataset_of_a_tag(cast, arm, client):
             failure_tags_change(**who, trial=first, add=[f"t{n}" for n in range(19)])
         with pytest.raises(Denied):
             failure_tags_change(**{**who, "actor": cast.actor("viewer")}, trial=first, add=["x"])
-        told = AuditEvent.objects.filter(action="trial.tag").order_by("pk").values_list("data", flat=True)  # fmt: skip
+        told = AuditEvent.objects.filter(action="trial.tag").order_by("pk").values_list("data", flat=True)
         assert [row["added"] for row in told] == [["wrong chapter"], ["law"], ["wrong chapter"]]
     page = reverse("evaluations:failures", args=[cast.tenant.slug, arm.pk])
     at = reverse("evaluations:trial-tags", args=[cast.tenant.slug, first.pk])
@@ -266,7 +287,10 @@ def test_people_tag_failures_and_make_a_dataset_of_a_tag(cast, arm, client):
     client.force_login(cast.user("outsider"))
     assert client.post(at, {"add": "x"}).status_code == 404
     with tenant_scope(cast.tenant.pk):
-        assert set(FailureTag.objects.filter(trial=first).values_list("name", flat=True)) == {"law", "wrong chapter"}  # fmt: skip
+        assert set(FailureTag.objects.filter(trial=first).values_list("name", flat=True)) == {
+            "law",
+            "wrong chapter",
+        }
     with tenant_scope(cast.other_tenant.pk):
         assert not FailureTag.objects.exists()
 
@@ -281,7 +305,7 @@ def test_a_row_without_an_answer_fails_too(cast, arm):
 
 
 @pytest.mark.django_db
-def test_every_failing_row_is_on_a_page_and_a_page_is_grouped_by_itself(cast, arm, client, monkeypatch):  # fmt: skip
+def test_every_failing_row_is_on_a_page_and_a_page_is_grouped_by_itself(cast, arm, client, monkeypatch):
     monkeypatch.setattr("apps.evaluations.failures.PAGE_ROWS", 2)
     monkeypatch.setattr("apps.evaluations.failure_views.PAGE_ROWS", 2)
     monkeypatch.setattr(grouping, "embedder_of_setting", lambda *_, **__: Vectors())
@@ -303,7 +327,7 @@ def test_every_failing_row_is_on_a_page_and_a_page_is_grouped_by_itself(cast, ar
             failures_group(**who, page=4)
     assert run_jobs(cast) == 1
     with tenant_scope(cast.tenant.pk):
-        states = [arm_failures(actor=cast.actor("viewer"), arm=arm, page=n).state for n in (1, 2, 3)]  # fmt: skip
+        states = [arm_failures(actor=cast.actor("viewer"), arm=arm, page=n).state for n in (1, 2, 3)]
         assert states == ["none", "none", "ready"]
         with pytest.raises(Missing):
             failures_collect(**who, name="Nothing", group=1, page=3)  # alone on its page: no group
@@ -313,9 +337,7 @@ def test_every_failing_row_is_on_a_page_and_a_page_is_grouped_by_itself(cast, ar
     assert "3 to 4 of 5" in shown
     assert DUTIES[2] in shown
     assert DUTIES[0] not in shown.partition('id="groups"')[2]
-    assert (
-        "tag=law&amp;page=" not in client.get(f"{page}?tag=law").content.decode()
-    )  # two rows: one page
+    assert "tag=law&amp;page=" not in client.get(f"{page}?tag=law").content.decode()  # two rows: one page
     assert client.get(f"{page}?page=x").status_code == 400
     assert client.post(f"{page}group/", {"page": "2"})["Location"] == f"{page}?page=2"
     said = {"X-Tenant": cast.tenant.slug}

@@ -37,12 +37,17 @@ def measured(cast, version, value, *, name="token_f1", author="token_f1@1", kind
         Experiment.objects.filter(pk=experiment.pk).update(state="completed")
         Score.objects.bulk_create(
             Score(
-                tenant=cast.tenant, trial=t, name=name, value=value(t.position, t.repeat),
-                level=1 + round(value(t.position, t.repeat) * 4), author_kind=kind, author=author,
+                tenant=cast.tenant,
+                trial=t,
+                name=name,
+                value=value(t.position, t.repeat),
+                level=1 + round(value(t.position, t.repeat) * 4),
+                author_kind=kind,
+                author=author,
                 rubric_version=rubric if kind != "rule" else None,
             )
             for t in Trial.objects.filter(experiment=experiment)
-        )  # fmt: skip
+        )
         return Arm.objects.select_related("experiment").get(experiment=experiment)
 
 
@@ -200,13 +205,18 @@ def grade(cast, arm, level):
         rubric = rubric_seed(tenant=cast.tenant, actor=cast.actor("owner"))
         Score.objects.bulk_create(
             Score(
-                tenant=cast.tenant, trial=t, name="accuracy", value=(level(t.position) - 1) / 4,
-                level=level(t.position), author_kind="person", author=f"person:{who}",
+                tenant=cast.tenant,
+                trial=t,
+                name="accuracy",
+                value=(level(t.position) - 1) / 4,
+                level=level(t.position),
+                author_kind="person",
+                author=f"person:{who}",
                 rubric_version=rubric,
             )
             for t in Trial.objects.filter(arm=arm)
             for who in (1, 2)
-        )  # fmt: skip
+        )
 
 
 def test_baselines_move_and_keep_their_history(cast, version):
@@ -227,19 +237,23 @@ def test_the_command_writes_reports_and_exits_by_the_decision(cast, version, tmp
     out = io.StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command(
-            "eval_gate", tenant=cast.tenant.slug, experiment=arm.experiment_id, stdout=out,
-            junit=tmp_path / "gate.xml", json=tmp_path / "gate.json", min=["token_f1=0.8"],
+            "eval_gate",
+            tenant=cast.tenant.slug,
+            experiment=arm.experiment_id,
+            stdout=out,
+            junit=tmp_path / "gate.xml",
+            json=tmp_path / "gate.json",
+            min=["token_f1=0.8"],
             sarif=tmp_path / "gate.sarif",
-        )  # fmt: skip
+        )
     assert ended.value.code == 1
     assert 'failures="2"' in (tmp_path / "gate.xml").read_text()
     assert json.loads((tmp_path / "gate.json").read_text())["code"] == 1
     assert json.loads((tmp_path / "gate.sarif").read_text())["version"] == "2.1.0"
     better = measured(cast, version, lambda row, _: 0.95)
     call_command(
-        "eval_gate", tenant=cast.tenant.slug, experiment=better.experiment_id, stdout=out,
-        promote=True,
-    )  # fmt: skip
+        "eval_gate", tenant=cast.tenant.slug, experiment=better.experiment_id, stdout=out, promote=True
+    )
     with pytest.raises(SystemExit):
         call_command("eval_gate", tenant=cast.tenant.slug, experiment=arm.experiment_id, stdout=out)
     assert "Nothing that may decide has fallen." in out.getvalue()

@@ -37,10 +37,7 @@ class Scripted:
 
 def grades(level, **other):
     return Answer(
-        {
-            c.name: {"reason": "r", "evidence": "1509", "level": other.get(c.name, level)}
-            for c in SIX.criteria
-        }
+        {c.name: {"reason": "r", "evidence": "1509", "level": other.get(c.name, level)} for c in SIX.criteria}
     )
 
 
@@ -122,9 +119,7 @@ def test_claims_need_evidence_that_is_there():
     value = rag("faithfulness", CLAIMS)
     assert value.value == 0.25
     claims = value.details["claims"]
-    assert [c["verdict"] for c in claims] == [
-        "supported", "unverified", "contradicted", "not_stated",
-    ]  # fmt: skip
+    assert [c["verdict"] for c in claims] == ["supported", "unverified", "contradicted", "not_stated"]
     first = claims[0]
     assert (first["chunk"], first["document"]) == (7, "hts.pdf")
     words = FOUND[0].text[first["start"] - 100 : first["end"] - 100]
@@ -139,9 +134,7 @@ def test_a_useful_passage_counts_more_the_earlier_it_stands():
     passages = [Passage(n, 1, 0, 9, f"text {n}", "d") for n in range(3)]
 
     def verdicts(*useful, numbers=(1, 2, 3)):
-        made = [
-            {"number": n, "quote": f"text {n - 1}", "is_useful": n in useful} for n in numbers
-        ]  # fmt: skip
+        made = [{"number": n, "quote": f"text {n - 1}", "is_useful": n in useful} for n in numbers]
         return rag("context_precision", Answer({"passages": made}), retrieved=passages)
 
     # RAGAS: precision at each useful place, over the useful ones.
@@ -159,7 +152,7 @@ def test_a_wrong_claim_that_a_passage_states_is_noise():
     def against(*right):
         return Answer(
             {"verdicts": [{"number": n, "reason": "", "is_supported": r} for n, r in enumerate(right, 1)]}
-        )  # fmt: skip
+        )
 
     value = rag("noise_robustness", both, against(True, False))
     assert (value.value, value.reason) == (0.5, "From a passage, and not in the reference: b")
@@ -182,9 +175,7 @@ def test_statements_that_do_not_serve_the_question_are_named():
 def prefers(text):
     def answer(prompt):
         parts = json.loads(prompt)
-        place = (
-            "first" if parts["first"] == text else "second" if parts["second"] == text else "tie"
-        )
+        place = "first" if parts["first"] == text else "second" if parts["second"] == text else "tie"
         return Answer({"reason": "r", "better": place})
 
     return answer
@@ -215,9 +206,7 @@ def test_a_jury_gives_the_median_and_calls_a_person():
 
 
 def test_lexical_judges_say_what_they_are():
-    right = LexicalRubric().score(
-        ROW, Outcome(text="Heading 1509 covers olive oil.", retrieved=FOUND)
-    )
+    right = LexicalRubric().score(ROW, Outcome(text="Heading 1509 covers olive oil.", retrieved=FOUND))
     wrong = LexicalRubric().score(ROW, Outcome(text="Ships are painted blue.", retrieved=FOUND))
     assert {v.reason for v in right} == {NOTE}
     better = {v.name: v.value or 0 for v in right}
@@ -235,9 +224,6 @@ def test_words_alone_miss_no_wrong_number_and_name_their_place():
 
     faithful = value("faithfulness")
     assert faithful.value == 0.5
-    assert (faithful.details["claims"][0]["start"], faithful.details["claims"][0]["end"]) == (
-        100,
-        134,
-    )
+    assert (faithful.details["claims"][0]["start"], faithful.details["claims"][0]["end"]) == (100, 134)
     assert [value(kind).value for kind in RAG if kind != "faithfulness"] == [1, 1, 1, 1]
     assert value("context_recall").reason == ""

@@ -39,13 +39,20 @@ async def test_an_experiment_measures_what_search_measures(cast, collection, lan
             for question, words in ASKED.items():
                 chunk = Chunk.objects.select_related("document").get(text__contains=words)
                 source = Source(
-                    chunk.document.name, chunk.text, document_id=chunk.document_id,
-                    start=chunk.char_start, end=chunk.char_end,
-                )  # fmt: skip
+                    chunk.document.name,
+                    chunk.text,
+                    document_id=chunk.document_id,
+                    start=chunk.char_start,
+                    end=chunk.char_end,
+                )
                 rows.append(Record(question=question, sources=(source,)))
                 hits = search_run(
-                    tenant=cast.tenant, actor=cast.actor("member"), collections=[collection], query=question, k=10
-                ).hits  # fmt: skip
+                    tenant=cast.tenant,
+                    actor=cast.actor("member"),
+                    collections=[collection],
+                    query=question,
+                    k=10,
+                ).hits
                 ranks = [n for n, hit in enumerate(hits) if hit.chunk_id == chunk.pk]
                 expected.append(1 / math.log2(ranks[0] + 2) if ranks else 0.0)
         version = make_version(cast, rows)

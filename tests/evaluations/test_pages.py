@@ -50,10 +50,7 @@ def test_the_comparison_takes_its_choices_from_the_address(cast):
     row = page.context["rows"][3][0].row
     page = client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&row={row}"))
     assert page.context["found"].leading.name == "overall"
-    assert (
-        "have no score"
-        in client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&score=nope")).content.decode()
-    )
+    assert "have no score" in client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&score=nope")).content.decode()
 
 
 @pytest.mark.parametrize("query", ["a=x", "a=0", "a=99999999", "a=-1", "a=9999999999999999999999"])
@@ -91,9 +88,15 @@ def test_an_experiment_is_started_by_its_form(cast):
     version = make_version(cast, [Record(question="q", answer="a")])
     client = client_of(cast, "member")
     given = {
-        "name": "From the form", "version": version.pk, "kind": "assistant", "models": ["extractive"],
-        "k": "10", "scorers": ["rubric", "token_f1"], "judges": ["lexical"], "repeats": 1,
-    }  # fmt: skip
+        "name": "From the form",
+        "version": version.pk,
+        "kind": "assistant",
+        "models": ["extractive"],
+        "k": "10",
+        "scorers": ["rubric", "token_f1"],
+        "judges": ["lexical"],
+        "repeats": 1,
+    }
     assert "Start" in client.get(at(cast, "new/")).content.decode()
     assert client.post(at(cast, "new/"), given).status_code == 302
     with tenant_scope(cast.tenant.pk):
@@ -132,9 +135,13 @@ def test_a_completed_experiment_says_what_failed(cast):
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("token_f1", "Token F1"), ("rouge_l", "ROUGE-L"), ("ndcg@10", "nDCG@10"), ("clarity", "Clarity"),
-        ("recall@5", "Recall@5"), ("My own", "My own"),
+        ("token_f1", "Token F1"),
+        ("rouge_l", "ROUGE-L"),
+        ("ndcg@10", "nDCG@10"),
+        ("clarity", "Clarity"),
+        ("recall@5", "Recall@5"),
+        ("My own", "My own"),
     ],
-)  # fmt: skip
+)
 def test_scores_are_written_as_the_field_writes_them(name, told):
     assert label(name) == told

@@ -88,13 +88,13 @@ def test_a_repeated_judge_keeps_every_judgement_and_leaves_out_what_it_cannot_re
     assert {value.value for value in silent.score(row, outcome)} == {None}
     juries = Repeated(
         tuple(Jury((RubricJudge(SIX, _Voice(a)), RubricJudge(SIX, _Voice(b)))) for a, b in ((5, 5), (1, 3)))
-    )  # fmt: skip
+    )
     assert juries.score(row, outcome)[0].details["replicates"] == [1.0, 0.25]
 
 
 def _scores(values, cost=0.01):
     rows = dict(enumerate(values))
-    return ArmScores(values={"token_f1": Series.of(rows)}, cost_usd=Series.of(dict.fromkeys(rows, cost)))  # fmt: skip
+    return ArmScores(values={"token_f1": Series.of(rows)}, cost_usd=Series.of(dict.fromkeys(rows, cost)))
 
 
 def test_an_arm_is_dominated_only_where_it_is_shown_and_costs_no_less():
@@ -127,9 +127,7 @@ def test_arms_that_are_alike_are_rarely_stopped_however_often_one_looks():
             dominated({1: _scores(a[:n]), 2: _scores(b[:n])}, look=look, arms=2)
             for look, n in enumerate((20, 40, 80, 160, 320), 1)
         )
-    assert (
-        stopped <= 16
-    )  # 5 % of 200 are 10; more than 16 has a chance below 3 %, and the seed is fixed
+    assert stopped <= 16  # 5 % of 200 are 10; more than 16 has a chance below 3 %, and the seed is fixed
     assert [look_number(2 * 20 * 2**n, 2) for n in range(4)] == [1, 2, 3, 4]
 
 
@@ -138,23 +136,23 @@ def _ended(cast, experiment, trial, value, cost):
     trial_answered(trial, Outcome(text="x", cost_usd=float(cost)), is_next_job=False)
     Score.objects.create(
         tenant=cast.tenant, trial=trial, name="token_f1", value=value, author_kind="rule", author="t@1"
-    )  # fmt: skip
+    )
     scores_write(trial, [], JudgeUse())
 
 
 @pytest.mark.django_db
 def test_a_sweep_stops_asking_the_arm_that_another_beats(cast):
     version = make_version(cast, [Record(question=f"q{n}", answer="a") for n in range(36)])
-    targets = [{"kind": "model", "model": "extractive", "system": s} for s in ("good", "bad", "dear")]  # fmt: skip
+    targets = [{"kind": "model", "model": "extractive", "system": s} for s in ("good", "bad", "dear")]
     experiment = make_experiment(cast, version, *targets, stops_dominated=True, concurrency=3)
     quality, cost = (0.9, 0.5, 0.95), ("0.01", "0.02", "0.05")
     with tenant_scope(cast.tenant.pk):
         while True:
-            trial = Trial.objects.filter(experiment=experiment, state="answering").order_by("pk").first()  # fmt: skip
+            trial = Trial.objects.filter(experiment=experiment, state="answering").order_by("pk").first()
             if trial is None:
                 break
             place = trial.arm.position
-            _ended(cast, experiment, trial, quality[place] + 0.001 * (trial.position % 7), cost[place])  # fmt: skip
+            _ended(cast, experiment, trial, quality[place] + 0.001 * (trial.position % 7), cost[place])
         good, bad, dear = Arm.objects.filter(experiment=experiment).order_by("position")
         experiment.refresh_from_db()
         states = [list(arm.trials.values_list("state", flat=True)) for arm in (good, bad, dear)]
@@ -167,12 +165,14 @@ def test_a_sweep_stops_asking_the_arm_that_another_beats(cast):
         assert LEAST_ROWS <= states[1].count("done") <= LEAST_ROWS + 3
         assert states[1].count("skipped") == 36 - states[1].count("done")
         assert AuditEvent.objects.filter(action="experiment.arm_stop").count() == 1
-        assert experiment.spent_usd == sum(
-            t.cost_usd or 0 for t in Trial.objects.filter(state="done")
-        )
+        assert experiment.spent_usd == sum(t.cost_usd or 0 for t in Trial.objects.filter(state="done"))
         assert experiment.ended_count == Trial.objects.filter(state="done").count()
         points = front_of(arms_summary(actor=cast.actor("viewer"), experiment=experiment))
-        assert [(p.is_on_front, p.is_stopped) for p in points] == [(True, False), (False, True), (True, False)]  # fmt: skip
+        assert [(p.is_on_front, p.is_stopped) for p in points] == [
+            (True, False),
+            (False, True),
+            (True, False),
+        ]
         chart = front_chart(points)
         assert chart is not None
         assert [spot.kind for spot in chart.spots] == ["on", "stopped", "on"]
@@ -198,14 +198,14 @@ def test_what_a_trial_costs_does_not_grow_with_the_experiment(cast):
     """The next trial comes out of an index, and nothing sums or counts over all trials."""
     version = make_version(cast, [Record(question=f"q{n}", answer="a") for n in range(200)])
     target = {"kind": "model", "model": "extractive"}
-    experiment = make_experiment(cast, version, target, repeats=20, budget_usd=Decimal(50), concurrency=4)  # fmt: skip
+    experiment = make_experiment(cast, version, target, repeats=20, budget_usd=Decimal(50), concurrency=4)
     with tenant_scope(cast.tenant.pk):
         trial = Trial.objects.filter(experiment=experiment, state="answering")[0]
         trial.answer, trial.cost_usd = "x", Decimal("0.01")
         trial.save()
         with CaptureQueriesContext(connection) as seen:
             scores_write(trial, [], JudgeUse())
-        reads = [q["sql"] for q in seen if q["sql"].startswith("SELECT") and "evaluations_trial" in q["sql"]]  # fmt: skip
+        reads = [q["sql"] for q in seen if q["sql"].startswith("SELECT") and "evaluations_trial" in q["sql"]]
         assert not [sql for sql in reads if "SUM(" in sql or "MAX(" in sql]
         (ordered,) = [sql for sql in reads if "ORDER BY" in sql]
         with connection.cursor() as cursor:
@@ -226,26 +226,37 @@ def _measured(cast, given):
         for trial in Trial.objects.filter(experiment=experiment):
             judged = given[trial.position][trial.repeat]
             Score.objects.create(
-                tenant=cast.tenant, trial=trial, name="accuracy", value=sum(judged) / len(judged),
-                details={"replicates": judged}, author_kind="judge", author="judge:six@1:m",
-            )  # fmt: skip
+                tenant=cast.tenant,
+                trial=trial,
+                name="accuracy",
+                value=sum(judged) / len(judged),
+                details={"replicates": judged},
+                author_kind="judge",
+                author="judge:six@1:m",
+            )
         return Arm.objects.get(experiment=experiment)
 
 
 @pytest.mark.django_db
 def test_repeats_name_the_flaky_rows_and_who_makes_them_so(cast, client):
-    arm = _measured(cast, [
-        [[1.0, 1.0], [1.0, 1.0]],
-        [[1.0, 1.0], [0.0, 0.0]],  # the answers differ
-        [[1.0, 0.5], [0.5, 0.5]],  # so does the judge
-    ])  # fmt: skip
+    arm = _measured(
+        cast,
+        [
+            [[1.0, 1.0], [1.0, 1.0]],
+            [[1.0, 1.0], [0.0, 0.0]],  # the answers differ
+            [[1.0, 0.5], [0.5, 0.5]],  # so does the judge
+        ],
+    )
     with tenant_scope(cast.tenant.pk):
         found = arm_repeats(actor=cast.actor("viewer"), arm=arm)
         rows = dict(Trial.objects.filter(arm=arm).values_list("position", "row_ref"))
         with pytest.raises(Missing):
             arm_repeats(actor=cast.actor("viewer"), arm=arm, score="nope")
     assert [one.row for one in found.flaky] == [rows[1], rows[2]]
-    assert [(one.passes, one.spread, one.judge_spread) for one in found.flaky] == [(1, 1.0, 0.0), (1, 0.25, 0.5)]  # fmt: skip
+    assert [(one.passes, one.spread, one.judge_spread) for one in found.flaky] == [
+        (1, 1.0, 0.0),
+        (1, 0.25, 0.5),
+    ]
     assert found.pass_all == pytest.approx(1 / 3)
     assert found.variance.judge == pytest.approx(0.125 / 6)
     assert (found.names, found.repeats, found.rows) == (["accuracy"], 2, 3)

@@ -30,9 +30,16 @@ pytestmark = pytest.mark.django_db
 def make_rule(cast, *, role: str = "admin", **given: Any) -> SamplingRule:
     with tenant_scope(cast.tenant.pk):
         return sampling_rule_create(
-            tenant=cast.tenant, actor=cast.actor(role),
-            **{"name": "All", "rate": 1.0, "scorers": [{"kind": "faithfulness"}], "budget_usd": Decimal(1), **given},
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor(role),
+            **{
+                "name": "All",
+                "rate": 1.0,
+                "scorers": [{"kind": "faithfulness"}],
+                "budget_usd": Decimal(1),
+                **given,
+            },
+        )
 
 
 @pytest.mark.django_db(transaction=True)
@@ -115,16 +122,14 @@ def test_one_answer_shows_the_price_before_further_ones_are_scored(cast, monkeyp
     rule, poor = (make_rule(cast, scorers=judged, budget_usd=Decimal(n)) for n in (1, 0))
 
     def states(of) -> list[str]:
-        return list(LiveSample.objects.filter(rule=of).order_by("pk").values_list("state", flat=True))  # fmt: skip
+        return list(LiveSample.objects.filter(rule=of).order_by("pk").values_list("state", flat=True))
 
     with tenant_scope(cast.tenant.pk):
         for turn in [ended(cast), ended(cast)]:
             writes.answer_sample(turn)
         assert states(rule) == ["waiting", "skipped"]
         assert states(poor) == ["skipped", "skipped"]
-        LiveSample.objects.filter(rule=rule, state="waiting").update(
-            state="done", cost_usd=Decimal("0.5")
-        )
+        LiveSample.objects.filter(rule=rule, state="waiting").update(state="done", cost_usd=Decimal("0.5"))
         for turn in [ended(cast), ended(cast)]:
             writes.answer_sample(turn)
         assert states(rule)[2:] == ["waiting", "skipped"]
@@ -134,9 +139,13 @@ def test_who_may_and_what_cannot(cast):
     with pytest.raises(Denied):
         make_rule(cast, role="member")
     changes: tuple[dict[str, Any], ...] = (
-        {"rate": 1.5}, {"rate": 0.0}, {"scorers": []}, {"scorers": [{"kind": "token_f1"}]}, {"name": " "},
+        {"rate": 1.5},
+        {"rate": 0.0},
+        {"scorers": []},
+        {"scorers": [{"kind": "token_f1"}]},
+        {"name": " "},
         {"budget_usd": Decimal("NaN")},
-    )  # fmt: skip
+    )
     for change in changes:
         with pytest.raises(Invalid):
             make_rule(cast, **change)
@@ -158,7 +167,7 @@ def test_a_judge_reads_the_conversation_as_the_answer_had_it(cast):
         )
         Turn.objects.filter(pk=other.pk).update(index=7)
         Turn.objects.filter(pk=second.pk).update(index=8)
-        for turn, asked in ((first, "Who pays duty?"), (other, "Another branch?"), (second, "And they?")):  # fmt: skip
+        for turn, asked in ((first, "Who pays duty?"), (other, "Another branch?"), (second, "And they?")):
             turn.messages.filter(author="user").update(text=asked)
         sample = make_row(LiveSample, cast.tenant, cast.user("member"), rule=rule, turn=second)
         work = sampling._read(sample.pk)
@@ -169,7 +178,9 @@ def test_a_judge_reads_the_conversation_as_the_answer_had_it(cast):
         ]
         assert asked_in(work.row).endswith("Last question: And they?")
         # An assistant that remembers nothing is not judged by what it was not told.
-        version = make_row(AssistantVersion, cast.tenant, cast.user("member"), mode="tools", options={"memory_turns": 0})  # fmt: skip
+        version = make_row(
+            AssistantVersion, cast.tenant, cast.user("member"), mode="tools", options={"memory_turns": 0}
+        )
         Turn.objects.filter(pk=second.pk).update(assistant_version=version)
         work = sampling._read(sample.pk)
         assert work is not None

@@ -32,10 +32,7 @@ def one(kind, reference, answer, **options):
 def test_rankings_equal_trec_eval(seed, k):
     rng = np.random.default_rng(seed)
     ranked = [int(i) for i in rng.permutation(40)[:20]]
-    gains = {
-        int(i): float(g)
-        for i, g in zip(rng.permutation(40)[:7], [1, 1, 2, 3, 1, 2, 1], strict=True)
-    }
+    gains = {int(i): float(g) for i, g in zip(rng.permutation(40)[:7], [1, 1, 2, 3, 1, 2, 1], strict=True)}
     measures = {f"ndcg_cut.{k}", f"recall.{k}", f"P.{k}", f"map_cut.{k}", "recip_rank"}
     qrels = {"q": {str(key): int(gain) for key, gain in gains.items()}}
     run = {"q": {str(key): float(100 - place) for place, key in enumerate(ranked)}}
@@ -60,9 +57,7 @@ def test_rouge_l_equals_the_plain_table():
         table = np.zeros((len(a) + 1, len(b) + 1), dtype=int)
         for i, x in enumerate(a):
             for j, y in enumerate(b):
-                table[i + 1, j + 1] = (
-                    table[i, j] + 1 if x == y else max(table[i, j + 1], table[i + 1, j])
-                )
+                table[i + 1, j + 1] = table[i, j] + 1 if x == y else max(table[i, j + 1], table[i + 1, j])
         expected = 2 * table[-1, -1] / (len(a) + len(b))
         assert metrics.rouge_l(" ".join(a), " ".join(b)) == close(expected)
 
@@ -108,11 +103,16 @@ def test_json_must_fit_its_schema():
 @pytest.mark.parametrize(
     ("kind", "options"),
     [
-        ("nope", {}), ("regex", {}), ("regex", {"pattern": "("}), ("json_schema", {"form": {"type": "array"}}),
-        ("retrieval", {"k": 0}), ("exact", {"unknown": 1}), ("forbidden_tools", {"names": []}),
+        ("nope", {}),
+        ("regex", {}),
+        ("regex", {"pattern": "("}),
+        ("json_schema", {"form": {"type": "array"}}),
+        ("retrieval", {"k": 0}),
+        ("exact", {"unknown": 1}),
+        ("forbidden_tools", {"names": []}),
     ],
     ids=["unknown", "no-pattern", "broken-pattern", "array-schema", "no-k", "option", "no-names"],
-)  # fmt: skip
+)
 def test_options_that_make_no_scorer_are_refused(kind, options):
     with pytest.raises(Invalid):
         rule_scorer(kind, options)
@@ -166,9 +166,7 @@ def traced(*calls, **meta):
         "x",
         messages=(
             Message("user", "q"),
-            Message(
-                "assistant", "", tuple(ToolCall(str(i), n, a) for i, (n, a) in enumerate(calls))
-            ),
+            Message("assistant", "", tuple(ToolCall(str(i), n, a) for i, (n, a) in enumerate(calls))),
         ),
         meta=meta,
     )
@@ -199,14 +197,11 @@ def test_arguments_that_differ_are_named():
 
 def test_allowed_values_and_failed_calls():
     wanted = traced(
-        ("rate", {"code": "1509"}),
-        allowed_arguments=[{"code": ["1509", "1510"], "year": [2026, ""]}],
+        ("rate", {"code": "1509"}), allowed_arguments=[{"code": ["1509", "1510"], "year": [2026, ""]}]
     )
     score = rule_scorer("tool_calls", {}).score
     assert score(wanted, Outcome(calls=[Call("rate", {"code": "1510"})]))[0].value == 1
-    assert (
-        score(wanted, Outcome(calls=[Call("rate", {"code": "1510"}, is_error=True)]))[0].value == 0
-    )
+    assert score(wanted, Outcome(calls=[Call("rate", {"code": "1510"}, is_error=True)]))[0].value == 0
 
 
 @pytest.mark.parametrize(
@@ -226,15 +221,22 @@ def test_allowed_values_and_failed_calls():
         (1, True, False),
     ],
     ids=[
-        "marks", "dates", "quotes", "other-words", "object", "field-missing", "field-added",
-        "objects", "objects-order", "order", "boolean",
+        "marks",
+        "dates",
+        "quotes",
+        "other-words",
+        "object",
+        "field-missing",
+        "field-added",
+        "objects",
+        "objects-order",
+        "order",
+        "boolean",
     ],
-)  # fmt: skip
+)
 def test_arguments_fit_as_the_leaderboard_has_it(allowed, given, fits):
     wanted = traced(("rate", {}), allowed_arguments=[{"x": [allowed]}])
-    (value,) = rule_scorer("tool_calls", {}).score(
-        wanted, Outcome(calls=[Call("rate", {"x": given})])
-    )
+    (value,) = rule_scorer("tool_calls", {}).score(wanted, Outcome(calls=[Call("rate", {"x": given})]))
     assert value.value == float(fits)
 
 

@@ -94,20 +94,23 @@ def _trials(cast: Any) -> list[Trial]:
 def test_the_form_has_it_for_every_arm_that_asks_a_model(cast, library):
     version = make_version(cast, rows_of(library))
     data = {
-        "name": "Tiers", "version": version.pk, "models": ["extractive"], "scorers": ["token_f1"],
-        "judges": ["lexical"], "repeats": 1, "service_tier": "flex", "cache_ttl": "1h", "background": "on",
-    }  # fmt: skip
+        "name": "Tiers",
+        "version": version.pk,
+        "models": ["extractive"],
+        "scorers": ["token_f1"],
+        "judges": ["lexical"],
+        "repeats": 1,
+        "service_tier": "flex",
+        "cache_ttl": "1h",
+        "background": "on",
+    }
     with tenant_scope(cast.tenant.pk):
         for kind in ("model", "assistant"):
-            form = ExperimentForm(
-                {**data, "kind": kind}, tenant=cast.tenant, actor=cast.actor("member")
-            )
+            form = ExperimentForm({**data, "kind": kind}, tenant=cast.tenant, actor=cast.actor("member"))
             assert form.is_valid(), form.errors
             [arm] = form.arms()
             assert {name: arm.target[name] for name in SERVED} == SERVED
         form = ExperimentForm(
-            {**data, "kind": "model", "service_tier": "cheap"},
-            tenant=cast.tenant,
-            actor=cast.actor("member"),
+            {**data, "kind": "model", "service_tier": "cheap"}, tenant=cast.tenant, actor=cast.actor("member")
         )
         assert "service_tier" in form.errors

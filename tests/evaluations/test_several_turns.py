@@ -26,7 +26,7 @@ from tests.evaluations.support import make_experiment, make_version, work_off
 from toolloop.messages import Turn, Usage, UserMessage
 
 CARS, TRUCKS = "What is the duty on cars?", "And on trucks?"
-_FIRST, _SECOND = ToolCall("1", "search", {"query": "cars"}), ToolCall("2", "search", {"query": "trucks"})  # fmt: skip
+_FIRST, _SECOND = ToolCall("1", "search", {"query": "cars"}), ToolCall("2", "search", {"query": "trucks"})
 ROW = Record(
     question=TRUCKS,
     answer="25 percent.",
@@ -63,10 +63,18 @@ def test_only_what_was_said_before_the_question_is_told():
         ((Message("user", "P"), Message("assistant", "A"), Message("user", "Q")), ["P", "A", "Q"]),
         ((Message("user", "P"), Message("user", "Q")), ["P\n\nQ"]),
         ((Message("user", "P"), Message("assistant", " "), Message("user", "old")), ["P\n\nQ"]),
-        ((Message("user", "P"), Message("assistant", "A"), Message("assistant", "B"), Message("user", "Q")), ["P", "A\n\nB", "Q"]),
+        (
+            (
+                Message("user", "P"),
+                Message("assistant", "A"),
+                Message("assistant", "B"),
+                Message("user", "Q"),
+            ),
+            ["P", "A\n\nB", "Q"],
+        ),
     ],
     ids=["none", "one turn", "no user", "no answer yet", "user twice", "edited", "assistant twice"],
-)  # fmt: skip
+)
 def test_every_form_of_trace_becomes_a_history_that_ends_in_the_question(messages, texts):
     history = history_of(Record(question="Q", answer="A", messages=messages))
     assert [m.text for m in history] == texts
@@ -74,9 +82,7 @@ def test_every_form_of_trace_becomes_a_history_that_ends_in_the_question(message
 
 
 def test_calls_of_earlier_turns_are_not_expected_again():
-    (score,) = ToolCalls(forbids_others=True).score(
-        ROW, Outcome(calls=[Call("search", {"query": "trucks"})])
-    )
+    (score,) = ToolCalls(forbids_others=True).score(ROW, Outcome(calls=[Call("search", {"query": "trucks"})]))
     assert score.value == 1.0
 
 
@@ -98,10 +104,7 @@ def test_judges_read_the_conversation_and_others_are_asked_as_before():
     said = [{"role": "user", "text": CARS}, {"role": "assistant", "text": "2.5 percent."}]
     told = [one.get("conversation") for one in asked]
     assert told == [said, None, said, None, None, None]
-    assert (
-        asked[1]["question"]
-        == f"User: {CARS}\n\nAssistant: 2.5 percent.\n\nLast question: {TRUCKS}"
-    )
+    assert asked[1]["question"] == f"User: {CARS}\n\nAssistant: 2.5 percent.\n\nLast question: {TRUCKS}"
     assert asked[4]["question"] == TRUCKS
 
 
@@ -124,11 +127,14 @@ async def test_every_kind_of_target_is_asked_with_the_conversation(
     version = await sync_to_async(make_version)(cast, [ROW])
     scope = {"collections": [library.collection.pk]}
     experiment = await sync_to_async(make_experiment)(
-        cast, version, {"kind": "model", "model": "extractive"}, {"kind": "retriever", **scope},
+        cast,
+        version,
+        {"kind": "model", "model": "extractive"},
+        {"kind": "retriever", **scope},
         {"kind": "assistant", "model": "extractive", **scope},
         {"kind": "assistant", "model": "extractive", "mode": "quick", **scope},
         scorers=[{"kind": "token_f1"}],
-    )  # fmt: skip
+    )
     await work_off(experiment, lane_threads)
     assert asked == [[CARS, "2.5 percent.", TRUCKS]]
     assert searched == [f"{CARS} {TRUCKS}"]

@@ -61,9 +61,17 @@ def test_high_raw_agreement_with_low_kappa():
 
 # 10 subjects, 14 raters, 5 levels: Fleiss' worked example, kappa 0.210 (observed 0.378, by chance 0.213).
 FLEISS = [
-    [0, 0, 0, 0, 14], [0, 2, 6, 4, 2], [0, 0, 3, 5, 6], [0, 3, 9, 2, 0], [2, 2, 8, 1, 1],
-    [7, 7, 0, 0, 0], [3, 2, 6, 3, 0], [2, 5, 3, 2, 2], [6, 5, 2, 1, 0], [0, 2, 2, 3, 7],
-]  # fmt: skip
+    [0, 0, 0, 0, 14],
+    [0, 2, 6, 4, 2],
+    [0, 0, 3, 5, 6],
+    [0, 3, 9, 2, 0],
+    [2, 2, 8, 1, 1],
+    [7, 7, 0, 0, 0],
+    [3, 2, 6, 3, 0],
+    [2, 5, 3, 2, 2],
+    [6, 5, 2, 1, 0],
+    [0, 2, 2, 3, 7],
+]
 
 
 def test_fleiss_kappa_equals_the_published_value_and_exact_arithmetic():
@@ -118,9 +126,7 @@ def alpha_by_definition(units, level):
         ends = Fraction(everything.count(a) + everything.count(b), 2)
         return Fraction(0) if a == b else (between - ends) ** 2
 
-    inside = sum(
-        sum(distance(a, b) for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in units
-    )
+    inside = sum(sum(distance(a, b) for a, b in permutations(unit, 2)) / (len(unit) - 1) for unit in units)
     n = len(everything)
     between = sum(distance(a, b) for a, b in permutations(everything, 2)) / (n - 1)
     return 1 - inside / between
@@ -151,7 +157,7 @@ def test_every_agreement_has_the_interval_of_a_bootstrap_over_units():
         found = interval(ratings)
         assert found is not None
         low, high = np.quantile(values, [0.025, 0.975])
-        assert (found.value, found.low, found.high) == (close(figure(ratings)), close(low), close(high))  # fmt: skip
+        assert (found.value, found.low, found.high) == (close(figure(ratings)), close(low), close(high))
     assert agreement.percent_agreement_interval([[1, None]]) is None
     assert agreement.fleiss_kappa_interval([[1, 1], [1, 1]]) is None
 
@@ -161,9 +167,13 @@ def test_bootstrap_equals_scipy(seed):
     rng = np.random.default_rng(seed)
     values = rng.normal(0.05, 0.3, 60)
     expected = stats.bootstrap(
-        (values,), np.mean, n_resamples=10_000, method="percentile", vectorized=True,
+        (values,),
+        np.mean,
+        n_resamples=10_000,
+        method="percentile",
+        vectorized=True,
         random_state=np.random.default_rng(7),
-    ).confidence_interval  # fmt: skip
+    ).confidence_interval
     found = paired.paired_difference(np.zeros(60), values, seed=7)
     assert (found.low, found.high) == (close(expected.low), close(expected.high))
     assert found.value == close(values.mean())
@@ -176,9 +186,7 @@ def test_intervals_of_many_rows_come_from_the_standard_error():
     assert (found.low, found.high) == (close(values.mean() - half), close(values.mean() + half))
 
 
-@pytest.mark.parametrize(
-    ("losses", "wins"), [(0, 0), (0, 1), (3, 9), (12, 12), (35, 96), (400, 460)]
-)
+@pytest.mark.parametrize(("losses", "wins"), [(0, 0), (0, 1), (3, 9), (12, 12), (35, 96), (400, 460)])
 def test_mcnemar_exact_equals_the_binomial_test(losses, wins):
     found = paired.mcnemar(losses, wins, exact=True)
     n = losses + wins

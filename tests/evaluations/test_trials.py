@@ -26,29 +26,50 @@ def read(cast, role, path, *, slug=""):
 
 def test_figures_and_authors_in_words():
     assert [money_told(x) for x in (0, 1e-6, 0.0156, 0.5, 12.5)] == [
-        "$0", "< 0.01 ct", "1.6 ct", "50 ct", "$12.50",
-    ]  # fmt: skip
+        "$0",
+        "< 0.01 ct",
+        "1.6 ct",
+        "50 ct",
+        "$12.50",
+    ]
     assert [time_told(x) for x in (41.6, 6_324)] == ["42 ms", "6.3 s"]
     assert author_told("judge:six@1:openai/gpt") == "openai/gpt, six, version 1"
     assert author_told("lexical:context_recall@1") == "Word count, context recall, version 1"
     assert author_told("token_f1@2") == "Rule, token f1, version 2"
-    assert author_told("jury:judge:six@1:a/b+judge:six@1:c") == "Jury: a/b, six, version 1; c, six, version 1"  # fmt: skip
+    assert author_told("jury:judge:six@1:a/b+judge:six@1:c") == "Jury: a/b, six, version 1; c, six, version 1"
     assert author_told("person:7#2", {7: "ana@example.org"}) == "ana@example.org"
 
 
 def test_an_answer_shows_what_each_judge_found_and_where_but_no_grade_of_a_person(cast):
     arm = make_compared(cast, rows=3)[1]
     claim = {
-        "claim": "Steel pays <b>50</b>.", "verdict": "supported", "quote": "50 percent", "chunk": 1,
-        "document": "notice.pdf", "start": 1200, "end": 1210,
-    }  # fmt: skip
+        "claim": "Steel pays <b>50</b>.",
+        "verdict": "supported",
+        "quote": "50 percent",
+        "chunk": 1,
+        "document": "notice.pdf",
+        "start": 1200,
+        "end": 1210,
+    }
     given: list[dict[str, Any]] = [
-        {"name": "faithfulness", "value": 0.5, "author": "judge:faithfulness@1:m", "author_kind": "judge",
-         "details": {"claims": [claim, {**claim, "verdict": "unverified", "start": None, "quote": "never said"}]}},
-        {"name": "context_recall", "value": None, "author": "judge:context_recall@1:m", "author_kind": "judge",
-         "reason": "It answered prose."},
+        {
+            "name": "faithfulness",
+            "value": 0.5,
+            "author": "judge:faithfulness@1:m",
+            "author_kind": "judge",
+            "details": {
+                "claims": [claim, {**claim, "verdict": "unverified", "start": None, "quote": "never said"}]
+            },
+        },
+        {
+            "name": "context_recall",
+            "value": None,
+            "author": "judge:context_recall@1:m",
+            "author_kind": "judge",
+            "reason": "It answered prose.",
+        },
         {"name": "clarity", "value": 1.0, "author": "person:1", "author_kind": "person", "reason": "by hand"},
-    ]  # fmt: skip
+    ]
     with tenant_scope(cast.tenant.pk):
         trial = Trial.objects.filter(arm=arm).order_by("pk")[0]
         Trial.objects.filter(pk=trial.pk).update(answer="**Bold** <script>alert(1)</script> [1]")
@@ -65,10 +86,11 @@ def test_an_answer_shows_what_each_judge_found_and_where_but_no_grade_of_a_perso
     client = Client()
     client.force_login(cast.user("viewer"))
     listed = client.get(
-        f"/api/v1/experiments/{trial.experiment_id}/trials?page_size=100", headers={"X-Tenant": cast.tenant.slug}
-    ).json()["results"]  # fmt: skip
+        f"/api/v1/experiments/{trial.experiment_id}/trials?page_size=100",
+        headers={"X-Tenant": cast.tenant.slug},
+    ).json()["results"]
     given_out = next(one["scores"] for one in listed if one["id"] == trial.pk)
-    assert claim in next(one["details"] for one in given_out if one["name"] == "faithfulness")["claims"]  # fmt: skip
+    assert claim in next(one["details"] for one in given_out if one["name"] == "faithfulness")["claims"]
     assert read(cast, "viewer", f"trials/{10**9}/").status_code == 404
     other = read(cast, "outsider", f"trials/{trial.pk}/", slug=cast.other_tenant.slug)
     assert other.status_code == 404
@@ -95,7 +117,9 @@ def test_labels_that_went_stale_are_told_of_before_a_fall_is_believed(cast):
 
 
 def test_a_judge_of_the_same_family_or_provider_is_named():
-    specs = [{"kind": "rubric", "options": {"models": ["openai/gpt-6-mini", "anthropic/claude-5", "lexical"]}}]  # fmt: skip
+    specs = [
+        {"kind": "rubric", "options": {"models": ["openai/gpt-6-mini", "anthropic/claude-5", "lexical"]}}
+    ]
     assert judges_of_kin(specs, ["local/gpt-oss-20b"]) == ["openai/gpt-6-mini"]
     assert judges_of_kin(specs, ["anthropic/other"]) == ["anthropic/claude-5"]
     assert judges_of_kin(specs, ["google/gemini-3", "extractive"]) == []

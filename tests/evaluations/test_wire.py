@@ -44,12 +44,15 @@ def judged(body: dict[str, Any]) -> str:
     if "first" in parts:
         return json.dumps({"reason": "It comes first.", "better": "first"})
     if "claims" in parts:
-        verdicts = [{"number": c["number"], "reason": "", "is_supported": False} for c in parts["claims"]]  # fmt: skip
+        verdicts = [{"number": c["number"], "reason": "", "is_supported": False} for c in parts["claims"]]
         return json.dumps({"verdicts": verdicts})
     if "passages" not in parts:
         return json.dumps({"statements": [{"statement": "s", "serves_the_question": True}]})
     if isinstance(parts["passages"][0], dict):
-        found = [{"number": p["number"], "quote": p["text"][:20], "is_useful": p["number"] == 1} for p in parts["passages"]]  # fmt: skip
+        found = [
+            {"number": p["number"], "quote": p["text"][:20], "is_useful": p["number"] == 1}
+            for p in parts["passages"]
+        ]
         return json.dumps({"passages": found})
     quotes = (parts["passages"][0][:30], "words that stand nowhere")
     claims = [{"claim": q, "verdict": "supported", "quote": q} for q in quotes]
@@ -112,6 +115,6 @@ async def test_a_model_judges_over_the_wire_and_what_cannot_be_read_is_unscored(
     later = await sync_to_async(read)(again, cast)
     assert later["cache"] == got["cache"]
     # Only what could not be read is asked again.
-    repeated = [one["messages"][1]["content"] for one in server.log if one["model"] == "fake-judge"][asked:]  # fmt: skip
+    repeated = [one["messages"][1]["content"] for one in server.log if one["model"] == "fake-judge"][asked:]
     assert repeated
     assert all(QUESTIONS[1] in text and "answer_to_grade" in text for text in repeated)

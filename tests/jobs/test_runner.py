@@ -33,10 +33,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def _enqueue(cast: Cast, kind: str, notes: Path, **extra: int) -> Job:
     with tenant_scope(cast.tenant.pk):
         return job_enqueue(
-            tenant=cast.tenant,
-            actor=cast.actor("member"),
-            kind=kind,
-            payload={"path": str(notes), **extra},
+            tenant=cast.tenant, actor=cast.actor("member"), kind=kind, payload={"path": str(notes), **extra}
         )
 
 
@@ -58,18 +55,14 @@ def test_job_succeeds_and_knows_for_whom_it_ran(cast: Cast, notes: Path) -> None
     assert notes.read_text().startswith("ran 1 ")
 
 
-def test_job_fails_at_once_with_its_reason_when_the_handler_refuses(
-    cast: Cast, notes: Path
-) -> None:
+def test_job_fails_at_once_with_its_reason_when_the_handler_refuses(cast: Cast, notes: Path) -> None:
     job = run_here(cast.tenant.pk, _enqueue(cast, "tests.refuse", notes).pk)
     assert (job.status, job.error_code) == (JobStatus.FAILED, "bad_input")
     assert job.error_message == "This input cannot be used."
     assert notes.read_text() == "ended failed bad_input\n"
 
 
-def test_job_ends_when_its_reason_holds_what_postgres_does_not_take(
-    cast: Cast, notes: Path
-) -> None:
+def test_job_ends_when_its_reason_holds_what_postgres_does_not_take(cast: Cast, notes: Path) -> None:
     job = run_here(cast.tenant.pk, _enqueue(cast, "tests.refuse_unstorable", notes).pk)
     assert (job.status, job.error_message) == (JobStatus.FAILED, "No row: “a\ufffdb\ufffd”.")
 
@@ -188,9 +181,7 @@ def test_worker_that_lost_its_job_cannot_say_that_it_got_on(cast: Cast, notes: P
     assert _fresh(job).deaths == 2
 
 
-def test_job_of_a_dead_process_is_taken_back_before_its_lease_expires(
-    cast: Cast, notes: Path
-) -> None:
+def test_job_of_a_dead_process_is_taken_back_before_its_lease_expires(cast: Cast, notes: Path) -> None:
     job = _enqueue(cast, "tests.note", notes)
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     name = worker_name().rsplit(":", 2)[0] + f":{process_mark(child.pid)}:{child.pid}"
@@ -208,9 +199,7 @@ def test_job_of_a_dead_process_is_taken_back_before_its_lease_expires(
     assert _fresh(job).status == JobStatus.QUEUED
 
 
-@pytest.mark.parametrize(
-    "name", ["w1", "", "host:17", "host::1", "host:0123456789ab.5:999999999", "a:b:c"]
-)
+@pytest.mark.parametrize("name", ["w1", "", "host:17", "host::1", "host:0123456789ab.5:999999999", "a:b:c"])
 def test_worker_that_cannot_be_seen_from_here_is_not_taken_for_dead(name: str) -> None:
     assert not worker_is_dead(name)
 

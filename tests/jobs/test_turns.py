@@ -31,9 +31,7 @@ MB = 1_000_000
 def enqueue(cast: Cast, notes: Path) -> Callable[..., Job]:
     """Put a job into the queue of one of the two workspaces; ``age`` is in seconds."""
 
-    def call(
-        tenant: Tenant, weight: int | None, *, age: float = 0, kind: str = "tests.note"
-    ) -> Job:
+    def call(tenant: Tenant, weight: int | None, *, age: float = 0, kind: str = "tests.note") -> Job:
         with tenant_scope(tenant.pk):
             job = job_enqueue(
                 tenant=tenant,
@@ -66,9 +64,7 @@ def following(**options: Any) -> int | None:
     return None if turn is None else turn.job_id
 
 
-def test_next_slice_goes_to_the_workspace_that_had_least(
-    cast: Cast, enqueue: Callable[..., Job]
-) -> None:
+def test_next_slice_goes_to_the_workspace_that_had_least(cast: Cast, enqueue: Callable[..., Job]) -> None:
     set_had(enqueue(cast.tenant, MB), 30)
     set_had(enqueue(cast.other_tenant, MB), 20)
     enqueue(cast.tenant, 10, age=100)
@@ -76,9 +72,7 @@ def test_next_slice_goes_to_the_workspace_that_had_least(
     assert following() == theirs.pk, "size and age count only inside a workspace"
 
 
-def test_what_a_workspace_had_long_ago_counts_little(
-    cast: Cast, enqueue: Callable[..., Job]
-) -> None:
+def test_what_a_workspace_had_long_ago_counts_little(cast: Cast, enqueue: Callable[..., Job]) -> None:
     set_had(enqueue(cast.tenant, MB), 1000, ago=500)
     set_had(enqueue(cast.other_tenant, MB), 20)
     mine = enqueue(cast.tenant, 10)

@@ -29,10 +29,7 @@ def cast(transactional_db: None) -> Cast:
 def _enqueue(cast: Cast, kind: str, notes: Path, **extra: int) -> Job:
     with tenant_scope(cast.tenant.pk):
         return job_enqueue(
-            tenant=cast.tenant,
-            actor=cast.actor("member"),
-            kind=kind,
-            payload={"path": str(notes), **extra},
+            tenant=cast.tenant, actor=cast.actor("member"), kind=kind, payload={"path": str(notes), **extra}
         )
 
 
@@ -46,9 +43,7 @@ def _ready(process: subprocess.Popen[str]) -> None:
     assert process.poll() is None
 
 
-def test_many_waits_run_at_once_beside_a_busy_cpu_job(
-    cast: Cast, notes: Path, start_worker: Start
-) -> None:
+def test_many_waits_run_at_once_beside_a_busy_cpu_job(cast: Cast, notes: Path, start_worker: Start) -> None:
     _ready(start_worker())
     _enqueue(cast, "tests.sleep", notes, seconds=20)
     wait_for(lambda: "began" in notes.read_text())
@@ -123,9 +118,7 @@ def test_worker_stops_in_order_when_the_whole_group_is_told_to(
     assert [_status(slow), _status(chat)] == [JobStatus.QUEUED, JobStatus.QUEUED]
 
 
-def test_no_process_survives_when_the_command_is_killed(
-    cast: Cast, notes: Path, start_worker: Start
-) -> None:
+def test_no_process_survives_when_the_command_is_killed(cast: Cast, notes: Path, start_worker: Start) -> None:
     process = start_worker()
     _ready(process)
     process.kill()

@@ -42,7 +42,7 @@ def test_lists_take_no_query_for_each_row(mine: Side, superuser: Client):  # noq
     after = {model: listed(superuser, model) for model in SCOPED}
     assert sum(after[m][0] > before[m][0] for m in SCOPED) > len(SCOPED) * 0.9
     grown = {label(m): (before[m], after[m]) for m in SCOPED if after[m][1] > before[m][1]}
-    assert grown == {}, "rows and queries, before and after: name the relation in list_select_related"  # fmt: skip
+    assert grown == {}, "rows and queries, before and after: name the relation in list_select_related"
 
 
 def test_form_of_a_new_row_shows_no_value_that_only_the_database_gives(superuser: Client):  # noqa: F811

@@ -48,7 +48,10 @@ def theirs(db: None) -> Side:
 @pytest.fixture
 def superuser(db: None) -> Client:
     client = Client()
-    client.force_login(User.objects.create_superuser("root@example.org", "secret-password"), "django.contrib.auth.backends.ModelBackend")  # fmt: skip
+    client.force_login(
+        User.objects.create_superuser("root@example.org", "secret-password"),
+        "django.contrib.auth.backends.ModelBackend",
+    )
     return client
 
 
@@ -86,9 +89,7 @@ def test_no_list_filter_lists_people_of_other_tenants():
     for model, entry in _list_filters():
         if isinstance(entry, str) and "__" not in entry:
             field = model._meta.get_field(entry)
-            assert not (field.is_relation and field.related_model is User), (
-                f"{label(model)}: {entry}"
-            )
+            assert not (field.is_relation and field.related_model is User), f"{label(model)}: {entry}"
         elif isinstance(entry, tuple):
             assert entry[1] is not RelatedFieldListFilter
 
@@ -132,15 +133,10 @@ def test_owner_sees_own_rows_and_no_others(model: type[models.Model], mine: Side
 
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("model", SCOPED, ids=label)
-def test_row_of_another_tenant_does_not_exist(
-    model: type[models.Model], page: str, mine: Side, theirs: Side
-):
+def test_row_of_another_tenant_does_not_exist(model: type[models.Model], page: str, mine: Side, theirs: Side):
     client = signed_in(mine, "owner")
     assert client.get(url(model, page, row_of(theirs, model).pk)).status_code == 404
-    assert client.post(url(model, page, row_of(theirs, model).pk), {"post": "yes"}).status_code in {
-        404,
-        405,
-    }
+    assert client.post(url(model, page, row_of(theirs, model).pk), {"post": "yes"}).status_code in {404, 405}
 
 
 @pytest.mark.parametrize("model", SCOPED, ids=label)
@@ -149,9 +145,7 @@ def test_owner_opens_own_rows(model: type[models.Model], mine: Side):
     assert client.get(url(model, "change", ident)).status_code == 200
     assert client.get(url(model, "history", ident)).status_code == 200
     may = REGISTRY[model].owner_may
-    assert client.get(url(model, "delete", ident)).status_code == (
-        200 if _may(model, "delete") else 403
-    )
+    assert client.get(url(model, "delete", ident)).status_code == (200 if _may(model, "delete") else 403)
     assert client.get(url(model, "add")).status_code == (200 if _may(model, "add") else 403)
     assert "view" in may
 
@@ -175,17 +169,15 @@ def test_superuser_sees_every_tenants_rows(
     assert superuser.get(url(model, "change", own.pk)).status_code == 200
 
 
-@pytest.mark.parametrize("model", [m for m in SCOPED if isinstance(REGISTRY[m], JournalAdmin)], ids=label)  # fmt: skip
-def test_journal_is_read_only_even_for_superusers(
-    model: type[models.Model], mine: Side, superuser: Client
-):
+@pytest.mark.parametrize("model", [m for m in SCOPED if isinstance(REGISTRY[m], JournalAdmin)], ids=label)
+def test_journal_is_read_only_even_for_superusers(model: type[models.Model], mine: Side, superuser: Client):
     ident = row_of(mine, model).pk
     assert superuser.get(url(model, "add")).status_code == 403
     assert superuser.post(url(model, "delete", ident), {"post": "yes"}).status_code == 403
     assert superuser.post(url(model, "change", ident), {}).status_code == 403
     response = superuser.post(
         url(model, "changelist"), {"action": "delete_selected", "_selected_action": ident, "post": "yes"}
-    )  # fmt: skip
+    )
     assert response.status_code in {200, 302}
     with platform_scope():
         assert model._base_manager.filter(pk=ident).exists()
@@ -252,17 +244,13 @@ def test_owner_cannot_make_themselves_operator(mine: Side):
         client.post(address, {"email": user.email, "is_superuser": "on", "is_staff": "on"})
     user.refresh_from_db()
     assert not user.is_superuser
-    assert client.get(f"{url(User, 'changelist')}?is_superuser__exact=1").status_code in {
-        200,
-        302,
-        400,
-    }
+    assert client.get(f"{url(User, 'changelist')}?is_superuser__exact=1").status_code in {200, 302, 400}
 
 
 @pytest.mark.parametrize(
     ("model", "field"),
     [("ApiKey", "secret_sha256"), ("Invite", "token_sha256"), ("ProviderCredential", "secret_encrypted")],
-)  # fmt: skip
+)
 def test_secret_columns_are_neither_shown_nor_searchable(
     model: str, field: str, mine: Side, superuser: Client
 ):
@@ -278,9 +266,7 @@ def test_secret_columns_are_neither_shown_nor_searchable(
 
 def test_superuser_cannot_move_a_row_to_another_tenant(mine: Side, theirs: Side, superuser: Client):
     row = mine.people["viewer"]
-    superuser.post(
-        url(Membership, "change", row.pk), {"role": "member", "tenant": theirs.tenant.pk}
-    )
+    superuser.post(url(Membership, "change", row.pk), {"role": "member", "tenant": theirs.tenant.pk})
     with platform_scope():
         assert Membership.objects.get(pk=row.pk).tenant_id == mine.tenant.pk
 

@@ -36,9 +36,13 @@ def _event(side: Side) -> int:
     """Return a change of the side that could be brought back."""
     with tenant_scope(side.tenant.pk):
         return AuditEvent.objects.create(
-            tenant=side.tenant, actor_kind="user", action="tool_entry.set", object_type="tools.toolentry",
-            object_name="mine", data={"before": None, "after": {"name": "mine"}},
-        ).pk  # fmt: skip
+            tenant=side.tenant,
+            actor_kind="user",
+            action="tool_entry.set",
+            object_type="tools.toolentry",
+            object_name="mine",
+            data={"before": None, "after": {"name": "mine"}},
+        ).pk
 
 
 def _tenant(side: Side) -> str:
@@ -54,8 +58,11 @@ OWN_PAGES: dict[str, OwnPage] = {
     "tools_matrix": (_tenant, {"row": "tool|calculate", "column": "role:viewer", "effect": "deny"}, False),
     "tools_decide": (lambda s: f"?do=reject&ids={_ids(s, 'tools.ToolVersion')}", {}, True),
     "tools_run_tests": (lambda s: f"?ids={_ids(s, 'tools.ContractTest')}", {}, True),
-    **{f"tools_{m}_changes": (_tenant, {}, False) for m in ("toolentry", "toolkit", "toolgrant", "toolsource")},
-}  # fmt: skip
+    **{
+        f"tools_{m}_changes": (_tenant, {}, False)
+        for m in ("toolentry", "toolkit", "toolgrant", "toolsource")
+    },
+}
 RESTORE = {f"tools_{m}_restore" for m in ("toolentry", "toolkit", "toolgrant", "toolsource")}
 
 
@@ -125,13 +132,7 @@ def test_action_on_own_rows_is_answered(
     own = row_of(mine, model)
     row_of(theirs, model)
     before = kept(theirs.tenant)
-    data = {
-        "action": action,
-        "_selected_action": [own.pk],
-        "select_across": "1",
-        "index": "0",
-        "post": "yes",
-    }
+    data = {"action": action, "_selected_action": [own.pk], "select_across": "1", "index": "0", "post": "yes"}
     response = signed_in(mine, "owner").post(url(model, "changelist"), data)
     assert response.status_code in {200, 302, 403}
     assert kept(theirs.tenant) == before
@@ -141,7 +142,9 @@ def _autocompletes() -> Iterator[Any]:
     for model in SCOPED:
         for page in (REGISTRY[model], *REGISTRY[model].inlines):
             for field in page.autocomplete_fields:
-                yield pytest.param(page.model if page is not REGISTRY[model] else model, field, id=f"{label(model)}-{field}")  # fmt: skip
+                yield pytest.param(
+                    page.model if page is not REGISTRY[model] else model, field, id=f"{label(model)}-{field}"
+                )
 
 
 @pytest.mark.parametrize(("model", "field"), list(_autocompletes()))
@@ -150,7 +153,12 @@ def test_autocompletion_of_every_field_offers_own_rows_only(
 ) -> None:
     target: Any = model._meta.get_field(field).related_model
     foreign, everyone = row_of(theirs, target), mine.people.everyone()
-    asked = {"app_label": model._meta.app_label, "model_name": str(model._meta.model_name), "field_name": field, "term": ""}  # fmt: skip
+    asked = {
+        "app_label": model._meta.app_label,
+        "model_name": str(model._meta.model_name),
+        "field_name": field,
+        "term": "",
+    }
     answer = signed_in(mine, "owner").get(reverse("admin:autocomplete"), asked)
     if answer.status_code == 403:
         return
@@ -177,7 +185,7 @@ def test_new_row_lands_in_the_own_workspace_or_nowhere(
         if value is not None and field.name not in ("tenant", "id"):
             data[field.name] = value if isinstance(value, str | int | bool) else str(value)
     for inline in REGISTRY[model].inlines:
-        prefix = inline.model._meta.get_field(_fk(inline.model, model)).remote_field.get_accessor_name()  # fmt: skip
+        prefix = inline.model._meta.get_field(_fk(inline.model, model)).remote_field.get_accessor_name()
         data |= {f"{prefix}-TOTAL_FORMS": "0", f"{prefix}-INITIAL_FORMS": "0"}
     client = signed_in(mine, "owner")
     for address in (url(model, "add"), url(model, "change", own.pk)):
@@ -213,8 +221,17 @@ def test_inline_neither_shows_nor_takes_rows_of_another_workspace(
     name = _fk(inline.model, model)
     prefix = inline.model._meta.get_field(name).remote_field.get_accessor_name()
     for change in ({f"{prefix}-0-DELETE": "on"}, {f"{prefix}-0-{name}": own.pk}):
-        data = {f"{prefix}-TOTAL_FORMS": "1", f"{prefix}-INITIAL_FORMS": "1", f"{prefix}-0-id": foreign.pk, **change}  # fmt: skip
-        assert signed_in(mine, "owner").post(url(model, "change", own.pk), data).status_code in {200, 302, 403}  # fmt: skip
+        data = {
+            f"{prefix}-TOTAL_FORMS": "1",
+            f"{prefix}-INITIAL_FORMS": "1",
+            f"{prefix}-0-id": foreign.pk,
+            **change,
+        }
+        assert signed_in(mine, "owner").post(url(model, "change", own.pk), data).status_code in {
+            200,
+            302,
+            403,
+        }
     assert kept(theirs.tenant) == before
 
 
@@ -254,15 +271,16 @@ def test_page_of_its_own_reaches_only_its_workspace(name: str, mine: Side, their
         assert person.post(own, data).status_code in {302, 403}
     assert Client().get(own).status_code == 302
     root = Client()
-    root.force_login(User.objects.create_superuser("root@example.org", "secret-password"), "django.contrib.auth.backends.ModelBackend")  # fmt: skip
+    root.force_login(
+        User.objects.create_superuser("root@example.org", "secret-password"),
+        "django.contrib.auth.backends.ModelBackend",
+    )
     for side in (mine, theirs):
         assert root.get(reverse(f"admin:{name}") + address(side)).status_code == 200
 
 
 @pytest.mark.parametrize("name", sorted(RESTORE))
-def test_change_of_another_workspace_is_not_brought_back(
-    name: str, mine: Side, theirs: Side
-) -> None:
+def test_change_of_another_workspace_is_not_brought_back(name: str, mine: Side, theirs: Side) -> None:
     event = _event(theirs)
     before = kept(theirs.tenant)
     address = reverse(f"admin:{name}", args=[event])

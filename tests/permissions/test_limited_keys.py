@@ -38,9 +38,12 @@ def side(db: None) -> Side:
 
 def limited(side: Side, collections: list[int], scopes: frozenset[str] = LIMITED_SCOPES) -> str:
     return api_key_create(
-        tenant=side.tenant, actor=actor_of(side.people["owner"]), name="k", scopes=sorted(scopes),
+        tenant=side.tenant,
+        actor=actor_of(side.people["owner"]),
+        name="k",
+        scopes=sorted(scopes),
         collections=collections,
-    )[1]  # fmt: skip
+    )[1]
 
 
 def client_of(key: str) -> Client:
@@ -58,14 +61,16 @@ def test_what_is_below_another_collection_does_not_exist(row: Row, side: Side) -
     other = make_row(Collection, side.tenant, side.user("owner"))
     client = client_of(limited(side, [other.pk]))
     response = call(client, row, slug=side.tenant.slug, ids=side, role="owner")
-    assert response.status_code == (404 if row.action in LIMITED_SCOPES else 403), response.content[:300]  # fmt: skip
+    assert response.status_code == (404 if row.action in LIMITED_SCOPES else 403), response.content[:300]
 
 
 def test_lists_and_searches_know_the_chosen_ones_alone(side: Side) -> None:
     mine = side.row("collections.Chunk", "owner")
     other = make_row(Collection, side.tenant, side.user("owner"), name="Closed")
-    document = make_row(Document, side.tenant, side.user("owner"), collection=other, status="ready", name="secret.txt")  # fmt: skip
-    make_row(Chunk, side.tenant, side.user("owner"), collection=other, document=document, text="zebra")  # fmt: skip
+    document = make_row(
+        Document, side.tenant, side.user("owner"), collection=other, status="ready", name="secret.txt"
+    )
+    make_row(Chunk, side.tenant, side.user("owner"), collection=other, document=document, text="zebra")
     key = limited(side, [mine.collection_id])
     client = client_of(key)
     listed = client.get("/api/v1/collections").json()["results"]
@@ -76,13 +81,15 @@ def test_lists_and_searches_know_the_chosen_ones_alone(side: Side) -> None:
         assert answer.status_code in (200, 404)
     actor = actor_with(key)
     with tenant_scope(side.tenant.pk):
-        assert set(Document.objects.visible_to(actor).values_list("collection_id", flat=True)) == {mine.collection_id}  # fmt: skip
+        assert set(Document.objects.visible_to(actor).values_list("collection_id", flat=True)) == {
+            mine.collection_id
+        }
         assert not Chunk.objects.visible_to(actor).filter(collection=other).exists()
 
 
 def test_run_keeps_the_limit_of_the_key_that_asked(side: Side) -> None:
     key = limited(side, [7])
-    run = Run(tenant=side.tenant, user=side.user("owner"), request={"actor": actor_facts(actor_with(key))})  # fmt: skip
+    run = Run(tenant=side.tenant, user=side.user("owner"), request={"actor": actor_facts(actor_with(key))})
     with tenant_scope(side.tenant.pk):
         assert actor_now(run).collections == frozenset({7})
 
@@ -91,7 +98,9 @@ def test_nothing_is_seen_when_all_chosen_collections_are_gone(side: Side) -> Non
     """The limit does not vanish with them."""
     side.row("collections.Chunk", "owner")
     with tenant_scope(side.tenant.pk):
-        gone = Collection.objects.create(tenant=side.tenant, name="Gone", space=side.row("collections.Collection", "owner").space)  # fmt: skip
+        gone = Collection.objects.create(
+            tenant=side.tenant, name="Gone", space=side.row("collections.Collection", "owner").space
+        )
         key = limited(side, [gone.pk])
         gone.delete()
         assert not Collection.objects.visible_to(actor_with(key)).exists()
@@ -104,7 +113,7 @@ def test_conversations_in_which_others_asked_are_not_the_keys(side: Side) -> Non
 
     def asked(facts: dict[str, Any]) -> Conversation:
         conversation = make_row(Conversation, side.tenant, person, user=person, model="extractive")
-        run = make_row(Run, side.tenant, person, user=person, model="extractive", request={"actor": facts})  # fmt: skip
+        run = make_row(Run, side.tenant, person, user=person, model="extractive", request={"actor": facts})
         make_row(Turn, side.tenant, person, conversation=conversation, run=run)
         found: Conversation = conversation
         return found
@@ -118,7 +127,9 @@ def test_conversations_in_which_others_asked_are_not_the_keys(side: Side) -> Non
     assert not seen & {by_hand.pk, older.pk}
 
 
-@pytest.mark.parametrize("scope", ["audit.read", "run.read", "collection.write", "tool.manage", "member.read"])  # fmt: skip
+@pytest.mark.parametrize(
+    "scope", ["audit.read", "run.read", "collection.write", "tool.manage", "member.read"]
+)
 def test_scope_that_reaches_beyond_is_refused(side: Side, scope: str) -> None:
     with pytest.raises(Invalid, match="reaches beyond"):
         limited(side, [1], frozenset({"collection.read", scope}))

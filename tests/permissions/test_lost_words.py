@@ -26,13 +26,7 @@ from apps.collections.services.access import document_access_set
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.services import share_create, titles_withhold
 from apps.datasets.files import dataset_file_key
-from apps.datasets.models import (
-    DatasetCheck,
-    DatasetExport,
-    DatasetRow,
-    DatasetVersion,
-    GenerationItem,
-)
+from apps.datasets.models import DatasetCheck, DatasetExport, DatasetRow, DatasetVersion, GenerationItem
 from apps.datasets.record import Record, Source
 from apps.evaluations.models import AnnotationItem, Score, Trial
 from runs.models import PendingDecision, Run, ToolCall
@@ -132,9 +126,7 @@ def readable_rows() -> list[Row]:
     return [
         row
         for row in (*PORTAL, *API)
-        if row.method == "GET"
-        and not row.is_stream
-        and (not row.action or row.action in ROLE_ACTIONS[LOSER])
+        if row.method == "GET" and not row.is_stream and (not row.action or row.action in ROLE_ACTIONS[LOSER])
     ]
 
 
@@ -175,9 +167,14 @@ class World:
         version = make_version(cast, [self._record(secret, SECRET), self._record(kept, OPEN)])
         target = {"kind": "model", "model": "extractive"}
         experiment = make_experiment(
-            cast, version, target, {**target, "system": "Be brief."}, role="owner", concurrency=1,
+            cast,
+            version,
+            target,
+            {**target, "system": "Be brief."},
+            role="owner",
+            concurrency=1,
             scorers=[{"kind": "token_f1"}],
-        )  # fmt: skip
+        )
         with tenant_scope(cast.tenant.pk):
             self._measured(experiment)
             self._worked_on(version)
@@ -204,16 +201,22 @@ class World:
         self._take(self.secret.collection, document, chunk)
 
     def _talk(self, turn: Turn) -> None:
-        run, talk = (
-            Run.objects.get(pk=turn.run_id),
-            Conversation.objects.get(pk=turn.conversation_id),
-        )
+        run, talk = (Run.objects.get(pk=turn.run_id), Conversation.objects.get(pk=turn.conversation_id))
         talk.title = f"On the {CANARY}"
         talk.save()
         asked = PendingDecision.objects.create(
-            **self.of, run=run, step=1, call_id="b", name="pay", kind="approval", arguments={"text": SECRET},
-            reason=f"Pays for the {CANARY}.", expires_at="2999-01-01T00:00:00Z", approver_kind="role", approver="admin",
-        )  # fmt: skip
+            **self.of,
+            run=run,
+            step=1,
+            call_id="b",
+            name="pay",
+            kind="approval",
+            arguments={"text": SECRET},
+            reason=f"Pays for the {CANARY}.",
+            expires_at="2999-01-01T00:00:00Z",
+            approver_kind="role",
+            approver="admin",
+        )
         shared = share_create(tenant=talk.tenant, actor=self.cast.actor(LOSER), conversation=talk)
         said = ToolCall.objects.filter(run=run).order_by("pk").last()
         self._take(turn, run, talk, asked, shared, said, turn.citations.order_by("number").first())
@@ -226,8 +229,13 @@ class World:
     def _measured(self, experiment: Any) -> None:
         name, pk = self.secret.document.name, self.secret.document.pk
         passage = {
-            "chunk_id": self.secret.chunks[0].pk, "document_id": pk, "start": 0, "end": 9, "text": SECRET, "document": name,
-        }  # fmt: skip
+            "chunk_id": self.secret.chunks[0].pk,
+            "document_id": pk,
+            "start": 0,
+            "end": 9,
+            "text": SECRET,
+            "document": name,
+        }
         claim = {"claim": SECRET, "verdict": "supported", "quote": SECRET, "start": 0, "end": 5}
         trials = Trial.objects.filter(experiment=experiment).select_related("arm")
         ordered = list(trials.order_by("position", "arm__position"))
@@ -237,10 +245,15 @@ class World:
             trial.outcome = {"retrieved": [passage], "citations": [passage]} if is_secret else {}
             trial.save()
             Score.objects.create(
-                **self.of, trial=trial, name="faithfulness", value=0.1, author_kind="judge", author="judge:six@1:m",
+                **self.of,
+                trial=trial,
+                name="faithfulness",
+                value=0.1,
+                author_kind="judge",
+                author="judge:six@1:m",
                 reason=f"Tells of the {CANARY}." if is_secret else "So.",
                 details={"claims": [{**claim, "document": name}]} if is_secret else {},
-            )  # fmt: skip
+            )
         experiment.state = "completed"
         experiment.save()
         self._take(experiment, ordered[0], ordered[0].arm)
@@ -250,31 +263,52 @@ class World:
         row = DatasetRow.objects.filter(dataset=dataset).earliest("pk")
         row.answer += " Indeed."
         row.save()
-        DatasetVersion.objects.create(**self.of, dataset=dataset, number=2, row_count=0, content_hash="x")  # fmt: skip
+        DatasetVersion.objects.create(**self.of, dataset=dataset, number=2, row_count=0, content_hash="x")
         key = dataset_file_key(dataset.tenant_id, dataset.pk, "file")
         path = Path(default_storage.path(key))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(SECRET)
         export = DatasetExport.objects.create(
-            **self.of, dataset=dataset, version=version, format="jsonl", status="completed", file=key,
+            **self.of,
+            dataset=dataset,
+            version=version,
+            format="jsonl",
+            status="completed",
+            file=key,
             problems=[f"Row 1: {SECRET}"],
-        )  # fmt: skip
+        )
         hit = {"row": str(row.pk), "kind": "email", "field": "answer", "shown": CANARY}
-        covered = {"id": self.secret.document.pk, "collection_id": 1, "document": name, "chunks": 1, "asked": 0, "stretches": []}  # fmt: skip
-        counts = {"passages with a question": 0, "without": 1, "documents": 1, "documents without any": 1}  # fmt: skip
+        covered = {
+            "id": self.secret.document.pk,
+            "collection_id": 1,
+            "document": name,
+            "chunks": 1,
+            "asked": 0,
+            "stretches": [],
+        }
+        counts = {"passages with a question": 0, "without": 1, "documents": 1, "documents without any": 1}
         for kind, result in (
             ("secrets", {"rows": 2, "counts": {"email": 1}, "findings": [hit]}),
             ("coverage", {"counts": counts, "documents": [covered]}),
         ):
-            DatasetCheck.objects.create(**self.of, dataset=dataset, kind=kind, status="completed", result=result)  # fmt: skip
+            DatasetCheck.objects.create(
+                **self.of, dataset=dataset, kind=kind, status="completed", result=result
+            )
         self._take(dataset, row, version, export)
         job = self.side.row("datasets.GenerationJob", LOSER)
         job.options, job.state = {"collections": []}, "completed"
         job.save()
         GenerationItem.objects.create(
-            **self.of, job=job, slot=0, type="factual", difficulty="easy", state="kept", row=row,
-            data={"question": f"What of {CANARY}?"}, chunks=[self.secret.chunks[0].pk],
-        )  # fmt: skip
+            **self.of,
+            job=job,
+            slot=0,
+            type="factual",
+            difficulty="easy",
+            state="kept",
+            row=row,
+            data={"question": f"What of {CANARY}?"},
+            chunks=[self.secret.chunks[0].pk],
+        )
 
 
 @pytest.mark.usefixtures("found")
@@ -289,11 +323,18 @@ async def test_words_of_a_lost_document_are_at_no_address(
         return secret, kept, ask(cast, "What do we know?", role=LOSER)
 
     secret, kept, turn = await sync_to_async(libraries)()
-    await answer(turn, lane_threads, monkeypatch, [
-        calls(call("search_documents", query="what do we know")),
-        says(f"I look for {CANARY}. ", call("search_documents", query=f"price of {CANARY}")),
-        says(f"{SECRET[:-1]} [c{secret.chunks[0].pk}]. {OPEN[:-1]} [c{kept.chunks[0].pk}]. So {CANARY} it is."),
-    ])  # fmt: skip
+    await answer(
+        turn,
+        lane_threads,
+        monkeypatch,
+        [
+            calls(call("search_documents", query="what do we know")),
+            says(f"I look for {CANARY}. ", call("search_documents", query=f"price of {CANARY}")),
+            says(
+                f"{SECRET[:-1]} [c{secret.chunks[0].pk}]. {OPEN[:-1]} [c{kept.chunks[0].pk}]. So {CANARY} it is."
+            ),
+        ],
+    )
 
     def look() -> None:
         side = World(cast, turn, secret, kept).side
@@ -302,15 +343,22 @@ async def test_words_of_a_lost_document_are_at_no_address(
         assert set(SAYING) - {name.split()[0] for name in before} == set()
         with tenant_scope(cast.tenant.pk):
             document_access_set(
-                tenant=cast.tenant, actor=cast.actor("owner"), document=secret.document,
-                is_restricted=True, roles=["owner"],
-            )  # fmt: skip
-            titles_withhold(tenant=cast.tenant, actor=cast.actor("owner"), document=secret.document.pk)  # fmt: skip
+                tenant=cast.tenant,
+                actor=cast.actor("owner"),
+                document=secret.document,
+                is_restricted=True,
+                roles=["owner"],
+            )
+            titles_withhold(tenant=cast.tenant, actor=cast.actor("owner"), document=secret.document.pk)
         assert telling(side, rows) == {}
         # Nor can its words be guessed: what they are asked for in a search changes nothing.
         client, page = signed_in(side, LOSER), f"/t/{cast.tenant.slug}"
         rows_of = side.row("datasets.Dataset", LOSER).pk
-        for address in (f"{page}/tools/calls/?text=", f"{page}/datasets/{rows_of}/?text=", f"{page}/chat/all/?q="):  # fmt: skip
+        for address in (
+            f"{page}/tools/calls/?text=",
+            f"{page}/datasets/{rows_of}/?text=",
+            f"{page}/chat/all/?q=",
+        ):
             told = [
                 _TOKEN.sub("", body(client.get(address + word)).replace(word, ""))
                 for word in (CANARY, "nosuchword")

@@ -74,9 +74,7 @@ def signed_in(side: Side, role: str) -> Client:
 
 
 def key_client(side: Side, scopes: list[str], role: str = "owner") -> Client:
-    _, key = api_key_create(
-        tenant=side.tenant, actor=actor_of(side.people[role]), name="k", scopes=scopes
-    )
+    _, key = api_key_create(tenant=side.tenant, actor=actor_of(side.people[role]), name="k", scopes=scopes)
     return Client(raise_request_exception=False, headers={"Authorization": f"Bearer {key}"})
 
 
@@ -101,13 +99,7 @@ def test_every_url_has_a_row():
 
 
 def test_every_row_has_a_url():
-    rows = (
-        {r.url for r in (*ALL_PORTAL, *ALL_API)}
-        | set(PUBLIC)
-        | set(PERSONAL)
-        | set(KEYED)
-        | ADMIN_SITE
-    )
+    rows = {r.url for r in (*ALL_PORTAL, *ALL_API)} | set(PUBLIC) | set(PERSONAL) | set(KEYED) | ADMIN_SITE
     assert sorted(rows - NAMED) == []
 
 
@@ -235,12 +227,7 @@ def test_api_ids_of_another_workspace_do_not_exist(row: Row, mine: Side, theirs:
 def test_api_session_in_the_workspace_of_others_does_not_exist(row: Row, mine: Side, theirs: Side):
     for slug in (theirs.tenant.slug, "no-such-workspace"):
         response = call(
-            signed_in(mine, "owner"),
-            row,
-            slug="",
-            ids=theirs,
-            role="owner",
-            headers={"X-Tenant": slug},
+            signed_in(mine, "owner"), row, slug="", ids=theirs, role="owner", headers={"X-Tenant": slug}
         )
         assert_error(response, 404)
 
@@ -253,15 +240,13 @@ def test_keyed_url_is_open_to_the_workspaces_own_keys_alone(name: str, mine: Sid
     def send(client: Client, side: Side) -> int:
         url, data = reverse(name, kwargs={"tenant_slug": side.tenant.slug}), KEYED[name]["data"]
         accept = {"Accept": "application/json"}
-        status: int = client.post(
-            url, data, content_type="application/json", headers=accept
-        ).status_code
+        status: int = client.post(url, data, content_type="application/json", headers=accept).status_code
         return status
 
     own = key_client(mine, ["run.read"])
     assert send(own, mine) == 200
     assert send(own, theirs) == 404
-    for stranger in (Client(), signed_in(mine, "owner"), Client(headers={"Authorization": "Bearer x"})):  # fmt: skip
+    for stranger in (Client(), signed_in(mine, "owner"), Client(headers={"Authorization": "Bearer x"})):
         assert send(stranger, mine) == 401
 
 

@@ -30,13 +30,9 @@ async def _no_connection_outlives_the_loop() -> AsyncIterator[None]:
     await aclose()
 
 
-async def fetch(
-    row: Row, caller: Side | None, ids: Side, *, role: str = "owner", **how: Any
-) -> Any:
+async def fetch(row: Row, caller: Side | None, ids: Side, *, role: str = "owner", **how: Any) -> Any:
     """Open the stream as a role of the caller's side, or as a stranger; its body is not read."""
-    kwargs = await sync_to_async(_prepared)(
-        row, ids, how.get("ids_role", role), how.get("slug"), caller
-    )
+    kwargs = await sync_to_async(_prepared)(row, ids, how.get("ids_role", role), how.get("slug"), caller)
     client = AsyncClient(raise_request_exception=False)
     headers = {}
     if caller is not None and row.url.startswith("api:"):

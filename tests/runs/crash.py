@@ -153,9 +153,7 @@ def ten_calls(*turns: str) -> list[ScriptedTurn]:
 
 
 SCRIPTS = {
-    "plain": ten_calls(
-        *["look", "send", "look", "send", "send", "look", "look", "send", "look", "send"]
-    ),
+    "plain": ten_calls(*["look", "send", "look", "send", "send", "look", "look", "send", "look", "send"]),
     "parallel": ten_calls("look send look send", "send look send", "look send look"),
     "parked": ten_calls("look", "send look pay", "look", "pay", "send pay", "look send"),
 }

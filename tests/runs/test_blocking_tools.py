@@ -77,9 +77,7 @@ async def test_run_goes_on_when_tools_hang(cast: Cast, lane_threads: Executor) -
     hanging = [ScriptedCall("hang", {}, f"h{n}") for n in range(4)]
     began = asyncio.get_running_loop().time()
     try:
-        told = await _carry(
-            ctx, run, Toolset([hang, quick]), *hanging, ScriptedCall("quick", {}, "q")
-        )
+        told = await _carry(ctx, run, Toolset([hang, quick]), *hanging, ScriptedCall("quick", {}, "q"))
     finally:
         gate.set()
     assert asyncio.get_running_loop().time() - began < 5

@@ -44,9 +44,12 @@ def look() -> str:
 
 def set_budget(cast: Cast, amount: str, **more: Any) -> Budget:
     return budget_set(
-        tenant=cast.tenant, actor=cast.actor("owner"), kind=more.pop("kind", "tenant"),
-        amount_usd=Decimal(amount), **more,
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        kind=more.pop("kind", "tenant"),
+        amount_usd=Decimal(amount),
+        **more,
+    )
 
 
 async def carry(cast: Cast, lane: Executor, provider: ScriptedProvider, *, budget: str = "") -> Run:
@@ -101,32 +104,25 @@ async def test_answer_is_given_with_what_there_is_when_the_money_ends_between_st
     cast: Cast, lane_threads: Executor
 ) -> None:
     await sync_to_async(set_budget)(cast, "0.03")
-    script = [
-        calls(call("look"), usage=CENT),
-        says("So far.", usage=Usage(100, 0, 0, 100, 0, 1)),
-    ]
+    script = [calls(call("look"), usage=CENT), says("So far.", usage=Usage(100, 0, 0, 100, 0, 1))]
     run = await carry(cast, lane_threads, ScriptedProvider(script, name="anthropic"))
     assert (run.status, run.limit_reached, run.answer) == ("completed", "budget", "So far.")
     assert (await sync_to_async(spent)(cast))[1] == 0
 
 
-async def test_run_fails_with_the_reason_when_nothing_is_left(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_run_fails_with_the_reason_when_nothing_is_left(cast: Cast, lane_threads: Executor) -> None:
     provider = ScriptedProvider([says("Never said.")], name="anthropic")
     run = await carry(cast, lane_threads, provider, budget="0")
-    assert (run.status, run.error_code, run.limit_reached) == (
-        "failed",
-        "budget_exceeded",
-        "budget",
-    )
+    assert (run.status, run.error_code, run.limit_reached) == ("failed", "budget_exceeded", "budget")
     assert "is used up. It begins anew on 1 " in run.error_message
     assert "An owner can raise it under Settings > Budgets." in run.error_message
     assert provider.requests == []
 
     def told() -> list[str]:
         with tenant_scope(cast.tenant.pk):
-            return list(AuditEvent.objects.filter(action__startswith="budget.e").values_list("action", flat=True))  # fmt: skip
+            return list(
+                AuditEvent.objects.filter(action__startswith="budget.e").values_list("action", flat=True)
+            )
 
     assert await sync_to_async(told)() == ["budget.exceeded"]
 
@@ -157,7 +153,9 @@ async def test_model_that_costs_nothing_needs_no_money(cast: Cast, lane_threads:
     with tenant_scope(cast.tenant.pk):
         row = await ctx.in_db(Run.objects.get, pk=run.pk)
         provider = ScriptedProvider([says("Free.")])
-        await run_execute(ctx, row, toolset=Toolset(), provider=provider, system="", history=[UserMessage("?")])  # fmt: skip
+        await run_execute(
+            ctx, row, toolset=Toolset(), provider=provider, system="", history=[UserMessage("?")]
+        )
     run = await sync_to_async(_again)(run)
     assert (run.status, run.answer) == ("completed", "Free.")
 
@@ -185,33 +183,35 @@ def ask(cast: Cast, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Any:
     from runs.providers import TenantProvider
     from toolloop.models import get_model_info
 
-    provider = TenantProvider(ScriptedProvider([says("Fine.", usage=CENT)], name="anthropic"), get_model_info(MODEL))  # fmt: skip
+    provider = TenantProvider(
+        ScriptedProvider([says("Fine.", usage=CENT)], name="anthropic"), get_model_info(MODEL)
+    )
     monkeypatch.setattr("runs.services.completions.provider_for", lambda tenant, model: provider)
     with tenant_scope(cast.tenant.pk):
         return completion_run(
             tenant=cast.tenant, actor=cast.actor("member"), model=MODEL, prompt="?", purpose="judge", **more
-        )  # fmt: skip
+        )
 
 
-def test_question_outside_of_runs_counts_and_is_refused(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_question_outside_of_runs_counts_and_is_refused(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     set_budget(cast, "1")
     assert ask(cast, monkeypatch).text == "Fine."
     assert spent(cast) == (Decimal("0.018"), 0)
     set_budget(cast, "0.01")
     with pytest.raises(CompletionFailed, match="is used up") as caught:
         ask(cast, monkeypatch)
-    assert (caught.value.code, caught.value.status, caught.value.is_retryable) == ("budget_exceeded", 402, False)  # fmt: skip
+    assert (caught.value.code, caught.value.status, caught.value.is_retryable) == (
+        "budget_exceeded",
+        402,
+        False,
+    )
     assert spent(cast) == (Decimal("0.018"), 0)
 
 
 def test_job_stops_at_its_own_budget(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     with tenant_scope(cast.tenant.pk):
         job = Job.objects.create(tenant=cast.tenant, kind="test", lane="loop")
-    job_budget_set(
-        tenant=cast.tenant, actor=cast.actor("member"), job=job, amount_usd=Decimal("0.02")
-    )
+    job_budget_set(tenant=cast.tenant, actor=cast.actor("member"), job=job, amount_usd=Decimal("0.02"))
     assert ask(cast, monkeypatch, payer=Payer(cast.tenant.pk, job_id=job.pk)).text == "Fine."
     with pytest.raises(CompletionFailed, match="budget of this job"):
         ask(cast, monkeypatch, payer=Payer(cast.tenant.pk, job_id=job.pk))
@@ -226,9 +226,7 @@ def test_price_that_is_not_known_counts_by_the_documented_estimate(
         from toolloop.purse import charged_usd
 
         assert charged_usd(Usage(1_000_000, 0, 0, 1_000_000, 0, 1), None) == 30.0
-        UsageRecord.objects.create(
-            tenant=cast.tenant, kind="t", provider="p", model="m", charged_usd="0.5"
-        )
+        UsageRecord.objects.create(tenant=cast.tenant, kind="t", provider="p", model="m", charged_usd="0.5")
     with tenant_scope(cast.tenant.pk):
         budget_reserve(Payer(cast.tenant.pk), CALL)
         assert BudgetSpend.objects.get().spent_usd == Decimal("0.5")

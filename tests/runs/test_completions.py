@@ -79,9 +79,7 @@ def records(cast: Cast) -> list[UsageRecord]:
         return list(UsageRecord.objects.order_by("pk"))
 
 
-def test_value_is_checked_and_usage_recorded_when_a_server_answers(
-    cast: Cast, server: FakeProvider
-) -> None:
+def test_value_is_checked_and_usage_recorded_when_a_server_answers(cast: Cast, server: FakeProvider) -> None:
     server.replies["fake-json"] = lambda body: '```json\n{"score": 3, "why": "because"}\n```'
     answer = ask(cast, output=Verdict, attribution={"document": 5})
 
@@ -103,9 +101,7 @@ def test_answer_is_text_when_no_form_is_asked_for(cast: Cast, server: FakeProvid
     assert (answer.text, answer.value) == ("Plain words.", None)
 
 
-def test_every_request_is_paid_when_the_first_answer_must_be_repaired(
-    cast: Cast, scripted: Any
-) -> None:
+def test_every_request_is_paid_when_the_first_answer_must_be_repaired(cast: Cast, scripted: Any) -> None:
     scripted(says("no"), says(json.dumps({"score": "much"})), says('{"score": 1, "why": "ok"}'))
     assert ask(cast, output=Verdict).value.score == 1
     assert [row.kind for row in records(cast)] == ["rerank"] * 3

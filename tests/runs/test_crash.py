@@ -59,11 +59,7 @@ def only(attempt: int, victim: Process) -> Callable[[int], Process]:
 @pytest.mark.parametrize("when", ["before", "inside", "after"])
 @pytest.mark.parametrize("script", list(SCRIPTS))
 async def test_run_goes_on_when_its_process_dies_between_any_two_writes(
-    cast: Cast,
-    lane_threads: Executor,
-    monkeypatch: pytest.MonkeyPatch,
-    script: str,
-    when: When,
+    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, script: str, when: When
 ) -> None:
     # Which attempt dies: 0 is the first; a parked run goes through decisions and resumes, which die too.
     attempts, points = 1, 0
@@ -73,12 +69,7 @@ async def test_run_goes_on_when_its_process_dies_between_any_two_writes(
         while True:
             victim = Process(point, when)
             run, world, used = await carry(
-                cast,
-                lane_threads,
-                monkeypatch,
-                SCRIPTS[script],
-                only(attempt, victim),
-                eager=True,
+                cast, lane_threads, monkeypatch, SCRIPTS[script], only(attempt, victim), eager=True
             )
             at = f"{script}, attempt {attempt}, {when} write {point}"
             await sync_to_async(_check)(run, world, script, at)
@@ -101,12 +92,7 @@ async def test_run_goes_on_when_facts_are_written_together_and_its_process_dies(
         for point in range(100):
             victim = Process(point, when)
             run, world, _ = await carry(
-                cast,
-                lane_threads,
-                monkeypatch,
-                SCRIPTS[script],
-                only(0, victim),
-                eager=False,
+                cast, lane_threads, monkeypatch, SCRIPTS[script], only(0, victim), eager=False
             )
             await sync_to_async(_check)(run, world, script, f"{script}, {when} write {point}")
             if not victim.dead:

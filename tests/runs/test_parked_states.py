@@ -37,12 +37,18 @@ def group(how: str, count: int, mark: str = "") -> Any:
     """A group of tools that each have a free effect and then a gated one, with arguments no store keeps as they are."""
     odd = ["\x00", "\ud800", 1.0, -0.0, 1e22, {"b": [1], "a": None}]
     plan = [
-        ["group", {"how": "in turn", "plan": [
-            ["free", {"name": f"f{mark}{n}"}],
-            ["gated", {"name": f"e{mark}{n}", "value": odd[n % len(odd)]}],
-        ]}]
+        [
+            "group",
+            {
+                "how": "in turn",
+                "plan": [
+                    ["free", {"name": f"f{mark}{n}"}],
+                    ["gated", {"name": f"e{mark}{n}", "value": odd[n % len(odd)]}],
+                ],
+            },
+        ]
         for n in range(count)
-    ]  # fmt: skip
+    ]
     return call("group", how=how, plan=plan)
 
 
@@ -55,13 +61,18 @@ print(parallel((group, 'gather', [['free', {'name': 'q'}], ['gated', {'name': 'r
 CASES: dict[str, tuple[Any, set[str], set[str]]] = {
     "one": ([group("in turn", 1)], {"e0"}, {"f0"}),
     "ten gathered": ([group("gather", 10)], {f"e{n}" for n in range(10)}, {f"f{n}" for n in range(10)}),
-    "ten in a task group": ([group("taskgroup", 10)], {f"e{n}" for n in range(10)}, {f"f{n}" for n in range(10)}),
+    "ten in a task group": (
+        [group("taskgroup", 10)],
+        {f"e{n}" for n in range(10)},
+        {f"f{n}" for n in range(10)},
+    ),
     "side by side": (
         [group("gather", 2, "x"), group("swallow", 2, "y"), call("gated", name="z")],
-        {"ex0", "ex1", "ey0", "ey1", "z"}, {"fx0", "fx1", "fy0", "fy1"},
+        {"ex0", "ex1", "ey0", "ey1", "z"},
+        {"fx0", "fx1", "fy0", "fy1"},
     ),
     "program": ([call("execute_tools", code=PROGRAM)], {"p0", "p1", "p2", "r", "s"}, {"q"}),
-}  # fmt: skip
+}
 
 
 class Play:
@@ -83,10 +94,14 @@ class Play:
         mode = CodeMode(tools, state_key=b"k" * 16, binding=str(run.pk))
         with tenant_scope(run.tenant_id):
             return await run_execute(
-                ctx, row, toolset=mode.toolset() if is_program else Toolset(tools), system="", history=[UserMessage("Go.")],
+                ctx,
+                row,
+                toolset=mode.toolset() if is_program else Toolset(tools),
+                system="",
+                history=[UserMessage("Go.")],
                 provider=ScriptedProvider(self.script, by_history=True),
                 limits=Limits(repeat_stop=99, failure_stop=99),
-            )  # fmt: skip
+            )
 
     def waiting(self, run: Run) -> list[Any]:
         """Return what waits, with nothing but rows to go by."""
@@ -97,8 +112,12 @@ class Play:
         """Decide as the run's own person."""
         with tenant_scope(run.tenant_id):
             call_decide(
-                tenant=self.cast.tenant, actor=self.cast.actor("member"), run=run, decision_id=pk, decision=decision
-            )  # fmt: skip
+                tenant=self.cast.tenant,
+                actor=self.cast.actor("member"),
+                run=run,
+                decision_id=pk,
+                decision=decision,
+            )
 
 
 @pytest.mark.parametrize(
@@ -170,13 +189,16 @@ texts = st.text(st.characters(codec="utf-8") | st.sampled_from("\x00\ud800é"), 
 arguments = st.dictionaries(
     texts,
     st.recursive(
-        st.none() | st.booleans() | st.integers(-(10**30), 10**30) | texts
+        st.none()
+        | st.booleans()
+        | st.integers(-(10**30), 10**30)
+        | texts
         | st.floats(allow_nan=False, allow_infinity=False),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
         max_leaves=6,
     ),
     max_size=4,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, database=None)
@@ -200,9 +222,13 @@ async def test_pieces_of_a_running_tool_are_events_and_end_with_it(
     ctx = await sync_to_async(take)(job, "w1", lane_threads)
     with tenant_scope(run.tenant_id):
         finished = await run_execute(
-            ctx, run, toolset=Toolset([count]), system="", history=[UserMessage("Go.")],
+            ctx,
+            run,
+            toolset=Toolset([count]),
+            system="",
+            history=[UserMessage("Go.")],
             provider=ScriptedProvider([calls(call("count")), says("done")]),
-        )  # fmt: skip
+        )
     assert finished is not None
     assert finished.status == "completed"
     events = await sync_to_async(events_of)(run)

@@ -66,7 +66,7 @@ async def careful(context: ToolContext) -> str:
 SCRIPT = [
     says("I write. ", ScriptedCall("send", {"to": "Ann"}, "a"), ScriptedCall("send", {"to": "Bob"}, "b")),
     says("Both are answered."),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(autouse=True)
@@ -110,11 +110,7 @@ def _waiting(run: Run) -> list[PendingDecision]:
 def _decide(cast: Cast, run: Run, pk: int, decision: Decision, role: str = "member") -> Any:
     with tenant_scope(cast.tenant.pk):
         return call_decide(
-            tenant=cast.tenant,
-            actor=cast.actor(role),
-            run=run,
-            decision_id=pk,
-            decision=decision,
+            tenant=cast.tenant, actor=cast.actor(role), run=run, decision_id=pk, decision=decision
         )
 
 
@@ -148,7 +144,7 @@ async def test_no_worker_is_held_while_a_run_waits(cast: Cast, lane_threads: Exe
                 again, row, toolset=Toolset([send]), provider=ScriptedProvider(SCRIPT), system="", history=[]
             )
             is None
-        )  # fmt: skip
+        )
 
 
 async def test_run_goes_on_once_when_all_is_decided(cast: Cast, lane_threads: Executor) -> None:
@@ -237,9 +233,7 @@ async def test_decision_is_refused_when_it_is_not_ones_own_to_take(
     assert len(await sync_to_async(_waiting)(run)) == 2
 
 
-async def test_parked_run_ends_at_once_when_it_is_stopped(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_parked_run_ends_at_once_when_it_is_stopped(cast: Cast, lane_threads: Executor) -> None:
     run = await _parked(cast, lane_threads)
     (first, _) = await sync_to_async(_waiting)(run)
 
@@ -253,12 +247,8 @@ async def test_parked_run_ends_at_once_when_it_is_stopped(
     code = await sync_to_async(_refused)(lambda: _decide(cast, run, first.pk, Decision("approve")))
     assert code == "call_decided"
     with tenant_scope(run.tenant_id):
-        states = await sync_to_async(
-            lambda: set(PendingDecision.objects.values_list("status", flat=True))
-        )()
-        calls = await sync_to_async(
-            lambda: set(ToolCall.objects.values_list("status", flat=True))
-        )()
+        states = await sync_to_async(lambda: set(PendingDecision.objects.values_list("status", flat=True)))()
+        calls = await sync_to_async(lambda: set(ToolCall.objects.values_list("status", flat=True)))()
     assert (states, calls) == ({"cancelled"}, {"denied"})
     assert (await sync_to_async(transcript)(run)).waiting == {}
     assert sent == []
@@ -282,9 +272,7 @@ async def test_stop_wins_when_it_comes_while_the_run_parks(
     assert kinds[-2:] == ["parked", "finished"]
 
 
-async def test_call_is_rejected_when_nobody_decides_in_time(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_call_is_rejected_when_nobody_decides_in_time(cast: Cast, lane_threads: Executor) -> None:
     run = await _parked(cast, lane_threads)
     (first, second) = await sync_to_async(_waiting)(run)
 
@@ -307,12 +295,8 @@ async def test_call_is_rejected_when_nobody_decides_in_time(
     assert "Nobody decided about this call in time." in bob.content
 
 
-async def test_run_parks_again_when_edited_arguments_do_not_fit(
-    cast: Cast, lane_threads: Executor
-) -> None:
-    run = await _parked(
-        cast, lane_threads, [SCRIPT[0].__class__(calls=SCRIPT[0].calls[:1]), SCRIPT[1]]
-    )
+async def test_run_parks_again_when_edited_arguments_do_not_fit(cast: Cast, lane_threads: Executor) -> None:
+    run = await _parked(cast, lane_threads, [SCRIPT[0].__class__(calls=SCRIPT[0].calls[:1]), SCRIPT[1]])
     script = [SCRIPT[0].__class__(calls=SCRIPT[0].calls[:1]), SCRIPT[1]]
     (first,) = await sync_to_async(_waiting)(run)
     wrong = Decision("approve", arguments={"too": "Ann"})
@@ -340,9 +324,7 @@ async def test_answer_from_outside_is_the_result(cast: Cast, lane_threads: Execu
     assert (row.status, row.content) == ("succeeded", "Ask Bob \ufffd")
 
 
-async def test_tool_that_parked_itself_goes_on_with_its_state(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_tool_that_parked_itself_goes_on_with_its_state(cast: Cast, lane_threads: Executor) -> None:
     script = [says("", ScriptedCall("careful", {}, "c")), says("Done.")]
     run = await _parked(cast, lane_threads, script)
     (asked,) = await sync_to_async(_waiting)(run)

@@ -50,10 +50,7 @@ def test_operators_key_brings_models_and_extractive_stays_last(
 def test_workspaces_own_key_is_used_and_belongs_to_it_alone(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         credential_set(
-            tenant=cast.tenant,
-            actor=cast.actor("owner"),
-            provider="anthropic",
-            secret="sk-own-key-123456",
+            tenant=cast.tenant, actor=cast.actor("owner"), provider="anthropic", secret="sk-own-key-123456"
         )
         provider = provider_for(cast.tenant, "anthropic/claude-sonnet-4-5")
         assert provider.name == "anthropic"
@@ -124,6 +121,6 @@ def test_version_of_the_gemini_api_holds_for_every_key(
         if own_key:
             credential_set(
                 tenant=cast.tenant, actor=cast.actor("owner"), provider="google", secret="AIza-own-key-1"
-            )  # fmt: skip
+            )
         adapter: Any = provider_for(cast.tenant, "google/gemini-2.5-pro").adapter
     assert adapter._client._api_client._http_options.api_version == "v1beta"

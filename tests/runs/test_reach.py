@@ -38,14 +38,47 @@ every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
 OUTSIDE = ip_network("127.0.0.2/32")
 # By DNS: whatever a stranger's server may say about a name of its own.
 ANSWERS = [
-    ["127.0.0.1"], ["127.255.255.254"], ["0.0.0.0"], ["10.0.0.1"], ["172.16.0.1"], ["192.168.1.1"],  # noqa: S104
-    ["169.254.169.254"], ["169.254.170.2"], ["100.64.0.1"], ["100.100.100.200"], ["168.63.129.16"], ["192.0.0.192"],
-    ["198.18.0.1"], ["224.0.0.1"], ["255.255.255.255"], ["::1"], ["::"], ["::ffff:127.0.0.1"], ["::ffff:10.0.0.1"],
-    ["::127.0.0.1"], ["64:ff9b::7f00:1"], ["64:ff9b:1::7f00:1"], ["2002:7f00:1::"], ["2001:0:7f00:1::"],
-    ["2001:db8::1"], ["fe80::1"], ["fe80::1%lo"], ["fec0::1"], ["fc00::1"], ["fd00:ec2::254"], ["ff02::1"],
-    ["2a00:1450:4001:0:0:5efe:7f00:1"], ["127.0.0.2", "127.0.0.1"], ["127.0.0.1", "127.0.0.2"], [],
-    ["not an address"], ["127.0.0.2", "::1"], ["3fff::1"], ["5f00::1"], ["240.0.0.1"],
-]  # fmt: skip
+    ["127.0.0.1"],
+    ["127.255.255.254"],
+    ["0.0.0.0"],
+    ["10.0.0.1"],
+    ["172.16.0.1"],
+    ["192.168.1.1"],
+    ["169.254.169.254"],
+    ["169.254.170.2"],
+    ["100.64.0.1"],
+    ["100.100.100.200"],
+    ["168.63.129.16"],
+    ["192.0.0.192"],
+    ["198.18.0.1"],
+    ["224.0.0.1"],
+    ["255.255.255.255"],
+    ["::1"],
+    ["::"],
+    ["::ffff:127.0.0.1"],
+    ["::ffff:10.0.0.1"],
+    ["::127.0.0.1"],
+    ["64:ff9b::7f00:1"],
+    ["64:ff9b:1::7f00:1"],
+    ["2002:7f00:1::"],
+    ["2001:0:7f00:1::"],
+    ["2001:db8::1"],
+    ["fe80::1"],
+    ["fe80::1%lo"],
+    ["fec0::1"],
+    ["fc00::1"],
+    ["fd00:ec2::254"],
+    ["ff02::1"],
+    ["2a00:1450:4001:0:0:5efe:7f00:1"],
+    ["127.0.0.2", "127.0.0.1"],
+    ["127.0.0.1", "127.0.0.2"],
+    [],
+    ["not an address"],
+    ["127.0.0.2", "::1"],
+    ["3fff::1"],
+    ["5f00::1"],
+    ["240.0.0.1"],
+]
 
 
 class _Listener:
@@ -93,14 +126,7 @@ def _world(victim: _Listener, monkeypatch: pytest.MonkeyPatch) -> None:
     policy = NetPolicy(ports=frozenset(range(1, 1024)), allow=(OUTSIDE,), high_ports=True)
     monkeypatch.setattr(model_servers, "model_policy", lambda: policy)
     monkeypatch.setattr(model_servers, "resolver", _resolver)
-    for name in (
-        "HTTP_PROXY",
-        "http_proxy",
-        "HTTPS_PROXY",
-        "https_proxy",
-        "ALL_PROXY",
-        "all_proxy",
-    ):
+    for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.setenv(name, f"http://127.0.0.1:{victim.port}")
     for name in ("GROUNDWORK_COMPATIBLE_BASE_URL", "OPENAI_BASE_URL", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
@@ -109,7 +135,9 @@ def _world(victim: _Listener, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _resolver(host: str, port: int) -> list[str]:
     number = host.partition(".")[0].removeprefix("answer")
-    return ANSWERS[int(number)] if number.isdigit() and host.endswith(".test") else tricks_resolver(host, port)  # fmt: skip
+    return (
+        ANSWERS[int(number)] if number.isdigit() and host.endswith(".test") else tricks_resolver(host, port)
+    )
 
 
 def addresses(victim: _Listener) -> list[str]:
@@ -169,9 +197,7 @@ async def test_no_redirect_reaches_inside(wire: Wire, victim: _Listener, outside
 
 
 @every_wire
-async def test_what_is_no_model_server_fails_in_one_text(
-    wire: Wire, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_no_model_server_fails_in_one_text(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even in networks that the operator has opened: closed, wrong TLS, no HTTP, no such name, not allowed."""
     with socket.socket() as closed, socket.create_server(("127.0.0.2", 0)) as odd:
         closed.bind(("127.0.0.2", 0))
@@ -222,11 +248,7 @@ async def test_name_that_changes_its_answer_is_called_where_it_was_judged(
         return ["127.0.0.2"] if len(asked) == 1 else ["127.0.0.1"]
 
     monkeypatch.setattr(model_servers, "resolver", rebinding)
-    outside.answer = (
-        404,
-        {"Content-Type": "application/json"},
-        b'{"error": {"message": "gone fishing"}}',
-    )
+    outside.answer = (404, {"Content-Type": "application/json"}, b'{"error": {"message": "gone fishing"}}')
     outside.server.RequestHandlerClass.do_POST = _post  # type: ignore[attr-defined]
     assert "fishing" in await told(wire, f"http://rebind.test:{outside.port}/v1")
     assert len(outside.hits) == 1
@@ -258,9 +280,7 @@ def lend(cast: Cast, provider: str, base_url: str) -> None:
         base_url="https://llm.example.org/v1",
     )
     with tenant_scope(cast.tenant.pk):
-        ProviderCredential.objects.filter(tenant=cast.tenant, provider=provider).update(
-            base_url=base_url
-        )
+        ProviderCredential.objects.filter(tenant=cast.tenant, provider=provider).update(base_url=base_url)
 
 
 @pytest.mark.django_db
@@ -268,7 +288,7 @@ def lend(cast: Cast, provider: str, base_url: str) -> None:
 def test_stored_address_of_a_workspace_is_called_through_the_guard(
     wire: Wire, cast: Cast, victim: _Listener, outside: _Server
 ) -> None:
-    outside.answer = (200, {"Content-Type": "text/event-stream"}, wire.encode(Script(text=["Hello."])))  # fmt: skip
+    outside.answer = (200, {"Content-Type": "text/event-stream"}, wire.encode(Script(text=["Hello."])))
 
     async def asked() -> str:
         provider = made[0]
@@ -281,7 +301,7 @@ def test_stored_address_of_a_workspace_is_called_through_the_guard(
         return parts[-1].turn.text  # type: ignore[union-attr]
 
     outside.server.RequestHandlerClass.do_POST = _post  # type: ignore[attr-defined]
-    for address, expected in ((f"http://inside.test:{victim.port}/v1", ""), (f"{outside.url}/v1", "Hello.")):  # fmt: skip
+    for address, expected in ((f"http://inside.test:{victim.port}/v1", ""), (f"{outside.url}/v1", "Hello.")):
         lend(cast, wire.name, address)
         with tenant_scope(cast.tenant.pk):
             made = [provider_for(cast.tenant, f"{wire.name}/{wire.model}")]
@@ -310,13 +330,11 @@ def test_models_of_a_server_inside_are_not_listed(cast: Cast, victim: _Listener)
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("setting", ["openai/text-embedding-3-small@512", "google/gemini-embedding-001@768"])  # fmt: skip
+@pytest.mark.parametrize("setting", ["openai/text-embedding-3-small@512", "google/gemini-embedding-001@768"])
 def test_no_embedder_reaches_inside(
     setting: str, cast: Cast, victim: _Listener, outside: _Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "apps.collections.embedders.remote.call_with_retry", lambda ask, *, deadline_s: ask()
-    )
+    monkeypatch.setattr("apps.collections.embedders.remote.call_with_retry", lambda ask, *, deadline_s: ask())
     outside.server.RequestHandlerClass.do_POST = _post  # type: ignore[attr-defined]
     targets = addresses(victim)
     targets = [t.replace("\r", "").replace("\n", "").strip() for t in targets]

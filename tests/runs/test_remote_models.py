@@ -60,10 +60,7 @@ def test_second_who_asks_a_new_server_waits_for_the_first_answer(
     monkeypatch.setattr(remote_models, "TIMEOUT_S", 60.0)
     monkeypatch.setattr(remote_models, "_PATIENCE_S", 60.0)
     found: list[list[str]] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(remote_models.names([server])))
-        for _ in range(2)
-    ]
+    threads = [threading.Thread(target=lambda: found.append(remote_models.names([server]))) for _ in range(2)]
     threads[0].start()
     assert state.was_asked.wait(60)
     threads[1].start()

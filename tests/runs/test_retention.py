@@ -14,15 +14,7 @@ from django.utils import timezone
 from apps.conversations.models import Conversation, Message, Turn
 from basics.errors import Denied, Invalid
 from runs import retention
-from runs.models import (
-    ChunkRead,
-    PendingDecision,
-    Run,
-    RunEvent,
-    RunStep,
-    ToolCall,
-    UsageRecord,
-)
+from runs.models import ChunkRead, PendingDecision, Run, RunEvent, RunStep, ToolCall, UsageRecord
 from runs.retention import REMOVED, retention_days, retention_set, runs_prune
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
@@ -37,24 +29,52 @@ def make_run(cast: Cast, *, days_ago: int, status: str = "completed", **values: 
     at = timezone.now() - datetime.timedelta(days=days_ago)
     with tenant_scope(cast.tenant.pk):
         run = Run.objects.create(
-            tenant=cast.tenant, user_id=cast.actor("member").user_id, kind="conversation", model="extractive",
-            status=status, answer="The answer.", finished_at=None if status in ("queued", "running", "parked") else at,
-            request={"actor": {"kind": "user"}, "history": [SAID], "system": SAID, "calls": [SAID]}, **values,
-        )  # fmt: skip
-        RunEvent.objects.create(
-            tenant=cast.tenant, run=run, seq=1, kind="text", data={"text": SAID}
+            tenant=cast.tenant,
+            user_id=cast.actor("member").user_id,
+            kind="conversation",
+            model="extractive",
+            status=status,
+            answer="The answer.",
+            finished_at=None if status in ("queued", "running", "parked") else at,
+            request={"actor": {"kind": "user"}, "history": [SAID], "system": SAID, "calls": [SAID]},
+            **values,
         )
+        RunEvent.objects.create(tenant=cast.tenant, run=run, seq=1, kind="text", data={"text": SAID})
         RunStep.objects.create(tenant=cast.tenant, run=run, index=0, turn={"text": SAID})
         ToolCall.objects.create(
-            tenant=cast.tenant, run=run, step=0, call_id="c", name="look", status="succeeded", arguments={"a": SAID},
-            arguments_masked={"a": SAID}, content=SAID, payload={"b": SAID}, decision="allow", rule_id=5,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            run=run,
+            step=0,
+            call_id="c",
+            name="look",
+            status="succeeded",
+            arguments={"a": SAID},
+            arguments_masked={"a": SAID},
+            content=SAID,
+            payload={"b": SAID},
+            decision="allow",
+            rule_id=5,
+        )
         PendingDecision.objects.create(
-            tenant=cast.tenant, run=run, step=0, call_id="c", name="look", kind="approval", status="approved",
-            arguments={"a": SAID}, edited_arguments={"a": SAID}, reason=SAID, answer=SAID, expires_at=at,
-        )  # fmt: skip
-        UsageRecord.objects.create(tenant=cast.tenant, run_id=run.pk, step=0, kind="turn", provider="p", model="m")  # fmt: skip
-        ChunkRead.objects.create(tenant=cast.tenant, run_id=run.pk, chunk_id=1, document_id=1, document_name="D", tool="search")  # fmt: skip
+            tenant=cast.tenant,
+            run=run,
+            step=0,
+            call_id="c",
+            name="look",
+            kind="approval",
+            status="approved",
+            arguments={"a": SAID},
+            edited_arguments={"a": SAID},
+            reason=SAID,
+            answer=SAID,
+            expires_at=at,
+        )
+        UsageRecord.objects.create(
+            tenant=cast.tenant, run_id=run.pk, step=0, kind="turn", provider="p", model="m"
+        )
+        ChunkRead.objects.create(
+            tenant=cast.tenant, run_id=run.pk, chunk_id=1, document_id=1, document_name="D", tool="search"
+        )
     return run
 
 
@@ -83,7 +103,7 @@ def test_old_run_keeps_its_facts_and_nothing_that_was_said(cast: Cast) -> None:
         assert run.answer == "The answer."
         assert run.request == {"actor": {"kind": "user"}}
         call = ToolCall.objects.get(run=run)
-        assert (call.name, call.status, call.decision, call.rule_id) == ("look", "succeeded", "allow", 5)  # fmt: skip
+        assert (call.name, call.status, call.decision, call.rule_id) == ("look", "succeeded", "allow", 5)
         assert call.content == call.arguments_shown == REMOVED
         assert UsageRecord.objects.filter(run_id=run.pk).exists()
         assert ChunkRead.objects.filter(run_id=run.pk).exists()
@@ -123,11 +143,20 @@ def test_page_of_an_old_conversation_still_shows_its_answer(cast: Cast) -> None:
     run = make_run(cast, days_ago=31)
     user = cast.member.user
     with tenant_scope(cast.tenant.pk):
-        conversation = Conversation.objects.create(tenant=cast.tenant, user=user, model="extractive", title="T")  # fmt: skip
-        turn = Turn.objects.create(tenant=cast.tenant, conversation=conversation, index=0, run=run, is_active=False, client_id=uuid.uuid4())  # fmt: skip
+        conversation = Conversation.objects.create(
+            tenant=cast.tenant, user=user, model="extractive", title="T"
+        )
+        turn = Turn.objects.create(
+            tenant=cast.tenant,
+            conversation=conversation,
+            index=0,
+            run=run,
+            is_active=False,
+            client_id=uuid.uuid4(),
+        )
         Conversation.objects.filter(pk=conversation.pk).update(head=turn)
         Message.objects.create(tenant=cast.tenant, turn=turn, author="user", text="What is it?")
-        Message.objects.create(tenant=cast.tenant, turn=turn, author="assistant", text="The answer.")  # fmt: skip
+        Message.objects.create(tenant=cast.tenant, turn=turn, author="assistant", text="The answer.")
     rule(cast, 30)
     runs_prune()
     client = Client()
@@ -158,4 +187,4 @@ def test_only_owners_set_the_rule_and_it_is_on_record(cast: Cast) -> None:
     assert client.post(url, {"days": ""}).status_code == 302
     with tenant_scope(cast.tenant.pk):
         events = AuditEvent.objects.filter(action="retention.set").order_by("pk")
-        assert [e.data for e in events] == [{"before": None, "after": 30}, {"before": 30, "after": None}]  # fmt: skip
+        assert [e.data for e in events] == [{"before": None, "after": 30}, {"before": 30, "after": None}]

@@ -71,13 +71,7 @@ async def execute(ctx: JobContext, run: Run, provider: Any, toolset: Toolset, **
     with tenant_scope(ctx.tenant_id):
         run = await ctx.in_db(Run.objects.get, pk=run.pk)
         return await run_execute(
-            ctx,
-            run,
-            toolset=toolset,
-            provider=provider,
-            system="Be brief.",
-            history=HISTORY,
-            **more,
+            ctx, run, toolset=toolset, provider=provider, system="Be brief.", history=HISTORY, **more
         )
 
 
@@ -92,11 +86,7 @@ async def test_run_is_recorded_and_ends_with_its_job(cast: Cast, lane_threads: E
     ctx = await sync_to_async(take)(job, "w1", lane_threads)
     world, ended = World(), []
     finished = await execute(
-        ctx,
-        run,
-        script(),
-        world.tools(),
-        before_finish=lambda r, f: ended.append((r.answer, f.status)),
+        ctx, run, script(), world.tools(), before_finish=lambda r, f: ended.append((r.answer, f.status))
     )
     stored, its_job = await sync_to_async(state)(run)
     assert finished.status == "completed"
@@ -127,9 +117,7 @@ async def test_nothing_is_done_when_the_run_has_ended(cast: Cast, lane_threads: 
     assert world.sent == 1
 
 
-async def test_step_is_reset_when_the_worker_dies_in_mid_text(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_step_is_reset_when_the_worker_dies_in_mid_text(cast: Cast, lane_threads: Executor) -> None:
     run, job = await sync_to_async(make_run)(cast)
     ctx = await sync_to_async(take)(job, "w1", lane_threads)
     provider = ScriptedProvider([hangs(after="Half an ans")])
@@ -143,8 +131,13 @@ async def test_step_is_reset_when_the_worker_dies_in_mid_text(
     await execute(second, run, ScriptedProvider([says("Whole.")]), Toolset())
     events = await sync_to_async(events_of)(run)
     assert [kind for _, kind, _ in events] == [
-        "step_started", "text", "step_reset", "step_started", "text", "finished",
-    ]  # fmt: skip
+        "step_started",
+        "text",
+        "step_reset",
+        "step_started",
+        "text",
+        "finished",
+    ]
     assert (await sync_to_async(transcript)(run)).text == "Whole."
 
 
@@ -223,13 +216,9 @@ async def test_run_ends_at_once_when_it_is_stopped_in_the_queue(cast: Cast) -> N
 async def test_failure_is_stored_with_its_reason(cast: Cast, lane_threads: Executor) -> None:
     run, job = await sync_to_async(make_run)(cast)
     ctx = await sync_to_async(take)(job, "w1", lane_threads)
-    await execute(
-        ctx, run, ScriptedProvider([fails(AuthFailed("bad key"), after="Some ")]), Toolset()
-    )
+    await execute(ctx, run, ScriptedProvider([fails(AuthFailed("bad key"), after="Some ")]), Toolset())
     stored, its_job = await sync_to_async(state)(run)
-    assert (stored.status, stored.error_code, stored.error_message) == (
-        "failed", "auth_failed", "bad key",
-    )  # fmt: skip
+    assert (stored.status, stored.error_code, stored.error_message) == ("failed", "auth_failed", "bad key")
     assert stored.answer == "Some "
     assert its_job.status == JobStatus.SUCCEEDED
 

@@ -138,8 +138,6 @@ def test_what_a_model_lacks_is_said_before_anybody_asks_it(cast: Cast) -> None:
     assert problem(cast.tenant, MODEL, {"service_tier": "flex", "background": True}) == ""
     assert problem(cast.tenant, MODEL, {"temperature": 0.5}) == ""
     said = problem(cast.tenant, "anthropic/claude-haiku-4-5", {"service_tier": "flex"})
-    assert said == (
-        "anthropic/claude-haiku-4-5 has no service tier “flex”. It has: standard, priority."
-    )
+    assert said == ("anthropic/claude-haiku-4-5 has no service tier “flex”. It has: standard, priority.")
     assert "Choose one of" in problem(cast.tenant, MODEL, {"service_tier": "cheap"})
     assert "nowhere" in problem(cast.tenant, "nowhere/x", {"service_tier": "flex"})

@@ -26,9 +26,7 @@ def test_rights_are_looked_at_often_enough() -> None:
     assert frames._JUDGED_S <= BOUND_S / 2
 
 
-async def test_first_look_after_the_loss_ends_the_stream(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_first_look_after_the_loss_ends_the_stream(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     """The looks are driven by notifications here, so that none is a matter of time; the loss itself tells nobody."""
     monkeypatch.setattr(standing, "LOOK_S", 3600.0)
     found: list[tuple[bool, str]] = []
@@ -56,9 +54,7 @@ async def test_first_look_after_the_loss_ends_the_stream(
     async def look_once() -> None:
         looked.clear()
         async with asyncio.timeout(60):
-            while (
-                not looked.is_set()
-            ):  # a notification before the connection listens reaches nobody
+            while not looked.is_set():  # a notification before the connection listens reaches nobody
                 await sync_to_async(wake)()
                 with_grace = asyncio.create_task(looked.wait())
                 await asyncio.wait({with_grace}, timeout=1)

@@ -45,9 +45,7 @@ def exporter(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemor
     monkeypatch.setattr(
         telemetry,
         "Telemetry",
-        lambda *, record_content: Telemetry(
-            tracer_provider=provider, record_content=record_content
-        ),
+        lambda *, record_content: Telemetry(tracer_provider=provider, record_content=record_content),
     )
     telemetry.run_telemetry.cache_clear()
     yield found

@@ -13,13 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from basics.errors import Conflict
 from runs import providers, remote_models
 from runs.models import Run, RunStatus
-from runs.providers import (
-    TenantProvider,
-    catalog_for,
-    models_and_catalog,
-    models_available,
-    provider_for,
-)
+from runs.providers import TenantProvider, catalog_for, models_and_catalog, models_available, provider_for
 from runs.services import run_execute
 from tenancy.models import ModelEntry, ProviderCredential
 from tenancy.scope import tenant_scope
@@ -63,9 +57,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
 def lend(cast: Cast, provider: str = "openai", **more: Any) -> ProviderCredential:
     values = {"secret": KEY, **more}
-    return credential_set(
-        tenant=cast.tenant, actor=cast.actor("owner"), provider=provider, **values
-    )
+    return credential_set(tenant=cast.tenant, actor=cast.actor("owner"), provider=provider, **values)
 
 
 def state(cast: Cast, name: str, **facts: Any) -> ModelEntry:
@@ -81,9 +73,7 @@ def ids(tenant: Any) -> list[str]:
 
 
 @pytest.mark.django_db
-def test_another_workspace_sees_and_pays_nothing_of_it(
-    cast: Cast, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_workspace_sees_and_pays_nothing_of_it(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)  # Both may use the operator's.
     state(cast, "openai/gpt-6-luna", label="Ours", prices=[{"input": 50, "output": 60}])
     state(cast, "openai/our-tune", context_window=1_000)
@@ -122,10 +112,7 @@ def test_endpoint_gets_its_own_address_and_key_and_the_bare_model(
     assert (lab.info.endpoint, lab.info.model) == ("lab", "org/m")
     assert "image_input" in lab.info.capabilities
     assert "image_input" not in default.info.capabilities
-    assert [made["base_url"] for made in given] == [
-        "https://a.example.org/v1",
-        "https://b.example.org/v1",
-    ]
+    assert [made["base_url"] for made in given] == ["https://a.example.org/v1", "https://b.example.org/v1"]
     assert [made["api_key"] for made in given] == [KEY, KEY[::-1]]
 
 
@@ -162,14 +149,9 @@ def test_model_that_is_stated_to_have_no_tools_is_planned_for(cast: Cast) -> Non
 def test_row_that_means_nothing_is_passed_over(cast: Cast) -> None:
     lend(cast)
     with tenant_scope(cast.tenant.pk):
-        for name, prices in (
-            ("nobody/x", None),
-            ("openai/gpt-6-sol", [{"input": -1, "output": 1}]),
-        ):
+        for name, prices in (("nobody/x", None), ("openai/gpt-6-sol", [{"input": -1, "output": 1}])):
             ModelEntry.objects.create(tenant=cast.tenant, name=name, prices=prices)
-        ModelEntry.objects.create(
-            tenant=cast.tenant, name="openai/gpt-6-luna", prices=[{"colour": 1}]
-        )
+        ModelEntry.objects.create(tenant=cast.tenant, name="openai/gpt-6-luna", prices=[{"colour": 1}])
     assert catalog_for(cast.tenant).compute_cost("gpt-6-luna", Usage(1_000_000)) == 0.2
     assert ids(cast.tenant)[-1] == "extractive"
 
@@ -179,11 +161,7 @@ def test_list_and_catalog_take_two_queries_however_many_there_are(cast: Cast) ->
     counts = []
     for number in range(3):
         lend(
-            cast,
-            "compatible",
-            base_url="https://b.example.org/v1",
-            endpoint=f"e{number}",
-            model_names=["m"],
+            cast, "compatible", base_url="https://b.example.org/v1", endpoint=f"e{number}", model_names=["m"]
         )
         state(cast, f"compatible/e{number}/n", context_window=5)
         with CaptureQueriesContext(connection) as queries:

@@ -124,9 +124,7 @@ def _statuses(cast: Cast) -> list[str]:
         return list(ToolCall.objects.values_list("status", flat=True))
 
 
-async def test_records_outlive_the_run_and_cannot_be_changed(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_records_outlive_the_run_and_cannot_be_changed(cast: Cast, lane_threads: Executor) -> None:
     run = await _run(cast, lane_threads, ScriptedProvider([says("Hello.")]))
 
     def tamper() -> None:

@@ -12,20 +12,12 @@ from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.models import ApiKey, AuditEvent, Membership, Role, Tenant, User
 from tenancy.scope import tenant_scope
 from tenancy.selectors import api_key_authenticate
-from tenancy.services import (
-    api_key_create,
-    api_key_revoke,
-    api_key_rotate,
-    member_remove,
-    member_role_change,
-)
+from tenancy.services import api_key_create, api_key_revoke, api_key_rotate, member_remove, member_role_change
 from tests.cast import Cast
 
 
 def make(cast: Cast, *, by: str = "admin", scopes: tuple[str, ...] = ("collection.*",), **extra):
-    return api_key_create(
-        tenant=cast.tenant, actor=cast.actor(by), name="k", scopes=scopes, **extra
-    )
+    return api_key_create(tenant=cast.tenant, actor=cast.actor(by), name="k", scopes=scopes, **extra)
 
 
 def test_key_authenticates_as_its_maker_within_its_scopes(cast: Cast):
@@ -34,11 +26,7 @@ def test_key_authenticates_as_its_maker_within_its_scopes(cast: Cast):
     assert found is not None
     tenant, actor = found
     assert tenant == cast.tenant
-    assert (actor.kind, actor.user_id, actor.api_key_id) == (
-        "api_key",
-        cast.user("admin").pk,
-        row.pk,
-    )
+    assert (actor.kind, actor.user_id, actor.api_key_id) == ("api_key", cast.user("admin").pk, row.pk)
     assert actor.actions == {"collection.read", "search.run"}
     with pytest.raises(Denied):
         actor.require("collection.write")
@@ -106,17 +94,13 @@ def test_key_needs_the_right(cast: Cast, who: str):
         make(cast, by=who)
 
 
-@pytest.mark.parametrize(
-    "scope", ["member.manage", "key.manage", "credential.manage", "*", "tenant.*x", ""]
-)
+@pytest.mark.parametrize("scope", ["member.manage", "key.manage", "credential.manage", "*", "tenant.*x", ""])
 def test_scope_that_no_key_may_have_is_refused(cast: Cast, scope: str):
     with pytest.raises(Invalid):
         make(cast, by="owner", scopes=(scope,))
 
 
-@pytest.mark.parametrize(
-    "bad", [{"scopes": ()}, {"expires_at": timezone.now() - timedelta(days=1)}]
-)
+@pytest.mark.parametrize("bad", [{"scopes": ()}, {"expires_at": timezone.now() - timedelta(days=1)}])
 def test_useless_key_is_refused(cast: Cast, bad):
     with pytest.raises(Invalid):
         make(cast, **bad)

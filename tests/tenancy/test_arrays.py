@@ -8,9 +8,25 @@ import pytest
 from django.db import connection
 
 TEXTS = [
-    *("", " ", "NULL", "null", "a,b", "{}", "{a}", '"', "\\", '\\"', "\\\\", "'", "%s", "é\u2028\n\t", "plain"),
+    *(
+        "",
+        " ",
+        "NULL",
+        "null",
+        "a,b",
+        "{}",
+        "{a}",
+        '"',
+        "\\",
+        '\\"',
+        "\\\\",
+        "'",
+        "%s",
+        "é\u2028\n\t",
+        "plain",
+    ),
     json.dumps({'k"e\\y': ['"', "\\", {"deep": 'a\\"b'}]}),
-]  # fmt: skip
+]
 
 
 @pytest.mark.django_db

@@ -25,11 +25,7 @@ def test_event_holds_actor_object_and_origin(cast: Cast):
         transaction.atomic(),
     ):
         event = audit_record(
-            tenant=cast.tenant,
-            actor=actor,
-            action="collection.create",
-            object=collection,
-            data={"a": 1},
+            tenant=cast.tenant, actor=actor, action="collection.create", object=collection, data={"a": 1}
         )
         event.refresh_from_db()
     assert (event.actor_kind, event.actor_name, event.user_id) == (
@@ -68,10 +64,7 @@ def test_event_outside_a_transaction_is_a_programming_error():
 def test_long_names_are_cut_and_not_refused(cast: Cast):
     with tenant_scope(cast.tenant.pk):
         event = audit_record(
-            tenant=cast.tenant,
-            actor=system_actor(cast.tenant.pk),
-            action="x.y",
-            object_name="n" * 500,
+            tenant=cast.tenant, actor=system_actor(cast.tenant.pk), action="x.y", object_name="n" * 500
         )
     assert len(event.object_name) == 200
 
@@ -87,10 +80,7 @@ def test_list_needs_the_right_and_shows_own_rows(cast: Cast):
     with tenant_scope(cast.tenant.pk):
         owner = cast.actor("owner")
         assert audit_list(actor=owner).count() == 3
-        assert [e.action for e in audit_list(actor=owner, action="key.")] == [
-            "key.revoke",
-            "key.create",
-        ]
+        assert [e.action for e in audit_list(actor=owner, action="key.")] == ["key.revoke", "key.create"]
         assert audit_list(actor=owner, action="key.create").count() == 1
 
 

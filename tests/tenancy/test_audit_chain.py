@@ -24,13 +24,7 @@ from tenancy.services import audit_record
 from tests.factories import make_tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
-NASTY: dict[str, Any] = {
-    "ü": "„“\u2028",
-    "n": 1e22,
-    "f": [0.1, -0.0, 1e-7],
-    "z": None,
-    "a": {"b": []},
-}
+NASTY: dict[str, Any] = {"ü": "„“\u2028", "n": 1e22, "f": [0.1, -0.0, 1e-7], "z": None, "a": {"b": []}}
 
 
 @pytest.fixture
@@ -75,9 +69,7 @@ def test_each_tenant_has_a_chain_of_its_own(tenant: Tenant):
     assert audit_chain_verify(tenant=make_tenant()) == ChainReport()
 
 
-def test_events_of_one_transaction_are_chained_in_order_and_undone_ones_leave_no_gap(
-    tenant: Tenant,
-):
+def test_events_of_one_transaction_are_chained_in_order_and_undone_ones_leave_no_gap(tenant: Tenant):
     def act(fail: bool) -> None:
         with tenant_scope(tenant.pk), transaction.atomic():
             for action in ("a.a", "b.b", "c.c"):
@@ -119,14 +111,15 @@ def test_altered_row_is_found(tenant: Tenant, change: str):
 def test_row_altered_with_its_own_hash_made_right_breaks_the_link(tenant: Tenant):
     record(tenant, "a.a", "b.b", "c.c")
     as_owner("UPDATE tenancy_auditevent SET action = 'x.x', seq = NULL, hash = '' WHERE seq = 2")
-    as_owner("UPDATE tenancy_auditchain SET seq = 1, hash = (SELECT hash FROM tenancy_auditevent WHERE seq = 1)")  # fmt: skip
+    as_owner(
+        "UPDATE tenancy_auditchain SET seq = 1, hash = (SELECT hash FROM tenancy_auditevent WHERE seq = 1)"
+    )
     as_owner("SELECT audit_seal(id) FROM tenancy_auditevent WHERE seq IS NULL")
     assert kinds(tenant) == [("unlinked", 3), ("head", 2)]
 
 
 @pytest.mark.parametrize(
-    ("gone", "found"),
-    [(1, [("missing", 2)]), (2, [("missing", 3)]), (3, [("head", 3)])],
+    ("gone", "found"), [(1, [("missing", 2)]), (2, [("missing", 3)]), (3, [("head", 3)])]
 )
 def test_deleted_row_is_found(tenant: Tenant, gone: int, found: list[tuple[str, int]]):
     record(tenant, "a.a", "b.b", "c.c")
@@ -142,7 +135,7 @@ def test_emptied_trail_is_found(tenant: Tenant):
 
 def test_inserted_row_is_found(tenant: Tenant):
     record(tenant, "a.a", "b.b")
-    columns = "tenant_id, actor_kind, actor_name, action, object_type, object_id, object_name, data, request_id, previous_hash, hash"  # fmt: skip
+    columns = "tenant_id, actor_kind, actor_name, action, object_type, object_id, object_name, data, request_id, previous_hash, hash"
     values = "%s, 'user', 'x', 'x.x', '', '', '', '{}', '', '', repeat('1', 64)"
     as_owner("ALTER TABLE tenancy_auditevent DISABLE TRIGGER USER")
     try:
@@ -251,8 +244,7 @@ def test_events_from_before_the_chain_are_chained_by_the_migration(tenant: Tenan
 def test_ten_thousand_events_are_verified_within_two_seconds(tenant: Tenant):
     with tenant_scope(tenant.pk), transaction.atomic():
         AuditEvent.objects.bulk_create(
-            AuditEvent(tenant=tenant, actor_kind="user", action="a.b", data=NASTY)
-            for _ in range(10_000)
+            AuditEvent(tenant=tenant, actor_kind="user", action="a.b", data=NASTY) for _ in range(10_000)
         )
     began = time.monotonic()
     report = audit_chain_verify(tenant=tenant)

@@ -41,8 +41,4 @@ def test_table_outside_the_walls_is_found(monkeypatch):
 
     made = (Loose, Pointing, Plain)
     monkeypatch.setattr("tenancy.checks.apps.get_models", lambda **kwargs: made)
-    assert ids(*made) == {
-        ("Loose", "tenancy.E001"),
-        ("Pointing", "tenancy.E002"),
-        ("Plain", "tenancy.E003"),
-    }
+    assert ids(*made) == {("Loose", "tenancy.E001"), ("Pointing", "tenancy.E002"), ("Plain", "tenancy.E003")}

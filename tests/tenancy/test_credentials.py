@@ -26,12 +26,8 @@ from webhooks.models import Webhook
 SECRET = "sk-a-real-looking-key-0123456789"
 
 
-def store(
-    cast: Cast, *, by: str = "owner", provider: str = "openai", secret: str = SECRET, **extra
-):
-    return credential_set(
-        tenant=cast.tenant, actor=cast.actor(by), provider=provider, secret=secret, **extra
-    )
+def store(cast: Cast, *, by: str = "owner", provider: str = "openai", secret: str = SECRET, **extra):
+    return credential_set(tenant=cast.tenant, actor=cast.actor(by), provider=provider, secret=secret, **extra)
 
 
 def found(cast: Cast, provider: str = "openai") -> Credential:
@@ -45,12 +41,7 @@ def test_stored_key_comes_back_only_when_revealed(cast: Cast):
     credential = found(cast)
     assert credential.secret.reveal() == SECRET
     assert credential.model_names == ("a", "b")
-    for shown in (
-        repr(credential),
-        str(credential.secret),
-        f"{credential}",
-        f"{credential.secret!r:>5}",
-    ):
+    for shown in (repr(credential), str(credential.secret), f"{credential}", f"{credential.secret!r:>5}"):
         assert SECRET not in shown
     with pytest.raises(TypeError):
         pickle.dumps(credential.secret)
@@ -114,9 +105,7 @@ def test_old_key_can_go_once_everything_is_encrypted_anew(cast: Cast, settings):
     store(cast)
     sealed = crypto.encrypt("whsec", tenant_id=cast.tenant.pk, purpose="webhook")
     with tenant_scope(cast.tenant.pk):
-        hook = Webhook.objects.create(
-            tenant=cast.tenant, url="https://h.example", secret_encrypted=sealed
-        )
+        hook = Webhook.objects.create(tenant=cast.tenant, url="https://h.example", secret_encrypted=sealed)
     settings.CREDENTIAL_KEYS = [new, old]
     for anew in (1, 0):  # a second run finds nothing to do
         out = StringIO()
@@ -131,9 +120,14 @@ def test_old_key_can_go_once_everything_is_encrypted_anew(cast: Cast, settings):
     assert found(cast).secret.reveal() == SECRET
     with tenant_scope(cast.tenant.pk):
         hook.refresh_from_db()
-        told = list(AuditEvent.objects.filter(action="credential.rotate").values_list("data", flat=True))  # fmt: skip
-    assert sorted((fact["kind"], fact["count"]) for fact in told) == [("provider credential", 1), ("webhook", 1)]  # fmt: skip
-    assert crypto.decrypt(hook.secret_encrypted, tenant_id=cast.tenant.pk, purpose="webhook").reveal() == "whsec"  # fmt: skip
+        told = list(AuditEvent.objects.filter(action="credential.rotate").values_list("data", flat=True))
+    assert sorted((fact["kind"], fact["count"]) for fact in told) == [
+        ("provider credential", 1),
+        ("webhook", 1),
+    ]
+    assert (
+        crypto.decrypt(hook.secret_encrypted, tenant_id=cast.tenant.pk, purpose="webhook").reveal() == "whsec"
+    )
     settings.CREDENTIAL_KEYS = [old]  # as if the wrong one was dropped: nothing is lost
     with pytest.raises(CommandError, match="cannot be read"):
         call_command("credentials_rotate", stdout=StringIO(), stderr=StringIO())

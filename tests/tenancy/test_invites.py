@@ -22,9 +22,7 @@ EMAIL = "new@example.org"
 
 def invite(cast: Cast, *, by: str = "owner", role: str = "member", email: str = EMAIL):
     """Return (invitation, token); the "link" is the token itself."""
-    return invite_create(
-        tenant=cast.tenant, actor=cast.actor(by), email=email, role=role, link_for=str
-    )
+    return invite_create(tenant=cast.tenant, actor=cast.actor(by), email=email, role=role, link_for=str)
 
 
 def code_of(token: str, email: str = EMAIL) -> str:
@@ -82,9 +80,7 @@ def test_address_is_compared_without_case(cast: Cast):
     assert code_of(token) == ""
 
 
-@pytest.mark.parametrize(
-    "change", [lambda t: t[:-1], lambda t: "x" + t, lambda t: "", lambda t: "é:1:2"]
-)
+@pytest.mark.parametrize("change", [lambda t: t[:-1], lambda t: "x" + t, lambda t: "", lambda t: "é:1:2"])
 def test_forged_token_is_unknown(cast: Cast, change):
     _, token = invite(cast)
     assert code_of(change(token)) == "not_found"
@@ -131,9 +127,7 @@ def test_invitation_needs_the_right(cast: Cast, who: str):
         invite(cast, by=who, role="viewer")
 
 
-@pytest.mark.parametrize(
-    "email", ["", "no", "a@b", "a b@example.org", "x@example.org\nBcc: y@example.org"]
-)
+@pytest.mark.parametrize("email", ["", "no", "a@b", "a b@example.org", "x@example.org\nBcc: y@example.org"])
 def test_bad_address_is_refused(cast: Cast, email: str):
     with pytest.raises(Invalid):
         invite(cast, email=email)
@@ -161,9 +155,7 @@ def test_accepting_never_changes_the_role_of_a_member(cast: Cast):
     assert invite_accept(user=user, token=token).role == Role.ADMIN
 
 
-def test_mail_goes_out_when_the_invitation_is_committed(
-    cast: Cast, django_capture_on_commit_callbacks
-):
+def test_mail_goes_out_when_the_invitation_is_committed(cast: Cast, django_capture_on_commit_callbacks):
     with django_capture_on_commit_callbacks(execute=True):
         _, token = invite(cast)
         assert mail.outbox == []

@@ -16,11 +16,7 @@ from tests.cast import Cast
 def test_every_right_of_a_noun_but_those_that_must_be_named():
     assert expand_scopes(["tool.*"]) == {"tool.run"}
     assert expand_scopes(["tool.*", "tool.manage"]) == {"tool.run", "tool.manage"}
-    assert expand_scopes(["collection.*"]) == {
-        "collection.read",
-        "collection.write",
-        "collection.delete",
-    }
+    assert expand_scopes(["collection.*"]) == {"collection.read", "collection.write", "collection.delete"}
 
 
 @pytest.mark.parametrize("scope", ["member.manage", "tool", "tool.", "*", "none.*"])

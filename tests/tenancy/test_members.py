@@ -10,13 +10,7 @@ from django.db import connection
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from tenancy.models import ApiKey, AuditEvent, Invite, Membership, Role
 from tenancy.scope import tenant_scope
-from tenancy.services import (
-    api_key_create,
-    invite_create,
-    member_add,
-    member_remove,
-    member_role_change,
-)
+from tenancy.services import api_key_create, invite_create, member_add, member_remove, member_role_change
 from tests.cast import Cast, make_cast
 from tests.factories import actor_of, make_member, make_user
 
@@ -77,9 +71,7 @@ def test_rank_is_the_one_of_now_when_the_actor_was_demoted_meanwhile(cast: Cast)
     with tenant_scope(cast.tenant.pk):
         Membership.objects.filter(user_id=stale.user_id or 0).update(role=Role.ADMIN)
     with pytest.raises(Denied) as refused:
-        member_role_change(
-            tenant=cast.tenant, actor=stale, member_id=cast.member.pk, role=Role.OWNER
-        )
+        member_role_change(tenant=cast.tenant, actor=stale, member_id=cast.member.pk, role=Role.OWNER)
     assert refused.value.code == "role_above_own"
 
 
@@ -107,17 +99,13 @@ def test_one_owner_is_left_when_two_demote_each_other_at_once():
     def demote(by: Membership, whom: Membership) -> None:
         try:
             start.wait(5)
-            member_role_change(
-                tenant=cast.tenant, actor=actor_of(by), member_id=whom.pk, role=Role.VIEWER
-            )
+            member_role_change(tenant=cast.tenant, actor=actor_of(by), member_id=whom.pk, role=Role.VIEWER)
         except DomainError as error:
             refused.append(error.code)
         finally:
             connection.close()
 
-    threads = [
-        Thread(target=demote, args=pair) for pair in ((cast.owner, second), (second, cast.owner))
-    ]
+    threads = [Thread(target=demote, args=pair) for pair in ((cast.owner, second), (second, cast.owner))]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -130,14 +118,9 @@ def test_one_owner_is_left_when_two_demote_each_other_at_once():
 def test_member_of_another_tenant_does_not_exist(cast: Cast):
     for act in (
         lambda: member_role_change(
-            tenant=cast.tenant,
-            actor=cast.actor("owner"),
-            member_id=cast.outsider.pk,
-            role=Role.VIEWER,
+            tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.outsider.pk, role=Role.VIEWER
         ),
-        lambda: member_remove(
-            tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.outsider.pk
-        ),
+        lambda: member_remove(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.outsider.pk),
     ):
         with pytest.raises(Missing):
             act()
@@ -176,12 +159,7 @@ def test_viewer_may_leave(cast: Cast):
 
 def test_refused_change_leaves_no_audit_row(cast: Cast):
     with pytest.raises(Conflict):
-        member_add(
-            tenant=cast.tenant,
-            actor=cast.actor("owner"),
-            user=cast.user("viewer"),
-            role=Role.ADMIN,
-        )
+        member_add(tenant=cast.tenant, actor=cast.actor("owner"), user=cast.user("viewer"), role=Role.ADMIN)
     with tenant_scope(cast.tenant.pk):
         assert not AuditEvent.objects.exists()
     assert role_of(cast, "viewer") == Role.VIEWER

@@ -13,12 +13,7 @@ from basics.errors import Conflict, Denied, Invalid, Missing
 from tenancy.models import AuditEvent, ModelEntry, ProviderCredential
 from tenancy.scope import tenant_scope
 from tenancy.selectors import credential_for, credential_rows, model_entry_list, model_entry_rows
-from tenancy.services import (
-    credential_delete,
-    credential_set,
-    model_entry_delete,
-    model_entry_set,
-)
+from tenancy.services import credential_delete, credential_set, model_entry_delete, model_entry_set
 from tenancy.services.credentials import MAX_ENDPOINTS, is_endpoint_name
 from tenancy.services.model_entries import CAPABILITIES
 from tests.cast import Cast
@@ -86,10 +81,21 @@ def test_price_tiers_are_refused_when_they_do_not_rise_from_zero(cast: Cast, pri
 @pytest.mark.parametrize(
     "name",
     [
-        "", "gpt-6-sol", "openai", "openai/", "/x", "gemini/gemini-2.5-pro", "extractive", "scripted/x", "openai/a b",
-        "openai/a\x00", "openai/a\nb", "openai/" + "a" * 114, "OpenAI/gpt-6-sol",
+        "",
+        "gpt-6-sol",
+        "openai",
+        "openai/",
+        "/x",
+        "gemini/gemini-2.5-pro",
+        "extractive",
+        "scripted/x",
+        "openai/a b",
+        "openai/a\x00",
+        "openai/a\nb",
+        "openai/" + "a" * 114,
+        "OpenAI/gpt-6-sol",
     ],
-)  # fmt: skip
+)
 def test_name_is_refused_when_it_is_no_written_routing_name(cast: Cast, name: str):
     with pytest.raises(Invalid) as caught:
         state(cast, name)
@@ -117,7 +123,7 @@ def test_fact_is_refused_when_it_cannot_be(cast: Cast, facts: dict[str, Any]):
 @pytest.mark.parametrize(
     "name", ["default", "openai", "gemini", "Lab", "a/b", "a b", "-a", "ä", "a" * 31, ".."]
 )
-def test_endpoint_name_is_refused_when_it_could_mean_something_else(cast: Cast, name: str):  # fmt: skip
+def test_endpoint_name_is_refused_when_it_could_mean_something_else(cast: Cast, name: str):
     with pytest.raises(Invalid) as caught:
         endpoint(cast, name)
     assert caught.value.data["field"] == "endpoint"
@@ -140,8 +146,15 @@ def test_endpoint_is_refused_when_the_provider_has_only_one(cast: Cast):
 
 @pytest.mark.parametrize(
     "url",
-    ["http://127.0.0.1/v1", "http://169.254.169.254/", "http://2130706433/", "ftp://x.org", "http://u@x.org", ""],
-)  # fmt: skip
+    [
+        "http://127.0.0.1/v1",
+        "http://169.254.169.254/",
+        "http://2130706433/",
+        "ftp://x.org",
+        "http://u@x.org",
+        "",
+    ],
+)
 def test_named_endpoint_has_no_address_that_the_default_one_may_not_have(cast: Cast, url: str):
     with pytest.raises(Invalid) as caught:
         endpoint(cast, "lab", base_url=url)
@@ -178,9 +191,7 @@ def test_key_cannot_be_read_when_it_was_copied_to_another_endpoint(cast: Cast):
 
 def test_what_is_stated_is_stored_and_audited(cast: Cast):
     prices = [TIER | {"cached_read": Decimal("0.1")}, {**TIER, "above_tokens": 200_000}]
-    row = state(
-        cast, label=" Ours ", context_window=9, prices=prices, capabilities={"tools": False}
-    )
+    row = state(cast, label=" Ours ", context_window=9, prices=prices, capabilities={"tools": False})
     assert row.label == "Ours"
     assert row.prices[0] == {**TIER, "cached_read": 0.1, "cache_write": None, "above_tokens": 0}
     assert row.prices[1]["above_tokens"] == 200_000
@@ -217,22 +228,11 @@ def test_each_endpoint_keeps_its_own_key_and_address(cast: Cast):
     assert default is not None
     assert lab.secret.reveal() == "sk-of-the-lab-endpoint-1"
     assert default.secret.reveal() == "sk-of-the-default-endpoint"
-    credential_delete(
-        tenant=cast.tenant, actor=cast.actor("owner"), provider="compatible", endpoint="lab"
-    )
+    credential_delete(tenant=cast.tenant, actor=cast.actor("owner"), provider="compatible", endpoint="lab")
     assert [row.endpoint for row in credential_rows(tenant=cast.tenant)] == [""]
 
 
 def test_rules_of_this_room_are_those_of_the_loop():
     assert tuple(CAPABILITIES) == toolloop_models.CAPABILITIES
-    for name in (
-        *toolloop_models.routing.PREFIXES,
-        "default",
-        "lab",
-        "a",
-        "A",
-        "",
-        "x" * 31,
-        "a-b",
-    ):
+    for name in (*toolloop_models.routing.PREFIXES, "default", "lab", "a", "A", "", "x" * 31, "a-b"):
         assert is_endpoint_name(name) == toolloop_models.is_endpoint_name(name), name

@@ -32,9 +32,7 @@ def _defaults(settings: Any) -> None:
 
 def limit(tenant: Tenant, kind: str, per_minute: int, burst: int, **whose: Any) -> None:
     with tenant_scope(tenant.pk):
-        RateLimit.objects.create(
-            tenant=tenant, kind=kind, per_minute=per_minute, burst=burst, **whose
-        )
+        RateLimit.objects.create(tenant=tenant, kind=kind, per_minute=per_minute, burst=burst, **whose)
 
 
 def person(number: int) -> Actor:
@@ -181,9 +179,7 @@ def test_request_costs_less_than_a_millisecond():
 @pytest.mark.django_db
 def test_buckets_are_unlogged():
     with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relpersistence FROM pg_class WHERE oid = 'tenancy_ratebucket'::regclass"
-        )
+        cursor.execute("SELECT relpersistence FROM pg_class WHERE oid = 'tenancy_ratebucket'::regclass")
         assert cursor.fetchone()[0] == "u"
 
 

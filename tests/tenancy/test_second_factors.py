@@ -41,7 +41,7 @@ def test_secrets_are_stored_encrypted_and_their_codes_hold(factors: tuple[TOTP, 
     assert kept.count("gAAAA") == 2
     assert secret_of(totp.instance) == SECRET
     codes = recovery.generate_codes()
-    assert RecoveryCodes(Authenticator.objects.get(pk=recovery.instance.pk)).generate_codes() == codes  # fmt: skip
+    assert RecoveryCodes(Authenticator.objects.get(pk=recovery.instance.pk)).generate_codes() == codes
 
 
 def test_factor_that_no_key_fits_lets_nobody_in(factors: tuple[TOTP, RecoveryCodes], settings: Any):
@@ -53,9 +53,7 @@ def test_factor_that_no_key_fits_lets_nobody_in(factors: tuple[TOTP, RecoveryCod
     assert recovery.generate_codes() != recovery.generate_codes()
 
 
-def test_factors_rotate_and_those_of_before_are_encrypted(
-    factors: tuple[TOTP, RecoveryCodes], settings: Any
-):
+def test_factors_rotate_and_those_of_before_are_encrypted(factors: tuple[TOTP, RecoveryCodes], settings: Any):
     old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
     plain = Authenticator.objects.create(user=make_user(), type="totp", data={"secret": SECRET})
     assert secret_of(plain) == SECRET
@@ -63,7 +61,7 @@ def test_factors_rotate_and_those_of_before_are_encrypted(
     for anew, kept in ((3, 0), (0, 3)):
         out = StringIO()
         call_command("credentials_rotate", stdout=out)
-        assert f"mfa.Authenticator: {anew} encrypted anew, {kept} left, 0 unreadable" in out.getvalue()  # fmt: skip
+        assert f"mfa.Authenticator: {anew} encrypted anew, {kept} left, 0 unreadable" in out.getvalue()
     plain.refresh_from_db()
     assert SECRET not in str(plain.data)
     settings.CREDENTIAL_KEYS = [new]

@@ -39,8 +39,10 @@ def _dump(name: str) -> list[str]:
     """Return a database's schema with its rights and policies, statement by statement."""
     said = subprocess.run(
         [programs(None, Path("/nonexistent")) / "pg_dump", "--schema-only", "-d", _url(name)],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     said = re.sub(r"^(--.*|\\(un)?restrict .*)$", "", said, flags=re.MULTILINE)
     return [s.strip() for s in said.split(";\n") if s.strip()]
 
@@ -70,8 +72,10 @@ def test_a_new_database_is_what_every_migration_gives() -> None:
     with _scratch_database() as name:
         subprocess.run(
             [sys.executable, ROOT / "manage.py", "migrate", "--no-snapshot", "--verbosity", "0"],
-            env={**os.environ, "DATABASE_URL": _url(name)}, cwd=ROOT, check=True,
-        )  # fmt: skip
+            env={**os.environ, "DATABASE_URL": _url(name)},
+            cwd=ROOT,
+            check=True,
+        )
         migrated, started = _dump(name), _dump(str(connection.settings_dict["NAME"]))
         with psycopg.connect(_url(name)) as other:
             rows = other.execute("SELECT app, name FROM django_migrations").fetchall()

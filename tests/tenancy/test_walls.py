@@ -31,18 +31,14 @@ def test_every_tenant_table_is_walled(model: type[TenantModel]) -> None:
     assert _fetch(
         "SELECT relrowsecurity, relforcerowsecurity FROM pg_class WHERE oid = %s::regclass", table
     ) == [(True, True)]
-    policies = dict(
-        _fetch("SELECT policyname, with_check FROM pg_policies WHERE tablename = %s", table)
-    )
+    policies = dict(_fetch("SELECT policyname, with_check FROM pg_policies WHERE tablename = %s", table))
     assert set(policies) == {"tenant_isolation", "platform_access"}
     assert "current_setting('app.tenant_id'" in str(policies["tenant_isolation"])
 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m._meta.label)
-def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(
-    model: type[TenantModel],
-) -> None:
+def test_every_reference_between_tenant_tables_is_bound_to_the_tenant(model: type[TenantModel]) -> None:
     for field in model._meta.local_fields:
         target = field.related_model
         if target in MODELS:
@@ -91,9 +87,7 @@ def test_raw_queries_see_only_the_scoped_tenant(cast: Cast) -> None:
 def test_row_is_refused_when_it_belongs_to_another_tenant(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk), transaction.atomic():
         with pytest.raises(ProgrammingError, match="row-level security"), transaction.atomic():
-            AuditEvent.objects.create(
-                tenant=cast.other_tenant, actor_kind="user", action="collection.create"
-            )
+            AuditEvent.objects.create(tenant=cast.other_tenant, actor_kind="user", action="collection.create")
         assert AuditEvent.objects.count() == 0
 
 

@@ -61,9 +61,7 @@ class Recorder(NullJournal):
         self.log.append(f"{call.id} started")
         return None
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         self.log.append(f"{call.id} finished")
         self.results[call.id] = result
 

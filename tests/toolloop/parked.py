@@ -78,9 +78,7 @@ def tools_of(effects: Effects) -> list[Tool]:
         if ctx.decision is None:
             effects.made.append(f"{name} begins")
             raise ParkCall("approval", "Really?", {"half": name, "value": value})
-        assert (
-            ctx.decision.state["half"] == json_storable(name) or ctx.decision.state["half"] == name
-        )
+        assert ctx.decision.state["half"] == json_storable(name) or ctx.decision.state["half"] == name
         if ctx.decision.kind != "approve":
             raise ToolError("refused")
         effects.made.append(name)

@@ -123,9 +123,7 @@ async def test_a_line_is_what_is_streamed_and_its_turn_what_the_stream_makes(
     fake.replies[wire.model] = lambda body: said
     request = wire.request(UserMessage("What is the duty?"), cache_key="c", user_key="u")
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            [batches.line("a", request)], model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit([batches.line("a", request)], model=wire.model, mark=new_mark())
         await over(batches, handle)
         batched = (await read(batches, handle))["a"]
     url = base if wire is OPENAI else base.removesuffix("/v1")
@@ -144,9 +142,7 @@ async def test_a_line_is_what_is_streamed_and_its_turn_what_the_stream_makes(
 async def test_a_batch_costs_half(wire: Wire, server: tuple[str, FakeProvider]) -> None:
     base, _ = server
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a"), model=wire.model, mark=new_mark())
         await over(batches, handle)
         turn = (await read(batches, handle))["a"]
     assert isinstance(turn, Turn)
@@ -180,15 +176,11 @@ async def test_failed_lines_say_why_beside_answered_ones(
 
 
 @pytest.mark.parametrize("wire", [OPENAI, ANTHROPIC], ids=str)
-async def test_what_expired_can_be_tried_again(
-    wire: Wire, server: tuple[str, FakeProvider]
-) -> None:
+async def test_what_expired_can_be_tried_again(wire: Wire, server: tuple[str, FakeProvider]) -> None:
     base, fake = server
     fake.batches.outcome, fake.batches.unanswered = "expired", frozenset({"b"})
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark())
         standing = await batches.standing(handle)
         assert (standing.status, standing.done, standing.failed) == ("expired", 1, 1)
         answers = await read(batches, handle)
@@ -202,9 +194,7 @@ async def test_an_expired_batch_of_gemini_has_no_answers(server: tuple[str, Fake
     base, fake = server
     fake.batches.outcome = "expired"
     async with opened(GOOGLE, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, GOOGLE, "a"), model=GOOGLE.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, GOOGLE, "a"), model=GOOGLE.model, mark=new_mark())
         standing = await batches.standing(handle)
         assert (standing.status, standing.total, standing.failed) == ("expired", 1, 1)
         assert await read(batches, handle) == {}
@@ -217,9 +207,7 @@ async def test_a_cancelled_batch_keeps_what_was_answered(
     base, fake = server
     fake.batches.polls, fake.batches.unanswered = 9, frozenset({"b"})
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark())
         await batches.cancel(handle)
         assert await over(batches, handle) == "cancelled"
         await batches.cancel(handle)  # A batch that is over stays as it is.
@@ -238,9 +226,7 @@ async def test_a_batch_that_is_refused_as_a_whole_says_why(
     base, fake = server
     fake.batches.outcome = "failed"
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a"), model=wire.model, mark=new_mark())
         standing = await batches.standing(handle)
         assert standing.status == "failed"
         assert standing.message == "Every line must name one model."
@@ -254,9 +240,7 @@ async def test_nothing_is_left_at_the_provider_when_a_batch_is_forgotten(
     base, fake = server
     fake.replies[wire.model] = lambda body: 400 if "bad" in body["messages"][-1]["content"] else ""
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a", "bad"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a", "bad"), model=wire.model, mark=new_mark())
         await over(batches, handle)
         await batches.forget(handle)
         assert fake.batches.files == {}
@@ -337,9 +321,7 @@ async def test_broken_lines_cost_no_answer_but_their_own(
 ) -> None:
     base, fake = server
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark())
         await over(batches, handle)
         name, begin = NAMES[wire.name], handle.get("prefix", "")
         fake.batches.strange = [
@@ -373,9 +355,7 @@ async def test_an_answer_of_any_form_is_a_turn_or_an_error(
 ) -> None:
     base, fake = server
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a"), model=wire.model, mark=new_mark())
         await over(batches, handle)
         good = _good_line(fake, wire)
         name = NAMES[wire.name]
@@ -438,14 +418,10 @@ def test_a_line_longer_than_allowed_is_never_kept() -> None:
 
 
 @every_wire
-async def test_results_of_a_running_batch_are_not_read(
-    wire: Wire, server: tuple[str, FakeProvider]
-) -> None:
+async def test_results_of_a_running_batch_are_not_read(wire: Wire, server: tuple[str, FakeProvider]) -> None:
     base, _ = server
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a"), model=wire.model, mark=new_mark())
         server[1].batches.batches[handle["id"]].left = 2
         with pytest.raises(BatchUndecided, match="still running"):
             await read(batches, handle)
@@ -457,9 +433,7 @@ async def test_results_that_vanished_or_broke_off_are_told_apart(
 ) -> None:
     base, fake = server
     async with opened(wire, base) as batches:
-        handle = await batches.submit(
-            lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark()
-        )
+        handle = await batches.submit(lines_of(batches, wire, "a", "b"), model=wire.model, mark=new_mark())
         await over(batches, handle)
         fake.batches.cut = 200
         with pytest.raises(ProviderUnavailable):
@@ -474,9 +448,7 @@ async def test_results_that_vanished_or_broke_off_are_told_apart(
 
 
 @every_wire
-async def test_reading_can_be_left_in_the_middle(
-    wire: Wire, server: tuple[str, FakeProvider]
-) -> None:
+async def test_reading_can_be_left_in_the_middle(wire: Wire, server: tuple[str, FakeProvider]) -> None:
     base, _ = server
     async with opened(wire, base) as batches:
         handle = await batches.submit(
@@ -517,11 +489,7 @@ def test_keys_marks_and_sizes_are_checked_before_anything_is_sent(
     batches.line("x" * MAX_KEY_CHARS, request)
     with pytest.raises(BadRequest, match="Unicode"):
         batches.line("a", wire.request(UserMessage("half a pair: \ud800")))
-    for options in (
-        {"service_tier": "priority"},
-        {"service_tier": "standard"},
-        {"background": True},
-    ):
+    for options in ({"service_tier": "priority"}, {"service_tier": "standard"}, {"background": True}):
         with pytest.raises(UnsupportedFeature, match=next(iter(options))):
             batches.line("a", wire.request(options=options))
     monkeypatch.setattr(type(batches), "limits", BatchLimits(max_lines=2, max_bytes=900, hours=1))

@@ -10,15 +10,7 @@ import pytest
 
 from tests.toolloop.helpers import add, converse
 from tests.toolloop.providers.encodings import Script
-from tests.toolloop.providers.wires import (
-    ANTHROPIC,
-    COMPATIBLE,
-    GOOGLE,
-    OPENAI,
-    XAI,
-    SlowStream,
-    Wire,
-)
+from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, OPENAI, XAI, SlowStream, Wire
 from toolloop.errors import ProviderError, ProviderUnavailable
 from toolloop.events import ReasoningDelta, RunFinished, TextDelta
 from toolloop.fallback import FallbackProvider
@@ -69,9 +61,7 @@ def silent_after_text(wire: Wire) -> Any:
 @pytest.mark.parametrize("wire", [ANTHROPIC, GOOGLE, OPENAI, XAI, COMPATIBLE], ids=str)
 async def test_stopped_turn_is_counted_on_every_wire(wire: Wire) -> None:
     events: list[UsageEvent] = []
-    end = await stopped(
-        silent_after_text(wire), model=wire.model, profile=PRICED, on_usage=events.append
-    )
+    end = await stopped(silent_after_text(wire), model=wire.model, profile=PRICED, on_usage=events.append)
     (event,) = events
     assert (event.is_lost, event.is_estimate, event.usage) == (True, True, end.usage)
     assert event.is_stopped
@@ -125,10 +115,7 @@ async def test_turn_that_ran_out_of_time_counts_beside_the_final_answer() -> Non
     script = [hangs(reasoning="x" * 300), says("That is all.", usage=Usage(7, 0, 0, 3, 0, 1))]
     dialogue = await converse(script, limits=Limits(max_seconds=0.05), on_usage=events.append)
     assert (dialogue.end.limit, dialogue.end.text) == ("max_seconds", "That is all.")
-    assert [(e.is_lost, e.is_estimate, e.step) for e in events] == [
-        (True, True, 0),
-        (False, False, 0),
-    ]
+    assert [(e.is_lost, e.is_estimate, e.step) for e in events] == [(True, True, 0), (False, False, 0)]
     assert not any(event.is_stopped for event in events), "it failed: nobody stopped it"
     assert events[0].usage.output_total == 100
     assert dialogue.end.usage == events[0].usage + events[1].usage
@@ -182,9 +169,14 @@ async def test_finished_turn_is_not_counted_twice_when_its_tool_is_stopped() -> 
     script = [calls(call("add", a=1, b=1), usage=Usage(50, 0, 0, 20, 0, 1)), hangs(after="xyz")]
     events: list[UsageEvent] = []
     stream = run_loop(
-        provider=ScriptedProvider(script), model="m", system="", history=[UserMessage("Hello")],
-        toolset=Toolset([add]), stop=stop, on_usage=events.append,
-    )  # fmt: skip
+        provider=ScriptedProvider(script),
+        model="m",
+        system="",
+        history=[UserMessage("Hello")],
+        toolset=Toolset([add]),
+        stop=stop,
+        on_usage=events.append,
+    )
     async for event in stream:
         if isinstance(event, TextDelta):
             stop.set()
@@ -229,12 +221,7 @@ async def test_calls_of_a_planner_add_up_when_its_executor_is_stopped() -> None:
 async def stopped_by(provider: Any, stop: asyncio.Event, **settings: Any) -> RunFinished:
     end = None
     async for event in run_loop(
-        provider=provider,
-        model="m",
-        system="",
-        history=[UserMessage("Hello")],
-        stop=stop,
-        **settings,
+        provider=provider, model="m", system="", history=[UserMessage("Hello")], stop=stop, **settings
     ):
         end = event
     assert isinstance(end, RunFinished)
@@ -254,10 +241,15 @@ async def test_fallback_is_priced_by_the_facts_given() -> None:
     *_, end = [
         event
         async for event in run_loop(
-            provider=provider, model="m", system="", history=[UserMessage("Hello")],
-            toolset=Toolset(), profile=PRICED, profiles=profiles,
+            provider=provider,
+            model="m",
+            system="",
+            history=[UserMessage("Hello")],
+            toolset=Toolset(),
+            profile=PRICED,
+            profiles=profiles,
         )
-    ]  # fmt: skip
+    ]
     assert isinstance(end, RunFinished)
     assert end.data["cost_usd"] == pytest.approx(3.0)
     assert set(asked) == {("second", "n")}

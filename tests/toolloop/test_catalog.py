@@ -21,19 +21,11 @@ def made(name: str, description: str, **facts: Any) -> Tool:
     return Tool(name, description, schema, lambda query="": query, **facts)
 
 
-INVOICES = made(
-    "list_invoices", "List invoices of a customer.", group="billing.invoices", category="finance"
-)
+INVOICES = made("list_invoices", "List invoices of a customer.", group="billing.invoices", category="finance")
 REFUND = made(
-    "create_refund",
-    "Give money back for a payment.",
-    group="billing",
-    category="finance",
-    tags=("write",),
+    "create_refund", "Give money back for a payment.", group="billing", category="finance", tags=("write",)
 )
-WEATHER = made(
-    "get_weather", "Tell the weather of a city.", category="world", tags=("read", "free")
-)
+WEATHER = made("get_weather", "Tell the weather of a city.", category="world", tags=("read", "free"))
 TICKETS = made("search_tickets", "Find support tickets by text.", group="support", tags=("read",))
 TOOLS = (INVOICES, REFUND, WEATHER, TICKETS)
 
@@ -52,11 +44,7 @@ class Embedding:
         self.threads.add(threading.get_ident())
         money, sky = ("invoice", "money", "payment", "reimburse"), ("weather", "umbrella")
         return [
-            [
-                float(any(w in t.lower() for w in money)),
-                float(any(w in t.lower() for w in sky)),
-                0.1,
-            ]
+            [float(any(w in t.lower() for w in money)), float(any(w in t.lower() for w in sky)), 0.1]
             for t in texts
         ]
 
@@ -165,9 +153,7 @@ async def test_async_embedder_is_awaited() -> None:
 
 
 @pytest.mark.parametrize("answer", [RuntimeError("no model"), [[1.0]]])
-async def test_words_decide_when_the_embedder_fails(
-    answer: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_words_decide_when_the_embedder_fails(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
     def embed(texts: list[str]) -> list[list[float]]:
         if isinstance(answer, Exception):
             raise answer
@@ -183,16 +169,17 @@ def with_parameters(name: str, **properties: Any) -> Tool:
     return Tool(name, "Does it.", {"type": "object", "properties": properties}, lambda **_: "")
 
 
-@pytest.mark.parametrize(
-    "query", ["tariffCode", "harmonized schedule", "ocean", "warehouse", "drayage"]
-)
+@pytest.mark.parametrize("query", ["tariffCode", "harmonized schedule", "ocean", "warehouse", "drayage"])
 def test_parameters_their_descriptions_and_values_are_searched(query: str) -> None:
     shipping = with_parameters(
         "quote",
         tariffCode={"type": "string", "description": "A code of the Harmonized Schedule."},
         mode={"enum": ["air", "ocean", 3, None]},
-        stops={"type": "array", "items": {"type": "object", "properties": {"warehouse_id": {"const": "drayage"}}}},
-    )  # fmt: skip
+        stops={
+            "type": "array",
+            "items": {"type": "object", "properties": {"warehouse_id": {"const": "drayage"}}},
+        },
+    )
     others = [with_parameters(f"other_{n}", colour={"description": "Any."}) for n in range(5)]
     assert Catalog([*others, shipping]).search(query).names == ("quote",)
 
@@ -202,11 +189,7 @@ def test_parameters_their_descriptions_and_values_are_searched(query: str) -> No
     [
         {"properties": []},
         {"properties": {"a": True, "b": None}},
-        {
-            "properties": {
-                "a": {"enum": "text", "items": [1, {"properties": {"c": {}}}], "anyOf": 7}
-            }
-        },
+        {"properties": {"a": {"enum": "text", "items": [1, {"properties": {"c": {}}}], "anyOf": 7}}},
         {"anyOf": [{"anyOf": [{"properties": {"a": {"description": 5}}}]}]},
     ],
 )
@@ -216,7 +199,10 @@ def test_schemas_of_any_form_are_read(schema: dict[str, Any]) -> None:
 
 async def test_tools_without_a_vector_yet_are_found_by_their_words() -> None:
     def known(texts: list[str]) -> list[Any]:
-        return [None if "ticket" in text else [1.0, 0.0, 0.1] if "money" in text.lower() else [0.0, 1.0, 0.1] for text in texts]  # fmt: skip
+        return [
+            None if "ticket" in text else [1.0, 0.0, 0.1] if "money" in text.lower() else [0.0, 1.0, 0.1]
+            for text in texts
+        ]
 
     embedder = Embedding()
     catalog = Catalog(TOOLS, embedder=embedder, vectors=known)
@@ -277,11 +263,7 @@ def test_compact_form_keeps_what_a_call_needs() -> None:
         {
             "type": "object",
             "properties": {
-                "description": {
-                    "type": "string",
-                    "description": "Named like a keyword.",
-                    "default": "x",
-                },
+                "description": {"type": "string", "description": "Named like a keyword.", "default": "x"},
                 "mode": {"enum": ["a", "b"], "title": "Mode"},
                 "rows": {"type": "array", "items": {"$ref": "#/$defs/Row"}, "minItems": 1},
             },

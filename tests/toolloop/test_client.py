@@ -97,8 +97,11 @@ async def test_conversation_goes_on_with_the_messages_of_the_last_generation():
     first = await client.generate("I am Ann.")
     second = await client.generate("What is my name?", history=first.messages)
     assert [m.text for m in second.messages if not isinstance(m, ToolResult)] == [
-        "I am Ann.", "Hello Ann.", "What is my name?", "Ann.",
-    ]  # fmt: skip
+        "I am Ann.",
+        "Hello Ann.",
+        "What is my name?",
+        "Ann.",
+    ]
     assert (second.steps, second.usage.requests) == (1, 1)
 
 
@@ -138,9 +141,7 @@ async def test_cancelled_generation_closes_the_stream_of_the_provider():
 
 
 async def test_structured_output_is_the_checked_value():
-    made = await scripted([says('{"grade": 9}'), says('{"grade": 4}')]).generate(
-        "Grade.", output=Verdict
-    )
+    made = await scripted([says('{"grade": 9}'), says('{"grade": 4}')]).generate("Grade.", output=Verdict)
     assert made.output == Verdict(grade=4)
     assert made.to_json()["output"] == {"grade": 4}
     schema = {"type": "object", "properties": {"grade": {"type": "integer"}}, "required": ["grade"]}
@@ -149,9 +150,7 @@ async def test_structured_output_is_the_checked_value():
 
 
 async def test_failed_run_is_raised_with_what_there_is():
-    client = scripted(
-        [calls(call("add", a=1, b=2)), fails(BadRequest("no such model"), after="As far")], add
-    )
+    client = scripted([calls(call("add", a=1, b=2)), fails(BadRequest("no such model"), after="As far")], add)
     with pytest.raises(RunFailed, match="no such model") as failed:
         await client.generate("Add.")
     assert (failed.value.code, failed.value.retryable) == ("bad_request", False)
@@ -162,11 +161,7 @@ async def test_failed_run_is_raised_with_what_there_is():
 
 
 async def test_failed_run_goes_on_from_where_it_stood_when_its_generation_is_given_back():
-    script = [
-        calls(call("add", a=1, b=2)),
-        fails(ProviderUnavailable("busy")),
-        says("3", expect="3"),
-    ]
+    script = [calls(call("add", a=1, b=2)), fails(ProviderUnavailable("busy")), says("3", expect="3")]
     client = scripted(script, add, limits=Limits(max_retries=0))
     with pytest.raises(RunFailed) as failed:
         await client.generate("Add.")
@@ -189,10 +184,12 @@ async def test_parked_run_goes_on_in_another_process_when_it_was_decided():
     assert parked.status == "parked"
     (pending,) = parked.pending
     stored = json.dumps(parked.to_json())
-    made = await scripted([says("Done.", expect=lambda r: "ordered 2" in r.messages[2].content)], order, add).generate(
+    made = await scripted(
+        [says("Done.", expect=lambda r: "ordered 2" in r.messages[2].content)], order, add
+    ).generate(
         Generation.from_json(json.loads(stored)),
         decisions={pending.call.id: pending.approve({"sku": "A", "count": 2})},
-    )  # fmt: skip
+    )
     assert (made.status, made.text, made.steps) == ("completed", "Done.", 2)
     assert [p.payload for p in made.payloads] == [{"sku": "A", "count": 2}]
     assert [m.call_id for m in made.messages if isinstance(m, ToolResult)] == ["call_1", "call_2"]
@@ -209,11 +206,7 @@ async def test_only_the_named_tools_are_shown():
     await client.generate("Hi")
     await client.generate("Hi", use_tools=["broken"])
     await client.generate("Hi", use_tools=())
-    assert [[spec.name for spec in r.tools] for r in asked(client)] == [
-        ["add", "broken"],
-        ["broken"],
-        [],
-    ]
+    assert [[spec.name for spec in r.tools] for r in asked(client)] == [["add", "broken"], ["broken"], []]
     with pytest.raises(ConfigurationError, match="nothing_known"):
         await client.generate("Hi", use_tools=["nothing_known"])
 
@@ -230,8 +223,9 @@ async def test_intents_are_planned_without_running_and_run_when_chosen():
     assert [(p.call.arguments or {})["sku"] for p in intent.calls] == ["A", "B"]
     results = await client.execute_intents(intent, chosen=["call_2"])
     assert [(r.error_code, r.payload and r.payload.get("count")) for r in results] == [
-        ("rejected", None), ("", 2),
-    ]  # fmt: skip
+        ("rejected", None),
+        ("", 2),
+    ]
     (event,) = events
     assert (event.tool_calls, event.metadata) == (("order", "order"), {"feature": "plan"})
 
@@ -257,9 +251,10 @@ async def test_tools_are_found_and_loaded_when_loading_is_dynamic():
 
 async def test_what_was_loaded_is_there_again_when_a_run_goes_on_without_its_session():
     script = [
-        calls(call("load_tools", tool_names=["order"])), calls(call("order", sku="A", count=1)),
+        calls(call("load_tools", tool_names=["order"])),
+        calls(call("order", sku="A", count=1)),
         says("Done."),
-    ]  # fmt: skip
+    ]
     client = scripted(script, order, dynamic_tools=True)
     parked = await client.generate("Order.")
     (pending,) = parked.pending
@@ -281,9 +276,12 @@ async def test_a_cheap_model_chooses_tools_when_one_is_named():
         )
 
     client = Client(
-        "big", provider=ScriptedProvider(turn), dynamic_tools="cheap", catalog=Catalog([add, order]),
+        "big",
+        provider=ScriptedProvider(turn),
+        dynamic_tools="cheap",
+        catalog=Catalog([add, order]),
         on_usage=events.append,
-    )  # fmt: skip
+    )
     made = await client.generate("Buy.")
     assert made.text == "ok"
     assert [event.model for event in events] == ["big", "cheap", "big"]
@@ -322,8 +320,7 @@ async def test_nothing_asked_and_a_catalog_without_dynamic_tools_are_refused():
 
 async def test_reset_answers_stay_out_of_the_text():
     client = scripted(
-        [fails(ProviderUnavailable("cut"), after="half"), says("whole")],
-        limits=Limits(retry_min_s=0.001),
+        [fails(ProviderUnavailable("cut"), after="half"), says("whole")], limits=Limits(retry_min_s=0.001)
     )
     async with client.stream("Hi") as stream:
         events = [event async for event in stream]

@@ -28,18 +28,12 @@ def url(server: Server) -> str:
 
 
 async def test_named_endpoints_are_asked_each_at_its_own_url() -> None:
-    async with (
-        running(Server(answering(COMPATIBLE))) as lab,
-        running(Server(answering(COMPATIBLE))) as desk,
-    ):
+    async with running(Server(answering(COMPATIBLE))) as lab, running(Server(answering(COMPATIBLE))) as desk:
         endpoints: dict[str, dict[str, Any]] = {
             "lab": {"base_url": url(lab)},
             "desk": {"base_url": url(desk), "strict": True},
         }
-        for name, counts in (
-            ("compatible/lab/org/model", (1, 0)),
-            ("compatible/desk/model", (1, 1)),
-        ):
+        for name, counts in (("compatible/lab/org/model", (1, 0)), ("compatible/desk/model", (1, 1))):
             made = await Client(name, endpoints=endpoints, env={}).generate("Hi")
             assert made.text == "onetwo"
             assert (lab.requests, desk.requests) == counts
@@ -71,10 +65,7 @@ async def test_endpoint_stands_in_as_a_fallback() -> None:
 
 async def test_answers_of_two_endpoints_are_cached_apart() -> None:
     cache = MemoryCache()
-    async with (
-        running(Server(answering(COMPATIBLE))) as lab,
-        running(Server(answering(COMPATIBLE))) as desk,
-    ):
+    async with running(Server(answering(COMPATIBLE))) as lab, running(Server(answering(COMPATIBLE))) as desk:
         endpoints = {"lab": {"base_url": url(lab)}, "desk": {"base_url": url(desk)}}
         for name in ("lab", "desk", "lab"):
             client = Client(f"compatible/{name}/model", endpoints=endpoints, cache=cache, env={})
@@ -87,15 +78,10 @@ async def test_answers_of_two_endpoints_are_cached_apart() -> None:
     [
         ({"endpoints": {"openai": {"base_url": "http://x/v1"}}}, "cannot name an endpoint"),
         ({"endpoints": {"lab": {"api_key": "k"}}}, "needs a base_url"),
-        (
-            {"endpoints": {"lab": {"base_url": "http://x"}}, "models": ModelCatalog()},
-            "does not know",
-        ),
+        ({"endpoints": {"lab": {"base_url": "http://x"}}, "models": ModelCatalog()}, "does not know"),
     ],
 )
-def test_endpoints_that_cannot_work_are_refused_at_once(
-    settings: dict[str, Any], says_what: str
-) -> None:
+def test_endpoints_that_cannot_work_are_refused_at_once(settings: dict[str, Any], says_what: str) -> None:
     with pytest.raises(ConfigurationError, match=says_what):
         Client("compatible/lab/model", **settings)
 
@@ -157,17 +143,13 @@ def stock_level(sku: str) -> str:
 def dynamic(wire: Wire, model: str, *bodies: bytes, **settings: Any) -> tuple[Client, Recorder]:
     recorder = Recorder(*bodies)
     settings = {"dynamic_tools": True, "core_tools": [add], **settings}
-    return Client(
-        model, provider=wire.provider(recorder), tools=[stock_level], **settings
-    ), recorder
+    return Client(model, provider=wire.provider(recorder), tools=[stock_level], **settings), recorder
 
 
 def declared(recorder: Recorder, number: int = 0) -> dict[str, bool]:
     tools = json.loads(recorder.requests[number].content)["tools"]
     return {
-        t.get("name") or t.get("function", {}).get("name") or t["type"]: bool(
-            t.get("defer_loading")
-        )
+        t.get("name") or t.get("function", {}).get("name") or t["type"]: bool(t.get("defer_loading"))
         for t in tools
     }
 
@@ -210,9 +192,7 @@ async def test_facts_of_the_client_reach_a_planned_intent() -> None:
     provider = ScriptedProvider([says("ok", usage=Usage(1_000_000, 0, 0, 0, 0, 1))])
     costs: list[float | None] = []
     profile = ModelCatalog([ModelOverride("gpt-6", prices=(Prices(9.0, 1.0),))]).profile("gpt-6")
-    client = Client(
-        "m", provider=provider, profile=profile, on_usage=lambda e: costs.append(e.cost_usd)
-    )
+    client = Client("m", provider=provider, profile=profile, on_usage=lambda e: costs.append(e.cost_usd))
     await client.generate_intent("Hi")
     seen += provider.requests
     assert seen[0].profile == profile

@@ -66,9 +66,7 @@ async def test_oldest_outputs_are_cleared_first_and_nothing_is_left_out() -> Non
     contents = [m.content for m in done.messages if isinstance(m, ToolResult)]
     assert "6000 characters" in contents[0]
     assert contents[2:] == ["2" * 6000, "3" * 6000]
-    assert [m.payload for m in done.messages if isinstance(m, ToolResult)] == [
-        {"n": n} for n in range(4)
-    ]
+    assert [m.payload for m in done.messages if isinstance(m, ToolResult)] == [{"n": n} for n in range(4)]
 
 
 async def test_native_form_stays_up_to_the_first_change_and_goes_behind_it() -> None:
@@ -154,9 +152,7 @@ def read(page: int) -> str:
 
 
 async def test_long_run_stays_below_the_window_and_keeps_its_prefix_between_cuts() -> None:
-    script = [
-        calls(call("read", page=n), usage=Usage(input_total=0, output_total=0)) for n in range(30)
-    ]
+    script = [calls(call("read", page=n), usage=Usage(input_total=0, output_total=0)) for n in range(30)]
     dialogue = await converse(
         [*script, says("done")],
         read,

@@ -19,9 +19,7 @@ every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
 
 
 @every_wire
-async def test_every_provider_answers_over_a_socket_with_a_key_given_or_from_the_environment(
-    wire: Wire,
-):
+async def test_every_provider_answers_over_a_socket_with_a_key_given_or_from_the_environment(wire: Wire):
     suffix = "" if wire.name in {"anthropic", "google"} else "/v1"
     async with running(Server(answering(wire))) as server:
         url = f"http://127.0.0.1:{server.port}{suffix}"

@@ -84,12 +84,7 @@ async def resumed(
     }
     steps = sum(isinstance(message, Turn) for message in history)
     return await converse(
-        script or [says("done")],
-        *tools,
-        history=history,
-        decisions=decided,
-        first_step=steps,
-        **settings,
+        script or [says("done")], *tools, history=history, decisions=decided, first_step=steps, **settings
     )
 
 
@@ -134,24 +129,18 @@ async def test_run_goes_on_when_all_calls_are_decided() -> None:
     assert told[0].content == "paid 5 to ann"
     assert (told[1].error_code, told[1].is_error) == ("rejected", True)
     assert "Bob left." in told[1].content
-    assert told[2].content.startswith(
-        '[A person changed the arguments to {"to": "cat", "amount": 1}]'
-    )
+    assert told[2].content.startswith('[A person changed the arguments to {"to": "cat", "amount": 1}]')
     assert (told[3].content, told[3].payload) == ("yes, go on", {"by": 7})
 
 
 async def test_run_parks_again_when_only_some_calls_are_decided() -> None:
-    first, history, _ = await parked(
-        call("pay", to="ann", amount=5), call("pay", to="bob", amount=7)
-    )
+    first, history, _ = await parked(call("pay", to="ann", amount=5), call("pay", to="bob", amount=7))
     journal = Recorder()
     second = await resumed(history, {"call_1": first.end.pending[0].approve()}, journal=journal)
     assert second.end.status == "parked"
     assert [p.call.id for p in second.end.pending] == ["call_2"]
     assert SENT == [("ann", 5)]
-    third = await resumed(
-        [*history, journal.results["call_1"]], {"call_2": second.end.pending[0].approve()}
-    )
+    third = await resumed([*history, journal.results["call_1"]], {"call_2": second.end.pending[0].approve()})
     assert third.end.status == "completed"
     assert SENT == [("ann", 5), ("bob", 7)]
 
@@ -269,11 +258,7 @@ async def test_parked_calls_are_answered_as_cancelled_when_the_run_is_stopped() 
 
     journal = Recorder()
     dialogue = await converse(
-        [calls(call("pay", to="ann", amount=5), call("stopper"))],
-        pay,
-        stopper,
-        journal=journal,
-        stop=stop,
+        [calls(call("pay", to="ann", amount=5), call("stopper"))], pay, stopper, journal=journal, stop=stop
     )
     assert dialogue.end.status == "stopped"
     assert {r.error_code for r in journal.results.values()} == {"cancelled"}
@@ -288,10 +273,7 @@ async def test_pending_calls_still_park_when_time_runs_out_beside_them() -> None
         return ""
 
     dialogue = await converse(
-        [calls(call("pay", to="ann", amount=5), call("slow"))],
-        pay,
-        slow,
-        limits=Limits(max_seconds=0.05),
+        [calls(call("pay", to="ann", amount=5), call("slow"))], pay, slow, limits=Limits(max_seconds=0.05)
     )
     assert dialogue.end.status == "parked"
     assert [p.call.id for p in dialogue.end.pending] == ["call_1"]
@@ -299,12 +281,7 @@ async def test_pending_calls_still_park_when_time_runs_out_beside_them() -> None
 
 async def test_nothing_needs_approval_and_nothing_happens_in_mock_mode() -> None:
     mocked = Tool(
-        "pay",
-        "Pay.",
-        pay.parameters,
-        pay.function,
-        needs_approval=True,
-        mock=lambda to, amount: f"mock {to}",
+        "pay", "Pay.", pay.parameters, pay.function, needs_approval=True, mock=lambda to, amount: f"mock {to}"
     )
     dialogue = await converse(
         [

@@ -41,13 +41,7 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
     ("number", "lines"),
     [
         (0, ["Acme has two open invoices. ('list_invoices',)"]),
-        (
-            1,
-            [
-                'parked approval {"to": "Ann", "amount": 500}',
-                "completed Both are paid.",
-            ],
-        ),
+        (1, ['parked approval {"to": "Ann", "amount": 500}', "completed Both are paid."]),
         (2, ["grade=4 reason=None 2"]),
         (
             3,
@@ -96,24 +90,8 @@ TOOLKIT = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "toolkit.md").read
                 "Leather gloves (4203.21): 14 %.",
             ],
         ),
-        (
-            11,
-            [
-                "invoke_agent c-1",
-                "chat script-1 c-1",
-                "execute_tool calculate c-1",
-                "chat script-1 c-1",
-            ],
-        ),
-        (
-            12,
-            [
-                '{"day": "2026-11-23", "price": "2.20"}',
-                "so far: row 0;",
-                "so far: row 1;",
-                "row 0; row 1;",
-            ],
-        ),
+        (11, ["invoke_agent c-1", "chat script-1 c-1", "execute_tool calculate c-1", "chat script-1 c-1"]),
+        (12, ['{"day": "2026-11-23", "price": "2.20"}', "so far: row 0;", "so far: row 1;", "row 0; row 1;"]),
         (13, ["p1 Tariff, page 3 {'note': '2 older ones left out'}"]),
     ],
 )

@@ -50,12 +50,7 @@ class Run:
     form: Form
 
     async def __call__(
-        self,
-        script: Any,
-        *tools: Tool,
-        limits: Limits,
-        profile: Profile | None = None,
-        **options: Any,
+        self, script: Any, *tools: Tool, limits: Limits, profile: Profile | None = None, **options: Any
     ) -> Outcome:
         provider = ScriptedProvider(script)
         client = Client("m", tools=tools, provider=provider, limits=limits, profile=profile)
@@ -80,9 +75,7 @@ class Run:
         for event in events:
             if isinstance(event, TextDelta):
                 shown.append(event.text)
-            elif isinstance(event, StepReset) or (
-                isinstance(event, TurnFinished) and event.turn.tool_calls
-            ):
+            elif isinstance(event, StepReset) or (isinstance(event, TurnFinished) and event.turn.tool_calls):
                 shown.clear()
         assert "".join(shown) == end.text
 
@@ -111,7 +104,7 @@ ENDING: dict[str, tuple[Limits, Callable[[], Any], Profile | None, range]] = {
     "max_seconds": (Limits(max_seconds=0.1), lambda: tireless("wait", SMALL, seconds=5), None, range(1, 2)),
     "repeat_stop": (Limits(repeat_stop=4), lambda: tireless("add", SMALL, a=1, b=1), None, range(4, 5)),
     "failure_stop": (Limits(failure_stop=3), lambda: tireless("broken", SMALL), None, range(3, 4)),
-}  # fmt: skip
+}
 both_forms = pytest.mark.parametrize("form", ["plain", "streamed"])
 
 
@@ -173,9 +166,7 @@ async def cut(run: Run) -> None:
         """Say a lot."""
         return ToolOutput("x" * 5_000, {"text": "x" * 5_000})
 
-    done = await run(
-        [calls(call("long")), says("ok")], long, limits=Limits(max_tool_output_chars=100)
-    )
+    done = await run([calls(call("long")), says("ok")], long, limits=Limits(max_tool_output_chars=100))
     assert done.told[0].content.startswith("x" * 100 + "\n[... cut: the first 100 of 5000")
     assert len(done.told[0].content) < 200
     assert done.generation.payloads[0].payload == {"text": "x" * 5_000}
@@ -243,9 +234,7 @@ async def deep(run: Run) -> None:
         result = await ctx.call("again", {"n": n + 1})
         return f"{n}>{result.content}"
 
-    done = await run(
-        [calls(call("again", n=0)), says("ok")], again, limits=Limits(max_call_depth=3)
-    )
+    done = await run([calls(call("again", n=0)), says("ok")], again, limits=Limits(max_call_depth=3))
     assert done.told[0].content.startswith("0>1>2>3>")
     assert "4>" not in done.told[0].content
 
@@ -264,9 +253,7 @@ async def retried(run: Run) -> None:
 @limit("max_output_repairs")
 async def repaired(run: Run) -> None:
     bad = says('{"ok": 1}')
-    done = await run(
-        [bad, bad, says('{"ok": true}')], limits=Limits(max_output_repairs=2), output=VERDICT
-    )
+    done = await run([bad, bad, says('{"ok": true}')], limits=Limits(max_output_repairs=2), output=VERDICT)
     assert done.generation.output == {"ok": True}
     done = await run([bad, bad], limits=Limits(max_output_repairs=1), output=VERDICT)
     assert (done.error_code, len(done.provider.requests)) == ("invalid_output", 2)

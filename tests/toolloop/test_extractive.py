@@ -13,12 +13,7 @@ from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.messages import Message, ToolResult, Turn, UserMessage
-from toolloop.providers.extractive import (
-    ExtractiveProvider,
-    answer_write,
-    passages_read,
-    search_query,
-)
+from toolloop.providers.extractive import ExtractiveProvider, answer_write, passages_read, search_query
 from toolloop.sentences import Passage, best_quotes, split
 from toolloop.tools import ToolError, ToolOutput, Toolset, tool
 
@@ -83,9 +78,7 @@ async def ask(question: str, *rows: Mapping[str, object], history: list[Message]
 
 
 async def test_answer_quotes_the_fitting_sentence_with_its_marker():
-    end, queries, events = await ask(
-        "What is the final margin for aluminium foil?", TARIFF, NOTICE, WINE
-    )
+    end, queries, events = await ask("What is the final margin for aluminium foil?", TARIFF, NOTICE, WINE)
     assert queries == ["What is the final margin for aluminium foil?"]
     quotes = quotes_of(end.text)
     assert quotes[0] == (
@@ -177,10 +170,7 @@ async def test_it_says_so_when_there_is_no_search_tool():
     ("questions", "query"),
     [
         (["What is the margin for foil?"], "What is the margin for foil?"),
-        (
-            ["What is the margin for foil?", "And for steel?"],
-            "What is the margin for foil? And for steel?",
-        ),
+        (["What is the margin for foil?", "And for steel?"], "What is the margin for foil? And for steel?"),
         (
             ["What is the margin for foil?", "When was it published in the register?"],
             "What is the margin for foil? When was it published in the register?",
@@ -202,9 +192,7 @@ async def test_only_the_current_question_is_answered_when_there_is_a_history():
         Turn("extractive", "extractive", text="..."),
         found(WINE),
     ]
-    end, queries, _ = await ask(
-        "What is the final margin for aluminium foil imports?", NOTICE, history=old
-    )
+    end, queries, _ = await ask("What is the final margin for aluminium foil imports?", NOTICE, history=old)
     assert len(queries) == 1
     assert "Riesling" not in end.text
 
@@ -263,9 +251,7 @@ def test_quotes_are_verbatim_when_the_text_is_wrapped_and_long():
 def test_content_that_was_cut_is_read_as_far_as_it_goes():
     content = found(TARIFF, NOTICE).content
     assert [p.id for p in passages_read(content)] == ["c11", "c12"]
-    assert [p.id for p in passages_read(content[: len(content) - 60] + "\n[... cut ...]")] == [
-        "c11"
-    ]
+    assert [p.id for p in passages_read(content[: len(content) - 60] + "\n[... cut ...]")] == ["c11"]
     assert passages_read("no JSON at all") == []
     assert passages_read('{"results": [{"id": "../etc", "text": "x"}, 5]}') == []
     assert passages_read("[1, 2]") == []
@@ -322,9 +308,7 @@ def test_hostile_text_takes_linear_time(unit):
 
 def searched(*rows: Mapping[str, object], **head: object) -> ToolResult:
     """Return what a search says with these words about itself."""
-    return ToolResult(
-        "x", "search_documents", json.dumps({**head, "note": "", "results": list(rows)})
-    )
+    return ToolResult("x", "search_documents", json.dumps({**head, "note": "", "results": list(rows)}))
 
 
 NEAR = "Your documents may not answer this. The nearest passage says"
@@ -369,7 +353,17 @@ def test_what_the_search_says_of_codes_decides(found, begins):
         assert "not in your documents" in text
 
 
-@pytest.mark.parametrize("content", ["", "[]", "null", '{"results": 1}', '{"codes": [1], "results": []}', '{"similarity": "a", "results": []}'])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "null",
+        '{"results": 1}',
+        '{"codes": [1], "results": []}',
+        '{"similarity": "a", "results": []}',
+    ],
+)
 def test_broken_results_find_nothing(content):
     said = answer_write("What is the margin?", [ToolResult("x", "search_documents", content)])
     assert said.startswith("I did not find this")
@@ -381,10 +375,13 @@ async def test_a_missing_right_is_named():
     events = [
         event
         async for event in run_loop(
-            provider=ExtractiveProvider(), model="extractive", system="",
-            history=[UserMessage("margin?")], toolset=toolset,
+            provider=ExtractiveProvider(),
+            model="extractive",
+            system="",
+            history=[UserMessage("margin?")],
+            toolset=toolset,
         )
-    ]  # fmt: skip
+    ]
     end = events[-1]
     assert isinstance(end, RunFinished)
     assert why in end.text

@@ -104,9 +104,7 @@ async def test_tokens_of_a_failed_attempt_are_counted_with_the_answer() -> None:
 
 async def test_fallback_is_priced_as_the_model_that_answered() -> None:
     first = ScriptedProvider([fails(RateLimited("no"))], name="openai")
-    second = ScriptedProvider(
-        [says("x", usage=Usage(input_total=1_000_000, requests=1))], name="anthropic"
-    )
+    second = ScriptedProvider([says("x", usage=Usage(input_total=1_000_000, requests=1))], name="anthropic")
     provider = FallbackProvider([(first, "gpt-5-nano"), (second, "claude-sonnet-5")])
     events = await ask(provider, model="gpt-5-nano")
     assert events[-1].data["cost_usd"] == pytest.approx(2.0)
@@ -166,14 +164,10 @@ async def test_requests_with_searches_of_the_provider_are_not_cached() -> None:
     provider = CachedProvider(wire.provider(recorder), cache)
     for server_tools in ((), (WebSearch(),), (WebSearch(),), ()):
         request = wire.request(tools=(), server_tools=server_tools)
-        texts = [
-            event.text async for event in provider.stream(request) if isinstance(event, TextDelta)
-        ]
+        texts = [event.text async for event in provider.stream(request) if isinstance(event, TextDelta)]
         assert texts == ["Hi"]
     await provider.aclose()
-    assert len(recorder.requests) == 3, (
-        "only the last, which asks what the first did, came out of the cache"
-    )
+    assert len(recorder.requests) == 3, "only the last, which asks what the first did, came out of the cache"
 
 
 async def test_requests_with_tools_and_unusable_answers_are_not_cached() -> None:
@@ -224,10 +218,14 @@ async def test_calls_are_planned_without_running_and_the_chosen_ones_run() -> No
     toolset = Toolset([send, add])
     script = [
         says(
-            "I will.", call("send", to="ann"), call("send", to="bob"), call("send"), call("nope"),
+            "I will.",
+            call("send", to="ann"),
+            call("send", to="bob"),
+            call("send"),
+            call("nope"),
             call("add", a=1, b=2),
         )
-    ]  # fmt: skip
+    ]
     intent = await calls_plan(
         provider=ScriptedProvider(script), model="m", history=[UserMessage("Go")], toolset=toolset
     )
@@ -237,11 +235,13 @@ async def test_calls_are_planned_without_running_and_the_chosen_ones_run() -> No
     results = await calls_run(intent, toolset, chosen={"call_1", "call_3", "call_4", "call_5"})
     assert SENT == ["ann"]
     assert [result.error_code for result in results] == [
-        "", "rejected", "invalid_arguments", "unknown_tool", "",
-    ]  # fmt: skip
-    dialogue = await converse(
-        [says("done")], send, add, history=[UserMessage("Go"), intent.turn, *results]
-    )
+        "",
+        "rejected",
+        "invalid_arguments",
+        "unknown_tool",
+        "",
+    ]
+    dialogue = await converse([says("done")], send, add, history=[UserMessage("Go"), intent.turn, *results])
     assert dialogue.end.text == "done"
 
 
@@ -287,8 +287,16 @@ async def test_provider_error_is_raised_when_no_plan_can_be_had() -> None:
 def test_user_messages_that_follow_each_other_are_joined() -> None:
     turn = Turn("p", "m", "x")
     history: list[Message] = [
-        UserMessage("a"), UserMessage(" "), UserMessage("b"), UserMessage("n", notice=True), turn, UserMessage("c"),
-    ]  # fmt: skip
+        UserMessage("a"),
+        UserMessage(" "),
+        UserMessage("b"),
+        UserMessage("n", notice=True),
+        turn,
+        UserMessage("c"),
+    ]
     assert history_merge(history) == [
-        UserMessage("a\n\nb"), UserMessage("n", notice=True), turn, UserMessage("c"),
-    ]  # fmt: skip
+        UserMessage("a\n\nb"),
+        UserMessage("n", notice=True),
+        turn,
+        UserMessage("c"),
+    ]

@@ -40,11 +40,7 @@ def test_what_a_later_history_repeats_is_taken_once():
 
 def test_turn_that_two_histories_hold_is_left_out_with_its_results():
     first = [HI, asks("a"), result("a")]
-    assert histories_merge(first, [BYE, asks("a"), result("a", "again"), DONE]) == [
-        *first,
-        BYE,
-        DONE,
-    ]
+    assert histories_merge(first, [BYE, asks("a"), result("a", "again"), DONE]) == [*first, BYE, DONE]
 
 
 def test_same_ids_in_turns_of_one_history_are_kept_apart():
@@ -87,7 +83,7 @@ MESSAGES = st.lists(
         st.sampled_from("abcd").map(result),
     ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 @given(st.lists(MESSAGES, max_size=3))

@@ -12,9 +12,20 @@ import pytest
 
 PLATFORM = Path(__file__).resolve().parents[2] / "platform"
 HEAVY = (
-    "openai", "anthropic", "google.genai", "httpx", "httpx2", "django", "rest_framework", "psycopg", "pydantic",
-    "jsonschema", "numpy", "aiohttp", "opentelemetry",
-)  # fmt: skip
+    "openai",
+    "anthropic",
+    "google.genai",
+    "httpx",
+    "httpx2",
+    "django",
+    "rest_framework",
+    "psycopg",
+    "pydantic",
+    "jsonschema",
+    "numpy",
+    "aiohttp",
+    "opentelemetry",
+)
 MODULES_MOST = 63
 # Warmed with asyncio, which any process that runs the loop has imported anyway.
 _PROBE = """

@@ -24,9 +24,7 @@ def made(chance: random.Random, depth: int) -> Any:
     items = [made(chance, depth - 1) for _ in range(chance.choice([0, 1, 4, 30]))]
     if kind < 6:
         return items
-    return {
-        f"{chance.choice(PIECES)}{i}" * chance.choice([1, 1, 30]): v for i, v in enumerate(items)
-    }
+    return {f"{chance.choice(PIECES)}{i}" * chance.choice([1, 1, 30]): v for i, v in enumerate(items)}
 
 
 def test_whatever_is_cut_is_json_and_fits() -> None:
@@ -56,7 +54,9 @@ def test_first_items_and_all_short_values_are_kept() -> None:
     assert found["hits"][-1].endswith(" items left out ...]")
 
 
-@pytest.mark.parametrize("text", ["plain " * 100, "[1, 2" * 100, '{"a": NaN, "b": "' + "x" * 400 + '"}', '"' + "x" * 400 + '"'])  # fmt: skip
+@pytest.mark.parametrize(
+    "text", ["plain " * 100, "[1, 2" * 100, '{"a": NaN, "b": "' + "x" * 400 + '"}', '"' + "x" * 400 + '"']
+)
 def test_what_is_no_json_is_cut_where_the_limit_falls(text: str) -> None:
     assert json_cut(text, 200) is None
     assert text_cut(text, 200) == text[:200]

@@ -60,9 +60,7 @@ async def answered(wire: Wire, deltas: int) -> None:
     """Let the loop read an answer of so many deltas."""
     body = wire.encode(Script(text=[f"word{number} " for number in range(deltas)]))
     headers = {"content-type": "text/event-stream"}
-    provider = wire.provider(
-        lambda _: httpx2.Response(200, headers=headers, stream=Pieces(body)),
-    )
+    provider = wire.provider(lambda _: httpx2.Response(200, headers=headers, stream=Pieces(body)))
     run = run_loop(
         provider=provider,
         model=wire.model,
@@ -80,9 +78,7 @@ async def answered(wire: Wire, deltas: int) -> None:
 
 
 @every_wire
-async def test_neither_task_nor_timer_is_made_for_a_delta(
-    wire: Wire, counted: dict[str, int]
-) -> None:
+async def test_neither_task_nor_timer_is_made_for_a_delta(wire: Wire, counted: dict[str, int]) -> None:
     await answered(wire, 5)
     few = dict(counted)
     counted.update(tasks=0, timers=0)

@@ -10,13 +10,7 @@ from contextvars import ContextVar
 import pytest
 
 from tests.toolloop.helpers import Recorder, add, broken, converse, wait
-from toolloop.events import (
-    ReasoningDelta,
-    TextDelta,
-    ToolFinished,
-    ToolRunning,
-    TurnFinished,
-)
+from toolloop.events import ReasoningDelta, TextDelta, ToolFinished, ToolRunning, TurnFinished
 from toolloop.history import lost_result
 from toolloop.limits import Limits
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
@@ -44,9 +38,7 @@ async def test_text_streams_and_finishes_when_no_tool_is_called():
 async def test_result_reaches_the_model_when_a_tool_is_called():
     journal = Recorder()
     dialogue = await converse(
-        [says("Let me add.", call("add", a=1, b=2)), says("It is 3.", expect="3")],
-        add,
-        journal=journal,
+        [says("Let me add.", call("add", a=1, b=2)), says("It is 3.", expect="3")], add, journal=journal
     )
 
     assert dialogue.end.text == "It is 3."
@@ -71,11 +63,7 @@ async def test_results_keep_call_order_when_calls_run_in_parallel():
     )
 
     assert time.monotonic() - started < 2.1
-    assert [result.content for result in dialogue.told()] == [
-        "waited 1.0",
-        "waited 0.5",
-        "waited 0.75",
-    ]
+    assert [result.content for result in dialogue.told()] == ["waited 1.0", "waited 0.5", "waited 0.75"]
     finished = [event.call.arguments["seconds"] for event in dialogue.of(ToolFinished)]
     assert finished == [0.5, 0.75, 1.0]
 
@@ -119,9 +107,7 @@ async def test_sequential_tool_runs_alone_when_others_are_called_beside_it():
         log.append("-alone")
         return "alone"
 
-    turn = calls(
-        call("side", name="a"), call("side", name="b"), call("alone"), call("side", name="c")
-    )
+    turn = calls(call("side", name="a"), call("side", name="b"), call("alone"), call("side", name="c"))
     dialogue = await converse([turn, says("done")], side, alone)
 
     assert log[:2] == ["+a", "+b"]
@@ -159,9 +145,7 @@ async def test_model_reads_the_message_when_a_tool_raises_tool_error():
 async def test_model_is_told_the_names_when_it_calls_an_unknown_tool():
     journal = Recorder()
     dialogue = await converse(
-        [calls(call("ad", a=1)), says("sorry", expect="Did you mean 'add'?")],
-        add,
-        journal=journal,
+        [calls(call("ad", a=1)), says("sorry", expect="Did you mean 'add'?")], add, journal=journal
     )
     assert dialogue.told()[0].error_code == "unknown_tool"
     assert not dialogue.of(ToolRunning)
@@ -248,9 +232,7 @@ async def test_calls_do_not_run_when_the_model_refused():
 
 async def test_turn_is_sent_back_as_it_is_when_the_provider_pauses():
     native = [{"type": "server_tool_use", "id": "x", "odd": "\x00é"}]
-    dialogue = await converse(
-        [says("First half, ", stop="pause", native=native), says("second half.")]
-    )
+    dialogue = await converse([says("First half, ", stop="pause", native=native), says("second half.")])
 
     last = dialogue.provider.requests[1].messages[-1]
     assert isinstance(last, Turn)
@@ -339,10 +321,7 @@ async def test_tool_is_given_up_when_it_takes_too_long():
 
     started = time.monotonic()
     dialogue = await converse(
-        [calls(call("stuck"), call("lazy")), says("ok")],
-        stuck,
-        lazy,
-        limits=Limits(tool_timeout_s=0.1),
+        [calls(call("stuck"), call("lazy")), says("ok")], stuck, lazy, limits=Limits(tool_timeout_s=0.1)
     )
     assert time.monotonic() - started < 1
     assert [r.error_code for r in dialogue.told()] == ["timeout", "timeout"]
@@ -371,15 +350,8 @@ async def test_run_goes_on_when_a_tool_cancels_itself():
 
 
 async def test_missing_results_of_the_past_are_filled_when_history_has_holes():
-    torn = Turn(
-        "scripted", "m", tool_calls=tuple(ToolCall(i, "add", {"a": 1, "b": 3}) for i in "ab")
-    )
-    history: list[Message] = [
-        UserMessage("one"),
-        torn,
-        ToolResult("b", "add", "4"),
-        UserMessage("two"),
-    ]
+    torn = Turn("scripted", "m", tool_calls=tuple(ToolCall(i, "add", {"a": 1, "b": 3}) for i in "ab"))
+    history: list[Message] = [UserMessage("one"), torn, ToolResult("b", "add", "4"), UserMessage("two")]
     dialogue = await converse([says("ok")], add, history=history)
 
     sent = dialogue.provider.requests[0].messages

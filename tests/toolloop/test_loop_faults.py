@@ -28,9 +28,7 @@ FAST = Limits(retry_min_s=0.01, retry_max_s=0.02)
 @pytest.mark.parametrize("kind", [RateLimited, ProviderUnavailable, MalformedResponse])
 async def test_call_is_made_again_when_the_error_may_pass(kind):
     journal = Recorder()
-    dialogue = await converse(
-        [fails(kind("try later")), says("Here I am.")], limits=FAST, journal=journal
-    )
+    dialogue = await converse([fails(kind("try later")), says("Here I am.")], limits=FAST, journal=journal)
     assert dialogue.end.text == "Here I am."
     assert not dialogue.of(StepReset)
     assert journal.log == ["turn 0 started", "turn 0 finished"]
@@ -57,9 +55,7 @@ async def test_partial_text_is_kept_when_retries_are_used_up():
     assert len(dialogue.provider.requests) == 3
 
 
-@pytest.mark.parametrize(
-    "kind", [QuotaExhausted, BadRequest, AuthFailed, ContextTooLong, ContentRefused]
-)
+@pytest.mark.parametrize("kind", [QuotaExhausted, BadRequest, AuthFailed, ContextTooLong, ContentRefused])
 async def test_call_is_not_made_again_when_waiting_does_not_help(kind):
     dialogue = await converse([fails(kind("no")), says("never")], limits=FAST)
     assert dialogue.end.status == "failed"
@@ -70,9 +66,7 @@ async def test_call_is_not_made_again_when_waiting_does_not_help(kind):
 
 async def test_retry_waits_as_long_as_the_provider_asks():
     started = time.monotonic()
-    dialogue = await converse(
-        [fails(RateLimited("slow down", retry_after_s=0.2)), says("ok")], limits=FAST
-    )
+    dialogue = await converse([fails(RateLimited("slow down", retry_after_s=0.2)), says("ok")], limits=FAST)
     assert dialogue.end.status == "completed"
     assert time.monotonic() - started >= 0.2
 

@@ -55,10 +55,7 @@ async def test_run_ends_with_an_answer_when_max_steps_is_met():
 
 async def test_run_ends_with_an_answer_when_max_tool_calls_is_met():
     journal = Recorder()
-    script = [
-        calls(*(call("add", a=i, b=0) for i in range(5))),
-        says("My best answer."),
-    ]
+    script = [calls(*(call("add", a=i, b=0) for i in range(5))), says("My best answer.")]
     dialogue = await converse(script, add, limits=Limits(max_tool_calls=3), journal=journal)
     check_final(dialogue, "max_tool_calls")
     assert [r.error_code for r in dialogue.told()] == ["", "", "", "limit", "limit"]
@@ -66,9 +63,7 @@ async def test_run_ends_with_an_answer_when_max_tool_calls_is_met():
 
 
 async def test_run_ends_with_an_answer_when_max_tokens_is_met():
-    dialogue = await converse(
-        always_calls(Usage(800, 0, 0, 200, 0, 1)), add, limits=Limits(max_tokens=4_000)
-    )
+    dialogue = await converse(always_calls(Usage(800, 0, 0, 200, 0, 1)), add, limits=Limits(max_tokens=4_000))
     check_final(dialogue, "max_tokens")
     assert 2 <= len(dialogue.provider.requests) <= 4
 
@@ -122,9 +117,7 @@ async def test_money_is_never_overspent_when_turns_use_all_they_may():
 
     def turn(request):
         written = request.max_output_tokens or 8_000
-        read = sum(
-            len(getattr(m, "text", "") or getattr(m, "content", "")) for m in request.messages
-        )
+        read = sum(len(getattr(m, "text", "") or getattr(m, "content", "")) for m in request.messages)
         usage = Usage(100 + read // 3, 0, 0, written, 0, 1)
         if request.tool_choice == "none":
             return says("My best answer.", usage=usage)
@@ -137,27 +130,21 @@ async def test_money_is_never_overspent_when_turns_use_all_they_may():
 
 
 async def test_run_ends_without_an_answer_when_there_is_no_money_for_one():
-    dialogue = await converse(
-        [says("never asked")], add, limits=Limits(max_cost_usd=0.001), profile=DEAR
-    )
+    dialogue = await converse([says("never asked")], add, limits=Limits(max_cost_usd=0.001), profile=DEAR)
     assert dialogue.provider.requests == []
     assert dialogue.end.limit == "max_cost_usd"
     assert "no money left" in dialogue.end.data["notes"][0]
 
 
 async def test_unenforced_cost_is_said_when_the_price_is_unknown():
-    dialogue = await converse(
-        [says("fine")], limits=Limits(max_cost_usd=0.000001), profile=Profile()
-    )
+    dialogue = await converse([says("fine")], limits=Limits(max_cost_usd=0.000001), profile=Profile())
     assert dialogue.end.text == "fine"
     assert dialogue.end.data["cost_usd"] is None
     assert "price of this model is unknown" in dialogue.end.data["notes"][0]
 
 
 async def test_unenforced_limit_is_said_when_the_provider_reports_no_usage():
-    dialogue = await converse(
-        [says("fine", usage=Usage())], limits=Limits(max_tokens=10_000), profile=DEAR
-    )
+    dialogue = await converse([says("fine", usage=Usage())], limits=Limits(max_tokens=10_000), profile=DEAR)
     assert "no token usage" in dialogue.end.data["notes"][0]
     assert dialogue.end.usage.requests == 1
 

@@ -14,15 +14,7 @@ from tests.toolloop.helpers import add, converse
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import (
-    Message,
-    ToolCall,
-    ToolResult,
-    Turn,
-    Usage,
-    UserMessage,
-    message_from_json,
-)
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools import Tool, ToolContext, Toolset, tool
 
@@ -93,9 +85,7 @@ class DurableJournal:
         self._write(lambda: self.store.started.add(call.id))
         return None
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         self._write(lambda: self.store.results.update({call.id: result.to_json()}))
 
 
@@ -224,10 +214,7 @@ async def test_paused_text_is_kept_when_a_run_is_resumed_between_its_halves():
 
 async def test_cut_off_calls_stay_unrun_when_resumed():
     made = ToolCall("c0", "add", {"a": 1, "b": 1}, "{}")
-    history: list[Message] = [
-        UserMessage("Hello"),
-        Turn("scripted", "m", tool_calls=(made,), stop="length"),
-    ]
+    history: list[Message] = [UserMessage("Hello"), Turn("scripted", "m", tool_calls=(made,), stop="length")]
     dialogue = await converse([says("ok")], add, history=history, first_step=1)
     assert dialogue.told()[0].error_code == "truncated"
 

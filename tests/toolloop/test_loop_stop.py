@@ -89,10 +89,14 @@ async def test_run_is_stopped_and_not_failed_when_the_adapter_takes_the_stop_for
     events: list[Any] = [
         event
         async for event in run_loop(
-            provider=Confused([]), model="m", system="", history=[UserMessage("a")],
-            toolset=Toolset(), stop=stop,
+            provider=Confused([]),
+            model="m",
+            system="",
+            history=[UserMessage("a")],
+            toolset=Toolset(),
+            stop=stop,
         )
-    ]  # fmt: skip
+    ]
     assert (events[-1].status, events[-1].text) == ("stopped", "So far")
 
 
@@ -101,9 +105,8 @@ async def test_run_stops_at_the_next_event_when_the_provider_never_pauses():
     stop = asyncio.Event()
     events: list[Any] = []
     async for event in run_loop(
-        provider=provider, model="m", system="", history=[UserMessage("a")],
-        toolset=Toolset(), stop=stop,
-    ):  # fmt: skip
+        provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
+    ):
         events.append(event)
         if len(events) == 10:
             stop.set()
@@ -119,12 +122,7 @@ async def test_no_model_is_called_when_stopped_before_the_start():
     events: list[Any] = [
         event
         async for event in run_loop(
-            provider=provider,
-            model="m",
-            system="",
-            history=[UserMessage("a")],
-            toolset=Toolset(),
-            stop=stop,
+            provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
         )
     ]
     assert [type(event) for event in events] == [RunFinished]
@@ -152,12 +150,7 @@ async def test_every_call_is_answered_when_stopped_while_tools_run():
 
     assert end.status == "stopped"
     codes = {call_id: result.error_code for call_id, result in run.journal.results.items()}
-    assert codes == {
-        "call_1": "",
-        "call_2": "cancelled",
-        "call_3": "cancelled",
-        "call_4": "cancelled",
-    }
+    assert codes == {"call_1": "", "call_2": "cancelled", "call_3": "cancelled", "call_4": "cancelled"}
     assert "may have had an effect" in run.journal.results["call_2"].content
     assert "was not run" in run.journal.results["call_4"].content
     assert "call_4 started" not in run.journal.log
@@ -253,9 +246,8 @@ async def test_outer_timeout_is_not_mistaken_for_a_stop():
     provider = ScriptedProvider([hangs()])
     stop = asyncio.Event()
     stream = run_loop(
-        provider=provider, model="m", system="", history=[UserMessage("a")],
-        toolset=Toolset(), stop=stop,
-    )  # fmt: skip
+        provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
+    )
     with pytest.raises(TimeoutError):
         await within(0.05, stream)
     assert provider.open_streams == 0
@@ -271,10 +263,9 @@ async def test_task_is_left_uncancelled_when_a_run_was_stopped_in_it():
     events: list[Any] = [
         event
         async for event in run_loop(
-            provider=provider, model="m", system="", history=[UserMessage("a")],
-            toolset=Toolset(), stop=stop,
+            provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
         )
-    ]  # fmt: skip
+    ]
     task = asyncio.current_task()
     assert task is not None
     assert task.cancelling() == 0
@@ -285,9 +276,13 @@ async def test_task_is_left_uncancelled_when_a_run_was_stopped_in_it():
 async def test_everything_is_closed_when_the_consumer_walks_away():
     provider = ScriptedProvider([hangs(after="So far")])
     stream = run_loop(
-        provider=provider, model="m", system="", history=[UserMessage("a")],
-        toolset=Toolset(), stop=asyncio.Event(),
-    )  # fmt: skip
+        provider=provider,
+        model="m",
+        system="",
+        history=[UserMessage("a")],
+        toolset=Toolset(),
+        stop=asyncio.Event(),
+    )
     async for _ in stream:
         break
     await stream.aclose()

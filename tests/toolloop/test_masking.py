@@ -12,17 +12,31 @@ from toolloop.masking import MASK, is_secret_name, masked, unmasked
 
 @pytest.mark.parametrize(
     "name",
-    ["password", "db_password", "Password", "userPassword", "api_key", "apiKey", "APIKEY", "X-Auth-Token", "token",
-     "client_secret", "Authorization", "private_key", "access-key", "credentials", "otp"],
-)  # fmt: skip
+    [
+        "password",
+        "db_password",
+        "Password",
+        "userPassword",
+        "api_key",
+        "apiKey",
+        "APIKEY",
+        "X-Auth-Token",
+        "token",
+        "client_secret",
+        "Authorization",
+        "private_key",
+        "access-key",
+        "credentials",
+        "otp",
+    ],
+)
 def test_secret_names(name: str) -> None:
     assert is_secret_name(name)
     assert masked({name: "hunter2"}) == {name: MASK}
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["max_tokens", "page_token", "query", "key", "passenger", "keyboard", "author", "tokens"],
+    "name", ["max_tokens", "page_token", "query", "key", "passenger", "keyboard", "author", "tokens"]
 )
 def test_plain_names(name: str) -> None:
     value = {name: "hunter2"}
@@ -39,7 +53,9 @@ def test_secrets_are_hidden_wherever_they_stand() -> None:
 def test_schema_says_what_is_secret() -> None:
     schema = {
         "type": "object",
-        "$defs": {"Card": {"type": "object", "properties": {"number": {"type": "string", "writeOnly": True}}}},
+        "$defs": {
+            "Card": {"type": "object", "properties": {"number": {"type": "string", "writeOnly": True}}}
+        },
         "properties": {
             "note": {"type": "string", "format": "password"},
             "card": {"$ref": "#/$defs/Card"},
@@ -47,11 +63,21 @@ def test_schema_says_what_is_secret() -> None:
             "words": {"type": "array", "items": {"type": "string", "format": "password"}},
         },
         "additionalProperties": {"type": "string", "writeOnly": True},
-    }  # fmt: skip
-    value = {"note": "n", "card": {"number": "4"}, "cards": [{"number": "5"}, None], "words": ["w"], "more": "m"}  # fmt: skip
+    }
+    value = {
+        "note": "n",
+        "card": {"number": "4"},
+        "cards": [{"number": "5"}, None],
+        "words": ["w"],
+        "more": "m",
+    }
     assert masked(value, schema) == {
-        "note": MASK, "card": {"number": MASK}, "cards": [{"number": MASK}, None], "words": [MASK], "more": MASK
-    }  # fmt: skip
+        "note": MASK,
+        "card": {"number": MASK},
+        "cards": [{"number": MASK}, None],
+        "words": [MASK],
+        "more": MASK,
+    }
 
 
 def test_schema_that_refers_to_itself_ends() -> None:
@@ -62,9 +88,14 @@ def test_schema_that_refers_to_itself_ends() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ['{"password": "hunter2", "n": 1}', '{"password": "hunter2", "n": ', '{"password": "hunter2', '[{"token": "hunter2"}]',
-     '{"pass\\u0077ord": "hunter2"}'],
-)  # fmt: skip
+    [
+        '{"password": "hunter2", "n": 1}',
+        '{"password": "hunter2", "n": ',
+        '{"password": "hunter2',
+        '[{"token": "hunter2"}]',
+        '{"pass\\u0077ord": "hunter2"}',
+    ],
+)
 def test_text_that_was_meant_to_be_json(text: str) -> None:
     assert "hunter2" not in masked(text)
 
@@ -75,10 +106,7 @@ def test_text_without_secrets_stays_as_it_is() -> None:
 
 
 def test_json_within_json_is_looked_into() -> None:
-    turn = {
-        "native": [{"arguments": '{"password": "hunter2", "n": 1}'}],
-        "raw": '[{"token": "hunter2"',
-    }
+    turn = {"native": [{"arguments": '{"password": "hunter2", "n": 1}'}], "raw": '[{"token": "hunter2"'}
     assert "hunter2" not in json.dumps(masked(turn))
     bare = {"text": "{plain} [words]"}
     assert masked(bare) is bare

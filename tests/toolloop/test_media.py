@@ -16,15 +16,7 @@ from toolloop.compaction import history_compact
 from toolloop.errors import MediaRefused
 from toolloop.history import history_merge
 from toolloop.media import MAX_MEDIA_BYTES, Media
-from toolloop.messages import (
-    Citation,
-    Message,
-    ToolCall,
-    ToolResult,
-    Turn,
-    UserMessage,
-    message_from_json,
-)
+from toolloop.messages import Citation, Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.providers.scripted import call, calls, says
 from toolloop.tools import ToolOutput, tool
 from toolloop.usage import text_tokens
@@ -65,9 +57,7 @@ def test_type_is_recognised_when_none_is_given(content: bytes, media_type: str, 
     ],
     ids=["empty", "svg", "bytes", "lie", "exe", "large"],
 )
-def test_file_is_refused_when_no_provider_takes_it(
-    content: bytes, media_type: str, message: str
-) -> None:
+def test_file_is_refused_when_no_provider_takes_it(content: bytes, media_type: str, message: str) -> None:
     with pytest.raises(MediaRefused, match=message):
         Media.from_bytes(content, media_type)
 
@@ -91,10 +81,7 @@ def office(part: str, **more: str) -> bytes:
 WAV, MP3 = wav(), b"ID3\x04\x00\x00\x00\x00\x00\x00" + b"\xff\xfb\x90\x64" * 20
 OGG = b"OggS\x00\x02" + b"\x00" * 22 + b"OpusHead" + b"\x01" * 40
 FLAC, M4A = b"fLaC\x00\x00\x00\x22" + b"f" * 60, b"\x00\x00\x00\x20ftypM4A " + b"\x00" * 40
-WEBM = (
-    b"\x1aE\xdf\xa3\x9fB\x86\x81\x01B\xf7\x81\x01B\xf2\x81\x04B\xf3\x81\x08B\x82\x84webm"
-    + b"w" * 40
-)
+WEBM = b"\x1aE\xdf\xa3\x9fB\x86\x81\x01B\xf7\x81\x01B\xf2\x81\x04B\xf3\x81\x08B\x82\x84webm" + b"w" * 40
 DOCX, XLSX = office("word/document.xml"), office("xl/workbook.xml")
 OPEN_XML = "application/vnd.openxmlformats-officedocument."
 

@@ -62,9 +62,7 @@ MILLION = Usage(input_total=1_000_000, output_total=1_000_000)
 def test_name_is_routed(name: str, written: str, provider: str, model: str) -> None:
     assert model_route(name) == Route(written, provider, model)
     assert parse_model(name) == (provider, model)
-    assert model_route(written) == Route(written, provider, model), (
-        "the written form means the same"
-    )
+    assert model_route(written) == Route(written, provider, model), "the written form means the same"
 
 
 @pytest.mark.parametrize(
@@ -103,9 +101,7 @@ def test_known_endpoint_names_decide_what_compatible_means() -> None:
     known = ["lab", "gpu-2"]
     lab = model_route("compatible/lab/org/m", known)
     assert lab == Route("compatible/lab/org/m", "compatible", "org/m", "lab")
-    assert model_route("compatible/lab/org/m") == Route(
-        "compatible/lab/org/m", "compatible", "lab/org/m"
-    )
+    assert model_route("compatible/lab/org/m") == Route("compatible/lab/org/m", "compatible", "lab/org/m")
     assert model_route("compatible/laboratory/m", known).endpoint == ""
     assert model_route("compatible/Lab/m", known).endpoint == ""
 
@@ -126,10 +122,23 @@ def test_default_endpoint_stays_reachable_when_its_model_begins_like_an_endpoint
 @pytest.mark.parametrize(
     "name",
     [
-        "", "default", "openai", "gemini", "google", "compatible", "extractive", "Lab", "lab/x", "lab x", "-lab", "läb",
-        "a" * 31, "..", "lab\n",
+        "",
+        "default",
+        "openai",
+        "gemini",
+        "google",
+        "compatible",
+        "extractive",
+        "Lab",
+        "lab/x",
+        "lab x",
+        "-lab",
+        "läb",
+        "a" * 31,
+        "..",
+        "lab\n",
     ],
-)  # fmt: skip
+)
 def test_endpoint_name_is_refused_when_it_could_mean_something_else(name: str) -> None:
     assert not is_endpoint_name(name)
 
@@ -190,9 +199,7 @@ def test_facts_of_a_model_are_answered_by_any_of_its_names() -> None:
     assert info == get_model_info("anthropic/claude-opus-5-5")
     assert info.context_window == 1_000_000
     assert info.prompt_cache == "marked"
-    assert {"tools", "reasoning", "image_input", "pdf_input", "deferred_tools"} <= set(
-        info.capabilities
-    )
+    assert {"tools", "reasoning", "image_input", "pdf_input", "deferred_tools"} <= set(info.capabilities)
     assert "file_search" not in info.capabilities
     unknown = get_model_info("openai/never-heard-of")
     assert not unknown.is_known
@@ -263,10 +270,7 @@ def test_hidden_model_is_not_listed_and_says_so() -> None:
 
 def test_empty_prices_mean_unknown_and_zero_means_free() -> None:
     catalog = ModelCatalog(
-        [
-            ModelOverride("gpt-6-luna", prices=()),
-            ModelOverride("gpt-6-sol", prices=(Prices(0.0, 0.0),)),
-        ]
+        [ModelOverride("gpt-6-luna", prices=()), ModelOverride("gpt-6-sol", prices=(Prices(0.0, 0.0),))]
     )
     assert catalog.compute_cost("gpt-6-luna", MILLION) is None
     assert catalog.compute_cost("gpt-6-sol", MILLION) == 0.0
@@ -282,9 +286,7 @@ def test_empty_prices_mean_unknown_and_zero_means_free() -> None:
 def test_capabilities_become_what_adapters_read(
     capabilities: dict[str, bool], structured: str, thinking: str
 ) -> None:
-    profile = ModelCatalog([ModelOverride("compatible/m", capabilities=capabilities)]).profile(
-        "compatible/m"
-    )
+    profile = ModelCatalog([ModelOverride("compatible/m", capabilities=capabilities)]).profile("compatible/m")
     assert (profile.structured_output, profile.thinking) == (structured, thinking)
     assert bool(profile.efforts) is capabilities["reasoning"]
 
@@ -297,9 +299,7 @@ def test_stating_a_capability_that_is_there_keeps_how_it_works() -> None:
 
 @pytest.mark.parametrize("price", [-0.01, math.nan, math.inf, -math.inf, True, "1"])
 @pytest.mark.parametrize("place", ["input", "output", "cached_read", "cache_write"])
-def test_price_is_refused_when_a_cost_limit_could_not_work_with_it(
-    price: float, place: str
-) -> None:
+def test_price_is_refused_when_a_cost_limit_could_not_work_with_it(price: float, place: str) -> None:
     values = {"input": 1.0, "output": 1.0, place: price}
     with pytest.raises(ConfigurationError, match="price"):
         Prices(**values)  # type: ignore[arg-type]
@@ -329,9 +329,7 @@ def test_module_functions_answer_from_one_catalog() -> None:
 def test_example_of_the_page_runs() -> None:
     page = (ROOT / "docs" / "providers.md").read_text()
     [example] = [
-        code
-        for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-        if "ModelCatalog(" in code
+        code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "ModelCatalog(" in code
     ]
     names: dict[str, object] = {}
     exec(compile(example, "docs/providers.md", "exec"), names)  # noqa: S102 - our own page

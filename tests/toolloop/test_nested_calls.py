@@ -41,9 +41,7 @@ async def together(plan: list[list[Any]], ctx: ToolContext) -> list[str]:
     return [result.content for result in found]
 
 
-async def run(
-    *plan: list[Any], caller: Tool = outer, tools: tuple[Tool, ...] = (), **settings: Any
-) -> Any:
+async def run(*plan: list[Any], caller: Tool = outer, tools: tuple[Tool, ...] = (), **settings: Any) -> Any:
     script = [calls(call(caller.name, plan=list(plan))), says("done")]
     return await converse(script, caller, add, broken, *tools, **settings)
 
@@ -51,11 +49,7 @@ async def run(
 async def test_nested_calls_are_checked_run_and_journalled() -> None:
     journal = Recorder()
     dialogue = await run(
-        ["add", {"a": 1, "b": 2}],
-        ["add", {"a": "x", "b": 2}],
-        ["nope", {}],
-        ["broken", {}],
-        journal=journal,
+        ["add", {"a": 1, "b": 2}], ["add", {"a": "x", "b": 2}], ["nope", {}], ["broken", {}], journal=journal
     )
     good, bad, unknown, failed = json.loads(dialogue.told()[-1].content)
     assert good == "3"
@@ -70,18 +64,12 @@ async def test_nested_calls_are_checked_run_and_journalled() -> None:
         "call_1.3 finished",
         "call_1.4 started",
     ]
-    assert dialogue.end.tools["add"] == {
-        "calls": 2,
-        "errors": 1,
-        "seconds": pytest.approx(0, abs=1),
-    }
+    assert dialogue.end.tools["add"] == {"calls": 2, "errors": 1, "seconds": pytest.approx(0, abs=1)}
     assert "nope" not in dialogue.end.tools
 
 
 async def test_nested_calls_count_towards_the_limit() -> None:
-    dialogue = await run(
-        *(["add", {"a": n, "b": 0}] for n in range(5)), limits=Limits(max_tool_calls=3)
-    )
+    dialogue = await run(*(["add", {"a": n, "b": 0}] for n in range(5)), limits=Limits(max_tool_calls=3))
     contents = json.loads(dialogue.told(1)[-1].content)
     assert contents[:2] == ["0", "1"]
     assert "may make 3 tool calls" in contents[2]
@@ -164,22 +152,14 @@ async def test_nested_call_parks_the_run_and_earlier_calls_are_not_repeated() ->
         assert 'send {"text"' in pending.reason
         script = [says("done")]
         first = await converse(
-            script,
-            outer,
-            note,
-            send,
-            history=history,
-            first_step=1,
-            decisions={"call_1": pending.approve()},
+            script, outer, note, send, history=history, first_step=1, decisions={"call_1": pending.approve()}
         )
         assert sent == expected
     assert first.end.status == "completed"
     assert json.loads(first.told()[-1].content) == ["noted a", "sent b", "sent c"]
 
 
-async def test_approval_does_not_pass_to_another_call_when_a_tool_calls_otherwise_the_second_time() -> (
-    None
-):
+async def test_approval_does_not_pass_to_another_call_when_a_tool_calls_otherwise_the_second_time() -> None:
     sent: list[int] = []
 
     @tool(side_effects=True, needs_approval=True)
@@ -254,9 +234,7 @@ async def test_running_siblings_end_and_are_kept_when_a_nested_call_parks() -> N
         return "sent"
 
     journal = Recorder()
-    first = await run(
-        ["slow", {"n": 1}], ["send", {}], caller=together, tools=(slow, send), journal=journal
-    )
+    first = await run(["slow", {"n": 1}], ["send", {}], caller=together, tools=(slow, send), journal=journal)
     assert first.end.status == "parked"
     assert done == [1]
     pending = PendingCall.from_json(json.loads(json.dumps(first.end.pending[0].to_json())))
@@ -319,9 +297,7 @@ async def test_background_calls_do_not_outlive_the_tool_that_made_them() -> None
 
 async def test_run_ends_with_the_journals_error_when_a_nested_call_cannot_be_recorded() -> None:
     class Failing(Recorder):
-        async def call_started(
-            self, step: int, call: ToolCall, tool: Tool | None
-        ) -> ToolResult | None:
+        async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
             if call.id == "call_1.1":
                 raise OSError("disk full")
             return await super().call_started(step, call, tool)
@@ -390,9 +366,7 @@ async def test_stop_is_quick_when_a_nested_call_resists_its_cancellation() -> No
 
 async def test_stored_result_is_used_when_the_journal_has_one_for_a_nested_call() -> None:
     class Knowing(Recorder):
-        async def call_started(
-            self, step: int, call: ToolCall, tool: Tool | None
-        ) -> ToolResult | None:
+        async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
             if call.id == "call_1.1":
                 return ToolResult(call.id, call.name, "from before")
             return None

@@ -13,17 +13,7 @@ import typing
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import (
-    Annotated,
-    Any,
-    Generic,
-    Literal,
-    NamedTuple,
-    NewType,
-    NotRequired,
-    Optional,
-    TypeVar,
-)
+from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotRequired, Optional, TypeVar
 from uuid import UUID
 
 import pydantic
@@ -116,21 +106,33 @@ Pet = Annotated[Cat | Dog, pydantic.Field(discriminator="kind")]
 FORMS: dict[str, tuple[Any, Any, Any]] = {
     "model": (Dog, {"kind": "dog", "name": "Rex", "toys": None}, Dog(kind="dog", name="Rex")),
     "generic model": (Page[int], {"items": [1, 2]}, Page[int](items=[1, 2])),
-    "recursive model": (Tree, {"name": "a", "children": [{"name": "b", "children": []}]},
-                        Tree(name="a", children=[Tree(name="b")])),
-    "strict model": (Strict, {"day": "2026-01-31", "price": "1.10"},
-                     Strict(day=date(2026, 1, 31), price=Decimal("1.10"))),
+    "recursive model": (
+        Tree,
+        {"name": "a", "children": [{"name": "b", "children": []}]},
+        Tree(name="a", children=[Tree(name="b")]),
+    ),
+    "strict model": (
+        Strict,
+        {"day": "2026-01-31", "price": "1.10"},
+        Strict(day=date(2026, 1, 31), price=Decimal("1.10")),
+    ),
     "aliased model": (Aliased, {"from": "Ann"}, Aliased(**{"from": "Ann"})),
     "root model": (Wrapper, [1, 2], Wrapper([1, 2])),
     "dataclass": (Point, {"x": 1, "y": None, "label": None}, Point(1)),
-    "pydantic dataclass": (Box, {"corner": {"x": 1, "y": 2.5, "label": "a"}, "size": 3},
-                           Box(Point(1, 2.5, "a"), 3)),
+    "pydantic dataclass": (
+        Box,
+        {"corner": {"x": 1, "y": 2.5, "label": "a"}, "size": 3},
+        Box(Point(1, 2.5, "a"), 3),
+    ),
     "typed dict": (Movie, {"title": "M", "year": None}, {"title": "M"}),
     "named tuple": (Pair, [1, "a"], Pair(1, "a")),
     "list of models": (list[Cat], [{"kind": "cat", "lives": None}], [Cat(kind="cat")]),
     "optional list": (list[Cat] | None, [{"kind": "cat", "lives": None}], [Cat(kind="cat")]),
-    "union of models": (Cat | Dog, {"kind": "dog", "name": "Rex", "toys": [{"kind": "cat", "lives": None}]},
-                        Dog(kind="dog", name="Rex", toys=[Cat(kind="cat")])),
+    "union of models": (
+        Cat | Dog,
+        {"kind": "dog", "name": "Rex", "toys": [{"kind": "cat", "lives": None}]},
+        Dog(kind="dog", name="Rex", toys=[Cat(kind="cat")]),
+    ),
     "discriminated union": (Pet, {"kind": "cat", "lives": 3}, Cat(kind="cat", lives=3)),
     "union of a model and text": (Cat | str, "none", "none"),
     "literal": (Literal["yes", "no", 3], "no", "no"),
@@ -158,7 +160,7 @@ FORMS: dict[str, tuple[Any, Any, Any]] = {
     "tuple": (tuple[int, str], [1, "a"], (1, "a")),
     "anything": (Any, {"a": [1]}, {"a": [1]}),
     "type adapter": (pydantic.TypeAdapter(list[int]), [1], [1]),
-}  # fmt: skip
+}
 
 
 def written(form: Any, value: Any) -> str:

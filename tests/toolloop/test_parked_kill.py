@@ -44,8 +44,10 @@ def tools(paid: list[str]) -> Toolset:
     async def errand(ctx: ToolContext) -> str:
         """Note, pay and look."""
         names: list[tuple[str, Mapping[str, str]]] = [
-            ("note", {"text": "x"}), ("pay", {"to": "cat"}), ("look", {}),
-        ]  # fmt: skip
+            ("note", {"text": "x"}),
+            ("pay", {"to": "cat"}),
+            ("look", {}),
+        ]
         found = [await ctx.call(name, arguments) for name, arguments in names]
         return ", ".join(result.content for result in found)
 

@@ -17,19 +17,7 @@ from toolloop.providers.scripted import ScriptedTurn, call, calls, says
 from toolloop.tools import Toolset
 from toolloop.tools.guards import call_key
 
-ODD = [
-    "plain",
-    "\x00nul",
-    "half \ud800",
-    "ü",
-    1.0,
-    1e22,
-    -0.0,
-    1.7e308,
-    {"b": 1, "a": [2.0]},
-    True,
-    10**30,
-]
+ODD = ["plain", "\x00nul", "half \ud800", "ü", 1.0, 1e22, -0.0, 1.7e308, {"b": 1, "a": [2.0]}, True, 10**30]
 
 
 def yes(pending: PendingCall) -> Decision:
@@ -44,10 +32,7 @@ def nested(how: str, count: int) -> list[list[Any]]:
     """Groups within groups, with free effects before each gated one."""
     plan: list[list[Any]] = []
     for n in range(count):
-        inner = [
-            ["free", {"name": f"f{n}"}],
-            ["gated", {"name": f"e{n}", "value": ODD[n % len(ODD)]}],
-        ]
+        inner = [["free", {"name": f"f{n}"}], ["gated", {"name": f"e{n}", "value": ODD[n % len(ODD)]}]]
         plan.append(["group", {"how": "in turn", "plan": inner}])
     return [["group", {"how": how, "plan": plan}]]
 
@@ -55,9 +40,7 @@ def nested(how: str, count: int) -> list[list[Any]]:
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("how", ["in turn", "gather", "swallow", "taskgroup"])
 @pytest.mark.parametrize("count", [1, 2, 3, 10])
-async def test_each_gated_call_happens_once_and_the_run_ends(
-    storage: str, how: str, count: int
-) -> None:
+async def test_each_gated_call_happens_once_and_the_run_ends(storage: str, how: str, count: int) -> None:
     effects = Effects()
     script = [calls(call("group", how=how, plan=steps(count))), says("done")]
     end, attempts = await drive(script, tools_of(effects), STORAGES[storage], yes)
@@ -87,9 +70,7 @@ async def test_calls_of_every_kind_wait_below_others(kind: str, how: str) -> Non
     whole = [f"e{n}" for n in range(5)] if kind != "outside" else []
     assert sorted(e for e in effects.made if "begins" not in e) == whole
     if kind == "asking":
-        assert sorted(e for e in effects.made if "begins" in e) == [
-            f"e{n} begins" for n in range(5)
-        ]
+        assert sorted(e for e in effects.made if "begins" in e) == [f"e{n} begins" for n in range(5)]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -101,7 +82,7 @@ async def test_decisions_come_in_any_order_some_are_denied_and_some_are_late(see
         for k in "xyz"
     ]
     how = ("gather", "in turn", "taskgroup")
-    script = [calls(*(call("group", how=h, plan=p) for h, p in zip(how, plans, strict=True))), says("done")]  # fmt: skip
+    script = [calls(*(call("group", how=h, plan=p) for h, p in zip(how, plans, strict=True))), says("done")]
     denied: set[str] = set()
     asked: list[str] = []
 
@@ -167,8 +148,7 @@ PROGRAMS = {
     ),
     "nested in parallel": "print(parallel("
     + ", ".join(
-        f"(group, 'in turn', [['free', {{'name': 'f{n}'}}], ['gated', {{'name': 'e{n}'}}]])"
-        for n in range(4)
+        f"(group, 'in turn', [['free', {{'name': 'f{n}'}}], ['gated', {{'name': 'e{n}'}}]])" for n in range(4)
     )
     + "))",
 }
@@ -192,18 +172,23 @@ async def test_programs_wait_and_each_call_happens_once(program: str) -> None:
 # A plan is any tree of groups over gated, free, external and self-asking calls.
 names = st.text(st.characters(codec="utf-8") | st.sampled_from('\x00\ud800é"'), max_size=6)
 values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**25), 10**25) | st.floats(allow_nan=False, allow_infinity=False) | names,
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**25), 10**25)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | names,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(names, inner, max_size=3),
     max_leaves=5,
-)  # fmt: skip
+)
 leaves = st.tuples(st.sampled_from(["gated", "gated", "free", "outside", "asking"]), values)
 trees = st.recursive(
     leaves,
     lambda inner: st.tuples(
-        st.sampled_from(["in turn", "gather", "swallow", "taskgroup"]), st.lists(inner, min_size=1, max_size=3)
+        st.sampled_from(["in turn", "gather", "swallow", "taskgroup"]),
+        st.lists(inner, min_size=1, max_size=3),
     ),
     max_leaves=6,
-)  # fmt: skip
+)
 
 
 def plan_of(tree: Any, numbers: Any, gated: list[str], free: list[str], outside: list[str]) -> Any:
@@ -217,9 +202,12 @@ def plan_of(tree: Any, numbers: Any, gated: list[str], free: list[str], outside:
 
 
 @settings(
-    max_examples=60, deadline=None, derandomize=True, database=None,
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
     suppress_health_check=[HealthCheck.too_slow],
-)  # fmt: skip
+)
 @given(tree=trees, storage=st.sampled_from(sorted(STORAGES)), verdicts=st.integers(0, 2**12))
 async def test_any_plan_ends_with_each_effect_once(tree: Any, storage: str, verdicts: int) -> None:
     gated: list[str] = []

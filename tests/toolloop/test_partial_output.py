@@ -42,10 +42,7 @@ WHOLE = {
     "kind": "long",
     "day": "2026-01-31",
     "grade": 12,
-    "items": [
-        {"sku": "A-1", "count": 12, "note": "half"},
-        {"sku": "A-2", "count": 3, "note": None},
-    ],
+    "items": [{"sku": "A-1", "count": 12, "note": "half"}, {"sku": "A-2", "count": 3, "note": None}],
 }
 
 
@@ -66,19 +63,14 @@ def test_each_member_is_shown_as_soon_as_it_is_certain() -> None:
     items = [v["items"] for v in values if "items" in v]
     assert items[:4] == [[], [{}], [{"sku": "A-1"}], [{"sku": "A-1", "count": 12}]]
     assert [{"sku": "A-1", "count": 12, "note": "hal"}] in items
-    assert items[-1] == [
-        {"sku": "A-1", "count": 12, "note": "half"},
-        {"sku": "A-2", "count": 3},
-    ]
+    assert items[-1] == [{"sku": "A-1", "count": 12, "note": "half"}, {"sku": "A-2", "count": 3}]
 
 
 def test_member_that_does_not_fit_is_left_out_and_an_item_ends_its_list() -> None:
     values = seen(Report, list(json.dumps(WHOLE)))
     assert all("grade" not in value for value in values)
     assert values[-1]["items"][0]["sku"] == "A-1"
-    bad = {
-        "items": [{"sku": "A-1", "count": 1, "note": ""}, {"sku": "B", "count": 1}, {"sku": "A-3"}]
-    }
+    bad = {"items": [{"sku": "A-1", "count": 1, "note": ""}, {"sku": "B", "count": 1}, {"sku": "A-3"}]}
     last = seen(Report, [json.dumps(bad)[:-3]])[-1]
     assert [item.get("sku") for item in last["items"]] == ["A-1", None] or len(last["items"]) == 1
 
@@ -98,9 +90,7 @@ def grows(before: Any, after: Any) -> bool:
 def test_values_only_grow_however_the_text_is_cut_and_whatever_is_around_it(seed: int) -> None:
     chosen = random.Random(seed)
     text = json.dumps(
-        {**WHOLE, "grade": 4},
-        ensure_ascii=chosen.random() < 0.5,
-        indent=chosen.choice([None, 2]),
+        {**WHOLE, "grade": 4}, ensure_ascii=chosen.random() < 0.5, indent=chosen.choice([None, 2])
     )
     if chosen.random() < 0.5:
         text = f"Here it is:\n```json\n{text}\n```\nDone {{x}}."

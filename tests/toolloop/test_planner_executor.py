@@ -115,9 +115,7 @@ async def test_modes_differ_in_how_the_form_is_asked_for() -> None:
 async def test_fences_and_chatter_are_forgiven_in_manual_mode() -> None:
     dialogue, _ = await converse(
         [
-            says(
-                'Let me think.\n```json\n{"calls": [{"tool": "add", "task": "2+3",}], "answer": ""}\n```'
-            ),
+            says('Let me think.\n```json\n{"calls": [{"tool": "add", "task": "2+3",}], "answer": ""}\n```'),
             says('Sure:\n```json\n{"calls": [], "answer": "5"}\n```'),
         ],
         [says('The parameters are:\n```\n{"a": 2, "b": 3,}\n```\nGood luck')],
@@ -221,9 +219,7 @@ NO_PLANS = {
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("text", NO_PLANS.values(), ids=NO_PLANS)
-async def test_what_is_no_plan_is_asked_for_again_and_never_the_answer(
-    text: str, mode: Mode
-) -> None:
+async def test_what_is_no_plan_is_asked_for_again_and_never_the_answer(text: str, mode: Mode) -> None:
     script = [says(list(text)), says(CALL, expect="This cannot be used"), says(ANSWER)]
     dialogue, _ = await converse(script, [says('{"a": 2, "b": 3}')], mode=mode)
     assert (dialogue.end.status, dialogue.end.text) == ("completed", "It is 5.")
@@ -270,11 +266,7 @@ async def test_answer_is_taken_when_nothing_else_could_be_meant(text: str) -> No
     assert dialogue.end.text == "It is 5."
 
 
-LATE_PLANS = {
-    "bare": CALL,
-    "fenced": f"```json\n{CALL}\n```",
-    "among words": f"Let me see. {CALL}",
-}
+LATE_PLANS = {"bare": CALL, "fenced": f"```json\n{CALL}\n```", "among words": f"Let me see. {CALL}"}
 
 
 @pytest.mark.parametrize("text", LATE_PLANS.values(), ids=LATE_PLANS)
@@ -289,25 +281,19 @@ async def test_plan_in_place_of_the_last_answer_is_asked_for_again(text: str) ->
 
 
 async def test_last_answer_in_the_form_of_a_plan_is_unwrapped() -> None:
-    dialogue, _ = await converse(
-        [plan(("ping", "go")), plan(answer="pong")], [], limits=Limits(max_steps=1)
-    )
+    dialogue, _ = await converse([plan(("ping", "go")), plan(answer="pong")], [], limits=Limits(max_steps=1))
     assert dialogue.end.text == shown_in_the_end(dialogue) == "pong"
 
 
 async def test_run_fails_when_the_last_answer_is_always_a_plan() -> None:
-    dialogue, _ = await converse(
-        [plan(("ping", "go")), *[says(CALL)] * 3], [], limits=Limits(max_steps=1)
-    )
+    dialogue, _ = await converse([plan(("ping", "go")), *[says(CALL)] * 3], [], limits=Limits(max_steps=1))
     assert (dialogue.end.status, dialogue.end.text) == ("failed", "")
     assert dialogue.end.error_code == "malformed_response"
     assert dialogue.end.usage.requests == 4
 
 
 async def test_unusable_plan_is_a_failure_and_its_tokens_are_counted() -> None:
-    dialogue, _ = await converse(
-        [says('{"calls": [')] * 3, [], mode="manual", limits=Limits(max_retries=0)
-    )
+    dialogue, _ = await converse([says('{"calls": [')] * 3, [], mode="manual", limits=Limits(max_retries=0))
     assert (dialogue.end.status, dialogue.end.error_code) == ("failed", "malformed_response")
     assert dialogue.end.usage.requests == 3
 
@@ -322,10 +308,7 @@ async def test_tokens_of_a_plan_are_counted_when_the_executor_is_unreachable() -
 
 async def test_streamed_answer_is_void_when_the_planner_breaks_off() -> None:
     dialogue, _ = await converse(
-        [
-            fails(ProviderUnavailable("cut"), after='{"calls": [], "answer": "It'),
-            plan(answer="It is 5"),
-        ],
+        [fails(ProviderUnavailable("cut"), after='{"calls": [], "answer": "It'), plan(answer="It is 5")],
         [],
         limits=Limits(retry_min_s=0, retry_max_s=0),
     )
@@ -357,9 +340,7 @@ async def test_last_answer_is_asked_for_in_words_when_a_limit_is_met() -> None:
 async def test_planner_sees_its_own_words_after_a_reload() -> None:
     journal = Recorder()
     first, _ = await converse(
-        [plan(("add", "the task in words")), plan(answer="5")],
-        [says('{"a": 2, "b": 3}')],
-        journal=journal,
+        [plan(("add", "the task in words")), plan(answer="5")], [says('{"a": 2, "b": 3}')], journal=journal
     )
     assert first.end.text == "5"
     call_id = journal.turns[0].tool_calls[0].id
@@ -380,9 +361,7 @@ async def test_planner_sees_its_own_words_after_a_reload() -> None:
 async def test_approval_works_over_it() -> None:
     guarded = Tool("add", "Add.", add.parameters, add.function, needs_approval=True)
     journal = Recorder()
-    first, _ = await converse(
-        [plan(("add", "x"))], [says('{"a": 2, "b": 3}')], guarded, journal=journal
-    )
+    first, _ = await converse([plan(("add", "x"))], [says('{"a": 2, "b": 3}')], guarded, journal=journal)
     assert first.end.status == "parked"
     pending = first.end.pending[0]
     second, _ = await converse(
@@ -400,8 +379,14 @@ def test_history_of_a_real_tool_model_is_understood() -> None:
     from toolloop.messages import ToolCall
     from toolloop.planner_prompts import plain_history
 
-    turn = Turn("openai", "gpt", "Let me see.", tool_calls=(ToolCall("c", "add", {"a": 1}, '{"a": 1}'),),
-                native=[{"type": "reasoning"}], account="k")  # fmt: skip
+    turn = Turn(
+        "openai",
+        "gpt",
+        "Let me see.",
+        tool_calls=(ToolCall("c", "add", {"a": 1}, '{"a": 1}'),),
+        native=[{"type": "reasoning"}],
+        account="k",
+    )
     result = ToolResult("c", "add", "boom", is_error=True)
     plain = plain_history([UserMessage("x"), turn, result], as_plans=True)
     assert [type(m) for m in plain] == [UserMessage, Turn, UserMessage]

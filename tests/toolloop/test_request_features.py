@@ -104,10 +104,4 @@ async def test_openai_tool_without_a_search_is_sent_as_before() -> None:
     recorder = Recorder(OPENAI.encode(Script(text=["x"])))
     spec = ToolSpec("near", "Near.", EMPTY, finder=True)
     await text_of(OPENAI.provider(recorder), OPENAI.request(tools=[spec]))
-    assert set(recorder.body["tools"][0]) == {
-        "type",
-        "name",
-        "description",
-        "parameters",
-        "strict",
-    }
+    assert set(recorder.body["tools"][0]) == {"type", "name", "description", "parameters", "strict"}

@@ -83,20 +83,47 @@ for _ in range(5000):
     DEEP = [DEEP]
 
 SHOWN: dict[str, tuple[Callable[[], Any], Any]] = {
-    "dataclass": (lambda: Part("a", decimal.Decimal("1.10"), dt.date(2026, 1, 2)), {"name": "a", "price": "1.10", "when": "2026-01-02"}),
-    "nested dataclass": (lambda: Whole((Part("a", decimal.Decimal(1)),), frozenset({Colour.RED})), {"parts": [{"name": "a", "price": "1", "when": None}], "colours": ["red"]}),
-    "pydantic model": (lambda: Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal("0.1")), {"day": "2026-01-02", "amount": "0.1", "data": "ab", "maybe": "NaN"}),
-    "models in a list": (lambda: [Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal(1), maybe=1)], [{"day": "2026-01-02", "amount": "1", "data": "ab", "maybe": 1}]),
-    "binary in a model": (lambda: Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal(1), data=b"\xff", maybe=0), {"day": "2026-01-02", "amount": "1", "data": "data:;base64,/w==", "maybe": 0}),
+    "dataclass": (
+        lambda: Part("a", decimal.Decimal("1.10"), dt.date(2026, 1, 2)),
+        {"name": "a", "price": "1.10", "when": "2026-01-02"},
+    ),
+    "nested dataclass": (
+        lambda: Whole((Part("a", decimal.Decimal(1)),), frozenset({Colour.RED})),
+        {"parts": [{"name": "a", "price": "1", "when": None}], "colours": ["red"]},
+    ),
+    "pydantic model": (
+        lambda: Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal("0.1")),
+        {"day": "2026-01-02", "amount": "0.1", "data": "ab", "maybe": "NaN"},
+    ),
+    "models in a list": (
+        lambda: [Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal(1), maybe=1)],
+        [{"day": "2026-01-02", "amount": "1", "data": "ab", "maybe": 1}],
+    ),
+    "binary in a model": (
+        lambda: Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal(1), data=b"\xff", maybe=0),
+        {"day": "2026-01-02", "amount": "1", "data": "data:;base64,/w==", "maybe": 0},
+    ),
     "decimal": (lambda: decimal.Decimal("1.10"), "1.10"),
     "decimal nan": (lambda: [decimal.Decimal("NaN"), decimal.Decimal("-Infinity")], ["NaN", "-Infinity"]),
     "bytes": (lambda: b"text", "text"),
     "binary": (lambda: [b"\xff\x00", bytearray(b"a"), memoryview(b"b")], ["data:;base64,/wA=", "a", "b"]),
     "date": (lambda: dt.date(2026, 1, 2), "2026-01-02"),
-    "times": (lambda: [dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC), dt.time(4, 5), dt.timedelta(days=1, hours=2), -dt.timedelta(minutes=30), dt.timedelta(0)], ["2026-01-02T03:00:00+00:00", "04:05:00", "P1DT2H", "-PT30M", "PT0S"]),
+    "times": (
+        lambda: [
+            dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC),
+            dt.time(4, 5),
+            dt.timedelta(days=1, hours=2),
+            -dt.timedelta(minutes=30),
+            dt.timedelta(0),
+        ],
+        ["2026-01-02T03:00:00+00:00", "04:05:00", "P1DT2H", "-PT30M", "PT0S"],
+    ),
     "uuid": (lambda: uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
     "path": (lambda: pathlib.PurePosixPath("/a/b"), "/a/b"),
-    "addresses": (lambda: [ipaddress.ip_address("::1"), ipaddress.ip_network("10.0.0.0/8")], ["::1", "10.0.0.0/8"]),
+    "addresses": (
+        lambda: [ipaddress.ip_address("::1"), ipaddress.ip_network("10.0.0.0/8")],
+        ["::1", "10.0.0.0/8"],
+    ),
     "zone": (lambda: zoneinfo.ZoneInfo("Europe/Berlin"), "Europe/Berlin"),
     "enum": (lambda: [Colour.RED, Colour.OTHER, Level.HIGH], ["red", "OTHER", 3]),
     "set": (lambda: {"b", "a"}, ["a", "b"]),
@@ -105,17 +132,38 @@ SHOWN: dict[str, tuple[Callable[[], Any], Any]] = {
     "named tuple": (lambda: Pair(1, "x"), [1, "x"]),
     "deque": (lambda: collections.deque([1]), [1]),
     "generator inside": (lambda: {"n": counted(3)}, {"n": [0, 1, 2]}),
-    "range and views": (lambda: [range(2), {"b": 1, "a": 2}.keys(), {"a": 2}.items()], [[0, 1], ["b", "a"], [["a", 2]]]),
-    "odd keys": (lambda: {2: "a", None: "b", True: "c", dt.date(2026, 1, 2): "d", (1, 2): "e"}, {"2": "a", "null": "b", "true": "c", "2026-01-02": "d", "[1, 2]": "e"}),
-    "not finite": (lambda: [float("nan"), float("inf"), -float("inf"), 0.5], ["NaN", "Infinity", "-Infinity", 0.5]),
+    "range and views": (
+        lambda: [range(2), {"b": 1, "a": 2}.keys(), {"a": 2}.items()],
+        [[0, 1], ["b", "a"], [["a", 2]]],
+    ),
+    "odd keys": (
+        lambda: {2: "a", None: "b", True: "c", dt.date(2026, 1, 2): "d", (1, 2): "e"},
+        {"2": "a", "null": "b", "true": "c", "2026-01-02": "d", "[1, 2]": "e"},
+    ),
+    "not finite": (
+        lambda: [float("nan"), float("inf"), -float("inf"), 0.5],
+        ["NaN", "Infinity", "-Infinity", 0.5],
+    ),
     "huge int": (lambda: [10**3000, 1 << 20_000], [10**3000, hex(1 << 20_000)]),
     "lone surrogate": (lambda: {"a\ud800": "b\udfff"}, {"a\ufffd": "b\ufffd"}),
     "nul": (lambda: ["a\x00b"], ["a\ufffdb"]),
-    "numpy": (lambda: [numpy.float64(0.5), numpy.int64(3), numpy.bool_(True), numpy.array([1, 2]), numpy.float32("nan")], [0.5, 3, True, [1, 2], "NaN"]),
-    "fraction, complex, pattern": (lambda: [fractions.Fraction(1, 3), 1 + 2j, re.compile("a+")], ["1/3", "(1+2j)", "a+"]),
+    "numpy": (
+        lambda: [
+            numpy.float64(0.5),
+            numpy.int64(3),
+            numpy.bool_(True),
+            numpy.array([1, 2]),
+            numpy.float32("nan"),
+        ],
+        [0.5, 3, True, [1, 2], "NaN"],
+    ),
+    "fraction, complex, pattern": (
+        lambda: [fractions.Fraction(1, 3), 1 + 2j, re.compile("a+")],
+        ["1/3", "(1+2j)", "a+"],
+    ),
     "exception": (lambda: ValueError("no"), "ValueError: no"),
     "namespace": (lambda: types.SimpleNamespace(a={1}), {"a": [1]}),
-}  # fmt: skip
+}
 HIDDEN: dict[str, Callable[[], Any]] = {
     "object": object,
     "lock": lambda: {"x": threading.Lock()},
@@ -192,14 +240,29 @@ async def test_result_that_cannot_be_shown_says_that_the_call_was_carried_out(ki
 
 
 anything = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters()) | st.binary() | st.dates()
-    | st.datetimes() | st.times() | st.timedeltas() | st.decimals() | st.uuids() | st.fractions() | st.sampled_from(Colour)
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters())
+    | st.binary()
+    | st.dates()
+    | st.datetimes()
+    | st.times()
+    | st.timedeltas()
+    | st.decimals()
+    | st.uuids()
+    | st.fractions()
+    | st.sampled_from(Colour)
     | st.complex_numbers(),
-    lambda inner: st.lists(inner, max_size=4) | st.tuples(inner, inner)
-    | st.dictionaries(st.text(max_size=3) | st.integers() | st.floats() | st.dates(), inner, max_size=4)
-    | st.builds(Part, st.text(max_size=3), st.decimals()),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(max_size=3) | st.integers() | st.floats() | st.dates(), inner, max_size=4)
+        | st.builds(Part, st.text(max_size=3), st.decimals())
+    ),
     max_leaves=8,
-)  # fmt: skip
+)
 
 
 @settings(max_examples=120, deadline=None, derandomize=True, database=None)
@@ -265,12 +328,36 @@ def test_tool_is_refused_when_its_return_type_has_no_json_form(function: Any) ->
 @pytest.mark.parametrize(
     "hint",
     [
-        str, int | None, list[Part], dict[str, Row], Whole, Pair, Colour, set[int], bytes, decimal.Decimal, uuid.UUID,
-        pathlib.Path, tuple[int, ...], Any, object, None, ToolOutput, Iterator[str], AsyncIterator[dt.date],
-        Literal["a"], NewType("Number", int), collections.OrderedDict[str, int], numpy.float64, BaseException,
-        collections.abc.Sequence[str], dict[int, dt.timedelta], zoneinfo.ZoneInfo, ipaddress.IPv4Address,
+        str,
+        int | None,
+        list[Part],
+        dict[str, Row],
+        Whole,
+        Pair,
+        Colour,
+        set[int],
+        bytes,
+        decimal.Decimal,
+        uuid.UUID,
+        pathlib.Path,
+        tuple[int, ...],
+        Any,
+        object,
+        None,
+        ToolOutput,
+        Iterator[str],
+        AsyncIterator[dt.date],
+        Literal["a"],
+        NewType("Number", int),
+        collections.OrderedDict[str, int],
+        numpy.float64,
+        BaseException,
+        collections.abc.Sequence[str],
+        dict[int, dt.timedelta],
+        zoneinfo.ZoneInfo,
+        ipaddress.IPv4Address,
     ],
-)  # fmt: skip
+)
 def test_tool_is_taken_when_its_return_type_has_a_json_form(hint: Any) -> None:
     def give():
         """Give."""
@@ -282,9 +369,17 @@ def test_tool_is_taken_when_its_return_type_has_a_json_form(hint: Any) -> None:
 # Arguments
 
 ARGUMENTS: list[tuple[Any, Any, Any]] = [
-    (Part, {"name": "a", "price": "1.10", "when": "2026-01-02"}, Part("a", decimal.Decimal("1.10"), dt.date(2026, 1, 2))),
+    (
+        Part,
+        {"name": "a", "price": "1.10", "when": "2026-01-02"},
+        Part("a", decimal.Decimal("1.10"), dt.date(2026, 1, 2)),
+    ),
     (list[Part], [{"name": "a", "price": 2}], [Part("a", decimal.Decimal(2))]),
-    (Row, {"day": "2026-01-02", "amount": "1", "maybe": 0}, Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal(1), maybe=0)),
+    (
+        Row,
+        {"day": "2026-01-02", "amount": "1", "maybe": 0},
+        Row(day=dt.date(2026, 1, 2), amount=decimal.Decimal(1), maybe=0),
+    ),
     (decimal.Decimal, "1.10", decimal.Decimal("1.10")),
     (decimal.Decimal, 0.1, decimal.Decimal("0.1")),
     (bytes, "text", b"text"),
@@ -311,7 +406,7 @@ ARGUMENTS: list[tuple[Any, Any, Any]] = [
     (NewType("Day", dt.date), "2026-01-02", dt.date(2026, 1, 2)),
     (collections.deque[int], [1], collections.deque([1])),
     (ipaddress.IPv4Address, "10.0.0.1", ipaddress.IPv4Address("10.0.0.1")),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("hint", "given", "expected"), ARGUMENTS)
@@ -335,10 +430,19 @@ async def test_argument_is_of_its_annotated_type(hint: Any, given: Any, expected
 @pytest.mark.parametrize(
     ("hint", "given"),
     [
-        (dt.date, "soon"), (dt.date, 3), (decimal.Decimal, "much"), (uuid.UUID, "x"), (Part, {"name": "a"}), (Colour, "blue"),
-        (dt.date | uuid.UUID, "x"), (set[dt.date], ["x"]), (Literal["a"], "b"), (Pair, [1]), (list[Part], [{"name": 1}]),
+        (dt.date, "soon"),
+        (dt.date, 3),
+        (decimal.Decimal, "much"),
+        (uuid.UUID, "x"),
+        (Part, {"name": "a"}),
+        (Colour, "blue"),
+        (dt.date | uuid.UUID, "x"),
+        (set[dt.date], ["x"]),
+        (Literal["a"], "b"),
+        (Pair, [1]),
+        (list[Part], [{"name": 1}]),
     ],
-)  # fmt: skip
+)
 async def test_call_is_not_made_when_an_argument_is_none_of_its_type(hint: Any, given: Any) -> None:
     async def take(value: Any) -> str:
         """Take."""
@@ -368,12 +472,7 @@ async def test_arguments_that_are_no_json_never_reach_a_tool() -> None:
         """Take."""
         raise AssertionError("never called")
 
-    for raw in (
-        '{"value": NaN}',
-        '{"value": [Infinity]}',
-        '{"value": 1e999}',
-        '{"value": {"a": -1e999}}',
-    ):
+    for raw in ('{"value": NaN}', '{"value": [Infinity]}', '{"value": 1e999}', '{"value": {"a": -1e999}}'):
         script = [calls(ScriptedCall("take", {}, raw=raw)), says("done")]
         dialogue = await converse(script, take)
         assert dialogue.told()[-1].error_code == "invalid_arguments", raw

@@ -11,16 +11,7 @@ import pytest
 
 from tests.toolloop.helpers import add, converse
 from tests.toolloop.providers.encodings import Script
-from tests.toolloop.providers.wires import (
-    ANTHROPIC,
-    COMPATIBLE,
-    OPENAI,
-    SEARCH,
-    WIRES,
-    XAI,
-    Recorder,
-    Wire,
-)
+from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, OPENAI, SEARCH, WIRES, XAI, Recorder, Wire
 from toolloop.errors import ConfigurationError
 from toolloop.events import StepReset
 from toolloop.limits import Limits
@@ -145,12 +136,7 @@ async def test_answer_is_repaired_when_it_does_not_fit() -> None:
 
 
 async def test_repairs_do_not_count_as_steps_and_void_what_was_streamed() -> None:
-    script = [
-        calls(call("add", a=1, b=2)),
-        says("no json"),
-        says('{"kind": 1}'),
-        says(json.dumps(GOOD)),
-    ]
+    script = [calls(call("add", a=1, b=2)), says("no json"), says('{"kind": 1}'), says(json.dumps(GOOD))]
     dialogue = await converse(script, add, limits=Limits(max_steps=2), output=output_of(Order))
     assert dialogue.end.status == "completed"
     assert dialogue.end.limit == ""
@@ -182,10 +168,7 @@ async def test_refused_and_cut_answers_are_not_asked_again(stop: Any) -> None:
 async def test_resumed_run_repairs_the_answer_it_was_killed_after() -> None:
     bad = Turn("scripted", "script-1", text="no json")
     dialogue = await converse(
-        [says(json.dumps(GOOD))],
-        history=[UserMessage("Order."), bad],
-        first_step=1,
-        output=output_of(Order),
+        [says(json.dumps(GOOD))], history=[UserMessage("Order."), bad], first_step=1, output=output_of(Order)
     )
     assert isinstance(dialogue.end.output, Order)
 
@@ -238,9 +221,7 @@ def test_recursive_model_stays_checkable() -> None:
     assert is_recursive(output.wire.schema)
     assert not is_recursive(output_of(Order).wire.schema)
     provider: Any = ANTHROPIC.provider(Recorder())
-    asked = request_structured(
-        ANTHROPIC.request(), output, profile_for("anthropic", ANTHROPIC.model)
-    )
+    asked = request_structured(ANTHROPIC.request(), output, profile_for("anthropic", ANTHROPIC.model))
     assert "format" not in provider.body(asked).get("output_config", {})
     assert "children" in asked.system
     assert is_recursive({"type": "object", "properties": {"a": {"$ref": "#"}}})
@@ -315,10 +296,7 @@ def test_strict_form_takes_and_gives_back_every_value_of_the_schema(seed: int) -
         ("```python\nprint()\n```\n```\n[1]\n```", [1]),
         ('The answer: {"a": "}"} and more }', {"a": "}"}),
         ('{"a": [1, 2,], }', {"a": [1, 2]}),
-        (
-            '{"a": True, "b": None, "c": "None, True,]"}',
-            {"a": True, "b": None, "c": "None, True,]"},
-        ),
+        ('{"a": True, "b": None, "c": "None, True,]"}', {"a": True, "b": None, "c": "None, True,]"}),
         ('\ufeff{"a": "x\\"y,]"}', {"a": 'x"y,]'}),
         ("[[1], [2]] trailing", [[1], [2]]),
     ],

@@ -68,14 +68,15 @@ async def test_run_model_and_tool_calls_have_spans_that_nest_when_telemetry_is_o
     ]
     await traced.run(script, add, agent_name="helper", conversation_id="conv-7")
     assert [span.name for span in traced.spans] == [
-        "invoke_agent helper", "chat script-1", "execute_tool add", "chat script-1",
-    ]  # fmt: skip
+        "invoke_agent helper",
+        "chat script-1",
+        "execute_tool add",
+        "chat script-1",
+    ]
     run, first, executed, last = traced.spans
     assert run.parent is None
     assert {span.parent.span_id for span in (first, executed, last)} == {run.context.span_id}
-    assert (run.kind, first.kind, executed.kind) == (
-        SpanKind.INTERNAL, SpanKind.CLIENT, SpanKind.INTERNAL,
-    )  # fmt: skip
+    assert (run.kind, first.kind, executed.kind) == (SpanKind.INTERNAL, SpanKind.CLIENT, SpanKind.INTERNAL)
     assert all(span.attributes["gen_ai.conversation.id"] == "conv-7" for span in traced.spans)
     assert first.attributes["gen_ai.operation.name"] == "chat"
     assert first.attributes["gen_ai.provider.name"] == "scripted"
@@ -103,9 +104,7 @@ async def test_names_agree_with_the_published_conventions():
 
     known = {value for name, value in vars(gen_ai_attributes).items() if name.startswith("GEN_AI_")}
     traced = Traced(record_content=True)
-    await traced.run(
-        [calls(call("add", a=1, b=2)), says("3")], add, agent_name="a", conversation_id="c"
-    )
+    await traced.run([calls(call("add", a=1, b=2)), says("3")], add, agent_name="a", conversation_id="c")
     used = {key for span in traced.spans for key in span.attributes}
     assert {key for key in used if not key.startswith("toolloop.")} <= known
     assert len(used) > 20
@@ -117,9 +116,14 @@ async def test_the_tier_asked_for_and_the_one_used_are_told_by_their_published_n
     for wire, word, told in ((OPENAI, "default", "default"), (ANTHROPIC, "standard", None)):
         traced = Traced()
         events = run_traced(
-            traced.telemetry, provider=wire.provider(Answers(served(wire, word))), model=wire.model, system="",
-            history=[UserMessage("hi")], toolset=Toolset(), options={"service_tier": "priority"},
-        )  # fmt: skip
+            traced.telemetry,
+            provider=wire.provider(Answers(served(wire, word))),
+            model=wire.model,
+            system="",
+            history=[UserMessage("hi")],
+            toolset=Toolset(),
+            options={"service_tier": "priority"},
+        )
         last = [event async for event in events][-1]
         assert isinstance(last, RunFinished)
         assert last.status == "completed"
@@ -133,9 +137,12 @@ async def test_the_tier_asked_for_and_the_one_used_are_told_by_their_published_n
 
 async def test_no_content_is_in_any_span_unless_it_is_switched_on():
     script = [
-        calls(call("add", a=31337, b=1)), calls(call("broken")), calls(call("nothing_known", secret=1)),
-        fails(ProviderUnavailable("overloaded with secret")), says("a secret answer"),
-    ]  # fmt: skip
+        calls(call("add", a=31337, b=1)),
+        calls(call("broken")),
+        calls(call("nothing_known", secret=1)),
+        fails(ProviderUnavailable("overloaded with secret")),
+        says("a secret answer"),
+    ]
     traced = Traced()
     await traced.run(script, add, broken)
     everything = " ".join(span.to_json() for span in traced.spans)
@@ -177,9 +184,7 @@ async def test_each_attempt_has_its_span_and_its_error_type_when_calls_fail():
 
 async def test_tool_spans_say_why_a_call_failed():
     traced = Traced()
-    await traced.run(
-        [calls(call("broken"), call("add", a="x", b=1), call("none")), says("ok")], add, broken
-    )
+    await traced.run([calls(call("broken"), call("add", a="x", b=1), call("none")), says("ok")], add, broken)
     types = {span.name: span.attributes.get("error.type") for span in traced.spans}
     assert types["execute_tool broken"] == "exception"
     assert types["execute_tool add"] == "invalid_arguments"
@@ -258,9 +263,13 @@ async def test_run_span_lies_below_the_span_of_the_application():
 async def test_nothing_is_traced_and_events_are_the_same_without_telemetry():
     def made():
         return run_traced(
-            None, provider=ScriptedProvider([says("ok")]), model="m", system="",
-            history=[UserMessage("Hi")], toolset=Toolset(),
-        )  # fmt: skip
+            None,
+            provider=ScriptedProvider([says("ok")]),
+            model="m",
+            system="",
+            history=[UserMessage("Hi")],
+            toolset=Toolset(),
+        )
 
     plain = [event async for event in made()]
     assert plain[-1].text == "ok"
@@ -313,8 +322,12 @@ def test_opentelemetry_is_not_imported_until_telemetry_is_made(module):
     )
     root = Path(__file__).resolve().parents[2] / "platform"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60,
-        env={"PYTHONPATH": str(root)}, check=True,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PYTHONPATH": str(root)},
+        check=True,
+    )
     assert done.stdout.startswith(ConfigurationError.__name__)
     assert "pip install opentelemetry-api" in done.stdout

@@ -98,7 +98,12 @@ async def test_only_the_call_fails_whatever_its_tool_raises(ending: str, where: 
         found = await asyncio.gather(ctx.call("act", {}), ctx.call("add", {"a": 1, "b": 2}))
         return f"{found[0].error_code}, then {found[1].content}"
 
-    tools: dict[str, Tool] = {"async": act_async, "thread": act_thread, "quick": act_quick, "generator": act_generator}  # fmt: skip
+    tools: dict[str, Tool] = {
+        "async": act_async,
+        "thread": act_thread,
+        "quick": act_quick,
+        "generator": act_generator,
+    }
     name = {"nested": "outer", "gathered": "gathering"}.get(where, "act")
     script = [calls(call(name), call("add", a=1, b=2)), says("done")]
     made = tools.get(where, act_async)

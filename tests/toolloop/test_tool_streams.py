@@ -56,7 +56,7 @@ async def test_pieces_are_told_in_order_and_make_the_result(
     (result,) = dialogue.told()
     assert (result.content, result.payload, result.is_error) == (content, payload, False)
     assert [event.text for event in dialogue.of(ToolProgress)] == pieces
-    kinds = [type(e) for e in dialogue.events if isinstance(e, ToolRunning | ToolProgress | ToolFinished)]  # fmt: skip
+    kinds = [type(e) for e in dialogue.events if isinstance(e, ToolRunning | ToolProgress | ToolFinished)]
     assert kinds == [ToolRunning, *[ToolProgress] * len(pieces), ToolFinished]
 
 
@@ -94,9 +94,12 @@ async def test_pieces_come_while_the_tool_still_runs(is_plain: bool) -> None:
     told: list[str] = []
     async with asyncio.timeout(20):
         async for event in run_loop(
-            provider=provider, model="m", system="", history=[UserMessage("Go.")],
+            provider=provider,
+            model="m",
+            system="",
+            history=[UserMessage("Go.")],
             toolset=Toolset([act_plain if is_plain else act_async]),
-        ):  # fmt: skip
+        ):
             if isinstance(event, ToolProgress):
                 told.append(event.text)
                 assert event.call.name == "act"
@@ -131,9 +134,13 @@ async def test_generator_is_closed_when_the_run_is_stopped(is_plain: bool) -> No
     made = act_plain if is_plain else act_async
     events = []
     async for event in run_loop(
-        provider=ScriptedProvider([calls(call("act")), says("done")]), model="m", system="",
-        history=[UserMessage("Go.")], toolset=Toolset([made]), stop=stop,
-    ):  # fmt: skip
+        provider=ScriptedProvider([calls(call("act")), says("done")]),
+        model="m",
+        system="",
+        history=[UserMessage("Go.")],
+        toolset=Toolset([made]),
+        stop=stop,
+    ):
         events.append(event)
         if isinstance(event, ToolProgress):
             stop.set()
@@ -159,9 +166,7 @@ async def test_what_came_before_a_timeout_is_told() -> None:
     dialogue = await converse([calls(call("act")), says("done")], act)
     (result,) = dialogue.told()
     assert (result.error_code, closed.is_set()) == ("timeout", True)
-    assert result.content.endswith(
-        "It may have had an effect already. It had told this much:\nrow 1"
-    )
+    assert result.content.endswith("It may have had an effect already. It had told this much:\nrow 1")
 
 
 async def test_error_after_pieces_fails_the_call() -> None:
@@ -176,9 +181,7 @@ async def test_error_after_pieces_fails_the_call() -> None:
 
 
 @pytest.mark.parametrize("kind", [0, 1])
-async def test_endless_generator_is_closed_at_its_limit(
-    kind: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_endless_generator_is_closed_at_its_limit(kind: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "MOST_CHARS", 1000)
 
     def endless() -> Iterator[str]:

@@ -18,14 +18,7 @@ from toolloop.tools.catalog import Catalog, CatalogEntry
 from toolloop.tools.dynamic import DynamicToolset
 from toolloop.tools.session import ToolSession
 
-META = (
-    "browse_toolkit",
-    "find_tools",
-    "load_tools",
-    "load_tool_group",
-    "unload_tool_group",
-    "unload_tools",
-)
+META = ("browse_toolkit", "find_tools", "load_tools", "load_tool_group", "unload_tool_group", "unload_tools")
 
 
 def made(name: str, group: str = "", words: int = 10) -> Tool:
@@ -45,12 +38,7 @@ def catalog() -> Catalog:
 async def converse(toolset: DynamicToolset, *script: ScriptedTurn, **settings: Any) -> Dialogue:
     provider = ScriptedProvider(script)
     events = run_loop(
-        provider=provider,
-        model="m",
-        system="",
-        history=[UserMessage("Go")],
-        toolset=toolset,
-        **settings,
+        provider=provider, model="m", system="", history=[UserMessage("Go")], toolset=toolset, **settings
     )
     return Dialogue(provider, [event async for event in events])
 
@@ -277,10 +265,7 @@ async def test_cheap_model_chooses_and_its_failure_is_an_error_the_model_can_wor
     catalog: Catalog,
 ) -> None:
     cheap = ScriptedProvider(
-        [
-            says('{"names": ["gamma", "invented"]}', expect="- gamma: Do gamma."),
-            fails(AuthFailed("no")),
-        ]
+        [says('{"names": ["gamma", "invented"]}', expect="- gamma: Do gamma."), fails(AuthFailed("no"))]
     )
     dialogue = await converse(
         DynamicToolset(catalog, ToolSession(), chooser=model_chooser(cheap, "cheap")),

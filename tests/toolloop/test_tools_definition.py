@@ -102,9 +102,7 @@ def optional_but_plain(a: int) -> str:
         (optional_but_plain, "docstring says list"),
     ],
 )
-def test_definition_fails_when_docstring_and_signature_differ(
-    function: Any, says_what: str
-) -> None:
+def test_definition_fails_when_docstring_and_signature_differ(function: Any, says_what: str) -> None:
     with pytest.raises(ToolDefinitionError, match=says_what):
         tool(function)
 
@@ -127,9 +125,7 @@ def test_rule_in_a_google_docstring_stays_part_of_the_description() -> None:
 
 
 @tool(excluded=("retries",))
-def whoami(
-    greeting: str, tenant: Annotated[str, FromContext("tenant_slug")], retries: int = 2
-) -> str:
+def whoami(greeting: str, tenant: Annotated[str, FromContext("tenant_slug")], retries: int = 2) -> str:
     """Greet the tenant.
 
     Args:

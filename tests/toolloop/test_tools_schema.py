@@ -215,10 +215,7 @@ def test_descriptions_come_from_the_docstring():
     assert search.name == "search"
     assert search.description == "Search the documents.\n\nUse it before you answer."
     assert properties(search) == {
-        "query": {
-            "type": "string",
-            "description": "what to look for, in plain words: any language.",
-        },
+        "query": {"type": "string", "description": "what to look for, in plain words: any language."},
         "limit": {"type": "integer", "default": 5, "description": "most results."},
     }
     assert search.parameters["required"] == ["query"]

@@ -21,8 +21,7 @@ scalars = (
 values = st.recursive(
     scalars,
     lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
+        st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["a", "b", "c"]), inner, max_size=3)
     ),
     max_leaves=8,
 )
@@ -37,15 +36,9 @@ def schemas() -> st.SearchStrategy[Any]:
         st.builds(lambda t: {"type": t}, st.lists(st.sampled_from(TYPES), min_size=1, unique=True)),
         st.builds(lambda v: {"enum": v}, st.lists(scalars, min_size=1, max_size=3)),
         st.builds(lambda v: {"const": v}, values),
-        st.builds(
-            lambda a, b: {"minimum": a, "exclusiveMaximum": b},
-            st.integers(-2, 2),
-            st.integers(-2, 2),
-        ),
+        st.builds(lambda a, b: {"minimum": a, "exclusiveMaximum": b}, st.integers(-2, 2), st.integers(-2, 2)),
         st.builds(lambda a: {"multipleOf": a}, st.sampled_from([1, 2, 0.5])),
-        st.builds(
-            lambda a, b: {"minLength": a, "maxLength": b}, st.integers(0, 2), st.integers(0, 2)
-        ),
+        st.builds(lambda a, b: {"minLength": a, "maxLength": b}, st.integers(0, 2), st.integers(0, 2)),
         st.just({"pattern": "^a"}),
         st.just({"$ref": "#/$defs/word"}),
     )
@@ -54,12 +47,7 @@ def schemas() -> st.SearchStrategy[Any]:
         named = st.dictionaries(st.sampled_from(["a", "b"]), inner, max_size=2)
         return st.one_of(
             st.builds(
-                lambda p, r, e: {
-                    "type": "object",
-                    "properties": p,
-                    "required": r,
-                    "additionalProperties": e,
-                },
+                lambda p, r, e: {"type": "object", "properties": p, "required": r, "additionalProperties": e},
                 named,
                 st.lists(st.sampled_from(["a", "b"]), unique=True),
                 inner | st.booleans(),
@@ -93,11 +81,7 @@ def test_verdict_is_that_of_the_reference_validator(schema, value):
 @pytest.mark.parametrize(
     ("schema", "value", "words"),
     [
-        (
-            {"properties": {"n": {"type": "integer"}}},
-            {"n": True},
-            "n: expected integer, got boolean true",
-        ),
+        ({"properties": {"n": {"type": "integer"}}}, {"n": True}, "n: expected integer, got boolean true"),
         (
             {"properties": {"l": {"items": {"type": "string"}}}},
             {"l": ["a", 1]},
@@ -114,11 +98,7 @@ def test_verdict_is_that_of_the_reference_validator(schema, value):
             'm: expected integer or null, got string "x"',
         ),
         (
-            {
-                "properties": {
-                    "m": {"anyOf": [{"type": "object", "required": ["k"]}, {"type": "null"}]}
-                }
-            },
+            {"properties": {"m": {"anyOf": [{"type": "object", "required": ["k"]}, {"type": "null"}]}}},
             {"m": {}},
             "m: 'k' is required and missing",
         ),
@@ -140,9 +120,7 @@ def test_schema_that_refers_to_itself_ends():
     assert problems_find({}, schema) == ["the arguments: nested too deeply"]
     tree = {
         "$ref": "#/$defs/node",
-        "$defs": {
-            "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}},
-        },
+        "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}},
     }
     assert problems_find({"next": {"next": {}}}, tree) == []
     assert problems_find({"next": {"next": 5}}, tree)

@@ -48,9 +48,7 @@ async def test_each_model_call_is_reported_with_step_price_calls_and_attribution
     assert (first.metadata, last.metadata) == (metadata, metadata)
     assert first.metadata is not metadata
     assert first.usage + last.usage == dialogue.end.usage
-    assert sum(e.cost_usd or 0 for e in (first, last)) == pytest.approx(
-        dialogue.end.data["cost_usd"]
-    )
+    assert sum(e.cost_usd or 0 for e in (first, last)) == pytest.approx(dialogue.end.data["cost_usd"])
     assert all(e.seconds is not None and e.seconds >= 0 for e in (first, last))
     assert json.loads(json.dumps(first.to_json()))["usage"]["cached_read"] == 500
 
@@ -62,9 +60,7 @@ async def test_attempt_that_was_billed_in_vain_is_reported_as_lost():
         says("ok", usage=Usage(50, 0, 0, 30, 0, 1)),
     ]
     events, dialogue = await told(script)
-    assert [(e.is_lost, e.usage.output_total, e.step) for e in events] == [
-        (True, 20, 0), (False, 30, 0),
-    ]  # fmt: skip
+    assert [(e.is_lost, e.usage.output_total, e.step) for e in events] == [(True, 20, 0), (False, 30, 0)]
     assert sum(e.usage.output_total for e in events) == dialogue.end.usage.output_total
 
 
@@ -145,9 +141,7 @@ def provider_as_script(provider: Any) -> Any:
 async def test_resumed_run_reports_its_own_calls_only():
     history = [UserMessage("Hello")]
     events, dialogue = await told(
-        [says("ok", usage=Usage(7, 0, 0, 1, 0, 1))],
-        history=history,
-        usage=Usage(100, 0, 0, 9, 0, 3),
+        [says("ok", usage=Usage(7, 0, 0, 1, 0, 1))], history=history, usage=Usage(100, 0, 0, 9, 0, 3)
     )
     assert [e.usage.input_total for e in events] == [7]
     assert dialogue.end.usage.requests == 4

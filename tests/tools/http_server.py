@@ -41,7 +41,7 @@ class ApiServer:
                     self.rfile.read(length),
                 )
                 outer.seen.append(sent)
-                status, headers, body = outer.answer(sent) if callable(outer.answer) else outer.answer  # fmt: skip
+                status, headers, body = outer.answer(sent) if callable(outer.answer) else outer.answer
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -81,12 +81,12 @@ def plugin_put(folder: Path, text: str = PLUGIN, name: str = "shop") -> None:
     (folder / f"{name}.py").write_text(text, encoding="utf-8")
 
 
-def source_made(tenant: Tenant, kind: str = "plugin", name: str = "shop", **values: Any) -> ToolSource:  # fmt: skip
+def source_made(tenant: Tenant, kind: str = "plugin", name: str = "shop", **values: Any) -> ToolSource:
     """Return a source with everything that it has accepted."""
     if kind == "plugin":
         values.setdefault("settings", {"plugin": name})
     with tenant_scope(tenant.pk):
-        source: ToolSource = ToolSource.objects.create(tenant=tenant, kind=kind, name=name, **values)  # fmt: skip
+        source: ToolSource = ToolSource.objects.create(tenant=tenant, kind=kind, name=name, **values)
         accepted(source)
     return source
 
@@ -97,11 +97,16 @@ def accepted(source: ToolSource, number: int = 1) -> list[ToolVersion]:
     ToolVersion.objects.filter(source=source).update(state="retired")
     return ToolVersion.objects.bulk_create(
         ToolVersion(
-            tenant_id=source.tenant_id, source=source, tool_name=tool.name, number=number, state="current",
-            spec=tool.to_json(), digest=tool.digest(),
+            tenant_id=source.tenant_id,
+            source=source,
+            tool_name=tool.name,
+            number=number,
+            state="current",
+            spec=tool.to_json(),
+            digest=tool.digest(),
         )
         for tool in found
-    )  # fmt: skip
+    )
 
 
 def granted(tenant: Tenant, target: str, effect: str = "allow") -> None:

@@ -36,8 +36,13 @@ ROLE_ADMIN: dict[str, Any] = {"approver_kind": "role", "approver": "admin"}
 def ask(cast: Cast, **values: Any) -> Any:
     """Have calls of ``pay`` asked about, as the owner says."""
     return grant_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="pay", **values
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        effect="ask",
+        target_kind="tool",
+        target="pay",
+        **values,
+    )
 
 
 async def parked(
@@ -58,15 +63,16 @@ def waiting_of(run: Run) -> list[PendingDecision]:
         return list(rows.select_related("run").order_by("pk"))
 
 
-def decide(
-    cast: Cast, row: PendingDecision, actor: Any, *args: Any, **values: Any
-) -> PendingDecision:
+def decide(cast: Cast, row: PendingDecision, actor: Any, *args: Any, **values: Any) -> PendingDecision:
     made = Decision(*(args or ("approve",)), **values)
     with tenant_scope(cast.tenant.pk):
         found: PendingDecision = call_decide(
-            tenant=cast.tenant, actor=cast.actor(actor) if isinstance(actor, str) else actor,
-            run=row.run, decision_id=row.pk, decision=made,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor(actor) if isinstance(actor, str) else actor,
+            run=row.run,
+            decision_id=row.pk,
+            decision=made,
+        )
     return found
 
 
@@ -74,7 +80,7 @@ def hand_over(cast: Cast, row: PendingDecision, by: Any, to: str) -> PendingDeci
     with tenant_scope(cast.tenant.pk):
         found: PendingDecision = call_hand_over(
             tenant=cast.tenant, actor=cast.actor(by), run=row.run, decision_id=row.pk, to=cast.user(to).pk
-        )  # fmt: skip
+        )
     return found
 
 
@@ -113,9 +119,7 @@ async def test_only_a_second_person_of_the_role_decides_and_it_runs_as_they_edit
         with tenant_scope(cast.tenant.pk):
             event = RunEvent.objects.get(run=run, kind="decided").data
             assert event["by"] == str(cast.user("admin"))
-            assert event["changes"] == [
-                {"path": "amount", "kind": "changed", "before": "5", "after": "7"}
-            ]
+            assert event["changes"] == [{"path": "amount", "kind": "changed", "before": "5", "after": "7"}]
             facts = AuditEvent.objects.get(action="run.decide").data
             assert facts["approver"] == {"role": "admin"}
             assert facts["requested_by"] == cast.user("member").pk
@@ -137,7 +141,7 @@ async def test_requester_never_approves_for_others_even_with_the_role(
         # Neither does a key that acts for the requester.
         _, key = api_key_create(
             tenant=cast.tenant, actor=cast.actor("admin"), name="k", scopes=["conversation.write", "run.read"]
-        )  # fmt: skip
+        )
         url = f"/api/v1/runs/{row.run_id}/decisions/{row.pk}"
         answer = Client(headers={"authorization": f"Bearer {key}"}).post(
             url, {"decision": "approve"}, "application/json"
@@ -184,16 +188,19 @@ async def test_edited_arguments_that_do_not_fit_wait_for_the_same_person_again(
     assert paid == []
 
 
-async def test_edited_arguments_that_are_denied_do_not_run(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_edited_arguments_that_are_denied_do_not_run(cast: Cast, lane_threads: Executor) -> None:
     run, (row,) = await parked(cast, lane_threads, 5, **ROLE_ADMIN)
 
     def deny() -> None:
         above = [{"kind": "above", "argument": "amount", "value": 100}]
         grant_create(
-            tenant=cast.tenant, actor=cast.actor("owner"), effect="deny", target_kind="tool", target="pay", arguments=above
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            effect="deny",
+            target_kind="tool",
+            target="pay",
+            arguments=above,
+        )
         decide(cast, row, "admin", arguments={"amount": 101})
 
     await sync_to_async(deny)()
@@ -224,9 +231,7 @@ async def test_approved_call_does_not_run_when_its_grant_was_withdrawn(
     assert paid == []
 
 
-async def test_two_approvals_at_one_moment_run_it_exactly_once(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_two_approvals_at_one_moment_run_it_exactly_once(cast: Cast, lane_threads: Executor) -> None:
     run, (row,) = await parked(cast, lane_threads, 5, **ROLE_ADMIN)
     outcomes: list[str] = []
 
@@ -259,9 +264,7 @@ async def test_two_approvals_at_one_moment_run_it_exactly_once(
 async def test_rule_says_how_long_a_call_waits_and_that_a_rejection_needs_a_reason(
     cast: Cast, lane_threads: Executor
 ) -> None:
-    run, (row,) = await parked(
-        cast, lane_threads, 5, **ROLE_ADMIN, approval_hours=2, needs_reason=True
-    )
+    run, (row,) = await parked(cast, lane_threads, 5, **ROLE_ADMIN, approval_hours=2, needs_reason=True)
     left = row.expires_at - timezone.now()
     assert timedelta(hours=1, minutes=50) < left <= timedelta(hours=2)
 
@@ -316,7 +319,7 @@ async def test_decision_is_handed_over_to_nobody_below_and_not_to_who_asked(
         assert names(cast, "owner", "to_decide") == names(cast, "admin", "to_decide") == [row.pk]
         decide(cast, row, "owner")
         with tenant_scope(cast.tenant.pk):
-            assert AuditEvent.objects.get(action="run.hand_over").data["to"] == cast.user("owner").pk  # fmt: skip
+            assert AuditEvent.objects.get(action="run.hand_over").data["to"] == cast.user("owner").pk
 
     await sync_to_async(attempt)()
     await _work(run, lane_threads)
@@ -374,9 +377,7 @@ async def test_inbox_shows_each_what_is_theirs(cast: Cast, lane_threads: Executo
     await sync_to_async(look)()
 
 
-async def test_inbox_takes_decisions_and_keeps_what_does_not_fit(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_inbox_takes_decisions_and_keeps_what_does_not_fit(cast: Cast, lane_threads: Executor) -> None:
     run, (row,) = await parked(cast, lane_threads, 5, **ROLE_ADMIN)
 
     def click() -> None:
@@ -399,9 +400,7 @@ async def test_inbox_takes_decisions_and_keeps_what_does_not_fit(
     assert paid == [7]
 
 
-async def test_chosen_calls_are_approved_at_once_each_by_itself(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_chosen_calls_are_approved_at_once_each_by_itself(cast: Cast, lane_threads: Executor) -> None:
     run, rows = await parked(cast, lane_threads, 1, 2, 3, **ROLE_ADMIN)
 
     def click() -> None:
@@ -417,15 +416,16 @@ async def test_chosen_calls_are_approved_at_once_each_by_itself(
     assert sorted(paid) == [2, 3]
 
 
-async def test_rest_lists_and_takes_decisions_of_a_second_person(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_rest_lists_and_takes_decisions_of_a_second_person(cast: Cast, lane_threads: Executor) -> None:
     run, (row,) = await parked(cast, lane_threads, 5, **ROLE_ADMIN)
 
     def talk() -> None:
         _, key = api_key_create(
-            tenant=cast.tenant, actor=actor_of(cast.admin), name="k", scopes=["conversation.write", "run.read"]
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=actor_of(cast.admin),
+            name="k",
+            scopes=["conversation.write", "run.read"],
+        )
         client = Client(headers={"authorization": f"Bearer {key}"})
         listed = client.get("/api/v1/approvals").json()["results"]
         assert [(r["id"], r["approver"], r["requested_by_id"]) for r in listed] == [
@@ -439,9 +439,7 @@ async def test_rest_lists_and_takes_decisions_of_a_second_person(
         body = json.dumps({"decision": "approve", "arguments": {"amount": 9}})
         url = f"/api/v1/runs/{run.pk}/decisions/{row.pk}"
         done = client.post(url, body, "application/json")
-        assert done.json()["changes"] == [
-            {"path": "amount", "kind": "changed", "before": "5", "after": "9"}
-        ]
+        assert done.json()["changes"] == [{"path": "amount", "kind": "changed", "before": "5", "after": "9"}]
         decided = client.get("/api/v1/approvals?box=decided").json()["results"]
         assert [r["id"] for r in decided] == [row.pk]
 
@@ -453,16 +451,19 @@ async def test_rest_lists_and_takes_decisions_of_a_second_person(
 @pytest.mark.parametrize(
     "values",
     [
-        {"approver_kind": "boss"}, {"approver_kind": "role"}, {"approver_kind": "role", "approver": "boss"},
-        {"approver": "admin"}, {"approver_kind": "member", "approver": "07"}, {"approval_hours": 0},
-        {"approval_hours": 9000}, {"effect": "allow", "approver_kind": "role", "approver": "admin"},
+        {"approver_kind": "boss"},
+        {"approver_kind": "role"},
+        {"approver_kind": "role", "approver": "boss"},
+        {"approver": "admin"},
+        {"approver_kind": "member", "approver": "07"},
+        {"approval_hours": 0},
+        {"approval_hours": 9000},
+        {"effect": "allow", "approver_kind": "role", "approver": "admin"},
         {"effect": "deny", "needs_reason": True},
     ],
     ids=str,
-)  # fmt: skip
-def test_rule_about_approvers_that_cannot_hold_is_refused(
-    cast: Cast, values: dict[str, Any]
-) -> None:
+)
+def test_rule_about_approvers_that_cannot_hold_is_refused(cast: Cast, values: dict[str, Any]) -> None:
     made: Any = {"effect": "ask", "target_kind": "tool", "target": "pay", **values}
     with pytest.raises(Invalid):
         grant_create(tenant=cast.tenant, actor=cast.actor("owner"), **made)

@@ -35,9 +35,18 @@ SECRET = "hunter2-canary"
 def make_call(cast: Cast, role: str = "member", **values: Any) -> ToolCall:
     user = cast.actor(role).user_id
     with tenant_scope(cast.tenant.pk):
-        run = Run.objects.create(tenant=cast.tenant, user_id=user, kind="t", model="extractive", status="completed")  # fmt: skip
-        given = {"call_id": "c", "name": "look", "arguments": {"what": "a"}, "status": "succeeded", "content": "seen", **values}  # fmt: skip
-        return ToolCall.objects.create(tenant=cast.tenant, run=run, user_id=user, step=0, **given)  # fmt: skip
+        run = Run.objects.create(
+            tenant=cast.tenant, user_id=user, kind="t", model="extractive", status="completed"
+        )
+        given = {
+            "call_id": "c",
+            "name": "look",
+            "arguments": {"what": "a"},
+            "status": "succeeded",
+            "content": "seen",
+            **values,
+        }
+        return ToolCall.objects.create(tenant=cast.tenant, run=run, user_id=user, step=0, **given)
 
 
 def found(cast: Cast, role: str = "owner", **choice: Any) -> list[int]:
@@ -75,7 +84,9 @@ def test_each_filter_narrows(cast: Cast) -> None:
     day = datetime.timedelta(days=1)
     now = timezone.now()
     old = make_call(cast, started_at=now - 3 * day)
-    denied = make_call(cast, name="pay", status="denied", decision="deny", decision_why="above the limit", path="mcp")  # fmt: skip
+    denied = make_call(
+        cast, name="pay", status="denied", decision="deny", decision_why="above the limit", path="mcp"
+    )
     failed = make_call(cast, "owner", status="failed", error_code="timeout", content="no answer")
     today = timezone.localdate()
     cases: list[tuple[dict[str, Any], list[int]]] = [
@@ -108,9 +119,18 @@ def test_masked_secret_is_neither_shown_nor_found(cast: Cast) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("who", "x"), ("who", "9" * 30), ("run", "-1"), ("status", "gone"), ("decision", "no"), ("since", "today"),
-     ("since", "2026-02-31"), ("text", "x" * 201), ("text", "a\0b")],
-)  # fmt: skip
+    [
+        ("who", "x"),
+        ("who", "9" * 30),
+        ("run", "-1"),
+        ("status", "gone"),
+        ("decision", "no"),
+        ("since", "today"),
+        ("since", "2026-02-31"),
+        ("text", "x" * 201),
+        ("text", "a\0b"),
+    ],
+)
 def test_filter_that_means_nothing_is_refused(cast: Cast, name: str, value: str) -> None:
     with pytest.raises(Invalid) as refused:
         call_choice({name: value})
@@ -140,13 +160,28 @@ def test_call_page_tells_rule_cost_parent_and_what_it_made(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         from apps.tools.models import ToolGrant
 
-        rule = ToolGrant.objects.create(tenant=cast.tenant, effect="allow", target_kind="tool", target="look")  # fmt: skip
-    outer = make_call(cast, name="execute_tools", call_id="p", decision="allow", rule_id=rule.pk, decision_why="said so", cost_usd="0.25")  # fmt: skip
+        rule = ToolGrant.objects.create(tenant=cast.tenant, effect="allow", target_kind="tool", target="look")
+    outer = make_call(
+        cast,
+        name="execute_tools",
+        call_id="p",
+        decision="allow",
+        rule_id=rule.pk,
+        decision_why="said so",
+        cost_usd="0.25",
+    )
     with tenant_scope(cast.tenant.pk):
         inner = ToolCall.objects.create(
-            tenant=cast.tenant, run=outer.run, user_id=outer.user_id, step=0, call_id="p.1", parent_call_id="p",
-            name="look", path="code", status="succeeded",
-        )  # fmt: skip
+            tenant=cast.tenant,
+            run=outer.run,
+            user_id=outer.user_id,
+            step=0,
+            call_id="p.1",
+            parent_call_id="p",
+            name="look",
+            path="code",
+            status="succeeded",
+        )
     shown = page(cast, "tools:call", outer.pk)
     assert "Everyone may call “look”." in shown
     assert "$0.250000" in shown
@@ -166,7 +201,10 @@ def body_of(response: Any) -> str:
 
 def test_files_hold_every_call_and_no_secret(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log, "EXPORT_BATCH", 2)
-    calls = [make_call(cast, name="=1+1", arguments={"token": SECRET}, arguments_masked={"token": MASK}) for _ in range(5)]  # fmt: skip
+    calls = [
+        make_call(cast, name="=1+1", arguments={"token": SECRET}, arguments_masked={"token": MASK})
+        for _ in range(5)
+    ]
     make_call(cast, name="other")
     choice = CallChoice(tool="=1+1")
     with tenant_scope(cast.tenant.pk):

@@ -79,11 +79,7 @@ def grant(cast: Cast, effect: str, target: str) -> int:
     with tenant_scope(cast.tenant.pk):
         ToolGrant.objects.all().delete()
         row = ToolGrant.objects.create(
-            tenant=cast.tenant,
-            effect=effect,
-            target_kind="tool",
-            target=target,
-            note=f"{effect} it",
+            tenant=cast.tenant, effect=effect, target_kind="tool", target=target, note=f"{effect} it"
         )
         return row.pk
 
@@ -98,10 +94,13 @@ def test_direct_call_says_who_how_and_by_which_rule(cast: Cast) -> None:
     rule = grant(cast, "allow", "look")
     with tenant_scope(cast.tenant.pk):
         denied = ToolGrant.objects.create(
-            tenant=cast.tenant, effect="deny", target_kind="tool", target="look",
+            tenant=cast.tenant,
+            effect="deny",
+            target_kind="tool",
+            target="look",
             arguments=[{"kind": "equals", "argument": "what", "value": "b"}],
-        )  # fmt: skip
-    done = execute(cast, ("look", {"what": "a", "password": SECRET}), ("look", {"what": "b"}), path="mcp")  # fmt: skip
+        )
+    done = execute(cast, ("look", {"what": "a", "password": SECRET}), ("look", {"what": "b"}), path="mcp")
     ok, refused = rows(cast, done.run)
     assert (ok.decision, ok.rule_id, ok.tool_version, ok.path) == ("allow", rule, "3", "mcp")
     assert (ok.user_id, ok.result_size) == (cast.actor("member").user_id, 1000)
@@ -137,9 +136,7 @@ async def test_call_of_a_chat_hides_its_secrets_from_events_and_cards(
     assert SECRET not in await sync_to_async(shown)()
 
 
-async def test_approved_call_stays_one_that_was_asked_about(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_approved_call_stays_one_that_was_asked_about(cast: Cast, lane_threads: Executor) -> None:
     def begin() -> tuple[Any, int]:
         rule = grant(cast, "ask", "pay")
         return execute(cast, ("pay", {"amount": 5, "api_key": SECRET})), rule
@@ -165,13 +162,14 @@ async def test_approved_call_stays_one_that_was_asked_about(
         with tenant_scope(cast.tenant.pk):
             run = Run.objects.get(pk=done.waiting.pk)
             waiting = PendingDecision.objects.get(run=run)
-            events = json.dumps(
-                list(RunEvent.objects.filter(run=run).values_list("data", flat=True))
-            )
+            events = json.dumps(list(RunEvent.objects.filter(run=run).values_list("data", flat=True)))
             call_decide(
-                tenant=cast.tenant, actor=cast.actor("member"), run=run, decision_id=waiting.pk,
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                run=run,
+                decision_id=waiting.pk,
                 decision=Decision("approve", arguments={"amount": 7, "api_key": MASK}),
-            )  # fmt: skip
+            )
         return events
 
     assert SECRET not in await sync_to_async(decide)()
@@ -199,9 +197,14 @@ async def test_calls_of_a_program_are_in_the_log_under_their_parent(
     script = [says("", ScriptedCall("execute_tools", {"code": program}, "p.1")), says("Done.")]
     with tenant_scope(cast.tenant.pk):
         await run_execute(
-            ctx, run, toolset=code_mode_for(run, inner).toolset(), provider=ScriptedProvider(script),
-            system="", history=[UserMessage("Do it.")], limits=Limits(max_tool_output_chars=500),
-        )  # fmt: skip
+            ctx,
+            run,
+            toolset=code_mode_for(run, inner).toolset(),
+            provider=ScriptedProvider(script),
+            system="",
+            history=[UserMessage("Do it.")],
+            limits=Limits(max_tool_output_chars=500),
+        )
     outer, first, second = await sync_to_async(rows)(cast, run)
     assert (outer.name, outer.path, outer.parent_call_id) == ("execute_tools", "job", "")
     assert outer.result_size is not None

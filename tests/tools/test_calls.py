@@ -80,7 +80,7 @@ def execute(cast: Cast, *calls: tuple[str, Any], role: str = "member", **values:
 @pytest.mark.clock
 def test_calls_run_side_by_side_and_are_recorded_in_their_order(cast: Cast) -> None:
     begun = time.monotonic()
-    done = execute(cast, *[("wait_a_little", {})] * 5, ("calculate", {"expression": "6*7"}), ("nothing", {}))  # fmt: skip
+    done = execute(cast, *[("wait_a_little", {})] * 5, ("calculate", {"expression": "6*7"}), ("nothing", {}))
     assert time.monotonic() - begun < 4
     assert ["42" in r.content for r in done.results] == [False] * 5 + [True, False]
     assert done.results[6].error_code == "unknown_tool"
@@ -106,9 +106,7 @@ def _work(run: Run, lane: Executor) -> Any:
     return work()
 
 
-async def test_asked_call_waits_and_runs_once_when_it_is_approved(
-    cast: Cast, lane_threads: Executor
-) -> None:
+async def test_asked_call_waits_and_runs_once_when_it_is_approved(cast: Cast, lane_threads: Executor) -> None:
     calls = (("pay", {"amount": 5}), ("calculate", {"expression": "1+1"}))
     done = await sync_to_async(execute, thread_sensitive=False)(cast, *calls)
     assert [r is None for r in done.results] == [True, False]
@@ -122,9 +120,12 @@ async def test_asked_call_waits_and_runs_once_when_it_is_approved(
             waiting = PendingDecision.objects.get(run=run)
             assert "asks about this call" in waiting.reason
             call_decide(
-                tenant=cast.tenant, actor=cast.actor("member"), run=run, decision_id=waiting.pk,
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                run=run,
+                decision_id=waiting.pk,
                 decision=Decision("approve", arguments={"amount": 7}),
-            )  # fmt: skip
+            )
         return str(run.status)
 
     await sync_to_async(decide)()
@@ -147,11 +148,14 @@ async def test_approved_call_does_not_run_when_it_was_denied_meanwhile(
             waiting = PendingDecision.objects.get(run=run)
             who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
             condition = [{"kind": "above", "argument": "amount", "value": 1}]
-            grant_create(**who, effect="deny", target_kind="tool", target="pay", arguments=condition)  # fmt: skip
+            grant_create(**who, effect="deny", target_kind="tool", target="pay", arguments=condition)
             call_decide(
-                tenant=cast.tenant, actor=cast.actor("member"), run=run, decision_id=waiting.pk,
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                run=run,
+                decision_id=waiting.pk,
                 decision=Decision("approve"),
-            )  # fmt: skip
+            )
 
     await sync_to_async(decide)()
     await _work(done.waiting, lane_threads)
@@ -163,9 +167,14 @@ def test_documents_of_a_denied_collection_are_left_out_and_cannot_be_named(cast:
     closed = make_library(cast, "Closed", "closed.txt")
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
     grant_create(
-        **who, effect="deny", target_kind="group", target="collections", subject_kind="role",
-        subject="member", collection=closed.collection.pk,
-    )  # fmt: skip
+        **who,
+        effect="deny",
+        target_kind="group",
+        target="collections",
+        subject_kind="role",
+        subject="member",
+        collection=closed.collection.pk,
+    )
     calls: Any = (
         ("list_documents", {}),
         ("list_documents", {"collections": ["Closed"]}),
@@ -183,9 +192,7 @@ def test_key_needs_the_right_and_a_person(cast: Cast) -> None:
     calls = [call_parse("a", "calculate", '{"expression": "1"}')]
     for actions in (frozenset(), frozenset({"tool.run"})):
         with pytest.raises(Denied), tenant_scope(cast.tenant.pk):
-            calls_execute(
-                tenant=cast.tenant, actor=Actor("api_key", cast.tenant.pk, actions), calls=calls
-            )
+            calls_execute(tenant=cast.tenant, actor=Actor("api_key", cast.tenant.pk, actions), calls=calls)
 
 
 def test_tools_are_listed_as_functions_and_those_denied_are_not(cast: Cast) -> None:
@@ -205,11 +212,18 @@ def test_tools_are_listed_as_functions_and_those_denied_are_not(cast: Cast) -> N
 @pytest.mark.parametrize(
     "values",
     [
-        {"effect": "permit"}, {"target": ""}, {"target_kind": "toolkit"}, {"subject": "x"}, {"calls": "none"},
-        {"subject_kind": "role", "subject": "boss"}, {"subject_kind": "member", "subject": "07"},
-        {"arguments": [{"kind": "newer"}]}, {"toolkit": 1}, {"subject_kind": "team"},
+        {"effect": "permit"},
+        {"target": ""},
+        {"target_kind": "toolkit"},
+        {"subject": "x"},
+        {"calls": "none"},
+        {"subject_kind": "role", "subject": "boss"},
+        {"subject_kind": "member", "subject": "07"},
+        {"arguments": [{"kind": "newer"}]},
+        {"toolkit": 1},
+        {"subject_kind": "team"},
     ],
-)  # fmt: skip
+)
 def test_grant_that_says_nothing_is_refused(cast: Cast, values: dict[str, Any]) -> None:
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
     with pytest.raises(Invalid):
@@ -233,7 +247,7 @@ def test_grants_are_the_admins_business_and_stay_within_the_workspace(cast: Cast
         grant_delete(**who, pk=row.pk)
     with tenant_scope(cast.tenant.pk):
         actions = AuditEvent.objects.filter(action__startswith="tool_grant.")
-        assert sorted(actions.values_list("action", flat=True)) == ["tool_grant.create", "tool_grant.delete"]  # fmt: skip
+        assert sorted(actions.values_list("action", flat=True)) == ["tool_grant.create", "tool_grant.delete"]
 
 
 def test_toolkit_is_granted_as_one_and_kept_while_a_grant_uses_it(cast: Cast) -> None:

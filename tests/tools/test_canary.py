@@ -39,11 +39,12 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
 STEM = "canary-77e1c0de"
 CANARY = f'{STEM}/9+"k&z=='  # no two ways of writing it down are the same text
 MODEL = "fake-canary"
-LAMP: Any = {"parameters": [{"name": "id", "in": "query", "required": True, "schema": {"type": "integer"}}]}  # fmt: skip
+LAMP: Any = {"parameters": [{"name": "id", "in": "query", "required": True, "schema": {"type": "integer"}}]}
 DOCUMENT = {
-    "openapi": "3.1.0", "info": {"title": "Lamps"},
+    "openapi": "3.1.0",
+    "info": {"title": "Lamps"},
     "paths": {"/lamp": {"get": {"operationId": "look", **LAMP}, "post": {"operationId": "order", **LAMP}}},
-}  # fmt: skip
+}
 PROGRAM = """
 print(lamps_look(id=2))
 try:
@@ -102,9 +103,7 @@ def prepared(cast: Cast, api: ApiServer) -> Any:
     credential_set(**owner, source=source.pk, placement="query", parameter="key", secret=CANARY)
     with tenant_scope(cast.tenant.pk):
         for group in ("lamps", "code_mode"):
-            ToolGrant.objects.create(
-                tenant=cast.tenant, effect="allow", target_kind="group", target=group
-            )
+            ToolGrant.objects.create(tenant=cast.tenant, effect="allow", target_kind="group", target=group)
         conversation = conversation_create(
             tenant=cast.tenant, actor=cast.actor("owner"), model=f"compatible/{MODEL}"
         )
@@ -120,20 +119,35 @@ def pages(cast: Cast, turn: Any) -> dict[str, str]:
         calls = list(ToolCall.objects.filter(run_id=run).values_list("pk", flat=True))
         source = ToolSource.objects.get().pk
     portal: list[tuple[str, list[Any]]] = [
-        ("conversations:detail", [talk]), ("conversations:run-trace", [talk, run]), ("conversations:export", [talk]),
-        ("tools:catalog", []), ("tools:tool", ["lamps_look"]), ("tools:source", [source]), ("tools:calls", []),
-        ("tools:calls-file", []), ("web:settings-audit", []), ("web:settings-webhooks", []), ("usage:page", []),
+        ("conversations:detail", [talk]),
+        ("conversations:run-trace", [talk, run]),
+        ("conversations:export", [talk]),
+        ("tools:catalog", []),
+        ("tools:tool", ["lamps_look"]),
+        ("tools:source", [source]),
+        ("tools:calls", []),
+        ("tools:calls-file", []),
+        ("web:settings-audit", []),
+        ("web:settings-webhooks", []),
+        ("usage:page", []),
         *(("tools:call", [pk]) for pk in calls),
         *(("conversations:run-output", [talk, run, pk]) for pk in calls),
-    ]  # fmt: skip
+    ]
     addresses = [reverse(name, args=[slug, *args]) for name, args in portal]
     addresses += [f"{reverse('conversations:export', args=[slug, talk])}?form=json"]
     addresses += [f"{reverse('tools:calls-file', args=[slug])}?form=jsonl"]
     rest = (
-        f"runs/{run}", f"conversations/{talk}", f"conversations/{talk}/export", "tool-calls", "tools", "tool-sources",
-        f"tool-sources/{source}", f"tool-sources/{source}/credentials", f"tool-sources/{source}/versions",
+        f"runs/{run}",
+        f"conversations/{talk}",
+        f"conversations/{talk}/export",
+        "tool-calls",
+        "tools",
+        "tool-sources",
+        f"tool-sources/{source}",
+        f"tool-sources/{source}/credentials",
+        f"tool-sources/{source}/versions",
         *(f"tool-calls/{pk}" for pk in calls),
-    )  # fmt: skip
+    )
     addresses += [f"/api/v1/{path}" for path in rest]
     for one in SCOPED:
         addresses.append(url(one, "changelist"))
@@ -151,7 +165,7 @@ def pages(cast: Cast, turn: Any) -> dict[str, str]:
 
 async def test_credential_reaches_its_own_server_and_nothing_else(
     cast: Cast, api: ApiServer, model: list[str], lane_threads: Executor, caplog: pytest.LogCaptureFixture
-) -> None:  # fmt: skip
+) -> None:
     caplog.set_level(0)
     with api_serving() as receiver:
         await sync_to_async(make)(cast, f"{receiver.url}/hook")
@@ -175,9 +189,7 @@ async def test_credential_reaches_its_own_server_and_nothing_else(
     def dumped() -> str:
         out = io.StringIO()
         with platform_scope():
-            call_command(
-                "dumpdata", "tools", "runs", "conversations", "webhooks", "tenancy", stdout=out
-            )
+            call_command("dumpdata", "tools", "runs", "conversations", "webhooks", "tenancy", stdout=out)
         return out.getvalue()
 
     shown = await sync_to_async(pages)(cast, turn)

@@ -48,9 +48,18 @@ EFFECTS = ("allow", "ask", "deny")
 # Effects given at once; "deny!" denies by a condition on the arguments, so that the tool is offered and its call is not
 # run: what stands in the way then is the check of the call and not the offer.
 CELLS = (
-    (), ("allow",), ("ask",), ("deny",), ("allow", "ask"), ("allow", "deny"), ("ask", "deny"), ("allow", "ask", "deny"),
-    ("allow", "deny!"), ("ask", "deny!"), ("allow", "ask", "deny!"),
-)  # fmt: skip
+    (),
+    ("allow",),
+    ("ask",),
+    ("deny",),
+    ("allow", "ask"),
+    ("allow", "deny"),
+    ("ask", "deny"),
+    ("allow", "ask", "deny"),
+    ("allow", "deny!"),
+    ("ask", "deny!"),
+    ("allow", "ask", "deny!"),
+)
 PLACES = ("here", "elsewhere", "everywhere")
 SUBJECTS = ("this role", "another role", "everyone")
 ran: list[str] = []
@@ -80,12 +89,17 @@ async def probe_write(x: int) -> str:
 
 PROBES = ("probe_read", "probe_write", "own_probe", "api_probe")
 DOCUMENT = {
-    "openapi": "3.1.0", "info": {"title": "api"},
-    "paths": {"/probe": {"post": {
-        "operationId": "probe",
-        "parameters": [{"name": "x", "in": "query", "required": True, "schema": {"type": "integer"}}],
-    }}},
-}  # fmt: skip
+    "openapi": "3.1.0",
+    "info": {"title": "api"},
+    "paths": {
+        "/probe": {
+            "post": {
+                "operationId": "probe",
+                "parameters": [{"name": "x", "in": "query", "required": True, "schema": {"type": "integer"}}],
+            }
+        }
+    },
+}
 
 
 @pytest.fixture(scope="module")
@@ -136,10 +150,15 @@ class World:
             for effect in effects:
                 condition = [{"kind": "equals", "argument": "x", "value": 1}]
                 ToolGrant.objects.create(
-                    tenant=self.cast.tenant, effect=effect.rstrip("!"), target_kind="tool", target=name,
-                    subject_kind="role" if role else "everyone", subject=role, collection=collection,
+                    tenant=self.cast.tenant,
+                    effect=effect.rstrip("!"),
+                    target_kind="tool",
+                    target=name,
+                    subject_kind="role" if role else "everyone",
+                    subject=role,
+                    collection=collection,
                     arguments=condition if effect.endswith("!") else [],
-                )  # fmt: skip
+                )
             ToolGrant.objects.create(
                 tenant=self.cast.tenant, effect="allow", target_kind="group", target="code_mode"
             )
@@ -177,14 +196,12 @@ def cells(role: str) -> list[tuple[str, tuple[str, ...], str, str]]:
     return every if EVERY_CELL else every[ROLES.index(role) :: len(ROLES)]
 
 
-async def _chat(
-    world: World, lane: Executor, monkeypatch: Any, name: str, *script: ScriptedTurn
-) -> str:
+async def _chat(world: World, lane: Executor, monkeypatch: Any, name: str, *script: ScriptedTurn) -> str:
     def start() -> Any:
         with tenant_scope(world.cast.tenant.pk):
             conversation = conversation_create(
                 tenant=world.cast.tenant, actor=world.cast.actor(world.role), collections=[world.here.pk]
-            )  # fmt: skip
+            )
         return ask(world.cast, "Do it.", role=world.role, conversation=conversation)
 
     turn = await sync_to_async(start)()
@@ -205,9 +222,11 @@ async def _job(world: World, lane: Executor, monkeypatch: Any, name: str) -> str
     def start() -> Any:
         actor = world.cast.actor(world.role)
         request = {
-            "actor": actor_facts(actor), "path": "job", "collections": [world.here.pk],
+            "actor": actor_facts(actor),
+            "path": "job",
+            "collections": [world.here.pk],
             "calls": [call_parse("a", name, '{"x": 1}').to_json()],
-        }  # fmt: skip
+        }
         with tenant_scope(world.cast.tenant.pk):
             run = run_create(
                 tenant=world.cast.tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=request
@@ -247,8 +266,13 @@ def _wrong(
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("path", ["chat", "code mode", "job"])
 async def test_every_cell_when_a_run_calls(
-    cast: Cast, own_servers: tuple[str, str], role: str, path: str, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+    cast: Cast,
+    own_servers: tuple[str, str],
+    role: str,
+    path: str,
+    lane_threads: Executor,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     world = await sync_to_async(World)(cast, role, own_servers)
     drive: Any = {"chat": _chat, "code mode": _code_mode, "job": _job}[path]
     wrong = []
@@ -272,9 +296,7 @@ def key_for(cast: Cast, role: str) -> str:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_cell_when_a_key_calls_over_rest(
-    cast: Cast, own_servers: tuple[str, str], role: str
-) -> None:
+def test_every_cell_when_a_key_calls_over_rest(cast: Cast, own_servers: tuple[str, str], role: str) -> None:
     world = World(cast, role, own_servers)
     client = Client(headers={"Authorization": f"Bearer {key_for(cast, role)}"})
     wrong = []
@@ -298,9 +320,7 @@ def _over_mcp(world: World, key: str, name: str) -> str:
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_cell_when_a_key_calls_over_mcp(
-    cast: Cast, own_servers: tuple[str, str], role: str
-) -> None:
+def test_every_cell_when_a_key_calls_over_mcp(cast: Cast, own_servers: tuple[str, str], role: str) -> None:
     world = World(cast, role, own_servers)
     key = key_for(cast, role)
     wrong = []

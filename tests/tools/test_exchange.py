@@ -11,13 +11,7 @@ from django.utils import timezone
 
 from apps.tools.exchange_files import FIELDS, rows_read, rows_write_csv, rows_write_json
 from apps.tools.models import ToolEntry, ToolGrant, Toolkit
-from apps.tools.services import (
-    catalog_export,
-    catalog_import,
-    entry_set,
-    grant_create,
-    toolkit_set,
-)
+from apps.tools.services import catalog_export, catalog_import, entry_set, grant_create, toolkit_set
 from apps.tools.services.exchange import Imported
 from apps.tools.services.grants import grant_terms
 from basics.errors import Denied, Invalid
@@ -37,27 +31,59 @@ def who(cast: Cast, role: str = "owner") -> Any:
 def key_of(cast: Cast) -> ApiKey:
     with tenant_scope(cast.tenant.pk):
         key: ApiKey = ApiKey.objects.create(
-            tenant=cast.tenant, name="Robot", prefix="gw_robot", secret_sha256="0" * 64, user=cast.user("admin")
-        )  # fmt: skip
+            tenant=cast.tenant,
+            name="Robot",
+            prefix="gw_robot",
+            secret_sha256="0" * 64,
+            user=cast.user("admin"),
+        )
     return key
 
 
 @pytest.fixture
 def stated(cast: Cast) -> Cast:
     """A workspace that states one of everything."""
-    entry_set(**who(cast), name="calculate", title="Sums", tags=["a,b", "=x"], timeout_s=5, description="=1+1\nnext; line")  # fmt: skip
+    entry_set(
+        **who(cast),
+        name="calculate",
+        title="Sums",
+        tags=["a,b", "=x"],
+        timeout_s=5,
+        description="=1+1\nnext; line",
+    )
     kit = toolkit_set(**who(cast), name="Money", tools=["pay", "charge"])
     collection = make_collection(cast.tenant, "Handbook")
-    grant_create(**who(cast), effect="deny", target_kind="toolkit", toolkit=kit.pk, subject_kind="member", subject=str(cast.user("viewer").pk))  # fmt: skip
     grant_create(
-        **who(cast), effect="ask", target_kind="tool", target="pay", approver_kind="member",
-        approver=str(cast.user("admin").pk), approval_hours=5, needs_reason=True,
-    )  # fmt: skip
+        **who(cast),
+        effect="deny",
+        target_kind="toolkit",
+        toolkit=kit.pk,
+        subject_kind="member",
+        subject=str(cast.user("viewer").pk),
+    )
     grant_create(
-        **who(cast), effect="allow", target_kind="pattern", target="crm_*", calls="read_only", collection=collection.pk,
-        subject_kind="api_key", subject=str(key_of(cast).pk), expires_at=timezone.now() + timedelta(days=9),
-        arguments=[{"kind": "below", "argument": "amount", "value": 100}], note="n",
-    )  # fmt: skip
+        **who(cast),
+        effect="ask",
+        target_kind="tool",
+        target="pay",
+        approver_kind="member",
+        approver=str(cast.user("admin").pk),
+        approval_hours=5,
+        needs_reason=True,
+    )
+    grant_create(
+        **who(cast),
+        effect="allow",
+        target_kind="pattern",
+        target="crm_*",
+        calls="read_only",
+        collection=collection.pk,
+        subject_kind="api_key",
+        subject=str(key_of(cast).pk),
+        expires_at=timezone.now() + timedelta(days=9),
+        arguments=[{"kind": "below", "argument": "amount", "value": 100}],
+        note="n",
+    )
     return cast
 
 
@@ -99,7 +125,7 @@ def test_export_comes_back_unchanged_in_both_forms(stated: Cast) -> None:
     files = [rows_write_json(rows), *(rows_write_csv(kind, found) for kind, found in rows.items())]
     for text in files:
         found = trial(stated, text.encode())
-        assert {o.status for o in found.outcomes} == {"unchanged"}, [o.message for o in found.outcomes]  # fmt: skip
+        assert {o.status for o in found.outcomes} == {"unchanged"}, [o.message for o in found.outcomes]
     assert "@example.org" in files[0]
     assert "gw_robot" in files[0]
 
@@ -108,9 +134,7 @@ def test_export_comes_back_unchanged_in_both_forms(stated: Cast) -> None:
 def test_emptied_workspace_is_filled_again_from_its_export(stated: Cast, form: str) -> None:
     rows = catalog_export(**who(stated))
     files = (
-        [rows_write_json(rows)]
-        if form == "json"
-        else [rows_write_csv(kind, rows[kind]) for kind in FIELDS]
+        [rows_write_json(rows)] if form == "json" else [rows_write_csv(kind, rows[kind]) for kind in FIELDS]
     )
     with tenant_scope(stated.tenant.pk):
         for model in (ToolGrant, Toolkit, ToolEntry):
@@ -135,7 +159,7 @@ def test_trial_changes_nothing_and_what_was_tried_is_done(stated: Cast) -> None:
     found = trial(stated, content)
     assert table(stated) == before
     assert statuses(found) == ["changed", "new", "changed", "new", "new", "refused", "refused"]
-    assert [(f.name, f.before, f.after) for f in found.outcomes[0].fields] == [("title", "Sums", "New")]  # fmt: skip
+    assert [(f.name, f.before, f.after) for f in found.outcomes[0].fields] == [("title", "Sums", "New")]
     assert "Nothing" in found.outcomes[5].message
     done = catalog_import(**who(stated), content=content, expected=found.digest, file_name="t.json")
     assert done.is_done
@@ -143,12 +167,7 @@ def test_trial_changes_nothing_and_what_was_tried_is_done(stated: Cast) -> None:
         assert ToolEntry.objects.get(name="calculate").tags == ["a,b", "=x"]  # not stated: kept
         assert ToolGrant.objects.filter(toolkit__name="Mail").count() == 1
         actions = set(AuditEvent.objects.values_list("action", flat=True))
-        assert {
-            "tool_catalog.import",
-            "tool_entry.set",
-            "toolkit.set",
-            "tool_grant.create",
-        } <= actions
+        assert {"tool_catalog.import", "tool_entry.set", "toolkit.set", "tool_grant.create"} <= actions
         event = AuditEvent.objects.get(action="tool_catalog.import")
         assert event.data == {"changed": 2, "new": 3, "refused": 2}
     assert statuses(trial(stated, content)) == ["unchanged"] * 5 + ["refused"] * 2
@@ -199,14 +218,14 @@ def test_hostile_file_is_refused_row_by_row_and_reaches_no_other_workspace(state
             {"effect": "deny", "target_kind": "toolkit", "toolkit": str(kit.pk)},
             {**base, "toolkit_id": kit.pk},
         ],
-    )  # fmt: skip
+    )
     before = table(stated)
     with platform_scope():
         theirs = ToolGrant.objects.filter(tenant=stated.other_tenant).count()
     found = trial(stated, content, "outsider")
     assert statuses(found) == ["refused"] * 16
     assert all(o.message for o in found.outcomes)
-    assert "Handbook" not in "".join(o.message for o in found.outcomes if "Handbook" not in str(o.row.values))  # fmt: skip
+    assert "Handbook" not in "".join(o.message for o in found.outcomes if "Handbook" not in str(o.row.values))
     do(stated, content, "outsider")
     assert table(stated) == before
     with platform_scope():
@@ -225,16 +244,32 @@ def test_only_who_manages_tools_may_export_or_import(cast: Cast, role: str) -> N
 @pytest.mark.parametrize(
     "content",
     [
-        b"", b"\xff\xfe", b"[]", b"{", b"{}", b'{"format": "other"}', b'{"format": "groundwork.tools", "version": 2}',
-        b'{"format": "groundwork.tools", "version": 1, "tenants": []}', b'{"format": "groundwork.tools", "version": 1}',
-        b'{"format": "groundwork.tools", "version": 1, "grants": {}}', b"[" * 100_000,
-        b'{"format": "groundwork.tools", "version": 1, "entries": [{"name": "x", "timeout_s": NaN}]}', b"name,name\r\na,b",
-        b"title\r\na", b'name\r\n"a', b"name,title", b" " * 1_000_001,
-        b'{"format": "groundwork.tools", "version": 1, "entries": [' + b",".join([b'{"name": "x"}'] * 2_001) + b"]}",
-        b'{"format": "groundwork.tools", "version": 1, "entries": [{"name": "x", "timeout_s": 1' + b"0" * 5_000 + b"}]}",
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"{",
+        b"{}",
+        b'{"format": "other"}',
+        b'{"format": "groundwork.tools", "version": 2}',
+        b'{"format": "groundwork.tools", "version": 1, "tenants": []}',
+        b'{"format": "groundwork.tools", "version": 1}',
+        b'{"format": "groundwork.tools", "version": 1, "grants": {}}',
+        b"[" * 100_000,
+        b'{"format": "groundwork.tools", "version": 1, "entries": [{"name": "x", "timeout_s": NaN}]}',
+        b"name,name\r\na,b",
+        b"title\r\na",
+        b'name\r\n"a',
+        b"name,title",
+        b" " * 1_000_001,
+        b'{"format": "groundwork.tools", "version": 1, "entries": ['
+        + b",".join([b'{"name": "x"}'] * 2_001)
+        + b"]}",
+        b'{"format": "groundwork.tools", "version": 1, "entries": [{"name": "x", "timeout_s": 1'
+        + b"0" * 5_000
+        + b"}]}",
     ],
     ids=lambda c: c[:20].decode("latin1") + str(len(c)),
-)  # fmt: skip
+)
 def test_what_is_no_file_of_tools_is_refused_in_words(cast: Cast, content: bytes) -> None:
     with pytest.raises(Invalid) as refused:
         trial(cast, content)
@@ -244,31 +279,72 @@ def test_what_is_no_file_of_tools_is_refused_in_words(cast: Cast, content: bytes
 @pytest.mark.parametrize(
     ("kind", "row"),
     [
-        ("entries", {"name": 7}), ("entries", {"name": "x", "tags": "a"}), ("entries", {"name": "x", "tags": [1]}),
-        ("entries", {"name": "x", "is_enabled": "yes"}), ("entries", {"name": "x", "timeout_s": "5"}),
-        ("entries", {"name": "x", "timeout_s": True}), ("entries", {"name": "x", "timeout_s": 1e300}),
-        ("entries", {"name": "x", "title": None}), ("entries", {"name": "a\x00b"}), ("entries", {"name": "\ud800"}),
-        ("entries", {"name": ""}), ("entries", {"name": "x" * 65}), ("entries", {}), ("entries", []), ("entries", "x"),
-        ("toolkits", {"name": "x"}), ("toolkits", {"name": "x", "tools": [["y"]]}), ("toolkits", {"name": " ", "tools": []}),
-        ("grants", {"effect": "deny"}), ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "arguments": {}}),
+        ("entries", {"name": 7}),
+        ("entries", {"name": "x", "tags": "a"}),
+        ("entries", {"name": "x", "tags": [1]}),
+        ("entries", {"name": "x", "is_enabled": "yes"}),
+        ("entries", {"name": "x", "timeout_s": "5"}),
+        ("entries", {"name": "x", "timeout_s": True}),
+        ("entries", {"name": "x", "timeout_s": 1e300}),
+        ("entries", {"name": "x", "title": None}),
+        ("entries", {"name": "a\x00b"}),
+        ("entries", {"name": "\ud800"}),
+        ("entries", {"name": ""}),
+        ("entries", {"name": "x" * 65}),
+        ("entries", {}),
+        ("entries", []),
+        ("entries", "x"),
+        ("toolkits", {"name": "x"}),
+        ("toolkits", {"name": "x", "tools": [["y"]]}),
+        ("toolkits", {"name": " ", "tools": []}),
+        ("grants", {"effect": "deny"}),
+        ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "arguments": {}}),
         ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "arguments": [{"kind": "x"}]}),
         ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "arguments": [["a\x00"]]}),
         ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "expires_at": "soon"}),
-        ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "expires_at": "2999-01-01T00:00:00"}),
-        ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "expires_at": "2001-01-01T00:00:00+00:00"}),
-        ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "subject_kind": "member", "subject": ""}),
-        ("grants", {"effect": "deny", "target_kind": "tool", "target": "x", "subject_kind": "everyone", "subject": "x"}),
-        ("grants", {"effect": "deny", "target_kind": "toolkit"}), ("grants", {"effect": "", "target_kind": ""}),
+        (
+            "grants",
+            {"effect": "deny", "target_kind": "tool", "target": "x", "expires_at": "2999-01-01T00:00:00"},
+        ),
+        (
+            "grants",
+            {
+                "effect": "deny",
+                "target_kind": "tool",
+                "target": "x",
+                "expires_at": "2001-01-01T00:00:00+00:00",
+            },
+        ),
+        (
+            "grants",
+            {"effect": "deny", "target_kind": "tool", "target": "x", "subject_kind": "member", "subject": ""},
+        ),
+        (
+            "grants",
+            {
+                "effect": "deny",
+                "target_kind": "tool",
+                "target": "x",
+                "subject_kind": "everyone",
+                "subject": "x",
+            },
+        ),
+        ("grants", {"effect": "deny", "target_kind": "toolkit"}),
+        ("grants", {"effect": "", "target_kind": ""}),
     ],
     ids=lambda v: json.dumps(v)[:60] if not isinstance(v, str) else v,
-)  # fmt: skip
+)
 def test_row_that_cannot_be_used_is_refused_and_the_next_one_is_taken(
     cast: Cast, kind: str, row: Any
 ) -> None:
     found = trial(cast, packed(**{kind: [row]}))
     assert statuses(found) == ["refused"]
     assert found.outcomes[0].message
-    good = {"entries": {"name": "ok"}, "toolkits": {"name": "ok", "tools": []}, "grants": {"effect": "deny", "target_kind": "tool", "target": "ok"}}  # fmt: skip
+    good = {
+        "entries": {"name": "ok"},
+        "toolkits": {"name": "ok", "tools": []},
+        "grants": {"effect": "deny", "target_kind": "tool", "target": "ok"},
+    }
     assert statuses(do(cast, packed(**{kind: [row, good[kind]]}))) == ["refused", "new"]
 
 

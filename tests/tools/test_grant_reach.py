@@ -33,9 +33,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
         ("pattern", "search_*", "seek_*"),
     ],
 )
-def test_only_rules_that_match_nothing_are_told_of(
-    cast: Cast, kind: str, right: str, wrong: str
-) -> None:
+def test_only_rules_that_match_nothing_are_told_of(cast: Cast, kind: str, right: str, wrong: str) -> None:
     actor = cast.actor("owner")
     with tenant_scope(cast.tenant.pk):
         for target, is_told in ((right, False), (wrong, True)):
@@ -52,14 +50,24 @@ def test_rules_about_who_is_gone_are_told_of_and_kept(cast: Cast, lose: str) -> 
     actor = cast.actor("owner")
     with tenant_scope(cast.tenant.pk):
         key, _ = api_key_create(tenant=cast.tenant, actor=actor, name="k", scopes=["run.read"])
-        subjects = {"member": str(cast.member.user_id), "api_key": str(key.pk), "role": "viewer", "everyone": ""}  # fmt: skip
+        subjects = {
+            "member": str(cast.member.user_id),
+            "api_key": str(key.pk),
+            "role": "viewer",
+            "everyone": "",
+        }
         grants = {
             kind: grant_create(
-                tenant=cast.tenant, actor=actor, effect="allow", target_kind="tool", target="calculate",
-                subject_kind=kind, subject=subject,
+                tenant=cast.tenant,
+                actor=actor,
+                effect="allow",
+                target_kind="tool",
+                target="calculate",
+                subject_kind=kind,
+                subject=subject,
             )
             for kind, subject in subjects.items()
-        }  # fmt: skip
+        }
         assert grant_warnings(actor=actor, grants=grants.values()) == {}
         if lose == "removed":
             member_remove(tenant=cast.tenant, actor=actor, member_id=cast.member.pk)
@@ -81,11 +89,7 @@ def test_toolkit_matches_by_what_it_contains(cast: Cast) -> None:
         for names, is_told in ((["calculate", "gone"], False), (["gone"], True)):
             kit = toolkit_set(tenant=cast.tenant, actor=actor, name=f"kit {is_told}", tools=names)
             grant = grant_create(
-                tenant=cast.tenant,
-                actor=actor,
-                effect="allow",
-                target_kind="toolkit",
-                toolkit=kit.pk,
+                tenant=cast.tenant, actor=actor, effect="allow", target_kind="toolkit", toolkit=kit.pk
             )
             assert bool(grant_warning(actor=actor, grant=grant)) == is_told
 
@@ -103,16 +107,13 @@ def test_rest_portal_and_admin_tell_of_it_when_it_is_made_and_when_its_target_go
     typo = {"effect": "deny", "target_kind": "tool", "target": "shop_stok"}
     key = {"Authorization": f"Bearer {make_key(cast)}"}
     made = [
-        client.post(rest, json.dumps(one), "application/json", headers=key).json()
-        for one in (shop, typo)
+        client.post(rest, json.dumps(one), "application/json", headers=key).json() for one in (shop, typo)
     ]
     assert made[0]["warning"] == ""
     assert "“shop_stok”" in made[1]["warning"]
     with tenant_scope(cast.tenant.pk):
         ToolSource.objects.filter(pk=source.pk).update(is_enabled=False)
-    listed = {
-        one["target"]: one["warning"] for one in client.get(rest, headers=key).json()["results"]
-    }
+    listed = {one["target"]: one["warning"] for one in client.get(rest, headers=key).json()["results"]}
     assert "in the group “shop”" in listed["shop"]
     assert listed["collections"] == ""
     for where in (page, admin):

@@ -53,8 +53,9 @@ def test_entry_is_brought_back_after_changes_and_after_its_removal(cast: Cast) -
     removed, changed, made = changes(cast, "toolentry", name="calculate")
     assert [c.verb for c in (removed, changed, made)] == ["removed", "changed", "made"]
     assert [(f.name, f.before, f.after) for f in changed.fields] == [
-        ("title", "Sums", "Numbers"), ("timeout_s", "", "5"),
-    ]  # fmt: skip
+        ("title", "Sums", "Numbers"),
+        ("timeout_s", "", "5"),
+    ]
     for change, title in ((removed, "Numbers"), (made, "Sums")):
         state_restore(**who(cast), event=change.event)
         with tenant_scope(cast.tenant.pk):
@@ -104,9 +105,13 @@ def test_rule_whose_end_has_passed_or_whose_toolkit_is_gone_is_refused_in_words(
         event = AuditEvent.objects.filter(action="tool_grant.delete").get()
         state = {**event.data["before"], "expires_at": "2020-01-01T00:00:00+00:00", "toolkit": None}
         past = AuditEvent.objects.create(
-            tenant=cast.tenant, actor_kind="user", action="tool_grant.delete", object_type="tools.toolgrant",
-            object_id="999999", data={"before": {**state, **GRANT}, "after": None},
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor_kind="user",
+            action="tool_grant.delete",
+            object_type="tools.toolgrant",
+            object_id="999999",
+            data={"before": {**state, **GRANT}, "after": None},
+        )
     with pytest.raises(Invalid, match="over"):
         state_restore(**who(cast), event=past.pk)
 
@@ -130,12 +135,19 @@ def test_change_of_another_workspace_does_not_exist(cast: Cast) -> None:
 def test_event_without_a_kept_state_is_told_apart(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         old = AuditEvent.objects.create(
-            tenant=cast.tenant, actor_kind="user", action="tool_entry.set", object_type="tools.toolentry",
-            object_id="1", object_name="calculate", data={"fields": ["title"]},
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor_kind="user",
+            action="tool_entry.set",
+            object_type="tools.toolentry",
+            object_id="1",
+            object_name="calculate",
+            data={"fields": ["title"]},
+        )
     with pytest.raises(Conflict, match="keeps no state"):
         state_restore(**who(cast), event=old.pk)
 
 
 def test_fields_that_mean_the_same_are_no_change() -> None:
-    assert fields_changed({"a": None, "b": []}, {"a": "", "b": [], "c": False}) == fields_changed({}, {"c": False})  # fmt: skip
+    assert fields_changed({"a": None, "b": []}, {"a": "", "b": [], "c": False}) == fields_changed(
+        {}, {"c": False}
+    )

@@ -41,9 +41,7 @@ async def fail() -> str:
 @pytest.fixture
 def client(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Client:
     meeting.reset()
-    monkeypatch.setattr(
-        conversation_tools, "TOOLSET", Toolset([*conversation_tools.TOOLSET, meet, fail])
-    )
+    monkeypatch.setattr(conversation_tools, "TOOLSET", Toolset([*conversation_tools.TOOLSET, meet, fail]))
     made = Client(headers={"x-tenant": cast.tenant.slug})
     made.force_login(cast.user("member"), backend="django.contrib.auth.backends.ModelBackend")
     return made
@@ -51,15 +49,17 @@ def client(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Client:
 
 def execute(client: Client, query: str, *calls: tuple[str, Any]) -> Any:
     made = [
-        {"id": f"c{i}", "type": "function", "function": {"name": n, "arguments": a if isinstance(a, str) else json.dumps(a)}}
+        {
+            "id": f"c{i}",
+            "type": "function",
+            "function": {"name": n, "arguments": a if isinstance(a, str) else json.dumps(a)},
+        }
         for i, (n, a) in enumerate(calls)
-    ]  # fmt: skip
-    return client.post(f"/api/v1/tools/execute{query}", {"tool_calls": made}, content_type="application/json")  # fmt: skip
+    ]
+    return client.post(f"/api/v1/tools/execute{query}", {"tool_calls": made}, content_type="application/json")
 
 
-@pytest.mark.parametrize(
-    "query", ["", "?system=native", "?system=langchain", "?use_langchain=true"]
-)
+@pytest.mark.parametrize("query", ["", "?system=native", "?system=langchain", "?use_langchain=true"])
 def test_calls_of_one_request_run_at_the_same_time(client: Client, cast: Cast, query: str) -> None:
     said = execute(client, query, *[("meet", {"number": n}) for n in range(CALLS)]).json()
     assert [m["content"] for m in said["messages"]] == [f"met {n}" for n in range(CALLS)]
@@ -69,25 +69,38 @@ def test_calls_of_one_request_run_at_the_same_time(client: Client, cast: Cast, q
 
 def test_both_systems_give_the_same_answer(client: Client) -> None:
     calls: Any = [
-        ("calculate", {"expression": "6*7"}), ("calculate", {"expression": "6*"}), ("calculate", {}), ("fail", {}),
-        ("calculate", "{"), ("list_documents", {}), ("nothing", {}), ("search_documents", {"query": "x", "nonsense": 1}),
-    ]  # fmt: skip
+        ("calculate", {"expression": "6*7"}),
+        ("calculate", {"expression": "6*"}),
+        ("calculate", {}),
+        ("fail", {}),
+        ("calculate", "{"),
+        ("list_documents", {}),
+        ("nothing", {}),
+        ("search_documents", {"query": "x", "nonsense": 1}),
+    ]
     native, theirs, spelled = (
         execute(client, query, *calls).json()
         for query in ("?system=native", "?system=langchain", "?use_langchain=true")
     )
     assert native["messages"] == theirs["messages"] == spelled["messages"]
-    assert {m["error_code"] for m in native["messages"]} >= {"", "invalid_arguments", "tool_error", "unknown_tool"}  # fmt: skip
+    assert {m["error_code"] for m in native["messages"]} >= {
+        "",
+        "invalid_arguments",
+        "tool_error",
+        "unknown_tool",
+    }
 
 
 def test_both_systems_list_the_same_tools(client: Client) -> None:
-    native, theirs = (client.get(f"/api/v1/tools?system={s}").json() for s in ("native", "langchain"))  # fmt: skip
+    native, theirs = (client.get(f"/api/v1/tools?system={s}").json() for s in ("native", "langchain"))
     assert native["tools"]
     assert native == theirs
     assert client.get("/api/v1/tools?use_langchain=true").json() == native
 
 
-@pytest.mark.parametrize("query", ["?system=other", "?use_langchain=perhaps", "?system=native&use_langchain=true"])  # fmt: skip
+@pytest.mark.parametrize(
+    "query", ["?system=other", "?use_langchain=perhaps", "?system=native&use_langchain=true"]
+)
 def test_wrong_system_is_refused(client: Client, query: str) -> None:
     for response in (client.get(f"/api/v1/tools{query}"), execute(client, query, ("fail", {}))):
         assert response.status_code == 400

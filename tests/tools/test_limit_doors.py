@@ -81,14 +81,14 @@ def test_limit_holds_over_mcp_and_says_when_to_come_again(cast: Cast) -> None:
     assert "This API key has made its 1 call of calculate for this day. 0 are left" in text
     # The count is one for all doors.
     client = Client(headers={"authorization": f"Bearer {key}"})
-    body = {"tool_calls": [{"id": "a", "function": {"name": SUM[0], "arguments": json.dumps(SUM[1])}}]}  # fmt: skip
+    body = {"tool_calls": [{"id": "a", "function": {"name": SUM[0], "arguments": json.dumps(SUM[1])}}]}
     answered = client.post("/api/v1/tools/execute", body, "application/json")
     assert (answered.status_code, answered.json()["details"]["remaining"]) == (429, 0)
 
 
 def test_limits_are_set_read_and_removed_over_rest(cast: Cast) -> None:
     client = owner(cast)
-    body = {"kind": "member", "period": "month", "calls": 3, "target_kind": "tool", "target": "calculate"}  # fmt: skip
+    body = {"kind": "member", "period": "month", "calls": 3, "target_kind": "tool", "target": "calculate"}
     made = client.post("/api/v1/tool-limits", body, "application/json")
     assert made.status_code == 201
     row = made.json()
@@ -101,7 +101,7 @@ def test_limits_are_set_read_and_removed_over_rest(cast: Cast) -> None:
     assert (again["id"], again["remaining"]) == (row["id"], 7)
     wrong = client.post("/api/v1/tool-limits", body | {"target": ""}, "application/json")
     assert (wrong.status_code, list(wrong.json()["details"]["fields"])) == (400, ["target"])
-    nobody = client.post("/api/v1/tool-limits", body | {"user": cast.user("outsider").pk}, "application/json")  # fmt: skip
+    nobody = client.post("/api/v1/tool-limits", body | {"user": cast.user("outsider").pk}, "application/json")
     assert nobody.status_code == 404
     assert client.delete(f"/api/v1/tool-limits/{row['id']}").status_code == 204
     assert client.get("/api/v1/tool-limits").json()["results"] == []
@@ -109,7 +109,15 @@ def test_limits_are_set_read_and_removed_over_rest(cast: Cast) -> None:
 
 def test_owner_sets_limits_in_the_admin_by_the_rules_of_the_service(cast: Cast) -> None:
     client, add = owner(cast), reverse("admin:tools_toollimit_add")
-    form = {"kind": "tenant", "target_kind": "all", "target": "", "period": "day", "calls": 5, "uses-TOTAL_FORMS": 0, "uses-INITIAL_FORMS": 0}  # fmt: skip
+    form = {
+        "kind": "tenant",
+        "target_kind": "all",
+        "target": "",
+        "period": "day",
+        "calls": 5,
+        "uses-TOTAL_FORMS": 0,
+        "uses-INITIAL_FORMS": 0,
+    }
     assert "Name the tool or group" in client.post(add, form | {"target": "x"}).content.decode()
     assert client.post(add, form).status_code == 302
     with tenant_scope(cast.tenant.pk):

@@ -67,7 +67,7 @@ def test_calls_beyond_the_limit_are_refused_with_what_remains_and_when(cast: Cas
 
 def test_rest_answers_429_when_no_call_may_run(cast: Cast) -> None:
     limit(cast, 1, kind="tenant", period="month")
-    _, key = api_key_create(tenant=cast.tenant, actor=actor_of(cast.admin), name="k", scopes=["tool.run"])  # fmt: skip
+    _, key = api_key_create(tenant=cast.tenant, actor=actor_of(cast.admin), name="k", scopes=["tool.run"])
     client = Client(headers={"authorization": f"Bearer {key}"})
     call = {"id": "a", "function": {"name": SUM[0], "arguments": json.dumps(SUM[1])}}
     first = client.post("/api/v1/tools/execute", {"tool_calls": [call]}, "application/json")
@@ -195,11 +195,17 @@ def test_setting_a_limit_again_replaces_it_and_is_recorded(cast: Cast) -> None:
 @pytest.mark.parametrize(
     "values",
     [
-        {"kind": "team"}, {"period": "hour"}, {"calls": 0}, {"target_kind": "tool"}, {"target": "x"},
-        {"kind": "tenant", "user": 1}, {"kind": "member", "api_key": 1}, {"calls": 10**10},
+        {"kind": "team"},
+        {"period": "hour"},
+        {"calls": 0},
+        {"target_kind": "tool"},
+        {"target": "x"},
+        {"kind": "tenant", "user": 1},
+        {"kind": "member", "api_key": 1},
+        {"calls": 10**10},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_limit_that_makes_no_sense_is_refused(cast: Cast, values: dict[str, Any]) -> None:
     with pytest.raises(Invalid):
         limit(cast, **{"calls": 1, **values})

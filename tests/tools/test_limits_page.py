@@ -62,7 +62,10 @@ def test_tool_page_shows_the_limits_that_count_its_calls(cast: Cast) -> None:
     assert "9 calls of all tools a month" in html
     assert "calls of look" not in html
     plain, _ = page(cast, "member")
-    assert "calls of calculate" not in plain.get(reverse("tools:tool", args=[cast.tenant.slug, "calculate"])).content.decode()  # fmt: skip
+    assert (
+        "calls of calculate"
+        not in plain.get(reverse("tools:tool", args=[cast.tenant.slug, "calculate"])).content.decode()
+    )
 
 
 def test_one_person_and_one_key_can_be_named(cast: Cast) -> None:

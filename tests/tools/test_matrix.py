@@ -53,7 +53,7 @@ def effects(cast: Cast, target: str = "write_it", **values: Any) -> dict[str, st
 
 
 def test_cell_shows_what_the_engine_decides_and_who_decided(cast: Cast) -> None:
-    allow = grant_create(**who(cast), effect="allow", target_kind="group", target="crm", calls="read_only")  # fmt: skip
+    allow = grant_create(**who(cast), effect="allow", target_kind="group", target="crm", calls="read_only")
     deny = grant_create(
         **who(cast),
         effect="deny",
@@ -62,7 +62,13 @@ def test_cell_shows_what_the_engine_decides_and_who_decided(cast: Cast) -> None:
         subject_kind="role",
         subject="viewer",
     )
-    assert effects(cast, "read_it") == {"": "allow", "viewer": "deny", "member": "allow", "admin": "allow", "owner": "allow"}  # fmt: skip
+    assert effects(cast, "read_it") == {
+        "": "allow",
+        "viewer": "deny",
+        "member": "allow",
+        "admin": "allow",
+        "owner": "allow",
+    }
     assert set(effects(cast).values()) == {"deny"}
     group = cells(cast, "crm")
     assert (group["viewer"].effect, group["member"].effect) == ("deny", "mixed")
@@ -76,10 +82,16 @@ def test_cell_shows_what_the_engine_decides_and_who_decided(cast: Cast) -> None:
 
 def test_one_click_replaces_what_the_cell_stated_and_nothing_else(cast: Cast) -> None:
     kept = grant_create(
-        **who(cast), effect="allow", target_kind="tool", target="write_it", note="not of a cell",
-        subject_kind="role", subject="member", arguments=[{"kind": "at_most", "argument": "n", "value": 5}],
-    )  # fmt: skip
-    cell: Any = {"target_kind": "tool", "target": "write_it", "subject_kind": "role", "subject": "member"}  # fmt: skip
+        **who(cast),
+        effect="allow",
+        target_kind="tool",
+        target="write_it",
+        note="not of a cell",
+        subject_kind="role",
+        subject="member",
+        arguments=[{"kind": "at_most", "argument": "n", "value": 5}],
+    )
+    cell: Any = {"target_kind": "tool", "target": "write_it", "subject_kind": "role", "subject": "member"}
     before = ToolGrant.objects.count()
     for effect in ("allow", "deny", "ask", "ask"):
         change = cell_set(**who(cast), **cell, effect=effect)
@@ -97,19 +109,21 @@ def test_one_click_replaces_what_the_cell_stated_and_nothing_else(cast: Cast) ->
 
 def test_stronger_rule_stands_above_what_a_cell_states(cast: Cast) -> None:
     deny = grant_create(**who(cast), effect="deny", target_kind="group", target="crm")
-    cell_set(**who(cast), target_kind="tool", target="read_it", subject_kind="role", subject="owner", effect="allow")  # fmt: skip
+    cell_set(
+        **who(cast),
+        target_kind="tool",
+        target="read_it",
+        subject_kind="role",
+        subject="owner",
+        effect="allow",
+    )
     owner = cells(cast, "read_it")["owner"]
     assert (owner.own, owner.effect, owner.rule) == ("allow", "deny", deny)
 
 
 def test_cell_of_a_collection_is_another_cell(cast: Cast) -> None:
     one = make_collection(cast.tenant)
-    cell: Any = {
-        "target_kind": "tool",
-        "target": "read_it",
-        "subject_kind": "everyone",
-        "subject": "",
-    }
+    cell: Any = {"target_kind": "tool", "target": "read_it", "subject_kind": "everyone", "subject": ""}
     cell_set(**who(cast), **cell, effect="allow")
     cell_set(**who(cast), **cell, effect="deny", collection=one.pk)
     assert effects(cast, "read_it")["viewer"] == "allow"
@@ -119,11 +133,18 @@ def test_cell_of_a_collection_is_another_cell(cast: Cast) -> None:
 def test_columns_of_a_key_are_those_that_decide_about_it(cast: Cast) -> None:
     key, _ = api_key_create(**who(cast, "admin"), name="Nightly", scopes=["tool.run"])
     subjects = subjects_read(actor=cast.actor("owner"))
-    columns = subject_columns(actor=cast.actor("owner"), value=f"api_key:{key.pk}", subjects=subjects)  # fmt: skip
+    columns = subject_columns(actor=cast.actor("owner"), value=f"api_key:{key.pk}", subjects=subjects)
     assert [c.kind for c in columns] == ["everyone", "role", "member", "api_key"]
     assert columns[-1].caller.role == "admin"
     assert columns[-1].label == "Nightly"
-    grant_create(**who(cast), effect="allow", target_kind="tool", target="read_it", subject_kind="api_key", subject=str(key.pk))  # fmt: skip
+    grant_create(
+        **who(cast),
+        effect="allow",
+        target_kind="tool",
+        target="read_it",
+        subject_kind="api_key",
+        subject=str(key.pk),
+    )
     assert effects(cast, "read_it", columns=columns)[str(key.pk)] == "allow"
 
 
@@ -131,19 +152,29 @@ def test_only_managers_see_or_change_the_matrix(cast: Cast) -> None:
     with pytest.raises(Denied):
         permission_matrix(actor=cast.actor("member"), groups={})
     with pytest.raises(Denied):
-        cell_set(**who(cast, "member"), target_kind="tool", target="x", subject_kind="everyone", effect="allow")  # fmt: skip
+        cell_set(
+            **who(cast, "member"), target_kind="tool", target="x", subject_kind="everyone", effect="allow"
+        )
     with pytest.raises(Invalid):
-        cell_set(**who(cast), target_kind="tool", target="x", subject_kind="everyone", effect="maybe")  # fmt: skip
+        cell_set(**who(cast), target_kind="tool", target="x", subject_kind="everyone", effect="maybe")
 
 
 def test_grant_reads_as_a_sentence(cast: Cast) -> None:
     kit = toolkit_set(**who(cast), name="Money", tools=["pay"])
     about = make_collection(cast.tenant, "Letters")
     grant_create(
-        **who(cast), effect="ask", target_kind="toolkit", toolkit=kit.pk, subject_kind="member",
-        subject=str(cast.viewer.user_id), collection=about.pk,
-        arguments=[{"kind": "below", "argument": "amount", "value": 100}, {"kind": "select_only", "argument": "sql"}],
-    )  # fmt: skip
+        **who(cast),
+        effect="ask",
+        target_kind="toolkit",
+        toolkit=kit.pk,
+        subject_kind="member",
+        subject=str(cast.viewer.user_id),
+        collection=about.pk,
+        arguments=[
+            {"kind": "below", "argument": "amount", "value": 100},
+            {"kind": "select_only", "argument": "sql"},
+        ],
+    )
     row = grant_list(actor=cast.actor("owner")).last()
     assert row is not None
     sentence = grant_sentence(row, subjects_read(actor=cast.actor("owner")).names)
@@ -161,32 +192,37 @@ def test_grant_reads_as_a_sentence(cast: Cast) -> None:
 def test_dry_run_tells_what_somebody_can_see_and_do(cast: Cast) -> None:
     collection = make_collection(cast.tenant, "Letters")
     deny = grant_create(
-        **who(cast), effect="deny", target_kind="tool", target="calculate", subject_kind="role", subject="viewer",
-    )  # fmt: skip
+        **who(cast),
+        effect="deny",
+        target_kind="tool",
+        target="calculate",
+        subject_kind="role",
+        subject="viewer",
+    )
     entry_set(**who(cast), name="date_info", is_enabled=False)
     found = access_explain(actor=cast.actor("owner"), subject=f"member:{cast.viewer.user_id}")
     tools = {t.name: t for t in found.tools}
-    assert (tools["calculate"].decision.effect, tools["calculate"].decision.rule) == (
-        "deny",
-        deny.pk,
-    )
+    assert (tools["calculate"].decision.effect, tools["calculate"].decision.rule) == ("deny", deny.pk)
     assert found.rules[deny.pk].startswith("Every viewer may not call “calculate”")
     assert "switched off" in tools["date_info"].decision.why
     assert [(c.id, c.documents, c.limited) for c in found.collections] == [(collection.pk, 0, 0)]
     assert access_explain(actor=cast.actor("viewer")).collections[0].limited is None
-    by_role = {t.name: t.decision.effect for t in access_explain(actor=cast.actor("owner"), subject="role:viewer").tools}  # fmt: skip
+    by_role = {
+        t.name: t.decision.effect
+        for t in access_explain(actor=cast.actor("owner"), subject="role:viewer").tools
+    }
     assert by_role == {name: t.decision.effect for name, t in tools.items()}
 
 
 def test_dry_run_about_others_is_for_managers_and_this_workspace(cast: Cast) -> None:
     me, outsider = cast.viewer.user_id, cast.outsider.user_id
-    assert access_explain(actor=cast.actor("viewer"), subject=f"member:{me}").subject == cast.actor("viewer")  # fmt: skip
+    assert access_explain(actor=cast.actor("viewer"), subject=f"member:{me}").subject == cast.actor("viewer")
     for subject in (f"member:{cast.owner.user_id}", "role:viewer", "api_key:1"):
         with pytest.raises(Denied):
             access_explain(actor=cast.actor("member"), subject=subject)
     with pytest.raises(Missing):
         access_explain(actor=cast.actor("owner"), subject=f"member:{outsider}")
-    for subject in ("everyone:", "member:x", "member:", "role:king", "x", "member:99999999999999999999"):  # fmt: skip
+    for subject in ("everyone:", "member:x", "member:", "role:king", "x", "member:99999999999999999999"):
         with pytest.raises(Invalid):
             access_explain(actor=cast.actor("owner"), subject=subject)
 
@@ -194,12 +230,16 @@ def test_dry_run_about_others_is_for_managers_and_this_workspace(cast: Cast) -> 
 def test_call_is_tried_without_running_it(cast: Cast) -> None:
     actor = cast.actor("owner")
     grant_create(
-        **who(cast), effect="deny", target_kind="tool", target="calculate", note="no powers",
+        **who(cast),
+        effect="deny",
+        target_kind="tool",
+        target="calculate",
+        note="no powers",
         arguments=[{"kind": "matches", "argument": "expression", "value": r".*\*\*.*"}],
-    )  # fmt: skip
+    )
     fine = call_try(actor=actor, tool="calculate", arguments={"expression": "1+1"})
     assert (fine.decision.effect, fine.problems) == ("allow", [])
-    bad = call_try(actor=actor, tool="calculate", arguments={"expression": "2**9"}, subject="role:viewer")  # fmt: skip
+    bad = call_try(actor=actor, tool="calculate", arguments={"expression": "2**9"}, subject="role:viewer")
     assert bad.decision.effect == "deny"
     assert "no powers" in bad.decision.why
     assert "expression matches" in bad.rule
@@ -210,7 +250,7 @@ def test_call_is_tried_without_running_it(cast: Cast) -> None:
 
 def test_collections_that_grants_name_are_told_apart_in_the_catalog(cast: Cast) -> None:
     one, _ = make_collection(cast.tenant), make_collection(cast.tenant)
-    grant_create(**who(cast), effect="deny", target_kind="tool", target="calculate", collection=one.pk)  # fmt: skip
+    grant_create(**who(cast), effect="deny", target_kind="tool", target="calculate", collection=one.pk)
     listed = next(t for t in catalog_read(actor=cast.actor("member")) if t.name == "calculate")
     assert (listed.decision.effect, listed.elsewhere) == ("deny", "allow")
 

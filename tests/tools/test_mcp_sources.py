@@ -44,7 +44,7 @@ def _loopback() -> Iterator[None]:
 
 
 def shop(cast: Cast, server: Official, **settings: Any) -> ToolSource:
-    return source_made(cast.tenant, "mcp", url=f"http://127.0.0.1:{server.port}/mcp", settings=settings)  # fmt: skip
+    return source_made(cast.tenant, "mcp", url=f"http://127.0.0.1:{server.port}/mcp", settings=settings)
 
 
 def spec(name: str) -> FoundTool:
@@ -76,7 +76,7 @@ class InOneLoop:
             return self.now
 
         tool = self.tools[name]
-        return await tool.function(**arguments, **{str(tool.context_parameter): ToolContext({IN_DB: in_db})})  # fmt: skip
+        return await tool.function(**arguments, **{str(tool.context_parameter): ToolContext({IN_DB: in_db})})
 
 
 def test_tools_are_found_and_called(cast: Cast, official: Official) -> None:
@@ -87,8 +87,13 @@ def test_tools_are_found_and_called(cast: Cast, official: Official) -> None:
         assert found.parameters["required"] == ["article"]
         assert set(found.returns["properties"]) == {"article", "pieces"}
         assert found.wire["definition"]["name"] == "stock"
-        assert kind_get("mcp").read(source)[0].digest() == ToolVersion.objects.order_by("pk")[0].digest  # fmt: skip
-    done = execute(cast, ("shop_stock", {"article": "pen"}), ("shop_order", {"article": "pen"}), ("shop_fail", {"why": "no"}))  # fmt: skip
+        assert kind_get("mcp").read(source)[0].digest() == ToolVersion.objects.order_by("pk")[0].digest
+    done = execute(
+        cast,
+        ("shop_stock", {"article": "pen"}),
+        ("shop_order", {"article": "pen"}),
+        ("shop_fail", {"why": "no"}),
+    )
     assert json.loads(done.results[0].content) == {"article": "pen", "pieces": 12}
     assert done.results[1].content == "Ordered 1 pen."
     assert done.results[2].error_code == "tool_error"
@@ -104,7 +109,7 @@ def test_tools_are_found_and_called(cast: Cast, official: Official) -> None:
         pytest.param({"trust_hints": True}, {"order", "fail"}, {"stock", "fail"}, id="trusted"),
         pytest.param({"read_only": ["order"]}, {"stock", "fail"}, {"order"}, id="stated by the owner"),
     ],
-)  # fmt: skip
+)
 def test_what_a_server_says_of_its_harmlessness_counts_only_where_it_is_trusted(
     cast: Cast, official: Official, settings: Any, changing: set[str], repeatable: set[str]
 ) -> None:
@@ -140,7 +145,7 @@ async def test_one_session_serves_many_calls_and_a_restart_costs_none_or_one(
     source = await sync_to_async(shop)(cast, official)
     calls = await sync_to_async(InOneLoop)(source)
     try:
-        results = await asyncio.gather(*(calls.call("shop_stock", article=str(i)) for i in range(5)))  # fmt: skip
+        results = await asyncio.gather(*(calls.call("shop_stock", article=str(i)) for i in range(5)))
         assert [r.payload["article"] for r in results] == list("01234")
         pool = _pools[asyncio.get_running_loop()]
         (held,) = pool.sessions.values()
@@ -189,9 +194,7 @@ def test_request_leaves_no_session_behind(cast: Cast, official: Official) -> Non
     assert not len(_pools)
 
 
-def test_call_after_the_source_was_switched_off_in_mid_run_is_refused(
-    cast: Cast, official: Official
-) -> None:
+def test_call_after_the_source_was_switched_off_in_mid_run_is_refused(cast: Cast, official: Official) -> None:
     source = shop(cast, official)
     tool = tools_of(source)["shop_stock"]
     with tenant_scope(cast.tenant.pk):
@@ -201,7 +204,7 @@ def test_call_after_the_source_was_switched_off_in_mid_run_is_refused(
         async def in_db(function: Any, *args: Any) -> Any:
             return await asyncio.to_thread(_scoped, cast.tenant.pk, function, *args)
 
-        await tool.function(article="x", **{str(tool.context_parameter): ToolContext({IN_DB: in_db})})  # fmt: skip
+        await tool.function(article="x", **{str(tool.context_parameter): ToolContext({IN_DB: in_db})})
 
     with pytest.raises(ToolError, match="switched off"):
         asyncio.run(call())
@@ -248,27 +251,24 @@ def test_private_address_is_not_called_whatever_name_leads_there(
 
 
 def credential(source: ToolSource, placement: str, parameter: str = "") -> None:
-    row = ToolCredential(tenant_id=source.tenant_id, source=source, placement=placement, parameter=parameter)  # fmt: skip
+    row = ToolCredential(tenant_id=source.tenant_id, source=source, placement=placement, parameter=parameter)
     row.secret_encrypted = encrypt(CANARY, tenant_id=source.tenant_id, purpose=row.purpose)
     row.save()
 
 
 @pytest.mark.parametrize(
     ("placement", "parameter", "header", "value"),
-    [
-        ("bearer", "", "authorization", f"Bearer {CANARY}"),
-        ("header", "x-api-key", "x-api-key", CANARY),
-    ],
+    [("bearer", "", "authorization", f"Bearer {CANARY}"), ("header", "x-api-key", "x-api-key", CANARY)],
     ids=["bearer", "header"],
 )
 def test_secrets_reach_the_server_and_nothing_else(
     cast: Cast, placement: str, parameter: str, header: str, value: str, caplog: pytest.LogCaptureFixture
-) -> None:  # fmt: skip
+) -> None:
     caplog.set_level(logging.DEBUG)
     seen: list[dict[str, str]] = []
     with served(echo_server(seen), seen.append) as url:
         with tenant_scope(cast.tenant.pk):
-            source = ToolSource.objects.create(tenant=cast.tenant, kind="mcp", name="echo", url=url)  # fmt: skip
+            source = ToolSource.objects.create(tenant=cast.tenant, kind="mcp", name="echo", url=url)
             credential(source, placement, parameter)
             accepted(source)
             specs = json.dumps(list(ToolVersion.objects.values_list("spec", flat=True)))
@@ -317,11 +317,17 @@ def check(**values: Any) -> None:
         pytest.param({"settings": {"command": "rm"}}, "GROUNDWORK_MCP_COMMANDS", id="command nobody allowed"),
         pytest.param({"settings": {"command": ["rm", "-rf"]}}, "a name", id="command line"),
         pytest.param({"settings": {"cmd": "x"}}, "unknown", id="unknown setting"),
-        pytest.param({"url": "https://example.org/mcp", "settings": {"read_only": "all"}}, "list", id="read_only"),
-        pytest.param({"url": "https://example.org/mcp", "settings": {"trust_hints": "yes"}}, "true or false", id="hints"),
+        pytest.param(
+            {"url": "https://example.org/mcp", "settings": {"read_only": "all"}}, "list", id="read_only"
+        ),
+        pytest.param(
+            {"url": "https://example.org/mcp", "settings": {"trust_hints": "yes"}},
+            "true or false",
+            id="hints",
+        ),
         pytest.param({"url": "https://example.org/mcp", "document": "x"}, "no document", id="document"),
     ],
-)  # fmt: skip
+)
 def test_source_that_cannot_be_used_is_refused_in_words(values: dict[str, Any], said: str) -> None:
     with override_settings(MCP_COMMANDS={"shop": ["x"]}), pytest.raises(Invalid) as refused:
         check(**values)
@@ -329,7 +335,11 @@ def test_source_that_cannot_be_used_is_refused_in_words(values: dict[str, Any], 
 
 
 def program() -> Sequence[str]:
-    return [sys.executable, str(Path(__file__).parents[1] / "toolloop" / "mcp" / "official_server.py"), "stdio"]  # fmt: skip
+    return [
+        sys.executable,
+        str(Path(__file__).parents[1] / "toolloop" / "mcp" / "official_server.py"),
+        "stdio",
+    ]
 
 
 def test_program_is_started_only_by_a_name_that_the_operator_allows(

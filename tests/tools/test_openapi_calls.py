@@ -52,7 +52,12 @@ STYLES: dict[str, tuple[str, dict[str, Any], Any, str]] = {
     "label-list-explode": ("path", {"style": "label", "explode": True}, ["blue", "black"], ".blue.black"),
     "matrix": ("path", {"style": "matrix"}, "blue", ";color=blue"),
     "matrix-list": ("path", {"style": "matrix"}, ["blue", "black"], ";color=blue,black"),
-    "matrix-list-explode": ("path", {"style": "matrix", "explode": True}, ["blue", "black"], ";color=blue;color=black"),
+    "matrix-list-explode": (
+        "path",
+        {"style": "matrix", "explode": True},
+        ["blue", "black"],
+        ";color=blue;color=black",
+    ),
     "matrix-object-explode": ("path", {"style": "matrix", "explode": True}, {"R": 1, "G": 2}, ";R=1;G=2"),
     "encoded": ("path", {}, "a/b?c#d%2e é", "a%2Fb%3Fc%23d%252e%20%C3%A9"),
     "form": ("query", {}, "blue", "color=blue"),
@@ -62,17 +67,27 @@ STYLES: dict[str, tuple[str, dict[str, Any], Any, str]] = {
     "form-object-flat": ("query", {"explode": False}, {"R": 100, "G": 200}, "color=R,100,G,200"),
     "space": ("query", {"style": "spaceDelimited"}, ["blue", "black"], "color=blue%20black"),
     "pipe": ("query", {"style": "pipeDelimited"}, ["blue", "black"], "color=blue%7Cblack"),
-    "deep": ("query", {"style": "deepObject", "explode": True}, {"R": 100, "G": ["a", "b"]}, "color%5BR%5D=100&color%5BG%5D=a&color%5BG%5D=b"),
+    "deep": (
+        "query",
+        {"style": "deepObject", "explode": True},
+        {"R": 100, "G": ["a", "b"]},
+        "color%5BR%5D=100&color%5BG%5D=a&color%5BG%5D=b",
+    ),
     "boolean": ("query", {}, True, "color=true"),
     "number": ("query", {}, 1.5, "color=1.5"),
     "injection": ("query", {}, "a&admin=1#x", "color=a%26admin%3D1%23x"),
     "empty-list": ("query", {"explode": False}, [], ""),
     "null": ("query", {}, None, ""),
-    "content": ("query", {"content": {"application/json": {"schema": {}}}}, {"a": [1]}, "color=%7B%22a%22%3A%20%5B1%5D%7D"),
+    "content": (
+        "query",
+        {"content": {"application/json": {"schema": {}}}},
+        {"a": [1]},
+        "color=%7B%22a%22%3A%20%5B1%5D%7D",
+    ),
     "header": ("header", {}, ["a", "b"], "a,b"),
     "header-object": ("header", {"explode": True}, {"R": 1}, "R=1"),
     "cookie": ("cookie", {}, "a;b", "color=a%3Bb"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", list(STYLES))
@@ -81,7 +96,9 @@ def test_argument_is_written_in_its_style(case: str, api: ApiServer) -> None:
     stated: dict[str, Any] = {} if "content" in style else {"schema": {}}
     path = "/things/{color}" if place == "path" else "/things"
     parameter = {"name": "color", "in": place, **stated, **style}
-    got = sent(api, call(source_of(f"{api.url}/v1"), operation("get", parameter), {"color": value}, path=path))  # fmt: skip
+    got = sent(
+        api, call(source_of(f"{api.url}/v1"), operation("get", parameter), {"color": value}, path=path)
+    )
     shown = {
         "path": got.path.removeprefix("/v1/things/"),
         "query": got.path.removeprefix("/v1/things").removeprefix("?"),
@@ -124,15 +141,25 @@ def test_json_body_arrives_as_it_was_given(api: ApiServer) -> None:
 
 
 def test_form_body_arrives(api: ApiServer) -> None:
-    got = sent(api, call(source_of(api.url), body_of("application/x-www-form-urlencoded"), {"body": {"a": "x&y", "b": [1, 2], "c": None}}))  # fmt: skip
+    got = sent(
+        api,
+        call(
+            source_of(api.url),
+            body_of("application/x-www-form-urlencoded"),
+            {"body": {"a": "x&y", "b": [1, 2], "c": None}},
+        ),
+    )
     assert got.body == b"a=x%26y&b=1&b=2"
     assert got.headers["content-type"] == "application/x-www-form-urlencoded"
 
 
 def test_multipart_body_arrives(api: ApiServer) -> None:
-    schema = {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}, "note": {"type": "string"}}}  # fmt: skip
+    schema = {
+        "type": "object",
+        "properties": {"file": {"type": "string", "format": "binary"}, "note": {"type": "string"}},
+    }
     value = {"file": "one\r\ntwo", "note": 'a"b', 'odd"\r\nname': "x"}
-    got = sent(api, call(source_of(api.url), body_of("multipart/form-data", schema), {"body": value}))  # fmt: skip
+    got = sent(api, call(source_of(api.url), body_of("multipart/form-data", schema), {"body": value}))
     head = f"Content-Type: {got.headers['content-type']}\r\n\r\n".encode()
     parts: Any = BytesParser().parsebytes(head + got.body).get_payload()
     names = [part.get_param("name", header="content-disposition") for part in parts]
@@ -203,8 +230,21 @@ def test_answer_that_is_no_json_is_told(
         (200, {"Content-Length": "99999999"}, b"", "more than 1,000,000 bytes"),
         (200, {"Content-Type": "text/plain"}, b"0" * 1_000_001, "more than 1,000,000 bytes"),
     ],
-    ids=["400", "401", "404", "429", "500", "302", "304", "no-json", "deep-json", "gzip", "announced", "large"],
-)  # fmt: skip
+    ids=[
+        "400",
+        "401",
+        "404",
+        "429",
+        "500",
+        "302",
+        "304",
+        "no-json",
+        "deep-json",
+        "gzip",
+        "announced",
+        "large",
+    ],
+)
 def test_answer_that_is_an_error_is_told(
     api: ApiServer, status: int, headers: dict[str, str], body: bytes, words: str
 ) -> None:
@@ -259,7 +299,9 @@ def test_secret_goes_to_its_place_and_never_comes_back(
     api.answer = echo
     shown: list[str] = []
     for path in ("/things", "/fail", "/move"):
-        result = call(source_of(api.url), operation(), path=path, secrets=[secret(CANARY, placement, parameter)])  # fmt: skip
+        result = call(
+            source_of(api.url), operation(), path=path, secrets=[secret(CANARY, placement, parameter)]
+        )
         shown += [result.content, json.dumps(result.payload)]
     place = {"bearer": "authorization", "basic": "authorization", "header": "x-api-key"}.get(case)
     first = api.seen[0]
@@ -278,9 +320,17 @@ def test_secret_that_is_a_number_never_comes_back(api: ApiServer) -> None:
 
 
 def test_model_cannot_set_what_a_secret_stands_in(api: ApiServer) -> None:
-    parameters = [{"name": n, "in": p, "schema": {}} for n, p in (("X-Api-Key", "header"), ("key", "query"))]  # fmt: skip
+    parameters = [{"name": n, "in": p, "schema": {}} for n, p in (("X-Api-Key", "header"), ("key", "query"))]
     secrets = [secret("right-one", "header", "X-Api-Key"), secret("right-two", "query", "key")]
-    got = sent(api, call(source_of(api.url), operation("get", *parameters), {"X-Api-Key": "wrong", "key": "wrong"}, secrets=secrets))  # fmt: skip
+    got = sent(
+        api,
+        call(
+            source_of(api.url),
+            operation("get", *parameters),
+            {"X-Api-Key": "wrong", "key": "wrong"},
+            secrets=secrets,
+        ),
+    )
     assert got.headers["x-api-key"] == "right-one"
     assert got.path == "/things?key=right-two"
 
@@ -297,7 +347,7 @@ def test_secret_goes_to_the_own_server_alone(api: ApiServer) -> None:
         assert refused.is_error
         assert "not among those" in refused.content
         assert files.seen == []
-        allowed = call(source_of(api.url, allowed_hosts=["127.0.0.2"]), item, secrets=[secret(CANARY)])  # fmt: skip
+        allowed = call(source_of(api.url, allowed_hosts=["127.0.0.2"]), item, secrets=[secret(CANARY)])
         assert not allowed.is_error
         assert "authorization" not in files.seen[0].headers
     assert api.seen == []
@@ -305,6 +355,6 @@ def test_secret_goes_to_the_own_server_alone(api: ApiServer) -> None:
 
 def test_another_port_of_the_own_host_gets_no_secret(api: ApiServer) -> None:
     with api_serving() as other:
-        result = call(source_of(api.url), operation(servers=[{"url": other.url}]), secrets=[secret(CANARY)])  # fmt: skip
+        result = call(source_of(api.url), operation(servers=[{"url": other.url}]), secrets=[secret(CANARY)])
         assert not result.is_error
         assert "authorization" not in other.seen[0].headers

@@ -39,7 +39,10 @@ def tool(paths: Any, **rest: Any) -> FoundTool:
 
 
 def test_operations_say_what_they_do() -> None:
-    item = {m: {"operationId": f"{m}It"} for m in ("get", "head", "put", "post", "patch", "delete", "options", "trace")}  # fmt: skip
+    item = {
+        m: {"operationId": f"{m}It"}
+        for m in ("get", "head", "put", "post", "patch", "delete", "options", "trace")
+    }
     found = read(document({"/it": item}))
     facts = {t.name: (t.side_effects, t.idempotent, t.wire["method"]) for t in found.tools}
     assert facts == {
@@ -75,23 +78,38 @@ def test_texts_tags_examples_and_deprecation() -> None:
             tags=["things", "lists"],
             deprecated=True,
             parameters=[
-                {"name": "limit", "in": "query", "required": True, "example": 5, "description": "How many.", "schema": {"type": "integer"}}
+                {
+                    "name": "limit",
+                    "in": "query",
+                    "required": True,
+                    "example": 5,
+                    "description": "How many.",
+                    "schema": {"type": "integer"},
+                }
             ],
         )
-    )  # fmt: skip
+    )
     assert found.title == "List things."
     assert found.description == "Deprecated. List things. All of them, a page at a time."
     assert (found.category, list(found.tags)) == ("things", ["things", "lists", "deprecated"])
     assert list(found.examples) == [{"limit": 5}]
-    assert found.parameters["properties"]["limit"] == {"type": "integer", "description": "How many."}  # fmt: skip
+    assert found.parameters["properties"]["limit"] == {"type": "integer", "description": "How many."}
     assert found.parameters["required"] == ["limit"]
 
 
 def test_parameters_of_one_name_in_several_places_are_kept_apart() -> None:
-    places = [{"name": "id", "in": p, "required": True, "schema": {"type": "string"}} for p in ("path", "query", "header", "cookie")]  # fmt: skip
+    places = [
+        {"name": "id", "in": p, "required": True, "schema": {"type": "string"}}
+        for p in ("path", "query", "header", "cookie")
+    ]
     found = tool({"/x/{id}": {"get": {"operationId": "x", "parameters": places}}})
     assert list(found.parameters["properties"]) == ["id", "id_query", "id_header", "id_cookie"]
-    assert found.wire["parameters"]["id_query"] == {"name": "id", "in": "query", "style": "form", "explode": True}  # fmt: skip
+    assert found.wire["parameters"]["id_query"] == {
+        "name": "id",
+        "in": "query",
+        "style": "form",
+        "explode": True,
+    }
 
 
 def test_operation_replaces_a_parameter_of_its_path() -> None:
@@ -107,7 +125,7 @@ def test_operation_replaces_a_parameter_of_its_path() -> None:
 
 @pytest.mark.parametrize(
     "name", ["Host", "content-length", "Transfer-Encoding", "Authorization", "Cookie", "A\r\nB", "Accept"]
-)  # fmt: skip
+)
 def test_header_that_frames_a_request_is_not_offered(name: str) -> None:
     if "\r" in name:
         with pytest.raises(SourceError, match="name"):
@@ -134,12 +152,24 @@ def test_argument_names_are_such_that_every_provider_takes_them() -> None:
         ({"allOf": [{"type": "object", "required": ["a"]}], "nullable": True}, [None, {"a": 1}], [{}, 1]),
         ({"type": "integer", "minimum": 0, "exclusiveMinimum": True}, [1], [0]),
         ({"type": "integer", "maximum": 9, "exclusiveMaximum": False}, [9], [10]),
-        ({"oneOf": [{"type": "string"}, {"type": "integer"}], "discriminator": {"propertyName": "x"}}, ["a", 1], [True]),
-        ({"type": "object", "properties": {"id": {"type": "string", "readOnly": True}, "n": {"type": "string"}}, "required": ["id", "n"],
-          "additionalProperties": False}, [{"n": "x"}], [{"id": "1", "n": "x"}, {}]),
+        (
+            {"oneOf": [{"type": "string"}, {"type": "integer"}], "discriminator": {"propertyName": "x"}},
+            ["a", 1],
+            [True],
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"id": {"type": "string", "readOnly": True}, "n": {"type": "string"}},
+                "required": ["id", "n"],
+                "additionalProperties": False,
+            },
+            [{"n": "x"}],
+            [{"id": "1", "n": "x"}, {}],
+        ),
     ],
     ids=["nullable", "nullable-enum", "nullable-allof", "exclusive", "inclusive", "oneof", "readonly"],
-)  # fmt: skip
+)
 def test_schemas_of_3_0_become_json_schema(schema: Any, fits: list[Any], fails: list[Any]) -> None:
     found = tool(post(schema, required=True))
     for value in fits:
@@ -149,18 +179,33 @@ def test_schemas_of_3_0_become_json_schema(schema: Any, fits: list[Any], fails: 
 
 
 def test_schemas_of_3_1_stay_as_they_are() -> None:
-    text = json.dumps({"openapi": "3.1.0", "info": {}, "paths": post({"type": ["string", "null"], "const": "a", "examples": ["a"]})})  # fmt: skip
+    text = json.dumps(
+        {
+            "openapi": "3.1.0",
+            "info": {},
+            "paths": post({"type": ["string", "null"], "const": "a", "examples": ["a"]}),
+        }
+    )
     (found,) = read(text).tools
-    assert found.parameters["properties"]["body"] == {"type": ["string", "null"], "const": "a", "examples": ["a"]}  # fmt: skip
+    assert found.parameters["properties"]["body"] == {
+        "type": ["string", "null"],
+        "const": "a",
+        "examples": ["a"],
+    }
 
 
 def test_recursive_and_shared_references_are_complete_in_each_tool() -> None:
     schemas = {
-        "Node": {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
-                                                  "owner": {"$ref": "#/components/schemas/Person"}}},
+        "Node": {
+            "type": "object",
+            "properties": {
+                "children": {"type": "array", "items": {"$ref": "#/components/schemas/Node"}},
+                "owner": {"$ref": "#/components/schemas/Person"},
+            },
+        },
         "Person": {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}},
         "Other": {"type": "string"},
-    }  # fmt: skip
+    }
     found = tool(post({"$ref": "#/components/schemas/Node"}), components={"schemas": schemas})
     assert sorted(found.parameters["$defs"]) == ["Node", "Person"]
     assert problems_find({"body": {"children": [{"owner": {}}]}}, found.parameters)
@@ -175,12 +220,14 @@ def test_references_lead_anywhere_in_the_document() -> None:
     found = tool(
         paths,
         components={
-            "parameters": {"limit it": {"name": "limit", "in": "query", "schema": {"$ref": "#/components/schemas/Limit"}}},
+            "parameters": {
+                "limit it": {"name": "limit", "in": "query", "schema": {"$ref": "#/components/schemas/Limit"}}
+            },
             "schemas": {"Limit": {"type": "integer"}},
             "responses": {"Many": {"content": {"application/vnd.x+json": {"schema": {"type": "array"}}}}},
         },
         **{"x-own": {"a/b": {"name": "b", "in": "query", "schema": {}}}},
-    )  # fmt: skip
+    )
     assert list(found.parameters["properties"]) == ["limit", "b"]
     assert found.parameters["$defs"] == {"Limit": {"type": "integer"}}
     assert found.returns == {"type": "array"}
@@ -214,10 +261,7 @@ def test_schema_that_is_too_large_is_cut_at_its_far_end() -> None:
 )
 def test_body_is_written_in_what_can_be_written(media_types: list[str], chosen: str) -> None:
     content = {m: {"schema": {"type": "string"}} for m in media_types}
-    paths = {
-        "/x": {"post": {"operationId": "x", "requestBody": {"content": content}}},
-        "/y": {"get": {}},
-    }
+    paths = {"/x": {"post": {"operationId": "x", "requestBody": {"content": content}}}, "/y": {"get": {}}}
     found = read(document(paths))
     made = {t.name: t for t in found.tools}
     if chosen:
@@ -238,14 +282,27 @@ def test_servers_and_security_are_said() -> None:
         "g": {"type": "mutualTLS"},
     }
     servers = [{"url": "/{v}/", "variables": {"v": {"default": "v2"}}}]
-    text = document({**get(security=[]), "/other": {"servers": [{"url": "https://files.example.org"}], "get": {"operationId": "o"}}},
-                    components={"securitySchemes": schemes}, servers=servers, security=[{"a": []}])  # fmt: skip
+    text = document(
+        {
+            **get(security=[]),
+            "/other": {"servers": [{"url": "https://files.example.org"}], "get": {"operationId": "o"}},
+        },
+        components={"securitySchemes": schemes},
+        servers=servers,
+        security=[{"a": []}],
+    )
     found = read(text, base="https://api.example.org/docs/openapi.json")
     assert found.server == "https://api.example.org/v2"
     assert found.title == "Shop"
     assert [(s["placement"], s["parameter"]) for s in found.security] == [
-        ("bearer", ""), ("basic", ""), ("header", "X-Key"), ("query", "key"), ("header", "Cookie"), ("bearer", ""), ("", ""),
-    ]  # fmt: skip
+        ("bearer", ""),
+        ("basic", ""),
+        ("header", "X-Key"),
+        ("query", "key"),
+        ("header", "Cookie"),
+        ("bearer", ""),
+        ("", ""),
+    ]
     public, other = found.tools
     assert public.wire["public"] is True
     assert other.wire["server"] == "https://files.example.org"
@@ -284,7 +341,10 @@ BAD = {
     "yaml": ("a: [1\nb: 2", "line 2"),
     "yaml-tag": ("a: !!python/object/apply:os.system ['true']", "YAML"),
     "yaml-circle": ("a: &a [*a]", "nested deeper"),
-    "yaml-bomb": ("\n".join(["a0: &a0 [x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]), "values"),
+    "yaml-bomb": (
+        "\n".join(["a0: &a0 [x]"] + [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 9)]),
+        "values",
+    ),
     "deep-json": ('{"a":' * 200_000 + "1" + "}" * 200_000, "deep"),
     "deep-yaml": ("a: " + "[" * 5_000 + "]" * 5_000, "deep"),
     "swagger": ('{"swagger": "2.0"}', "Swagger 2.0"),
@@ -295,21 +355,39 @@ BAD = {
     "path": (document({"things": {}}), "At paths.things: a path begins"),
     "item": (document({"/a": 1}), "At paths./a: expected an object"),
     "operation": (document({"/a": {"get": []}}), "At paths./a.get: expected an object"),
-    "operation-id": (document({"/a": {"get": {"operationId": 5}}}), "At paths./a.get.operationId: expected a text"),
+    "operation-id": (
+        document({"/a": {"get": {"operationId": 5}}}),
+        "At paths./a.get.operationId: expected a text",
+    ),
     "parameters": (document(get(parameters={})), "At paths./things.get.parameters: expected a list"),
-    "parameter-in": (document(get(parameters=[{"name": "a", "in": "body"}])), "parameters[0].in: expected one of"),
+    "parameter-in": (
+        document(get(parameters=[{"name": "a", "in": "body"}])),
+        "parameters[0].in: expected one of",
+    ),
     "parameter-name": (document(get(parameters=[{"in": "query"}])), "parameters[0].name: expected a text"),
-    "style": (document(get(parameters=[{"name": "a", "in": "path", "style": "form"}])), "parameters[0].style"),
+    "style": (
+        document(get(parameters=[{"name": "a", "in": "path", "style": "form"}])),
+        "parameters[0].style",
+    ),
     "path-parameter": (document({"/a/{id}": {"get": {}}}), "{id}"),
-    "remote": (document(get(parameters=[{"$ref": "https://evil.example.org/x.json#/a"}])), "another document"),
+    "remote": (
+        document(get(parameters=[{"$ref": "https://evil.example.org/x.json#/a"}])),
+        "another document",
+    ),
     "file": (document(post({"$ref": "other.yaml#/X"})), "another document"),
     "nowhere": (document(post({"$ref": "#/components/schemas/X"})), "points to nothing"),
     "anchor": (document(post({"$ref": "#here"})), "no path"),
-    "circle": (document(get(parameters=[{"$ref": "#/components/parameters/a"}]), components={"parameters": LOOP}), "circle"),
-    "schema": (document(post({"type": "thing"})), "At paths./things.post.requestBody.content.application/json.schema"),
+    "circle": (
+        document(get(parameters=[{"$ref": "#/components/parameters/a"}]), components={"parameters": LOOP}),
+        "circle",
+    ),
+    "schema": (
+        document(post({"type": "thing"})),
+        "At paths./things.post.requestBody.content.application/json.schema",
+    ),
     "schema-text": (document(post("text")), "expected a schema"),
     "tags": (document(get(tags="a")), "tags: expected a list"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", list(BAD))
@@ -323,9 +401,12 @@ def test_bad_document_says_where(case: str) -> None:
 def test_schema_bomb_ends_in_time() -> None:
     """Each schema refers twice to the next: what is stored must not double thirty times."""
     schemas = {
-        f"S{i}": {"type": "object", "properties": {p: {"$ref": f"#/components/schemas/S{i + 1}"} for p in "ab"}}
+        f"S{i}": {
+            "type": "object",
+            "properties": {p: {"$ref": f"#/components/schemas/S{i + 1}"} for p in "ab"},
+        }
         for i in range(30)
-    }  # fmt: skip
+    }
     schemas["S30"] = {"type": "string"}
     begun = time.process_time()
     found = tool(post({"$ref": "#/components/schemas/S0"}), components={"schemas": schemas})
@@ -354,4 +435,4 @@ def test_document_of_150_operations_is_read_in_time() -> None:
 
 
 def test_document_keeps_bare_values() -> None:
-    assert Document('{"openapi": "3.1.1", "x": [1, 1.5, true, null]}').root["x"] == [1, 1.5, True, None]  # fmt: skip
+    assert Document('{"openapi": "3.1.1", "x": [1, 1.5, true, null]}').root["x"] == [1, 1.5, True, None]

@@ -71,10 +71,16 @@ def document(api: ApiServer, **paths: Any) -> dict[str, Any]:
             }
         },
         **paths,
-    }  # fmt: skip
+    }
     schemes = {"key": {"type": "apiKey", "in": "query", "name": "key"}}
-    return {"openapi": "3.1.0", "info": {"title": "Lamps", "version": "1"}, "servers": [{"url": f"{api.url}/v1"}],
-            "components": {"securitySchemes": schemes}, "security": [{"key": []}], "paths": stated}  # fmt: skip
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Lamps", "version": "1"},
+        "servers": [{"url": f"{api.url}/v1"}],
+        "components": {"securitySchemes": schemes},
+        "security": [{"key": []}],
+        "paths": stated,
+    }
 
 
 def send(client: Client, method: str, path: str, status: int = 200, **values: Any) -> Any:
@@ -98,17 +104,29 @@ def test_source_lives_through_the_rest_api(side: Side, client: Client, api: ApiS
         return 200, {"Content-Type": "application/json"}, json.dumps(value).encode()
 
     api.answer = answer
-    made = send(client, "post", "", 201, kind="openapi", name="lamps", document_url=f"{api.url}/openapi.json")  # fmt: skip
+    made = send(client, "post", "", 201, kind="openapi", name="lamps", document_url=f"{api.url}/openapi.json")
     one = f"/{made['id']}"
     assert (made["status"], made["waiting"]) == ("new", 0)
     assert work(side.tenant.pk) == ["succeeded"]
     read = send(client, "get", one)
-    assert (read["status"], read["title"], read["url"], read["waiting"]) == ("ready", "Lamps", f"{api.url}/v1", 1)  # fmt: skip
+    assert (read["status"], read["title"], read["url"], read["waiting"]) == (
+        "ready",
+        "Lamps",
+        f"{api.url}/v1",
+        1,
+    )
     assert read["settings"]["security"][0]["parameter"] == "key"
     send(client, "put", f"{one}/credentials", placement="query", parameter="key", secret=CANARY)
     (version,) = send(client, "get", f"{one}/versions?state=waiting")["results"]
-    test = send(client, "put", f"{one}/contract-tests", tool_name="lamps_getLamp", name="One", arguments={"id": 7},
-                expected={"type": "object", "required": ["name"], "properties": {"name": {"type": "integer"}}})  # fmt: skip
+    test = send(
+        client,
+        "put",
+        f"{one}/contract-tests",
+        tool_name="lamps_getLamp",
+        name="One",
+        arguments={"id": 7},
+        expected={"type": "object", "required": ["name"], "properties": {"name": {"type": "integer"}}},
+    )
     refused = send(client, "post", f"{one}/versions/accept", 409, versions=[version["id"]])
     assert refused["code"] == "contract_tests_failed"
     assert "expected integer" in refused["details"]["failures"][0]["problem"]
@@ -124,7 +142,7 @@ def test_source_lives_through_the_rest_api(side: Side, client: Client, api: ApiS
     (changed,) = send(client, "get", f"{one}/versions?state=waiting")["results"]
     detail = send(client, "get", f"{one}/versions/{changed['id']}")
     (parameter,) = detail["diff"]["parameters"]
-    assert (parameter["type_old"], parameter["type_new"], parameter["breaks"]) == ("integer", "string", True)  # fmt: skip
+    assert (parameter["type_old"], parameter["type_new"], parameter["breaks"]) == ("integer", "string", True)
     (rejected,) = send(client, "post", f"{one}/versions/reject", versions=[changed["id"]])
     assert rejected["state"] == "rejected"
     assert send(client, "patch", one, title="Our lamps", is_enabled=False)["title"] == "Our lamps"
@@ -143,7 +161,9 @@ def test_rows_of_another_source_are_not_there(side: Side, client: Client, api: A
     second, first = (row["id"] for row in send(client, "get", "")["results"])
     (version,) = send(client, "get", f"/{first}/versions")["results"]
     secret = send(client, "put", f"/{first}/credentials", placement="bearer", secret=CANARY)
-    test = send(client, "put", f"/{first}/contract-tests", tool_name="one_getLamp", name="T", arguments={"id": 1})  # fmt: skip
+    test = send(
+        client, "put", f"/{first}/contract-tests", tool_name="one_getLamp", name="T", arguments={"id": 1}
+    )
     for method, path in (
         ("get", f"versions/{version['id']}"),
         ("delete", f"credentials/{secret['id']}"),
@@ -153,7 +173,7 @@ def test_rows_of_another_source_are_not_there(side: Side, client: Client, api: A
         send(client, method, f"/{second}/{path}", 404)
     for verb in ("accept", "reject"):
         send(client, "post", f"/{second}/versions/{verb}", 404, versions=[version["id"]])
-    send(client, "put", f"/{second}/contract-tests", 404, tool_name="one_getLamp", name="T", arguments={})  # fmt: skip
+    send(client, "put", f"/{second}/contract-tests", 404, tool_name="one_getLamp", name="T", arguments={})
 
 
 @pytest.mark.parametrize(
@@ -177,19 +197,35 @@ def test_source_that_cannot_be_used_is_refused(client: Client, values: dict[str,
 def test_values_that_postgres_cannot_keep_are_no_error_of_ours(
     side: Side, client: Client, api: ApiServer
 ) -> None:
-    send(client, "post", "", 201, kind="openapi", name="shop", document=json.dumps(document(api)), settings={"a\x00": "b\x00"})  # fmt: skip
+    send(
+        client,
+        "post",
+        "",
+        201,
+        kind="openapi",
+        name="shop",
+        document=json.dumps(document(api)),
+        settings={"a\x00": "b\x00"},
+    )
     assert work(side.tenant.pk) == ["succeeded"]
     (row,) = send(client, "get", "")["results"]
-    send(client, "put", f"/{row['id']}/contract-tests", tool_name="shop_getLamp", name="T", arguments={"id": "\x00"})  # fmt: skip
+    send(
+        client,
+        "put",
+        f"/{row['id']}/contract-tests",
+        tool_name="shop_getLamp",
+        name="T",
+        arguments={"id": "\x00"},
+    )
     deep: Any = {}
     for _ in range(900):
         deep = {"a": deep}
-    send(client, "put", f"/{row['id']}/contract-tests", 400, tool_name="shop_getLamp", name="T", arguments=deep)  # fmt: skip
+    send(
+        client, "put", f"/{row['id']}/contract-tests", 400, tool_name="shop_getLamp", name="T", arguments=deep
+    )
 
 
-def test_document_with_nul_and_odd_characters_is_stored(
-    side: Side, client: Client, api: ApiServer
-) -> None:
+def test_document_with_nul_and_odd_characters_is_stored(side: Side, client: Client, api: ApiServer) -> None:
     odd = document(api, **{"/odd": {"get": {"operationId": "odd", "summary": "a\x00b\ud800"}}})
     api.answer = (200, {}, json.dumps(odd).encode())
     send(client, "post", "", 201, kind="openapi", name="shop", document_url=api.url)
@@ -217,21 +253,40 @@ def test_secret_of_a_source_is_nowhere(
 
     api.answer = echo
     answers: list[Any] = []
-    made = send(client, "post", "", 201, kind="openapi", name="lamps", url=f"{api.url}/v1", document_url=f"{api.url}/v1/openapi.json")  # fmt: skip
+    made = send(
+        client,
+        "post",
+        "",
+        201,
+        kind="openapi",
+        name="lamps",
+        url=f"{api.url}/v1",
+        document_url=f"{api.url}/v1/openapi.json",
+    )
     one = f"/{made['id']}"
     places: list[dict[str, Any]] = [
-        {"placement": "query", "parameter": "key"}, {"placement": "bearer"},
-        {"placement": "header", "parameter": "X-Key"}, {"placement": "basic", "parameter": "anna"},
-    ]  # fmt: skip
+        {"placement": "query", "parameter": "key"},
+        {"placement": "bearer"},
+        {"placement": "header", "parameter": "X-Key"},
+        {"placement": "basic", "parameter": "anna"},
+    ]
     answers += [send(client, "put", f"{one}/credentials", secret=CANARY, **p) for p in places]
     send(client, "put", f"{one}/credentials", 400, secret=f"{CANARY}\n{CANARY}", placement="bearer")
     work(side.tenant.pk)
     assert CANARY in str(api.seen[0].headers) + api.seen[0].path  # the document's own server got it
     (version,) = send(client, "get", f"{one}/versions")["results"]
     answers += [
-        send(client, "put", f"{one}/contract-tests", tool_name="lamps_getLamp", name=f"T{n}", arguments={"id": n}, expected={"const": 1})
+        send(
+            client,
+            "put",
+            f"{one}/contract-tests",
+            tool_name="lamps_getLamp",
+            name=f"T{n}",
+            arguments={"id": n},
+            expected={"const": 1},
+        )
         for n in (1, 5)
-    ]  # fmt: skip
+    ]
     answers.append(send(client, "post", f"{one}/versions/accept", 409, versions=[version["id"]]))
     assert CANARY in api.seen[-1].path
     pages = ("", "/credentials", "/versions", f"/versions/{version['id']}", "/contract-tests")
@@ -243,7 +298,12 @@ def test_secret_of_a_source_is_nowhere(
     )
     api.answer = lambda sent: (404, {}, sent.path.encode())
     assert work(side.tenant.pk) == ["failed"]
-    shown = {"answers": json.dumps(answers), "logs": _logs(caplog), "tables": _tables(), "admin": _admin(side)}  # fmt: skip
+    shown = {
+        "answers": json.dumps(answers),
+        "logs": _logs(caplog),
+        "tables": _tables(),
+        "admin": _admin(side),
+    }
     for place, text in shown.items():
         for form in (CANARY, "5d1e77aa", "YW5uYTpjYW5hcnk"):
             assert form not in text, place
@@ -281,7 +341,7 @@ def test_run_that_holds_an_old_source_calls_the_present_one(
     side: Side, client: Client, api: ApiServer
 ) -> None:
     """Otherwise a secret that was entered for the new address would go to the old one."""
-    made = send(client, "post", "", 201, kind="openapi", name="lamps", document=json.dumps(document(api)))  # fmt: skip
+    made = send(client, "post", "", 201, kind="openapi", name="lamps", document=json.dumps(document(api)))
     work(side.tenant.pk)
     with tenant_scope(side.tenant.pk):
         version = ToolVersion.objects.select_related("source").get()
@@ -312,7 +372,7 @@ def _called(side: Side, tool: Tool) -> ToolResult:
 
 
 def test_export_of_a_workspace_has_no_secret(side: Side, client: Client, api: ApiServer) -> None:
-    made = send(client, "post", "", 201, kind="openapi", name="lamps", url=f"{api.url}/v1", document="{}")  # fmt: skip
+    made = send(client, "post", "", 201, kind="openapi", name="lamps", url=f"{api.url}/v1", document="{}")
     send(client, "put", f"/{made['id']}/credentials", secret=CANARY, placement="bearer")
     out = io.StringIO()
     with platform_scope():

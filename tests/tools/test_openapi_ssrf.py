@@ -25,9 +25,7 @@ from tests.tools.http_server import ApiServer, api_serving
 from tests.tools.openapi_calls import call, secret, source_of
 
 GET: Any = {"get": {"operationId": "do"}}
-DOCUMENT = (
-    b'{"openapi": "3.0.0", "info": {}, "servers": [{"url": "%s"}], "paths": {"/a": {"get": {}}}}'
-)
+DOCUMENT = b'{"openapi": "3.0.0", "info": {}, "servers": [{"url": "%s"}], "paths": {"/a": {"get": {}}}}'
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +92,13 @@ def test_redirect_of_a_document_to_a_trick_reaches_nothing(
 ) -> None:
     target = trick.format(port=victim.port).replace("\r", "").replace("\n", "").strip()
     location = target.encode("utf-8").decode("latin-1")
-    outside.answer = lambda sent: (302, {"Location": location}, b"") if sent.path == "/start" else (404, {}, b"")  # fmt: skip
+    outside.answer = lambda sent: (
+        (302, {"Location": location}, b"") if sent.path == "/start" else (404, {}, b"")
+    )
     with pytest.raises(SourceError):
-        http.document_fetch(source_of(outside.url), f"{outside.url}/start", [secret("canary-secret")], openapi_calls.policy())  # fmt: skip
+        http.document_fetch(
+            source_of(outside.url), f"{outside.url}/start", [secret("canary-secret")], openapi_calls.policy()
+        )
     assert victim.seen == []
 
 
@@ -105,7 +107,11 @@ def test_document_that_names_a_trick_for_a_server_calls_nothing(
     trick: str, victim: ApiServer, outside: ApiServer
 ) -> None:
     address = trick.format(port=victim.port)
-    outside.answer = (200, {}, DOCUMENT % address.encode("unicode_escape").replace(b"\\x", b"\\u00").replace(b"\\\\", b"\\\\"))  # fmt: skip
+    outside.answer = (
+        200,
+        {},
+        DOCUMENT % address.encode("unicode_escape").replace(b"\\x", b"\\u00").replace(b"\\\\", b"\\\\"),
+    )
     source = source_of("", document_url=f"{outside.url}/openapi.json")
     try:
         source_read(source)
@@ -118,9 +124,7 @@ def test_document_that_names_a_trick_for_a_server_calls_nothing(
 
 
 @pytest.mark.parametrize("trick", TRICKS)
-def test_argument_that_is_a_trick_changes_no_host(
-    trick: str, victim: ApiServer, outside: ApiServer
-) -> None:
+def test_argument_that_is_a_trick_changes_no_host(trick: str, victim: ApiServer, outside: ApiServer) -> None:
     parameters = [{"name": n, "in": p, "schema": {}} for n, p in (("id", "path"), ("q", "query"))]
     item = {"get": {"operationId": "do", "parameters": parameters}}
     value = trick.format(port=victim.port)
@@ -131,7 +135,7 @@ def test_argument_that_is_a_trick_changes_no_host(
 
 def test_redirect_of_a_call_is_not_followed(victim: ApiServer, outside: ApiServer) -> None:
     outside.answer = (307, {"Location": victim.url}, b"")
-    result = call(source_of(outside.url), {"post": {"operationId": "do"}}, secrets=[secret("canary-secret")])  # fmt: skip
+    result = call(source_of(outside.url), {"post": {"operationId": "do"}}, secrets=[secret("canary-secret")])
     assert result.is_error
     assert "not followed" in result.content
     assert victim.seen == []
@@ -142,9 +146,7 @@ def test_redirect_of_a_document_takes_no_secret_along(outside: ApiServer) -> Non
         other.answer = (200, {}, DOCUMENT % b"https://api.example.org")
         outside.answer = (302, {"Location": f"{other.url}/openapi.json"}, b"")
         source = source_of(outside.url)
-        http.document_fetch(
-            source, f"{outside.url}/start", [secret("canary-secret")], openapi_calls.policy()
-        )
+        http.document_fetch(source, f"{outside.url}/start", [secret("canary-secret")], openapi_calls.policy())
         assert outside.seen[0].headers["authorization"] == "Bearer canary-secret"
         assert "authorization" not in other.seen[0].headers
 
@@ -178,9 +180,7 @@ def test_name_that_changes_its_answer_is_called_at_the_judged_address(
         source_of(""), f"http://rebind.test:{outside.port}/d", [], openapi_calls.policy()
     )
     with pytest.raises(SourceError):
-        http.document_fetch(
-            source_of(""), f"http://rebind.test:{victim.port}/d", [], openapi_calls.policy()
-        )
+        http.document_fetch(source_of(""), f"http://rebind.test:{victim.port}/d", [], openapi_calls.policy())
     assert victim.seen == []
 
 
@@ -192,7 +192,7 @@ async def test_socket_of_this_machine_is_refused() -> None:
 async def test_synchronous_request_is_a_mistake_of_ours() -> None:
     async with AsyncGuardedTransport(NetPolicy(), resolver=resolver) as wire:
         with pytest.raises(TypeError):
-            await wire.handle_async_request(httpx2.Request("POST", "http://8.8.8.8/", content=iter([b"x"])))  # fmt: skip
+            await wire.handle_async_request(httpx2.Request("POST", "http://8.8.8.8/", content=iter([b"x"])))
 
 
 def test_proxies_of_the_environment_are_not_used(
@@ -207,8 +207,14 @@ def test_proxies_of_the_environment_are_not_used(
 @pytest.mark.parametrize("field", ["url", "document_url"])
 @pytest.mark.parametrize(
     "address",
-    ["http://10.0.0.1/", "ftp://a.example.org/", "https://u:p@a.example.org/", "http://a.example.org:22/", "x"],
-)  # fmt: skip
+    [
+        "http://10.0.0.1/",
+        "ftp://a.example.org/",
+        "https://u:p@a.example.org/",
+        "http://a.example.org:22/",
+        "x",
+    ],
+)
 def test_address_that_cannot_be_used_is_refused_when_it_is_entered(
     field: str, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

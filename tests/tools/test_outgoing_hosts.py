@@ -37,8 +37,10 @@ from toolloop.mcp import McpError
 pytestmark = pytest.mark.django_db(transaction=True)
 REFUSED = "is not on this workspace's list of outgoing hosts"
 DOCUMENT = {
-    "openapi": "3.0.0", "info": {"title": "Shop"}, "paths": {"/stock": {"get": {"operationId": "stock"}}}
-}  # fmt: skip
+    "openapi": "3.0.0",
+    "info": {"title": "Shop"},
+    "paths": {"/stock": {"get": {"operationId": "stock"}}},
+}
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def test_call_of_an_api_goes_to_listed_hosts_alone_from_the_next_call_on(
 ) -> None:
     source_made(
         cast.tenant, "openapi", url=f"http://api.shop.example:{server.port}", document=json.dumps(DOCUMENT)
-    )  # fmt: skip
+    )
     granted(cast.tenant, "shop")
     assert not execute(cast, "shop_stock").results[0].is_error
     listed(cast, "api.other.example")
@@ -83,9 +85,7 @@ def test_call_of_an_api_goes_to_listed_hosts_alone_from_the_next_call_on(
     assert len(server.seen) == 1
 
 
-def test_document_is_read_from_listed_hosts_alone_after_each_redirect(
-    cast: Cast, server: ApiServer
-) -> None:
+def test_document_is_read_from_listed_hosts_alone_after_each_redirect(cast: Cast, server: ApiServer) -> None:
     listed(cast, "docs.shop.example", "api.shop.example")
     there = f"http://docs.shop.example:{server.port}/openapi.json"
     away = f"http://cdn.evil.example:{server.port}/openapi.json"
@@ -102,7 +102,7 @@ def test_document_is_read_from_listed_hosts_alone_after_each_redirect(
         server.answer = (200, {"Content-Type": "application/json"}, body)
         assert len(kind_get("openapi").read(source)) == 1
         source.url = ""
-        server.answer = (200, {"Content-Type": "application/json"}, body.replace(b"api.shop", b"api.evil"))  # fmt: skip
+        server.answer = (200, {"Content-Type": "application/json"}, body.replace(b"api.shop", b"api.evil"))
         with pytest.raises(SourceError, match=r"api\.evil\.example"):
             kind_get("openapi").read(source)
 
@@ -210,7 +210,7 @@ def test_owner_sets_the_list_on_the_page_over_rest_and_in_the_admin(cast: Cast) 
     assert client.post(page, {"hosts": "api.example.org\r\n*.example.com "}).status_code == 302
     shown = client.get(page).content.decode()
     assert "2 entries may be called" in shown
-    assert client.get("/api/v1/outgoing-hosts").json() == {"hosts": ["*.example.com", "api.example.org"]}  # fmt: skip
+    assert client.get("/api/v1/outgoing-hosts").json() == {"hosts": ["*.example.com", "api.example.org"]}
     wrong = client.post(page, {"hosts": "https://x.example.org"})
     assert wrong.status_code == 422
     assert "is no host" in wrong.content.decode()
@@ -224,7 +224,7 @@ def test_owner_sets_the_list_on_the_page_over_rest_and_in_the_admin(cast: Cast) 
         row = OutgoingHost.objects.get(pattern="hooks.example.org")
     change = reverse("admin:tenancy_outgoinghost_change", args=[row.pk])
     assert client.post(change, {"pattern": "api.example.org"}).status_code == 302
-    assert client.get("/api/v1/outgoing-hosts").json()["hosts"] == ["*.example.com", "api.example.org"]  # fmt: skip
+    assert client.get("/api/v1/outgoing-hosts").json()["hosts"] == ["*.example.com", "api.example.org"]
     with tenant_scope(cast.tenant.pk):
         row = OutgoingHost.objects.get(pattern="api.example.org")
     gone = reverse("admin:tenancy_outgoinghost_delete", args=[row.pk])

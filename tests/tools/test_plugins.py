@@ -96,14 +96,18 @@ def test_only_names_that_are_listed_are_loaded(name: str) -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        pytest.param({"settings": {"plugin": "shop"}, "url": "https://example.org"}, "leave this empty", id="url"),
-        pytest.param({"settings": {"plugin": "shop"}, "allowed_hosts": ["example.org"]}, "leave this empty", id="hosts"),
+        pytest.param(
+            {"settings": {"plugin": "shop"}, "url": "https://example.org"}, "leave this empty", id="url"
+        ),
+        pytest.param(
+            {"settings": {"plugin": "shop"}, "allowed_hosts": ["example.org"]}, "leave this empty", id="hosts"
+        ),
         pytest.param({"settings": {"plugin": "other"}}, "This installation has: shop", id="unknown"),
         pytest.param({"settings": {"plugin": ["shop"]}}, "its name", id="no text"),
         pytest.param({"settings": {}}, "its name", id="missing"),
         pytest.param({"settings": {"plugin": "shop", "path": "/tmp"}}, "nothing else", id="more"),
     ],
-)  # fmt: skip
+)
 def test_source_that_cannot_be_used_is_refused_in_words(values: dict[str, Any], said: str) -> None:
     with pytest.raises(Invalid) as refused:
         plugin.source_check(ToolSource(kind="plugin", name="shop", **values))
@@ -120,6 +124,8 @@ def test_found_tools_carry_what_they_state(folder: Path) -> None:
 
 
 def test_name_that_no_provider_takes_is_an_error_in_words(folder: Path) -> None:
-    plugin_put(folder, PLUGIN.replace("def stock", f"def {'s' * 60}").replace("[stock,", f"[{'s' * 60},"), "long")  # fmt: skip
+    plugin_put(
+        folder, PLUGIN.replace("def stock", f"def {'s' * 60}").replace("[stock,", f"[{'s' * 60},"), "long"
+    )
     with pytest.raises(SourceError, match="more than 64"):
         plugin.source_read(ToolSource(kind="plugin", name="shop", settings={"plugin": "long"}))

@@ -56,12 +56,22 @@ def test_deny_wins_then_ask_then_allow(effects: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("kind", "target", "covered"),
     [
-        ("tool", "send_mail", True), ("tool", "send_mai", False), ("tool", "Send_mail", False),
-        ("group", "crm", True), ("group", "crm.mail", True), ("group", "crm.mail.x", False), ("group", "cr", False),
-        ("pattern", "send_*", True), ("pattern", "*_mail", True), ("pattern", "*d_m*", True), ("pattern", "send_", False),
-        ("pattern", "send_mail*", True), ("pattern", "*x*", False), ("pattern", "s*s*l", False),
+        ("tool", "send_mail", True),
+        ("tool", "send_mai", False),
+        ("tool", "Send_mail", False),
+        ("group", "crm", True),
+        ("group", "crm.mail", True),
+        ("group", "crm.mail.x", False),
+        ("group", "cr", False),
+        ("pattern", "send_*", True),
+        ("pattern", "*_mail", True),
+        ("pattern", "*d_m*", True),
+        ("pattern", "send_", False),
+        ("pattern", "send_mail*", True),
+        ("pattern", "*x*", False),
+        ("pattern", "s*s*l", False),
     ],
-)  # fmt: skip
+)
 def test_target_covers_what_it_says(kind: str, target: str, covered: bool) -> None:
     found = result([grant(target_kind=kind, target=target)])
     assert (found.effect == "allow") is covered
@@ -70,10 +80,15 @@ def test_target_covers_what_it_says(kind: str, target: str, covered: bool) -> No
 @pytest.mark.parametrize(
     ("kind", "who", "applies"),
     [
-        ("everyone", "", True), ("role", "member", True), ("role", "owner", False), ("member", "7", True),
-        ("member", "07", False), ("member", "8", False), ("api_key", "7", False),
+        ("everyone", "", True),
+        ("role", "member", True),
+        ("role", "owner", False),
+        ("member", "7", True),
+        ("member", "07", False),
+        ("member", "8", False),
+        ("api_key", "7", False),
     ],
-)  # fmt: skip
+)
 def test_subject_is_whom_it_names(kind: str, who: str, applies: bool) -> None:
     found = result([grant(subject_kind=kind, subject=who)])
     assert (found.effect == "allow") is applies
@@ -114,15 +129,30 @@ def test_expired_grant_no_longer_applies_nor_one_that_expires_meanwhile() -> Non
 @pytest.mark.parametrize(
     "broken",
     [
-        {"effect": "permit"}, {"effect": ""}, {"target_kind": "regex"}, {"subject_kind": "team"}, {"calls": "some"},
-        {"arguments": [{"kind": "newer", "argument": "a"}]}, {"arguments": {"kind": "equals"}}, {"arguments": "x"},
-        {"arguments": [{"kind": "schema", "schema": {"if": {}}}]}, {"arguments": [None]}, {"arguments": None},
+        {"effect": "permit"},
+        {"effect": ""},
+        {"target_kind": "regex"},
+        {"subject_kind": "team"},
+        {"calls": "some"},
+        {"arguments": [{"kind": "newer", "argument": "a"}]},
+        {"arguments": {"kind": "equals"}},
+        {"arguments": "x"},
+        {"arguments": [{"kind": "schema", "schema": {"if": {}}}]},
+        {"arguments": [None]},
+        {"arguments": None},
     ],
-)  # fmt: skip
+)
 def test_grant_that_cannot_be_understood_denies(broken: dict[str, Any]) -> None:
     for arguments in (None, {}, {"a": 1}):
-        found = result([grant(), grant(number=2, **broken) if "effect" not in broken else
-                        Grant(2, broken["effect"], "pattern", "*")], arguments=arguments)  # fmt: skip
+        found = result(
+            [
+                grant(),
+                grant(number=2, **broken)
+                if "effect" not in broken
+                else Grant(2, broken["effect"], "pattern", "*"),
+            ],
+            arguments=arguments,
+        )
         assert (found.effect, found.rule) == ("deny", 2)
 
 
@@ -154,10 +184,13 @@ def test_pattern_is_quick_on_a_hostile_name() -> None:
 
 _conditions = st.sampled_from(
     [
-        [], [{"kind": "equals", "argument": "a", "value": 1}], [{"kind": "at_most", "argument": "a", "value": 2}],
-        [{"kind": "nonsense", "argument": "a"}], [{"kind": "schema", "schema": {"required": ["a"]}}],
+        [],
+        [{"kind": "equals", "argument": "a", "value": 1}],
+        [{"kind": "at_most", "argument": "a", "value": 2}],
+        [{"kind": "nonsense", "argument": "a"}],
+        [{"kind": "schema", "schema": {"required": ["a"]}}],
     ]
-)  # fmt: skip
+)
 _grants = st.builds(
     Grant,
     id=st.integers(1, 10**6),
@@ -182,7 +215,7 @@ _calls = st.tuples(
 
 def _effect(grants: list[Grant], call: Any) -> str:
     tool, collection, arguments, subject = call
-    return decide(policy_compile(grants, now=NOW), subject, tool, collection, arguments, now=NOW).effect  # fmt: skip
+    return decide(policy_compile(grants, now=NOW), subject, tool, collection, arguments, now=NOW).effect
 
 
 @settings(max_examples=400, deadline=None)
@@ -221,9 +254,7 @@ SECOND = Approval("role", "admin")
 
 
 @pytest.mark.parametrize("order", [(1, 2), (2, 1)], ids=str)
-def test_second_person_wins_over_the_one_who_asked_whichever_rule_is_older(
-    order: tuple[int, int],
-) -> None:
+def test_second_person_wins_over_the_one_who_asked_whichever_rule_is_older(order: tuple[int, int]) -> None:
     own, other = order
     found = result([grant("ask", own), grant("ask", other, approval=SECOND), grant("allow", 3)])
     assert (found.effect, found.approval) == ("ask", SECOND)

@@ -60,8 +60,16 @@ async def test_passages_of_a_chat_are_on_record_once_a_run(
     assert library.chunks[0].pk in [row.chunk_id for row in found]
     assert len({row.chunk_id for row in found}) == len(found)
     first = found[0]
-    assert (first.document_id, first.document_name, first.version) == (library.document.pk, library.document.name, 1)  # fmt: skip
-    assert (first.user_id, first.collection_name, first.tool) == (cast.actor("member").user_id, "Tariff", "get_chunk")  # fmt: skip
+    assert (first.document_id, first.document_name, first.version) == (
+        library.document.pk,
+        library.document.name,
+        1,
+    )
+    assert (first.user_id, first.collection_name, first.tool) == (
+        cast.actor("member").user_id,
+        "Tariff",
+        "get_chunk",
+    )
 
 
 def test_filters_rights_and_deletion(cast: Cast) -> None:
@@ -94,7 +102,7 @@ def test_name_of_a_document_that_one_may_not_read_is_withheld(cast: Cast) -> Non
     assert "restructuring-plan" not in page(cast, "member")
     shown = page(cast, "admin")
     with tenant_scope(cast.tenant.pk):
-        may = Document.objects.visible_to(cast.actor("admin")).filter(pk=library.document.pk).exists()  # fmt: skip
+        may = Document.objects.visible_to(cast.actor("admin")).filter(pk=library.document.pk).exists()
     assert ("restructuring-plan" in shown) == may
 
 
@@ -118,21 +126,34 @@ def test_rest_lists_reads(cast: Cast) -> None:
     client = Client(headers={"X-Tenant": cast.tenant.slug})
     client.force_login(cast.owner.user, "django.contrib.auth.backends.ModelBackend")
     told = client.get("/api/v1/reads", {"chunk": library.chunks[2].pk}).json()["results"]
-    assert [(r["document"], r["user_name"]) for r in told] == [(library.document.pk, cast.member.user.email)]  # fmt: skip
+    assert [(r["document"], r["user_name"]) for r in told] == [(library.document.pk, cast.member.user.email)]
     assert client.get("/api/v1/reads", {"who": "x"}).status_code == 400
 
 
 @pytest.mark.parametrize(
     "payload",
-    [None, [], {"results": 5}, {"results": [5, {"chunk_id": "1"}, {"chunk_id": True, "document_id": 1}, {"chunk_id": 2**64, "document_id": 1},
-     {"chunk_id": -1, "document_id": 1}, {"chunk_id": 1}]}],
+    [
+        None,
+        [],
+        {"results": 5},
+        {
+            "results": [
+                5,
+                {"chunk_id": "1"},
+                {"chunk_id": True, "document_id": 1},
+                {"chunk_id": 2**64, "document_id": 1},
+                {"chunk_id": -1, "document_id": 1},
+                {"chunk_id": 1},
+            ]
+        },
+    ],
     ids=["nothing", "a list", "no list", "no ids"],
-)  # fmt: skip
+)
 def test_payloads_of_other_tools_are_passed_over(payload: Any) -> None:
     assert reads_of("look", payload) == []
 
 
 def test_names_are_made_fit_for_their_columns() -> None:
-    (row,) = reads_of("t" * 300, {"results": [{"chunk_id": 1, "document_id": 2, "document": "a\0" * 300}]})  # fmt: skip
+    (row,) = reads_of("t" * 300, {"results": [{"chunk_id": 1, "document_id": 2, "document": "a\0" * 300}]})
     assert (len(row["document_name"]), len(row["tool"]), row["version"]) == (255, 100, None)
     assert "\0" not in row["document_name"]

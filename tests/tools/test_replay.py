@@ -59,9 +59,13 @@ async def look_changed(where: str) -> str:
 
 
 SCRIPT = [
-    says("Let me look.", ScriptedCall("look", {"what": "a", "password": SECRET}, "x"), ScriptedCall("look", {"what": "nothing"}, "y")),
+    says(
+        "Let me look.",
+        ScriptedCall("look", {"what": "a", "password": SECRET}, "x"),
+        ScriptedCall("look", {"what": "nothing"}, "y"),
+    ),
     says("It is a."),
-]  # fmt: skip
+]
 
 
 BASE = tuple(conversation_tools.TOOLSET)
@@ -87,9 +91,7 @@ async def recorded(cast: Cast, lane: Executor, monkeypatch: pytest.MonkeyPatch) 
     return await sync_to_async(ended)()
 
 
-async def replayed(
-    cast: Cast, run: Run, *, ask_model: bool = False, role: str = "member"
-) -> Replay:
+async def replayed(cast: Cast, run: Run, *, ask_model: bool = False, role: str = "member") -> Replay:
     def go() -> Replay:
         with tenant_scope(cast.tenant.pk):
             return recorded_run_replay(
@@ -111,14 +113,18 @@ async def test_replay_is_equal_when_nothing_has_changed_and_runs_no_tool(
     assert ran == []
     assert found.is_equal, found.rows
     assert found.diverged_at is None
-    assert [row.kind for row in found.rows] == ["says", "calls", "calls", "result", "result", "says", "ends"]  # fmt: skip
+    assert [row.kind for row in found.rows] == ["says", "calls", "calls", "result", "result", "says", "ends"]
     assert SECRET not in str(found)
     assert MASK in found.rows[1].recorded
 
     def recorded_rows() -> tuple[int, int, int]:
         with tenant_scope(cast.tenant.pk):
             audits = AuditEvent.objects.filter(action="run.replay", object_id=str(run.pk)).count()
-            return ToolCall.objects.filter(run=run).count(), audits, UsageRecord.objects.filter(kind="replay").count()  # fmt: skip
+            return (
+                ToolCall.objects.filter(run=run).count(),
+                audits,
+                UsageRecord.objects.filter(kind="replay").count(),
+            )
 
     assert await sync_to_async(recorded_rows)() == (2, 1, 0)
 
@@ -151,15 +157,29 @@ async def test_replay_shows_where_a_changed_tool_diverges(
     ("script", "equal"),
     [
         (SCRIPT, True),
-        ([says("Let me look.", ScriptedCall("look", {"what": "nothing"}, "n1"), ScriptedCall("look", {"what": "a", "password": SECRET}, "n2")), says("It is a.")], False),
+        (
+            [
+                says(
+                    "Let me look.",
+                    ScriptedCall("look", {"what": "nothing"}, "n1"),
+                    ScriptedCall("look", {"what": "a", "password": SECRET}, "n2"),
+                ),
+                says("It is a."),
+            ],
+            False,
+        ),
         ([says("Let me look.", ScriptedCall("look", {"what": "b"}, "n1")), says("It is b.")], False),
         ([says("I know: it is a.")], False),
     ],
     ids=["the same", "another order", "another call", "no call"],
-)  # fmt: skip
+)
 async def test_model_asked_anew_gets_recorded_outputs_and_its_usage_is_kept(
-    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, script: list[ScriptedTurn], equal: bool
-) -> None:  # fmt: skip
+    cast: Cast,
+    lane_threads: Executor,
+    monkeypatch: pytest.MonkeyPatch,
+    script: list[ScriptedTurn],
+    equal: bool,
+) -> None:
     run = await recorded(cast, lane_threads, monkeypatch)
     provider = ScriptedProvider(script)
     monkeypatch.setattr(replay_service, "provider_for", lambda tenant, model: provider)
@@ -219,9 +239,12 @@ async def test_call_is_held_against_todays_tool_and_rules(
     def asked() -> None:
         with tenant_scope(cast.tenant.pk):
             ToolGrant.objects.create(
-                tenant=cast.tenant, effect="deny", target_kind="tool", target="look",
+                tenant=cast.tenant,
+                effect="deny",
+                target_kind="tool",
+                target="look",
                 arguments=[{"kind": "equals", "argument": "what", "value": "a"}],
-            )  # fmt: skip
+            )
 
     await sync_to_async(asked)()
     assert (await sync_to_async(judged)())[2] == ("policy", False)
@@ -253,9 +276,7 @@ async def test_pages_and_rest_show_the_replay(
         told = client.post(f"/api/v1/runs/{run.pk}/replay", {}, "application/json").json()
         assert (told["is_equal"], told["diverged_at"], len(told["rows"])) == (True, None, 7)
         assert client.post(f"/api/v1/tool-calls/{pk}/replay").json()["is_equal"]
-        assert (
-            client.post("/api/v1/runs/999999999/replay", {}, "application/json").status_code == 404
-        )
+        assert client.post("/api/v1/runs/999999999/replay", {}, "application/json").status_code == 404
 
     await sync_to_async(ask_all, thread_sensitive=False)()
 

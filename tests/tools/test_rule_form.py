@@ -18,9 +18,16 @@ pytestmark = pytest.mark.django_db
 
 def test_edited_rule_keeps_its_approver(cast: Cast) -> None:
     row = grant_create(
-        tenant=cast.tenant, actor=cast.actor("owner"), effect="ask", target_kind="tool", target="calculate",
-        approver_kind="role", approver="admin", approval_hours=4, needs_reason=True,
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        effect="ask",
+        target_kind="tool",
+        target="calculate",
+        approver_kind="role",
+        approver="admin",
+        approval_hours=4,
+        needs_reason=True,
+    )
     with tenant_scope(cast.tenant.pk):
         subjects = subjects_read(actor=cast.actor("owner"))
         form = GrantForm(initial=GrantForm.initial_of(row), subjects=subjects, collections=[])
@@ -35,7 +42,10 @@ def test_edited_rule_keeps_its_approver(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
         new = ToolGrant.objects.get(note="New.")
     assert (new.approver_kind, new.approver, new.approval_hours, new.needs_reason) == (
-        "role", "admin", 4, True,
-    )  # fmt: skip
+        "role",
+        "admin",
+        4,
+        True,
+    )
     rules = client.get(reverse("tools:grants", args=[cast.tenant.slug])).content.decode()
     assert "once an admin or owner has approved it" in rules

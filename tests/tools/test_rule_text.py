@@ -17,7 +17,9 @@ pytestmark = pytest.mark.django_db
 def test_rule_with_a_nul_is_refused(cast: Cast, field: str) -> None:
     given: dict[str, Any] = {"target": "look", field: "a\x00b"}
     with pytest.raises(Invalid) as caught:
-        grant_create(tenant=cast.tenant, actor=cast.actor("owner"), effect="allow", target_kind="tool", **given)  # fmt: skip
+        grant_create(
+            tenant=cast.tenant, actor=cast.actor("owner"), effect="allow", target_kind="tool", **given
+        )
     assert list(caught.value.data["fields"]) == [field]
 
 

@@ -6,14 +6,7 @@ from typing import Any
 
 import pytest
 
-from apps.tools.schema_form import (  # fmt: skip
-    Field,
-    SchemaForm,
-    items_resized,
-    limit_words,
-    schema_plain,
-    type_words,
-)
+from apps.tools.schema_form import Field, SchemaForm, items_resized, limit_words, schema_plain, type_words
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -43,9 +36,16 @@ SCHEMA: dict[str, Any] = {
     },
 }
 FULL: dict[str, Any] = {
-    "query": "line one\nline two", "limit": 5, "price": 1.5, "exact": False, "order": 7, "tags": ["a", "b"],
-    "filter": {"a/b~c": "x", "range": {"from": 1, "to": 2}}, "extra": {"n": 1}, "either": 3,
-}  # fmt: skip
+    "query": "line one\nline two",
+    "limit": 5,
+    "price": 1.5,
+    "exact": False,
+    "order": 7,
+    "tags": ["a", "b"],
+    "filter": {"a/b~c": "x", "range": {"from": 1, "to": 2}},
+    "extra": {"n": 1},
+    "either": 3,
+}
 
 
 def sent_of(form: SchemaForm) -> dict[str, str]:
@@ -68,8 +68,16 @@ def test_every_kind_of_value_survives_the_form() -> None:
     assert again.is_valid()
     assert again.arguments == FULL
     assert [f.kind for f in again.fields] == [
-        "text", "number", "number", "boolean", "choice", "array", "object", "json", "json"
-    ]  # fmt: skip
+        "text",
+        "number",
+        "number",
+        "boolean",
+        "choice",
+        "array",
+        "object",
+        "json",
+        "json",
+    ]
 
 
 def test_what_is_left_empty_is_left_out() -> None:
@@ -95,8 +103,22 @@ def test_what_is_left_empty_is_left_out() -> None:
         ({"/query": "abc", "/filter/a~1b~0c": "x"}, "filter.range.from", "needed"),
         ({"/query": "abc", "/filter/range/to": "5"}, "filter.range.from", "needed"),
     ],
-    ids=["missing", "short", "no-number", "nan", "fraction", "small", "choice", "bad-json", "inside-json", "many", "empty-item", "object", "nested"],
-)  # fmt: skip
+    ids=[
+        "missing",
+        "short",
+        "no-number",
+        "nan",
+        "fraction",
+        "small",
+        "choice",
+        "bad-json",
+        "inside-json",
+        "many",
+        "empty-item",
+        "object",
+        "nested",
+    ],
+)
 def test_problem_stands_at_its_input(sent: dict[str, str], at: str, says: str) -> None:
     form = SchemaForm(SCHEMA, sent=sent)
     assert not form.is_valid()
@@ -118,12 +140,23 @@ def test_list_grows_and_shrinks_in_the_middle() -> None:
     [
         {"type": "object", "properties": {"self": {"$ref": "#"}}},
         {"type": "object", "properties": {"loop": {"$ref": "#/properties/loop"}}},
-        {"type": "object", "properties": {"gone": {"$ref": "#/$defs/none"}, "far": {"$ref": "other.json#/x"}}},
-        {"type": "object", "properties": {"any": True, "none": {}, "odd": {"enum": "x"}, "kinds": {"type": ["string", "integer"]}}},
+        {
+            "type": "object",
+            "properties": {"gone": {"$ref": "#/$defs/none"}, "far": {"$ref": "other.json#/x"}},
+        },
+        {
+            "type": "object",
+            "properties": {
+                "any": True,
+                "none": {},
+                "odd": {"enum": "x"},
+                "kinds": {"type": ["string", "integer"]},
+            },
+        },
         {"type": "object"},
     ],
     ids=["recursive", "loop", "dangling", "odd", "empty"],
-)  # fmt: skip
+)
 def test_strange_schema_still_makes_a_form(schema: dict[str, Any]) -> None:
     form = SchemaForm(schema, sent={"/any": "7"})
     form.is_valid()

@@ -100,7 +100,7 @@ def create(cast: Cast, **fields: Any) -> ToolSource:
 def work(cast: Cast) -> list[str]:
     """Run the waiting jobs; returns how they ended."""
     with tenant_scope(cast.tenant.pk):
-        waiting = list(Job.objects.filter(status="queued", kind="tools.source_refresh").order_by("pk"))  # fmt: skip
+        waiting = list(Job.objects.filter(status="queued", kind="tools.source_refresh").order_by("pk"))
     return [run_here(cast.tenant.pk, job.pk).status for job in waiting]
 
 
@@ -129,7 +129,7 @@ def accept(cast: Cast, *pks: int, **options: Any) -> list[ToolVersion]:
 
 def audited(cast: Cast, action: str) -> list[dict[str, Any]]:
     with tenant_scope(cast.tenant.pk):
-        return list(AuditEvent.objects.filter(action=action).order_by("pk").values_list("data", flat=True))  # fmt: skip
+        return list(AuditEvent.objects.filter(action=action).order_by("pk").values_list("data", flat=True))
 
 
 def test_first_import_waits_for_somebody(cast: Cast, shop: Shop) -> None:
@@ -145,9 +145,7 @@ def test_first_import_waits_for_somebody(cast: Cast, shop: Shop) -> None:
     assert states(cast) == ["shop_get v1 current", "shop_list v1 current"]
 
 
-def test_all_are_taken_when_asked_for_and_changed_ones_wait_even_then(
-    cast: Cast, shop: Shop
-) -> None:
+def test_all_are_taken_when_asked_for_and_changed_ones_wait_even_then(cast: Cast, shop: Shop) -> None:
     source = create(cast, accept_all=True)
     assert states(cast) == ["shop_get v1 current", "shop_list v1 current"]
     shop.tools[0] = replace(shop.tools[0], side_effects=True)
@@ -216,10 +214,7 @@ async def test_vanished_tool_refuses_in_clear_words(cast: Cast, shop: Shop) -> N
         refresh(cast, source)
         shop.tools.pop()
         refresh(cast, source)
-        assert states(cast, tool_name="shop_list") == [
-            "shop_list v1 current gone",
-            "shop_list v2 retired",
-        ]
+        assert states(cast, tool_name="shop_list") == ["shop_list v1 current gone", "shop_list v2 retired"]
         with tenant_scope(cast.tenant.pk):
             return ToolVersion.objects.select_related("source").get(tool_name="shop_list", number=1)
 
@@ -271,9 +266,7 @@ def test_source_edited_while_it_is_read_is_read_again(cast: Cast, shop: Shop) ->
 
 def test_source_removed_while_it_is_read_ends_in_peace(cast: Cast, shop: Shop) -> None:
     source = create(cast)
-    shop.on_read = lambda: services.source_delete(
-        tenant=cast.tenant, actor=cast.actor("admin"), pk=source.pk
-    )
+    shop.on_read = lambda: services.source_delete(tenant=cast.tenant, actor=cast.actor("admin"), pk=source.pk)
     assert refresh(cast, source) == ["succeeded"]
     assert states(cast) == []
 
@@ -292,9 +285,7 @@ def test_update_reads_again_only_when_it_must(cast: Cast, shop: Shop) -> None:
     admin = cast.actor("admin")
     services.source_update(tenant=cast.tenant, actor=admin, pk=source.pk, title="The shop")
     assert work(cast) == []
-    services.source_update(
-        tenant=cast.tenant, actor=admin, pk=source.pk, url="https://shop.example.org/v2"
-    )
+    services.source_update(tenant=cast.tenant, actor=admin, pk=source.pk, url="https://shop.example.org/v2")
     assert work(cast) == ["succeeded"]
     with pytest.raises(TypeError):
         services.source_update(tenant=cast.tenant, actor=admin, pk=source.pk, name="other")
@@ -304,12 +295,25 @@ def test_update_reads_again_only_when_it_must(cast: Cast, shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("name", "Shop"), ("name", "a_b"), ("name", "-a"), ("name", ""), ("name", "a" * 25), ("name", "builtin"),
-        ("name", "collections"), ("kind", "soap"), ("url", "x\ny"), ("url", "h" * 501), ("title", "t" * 121),
-        ("document", "a\0b"), ("settings", [1]), ("allowed_hosts", ["https://a.org"]), ("allowed_hosts", ["a.org:80"]),
-        ("allowed_hosts", ["a b"]), ("allowed_hosts", [f"h{i}.org" for i in range(51)]),
+        ("name", "Shop"),
+        ("name", "a_b"),
+        ("name", "-a"),
+        ("name", ""),
+        ("name", "a" * 25),
+        ("name", "builtin"),
+        ("name", "collections"),
+        ("kind", "soap"),
+        ("url", "x\ny"),
+        ("url", "h" * 501),
+        ("title", "t" * 121),
+        ("document", "a\0b"),
+        ("settings", [1]),
+        ("allowed_hosts", ["https://a.org"]),
+        ("allowed_hosts", ["a.org:80"]),
+        ("allowed_hosts", ["a b"]),
+        ("allowed_hosts", [f"h{i}.org" for i in range(51)]),
     ],
-)  # fmt: skip
+)
 def test_field_that_cannot_be_used_is_named(cast: Cast, shop: Shop, field: str, value: Any) -> None:
     with pytest.raises(Invalid) as refused:
         create(cast, **{field: value})
@@ -334,8 +338,13 @@ def test_credential_is_never_shown_and_can_be_replaced(cast: Cast, shop: Shop) -
     source, admin = create(cast), cast.actor("admin")
     for secret in ("first-secret-0001", CANARY):
         row = services.credential_set(
-            tenant=cast.tenant, actor=admin, source=source.pk, placement="header", parameter="X-Api-Key", secret=secret,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=admin,
+            source=source.pk,
+            placement="header",
+            parameter="X-Api-Key",
+            secret=secret,
+        )
     with tenant_scope(cast.tenant.pk):
         assert ToolCredential.objects.count() == 1
         (shown,) = credential_list(actor=admin)
@@ -353,21 +362,35 @@ def test_credential_is_never_shown_and_can_be_replaced(cast: Cast, shop: Shop) -
 @pytest.mark.parametrize(
     ("placement", "parameter", "secret"),
     [
-        ("cookie", "a", "s"), ("bearer", "x", "s"), ("header", "", "s"), ("header", "Host", "s"),
-        ("header", "content-length", "s"), ("header", "a b", "s"), ("header", "A\r\nB", "s"), ("query", "", "s"),
-        ("basic", "", "s"), ("basic", "a:b", "s"), ("bearer", "", ""), ("bearer", "", "a\r\nX: y"), ("bearer", "", "ü"),
+        ("cookie", "a", "s"),
+        ("bearer", "x", "s"),
+        ("header", "", "s"),
+        ("header", "Host", "s"),
+        ("header", "content-length", "s"),
+        ("header", "a b", "s"),
+        ("header", "A\r\nB", "s"),
+        ("query", "", "s"),
+        ("basic", "", "s"),
+        ("basic", "a:b", "s"),
+        ("bearer", "", ""),
+        ("bearer", "", "a\r\nX: y"),
+        ("bearer", "", "ü"),
         ("bearer", "", "s" * 4001),
     ],
-)  # fmt: skip
+)
 def test_credential_that_cannot_be_sent_is_refused(
     cast: Cast, shop: Shop, placement: str, parameter: str, secret: str
 ) -> None:
     source = create(cast)
     with pytest.raises(Invalid):
         services.credential_set(
-            tenant=cast.tenant, actor=cast.actor("admin"), source=source.pk, placement=placement, parameter=parameter,
+            tenant=cast.tenant,
+            actor=cast.actor("admin"),
+            source=source.pk,
+            placement=placement,
+            parameter=parameter,
             secret=secret,
-        )  # fmt: skip
+        )
 
 
 def test_credential_does_not_move_to_another_host(cast: Cast, shop: Shop) -> None:
@@ -382,17 +405,17 @@ def test_credential_does_not_move_to_another_host(cast: Cast, shop: Shop) -> Non
         tenant=cast.tenant, actor=admin, pk=source.pk, url="https://shop.example.org:443/v9"
     )
     services.credential_forget(tenant=cast.tenant, actor=admin, pk=row.pk)
-    services.source_update(
-        tenant=cast.tenant, actor=admin, pk=source.pk, url="https://evil.example.org/v1"
-    )
+    services.source_update(tenant=cast.tenant, actor=admin, pk=source.pk, url="https://evil.example.org/v1")
 
 
 def set_test(cast: Cast, **fields: Any) -> ContractTest:
     values = {
-        "tool_name": "shop_get", "name": "One lamp", "arguments": {"id": 1},
+        "tool_name": "shop_get",
+        "name": "One lamp",
+        "arguments": {"id": 1},
         "expected": {"type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}},
         **fields,
-    }  # fmt: skip
+    }
     return services.contract_test_set(tenant=cast.tenant, actor=cast.actor("admin"), **values)
 
 
@@ -442,14 +465,16 @@ def test_contract_test_with_wrong_arguments_fails_with_words(cast: Cast, shop: S
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        ("name", " "), ("name", "n" * 81), ("arguments", [1]), ("expected", {"type": 5}),
-        ("expected", {"type": "string", "pattern": "(a+)+$"}), ("expected", {"$ref": "https://evil.example.org/x"}),
+        ("name", " "),
+        ("name", "n" * 81),
+        ("arguments", [1]),
+        ("expected", {"type": 5}),
+        ("expected", {"type": "string", "pattern": "(a+)+$"}),
+        ("expected", {"$ref": "https://evil.example.org/x"}),
         ("expected", {"properties": {"a": {"patternProperties": {"(a+)+$": {}}}}}),
     ],
-)  # fmt: skip
-def test_contract_test_that_cannot_be_used_is_refused(
-    cast: Cast, shop: Shop, field: str, value: Any
-) -> None:
+)
+def test_contract_test_that_cannot_be_used_is_refused(cast: Cast, shop: Shop, field: str, value: Any) -> None:
     create(cast)
     with pytest.raises(Invalid) as refused:
         set_test(cast, **{field: value})
@@ -458,7 +483,7 @@ def test_contract_test_that_cannot_be_used_is_refused(
 
 def test_contract_test_may_speak_of_a_pattern_that_is_a_name(cast: Cast, shop: Shop) -> None:
     create(cast)
-    set_test(cast, expected={"properties": {"pattern": {"type": "string"}}, "enum": [{"pattern": 1}]})  # fmt: skip
+    set_test(cast, expected={"properties": {"pattern": {"type": "string"}}, "enum": [{"pattern": 1}]})
 
 
 def test_version_that_cannot_be_accepted_says_why(cast: Cast, shop: Shop) -> None:
@@ -483,11 +508,18 @@ def test_diff_names_what_changed_and_what_is_a_risk(cast: Cast, shop: Shop) -> N
             "type": "object",
             "properties": {
                 "id": {"type": "string"},
-                "lines": {"type": "array", "items": {"type": "object", "properties": {"sku": {"type": "string"}}, "required": ["sku"]}},
+                "lines": {
+                    "type": "array",
+                    "items": {
+                        "type": "object",
+                        "properties": {"sku": {"type": "string"}},
+                        "required": ["sku"],
+                    },
+                },
             },
             "required": ["lines"],
         },
-    )  # fmt: skip
+    )
     refresh(cast, source)
     with tenant_scope(cast.tenant.pk):
         found = version_changes(actor=cast.actor("admin"), pk=waiting(cast)[0])
@@ -509,16 +541,20 @@ ACTS = {
     "refresh": lambda c, a, s: services.source_refresh(tenant=c.tenant, actor=a, pk=s.pk),
     "accept": lambda c, a, s: services.version_accept(tenant=c.tenant, actor=a, pks=waiting(c)),
     "reject": lambda c, a, s: services.version_reject(tenant=c.tenant, actor=a, pks=waiting(c)),
-    "credential_set": lambda c, a, s: services.credential_set(tenant=c.tenant, actor=a, source=s.pk, placement="bearer", secret="x"),
+    "credential_set": lambda c, a, s: services.credential_set(
+        tenant=c.tenant, actor=a, source=s.pk, placement="bearer", secret="x"
+    ),
     "credential_forget": lambda c, a, s: services.credential_forget(tenant=c.tenant, actor=a, pk=1),
-    "test_set": lambda c, a, s: services.contract_test_set(tenant=c.tenant, actor=a, tool_name="shop_get", name="t", arguments={}),
+    "test_set": lambda c, a, s: services.contract_test_set(
+        tenant=c.tenant, actor=a, tool_name="shop_get", name="t", arguments={}
+    ),
     "test_delete": lambda c, a, s: services.contract_test_delete(tenant=c.tenant, actor=a, pk=1),
     "test_run": lambda c, a, s: services.contract_test_run(tenant=c.tenant, actor=a, pk=1),
     "list": lambda c, a, s: source_list(actor=a),
     "versions": lambda c, a, s: version_list(actor=a),
     "credentials": lambda c, a, s: credential_list(actor=a),
     "tests": lambda c, a, s: contract_test_list(actor=a),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("act", list(ACTS))
@@ -539,9 +575,13 @@ def test_nothing_of_another_workspace_is_there(cast: Cast, shop: Shop) -> None:
         lambda: services.source_delete(tenant=tenant, actor=outsider, pk=source.pk),
         lambda: services.version_accept(tenant=tenant, actor=outsider, pks=pks),
         lambda: services.version_reject(tenant=tenant, actor=outsider, pks=pks),
-        lambda: services.credential_set(tenant=tenant, actor=outsider, source=source.pk, placement="bearer", secret="x"),
-        lambda: services.contract_test_set(tenant=tenant, actor=outsider, tool_name="shop_get", name="t", arguments={}),
-    ):  # fmt: skip
+        lambda: services.credential_set(
+            tenant=tenant, actor=outsider, source=source.pk, placement="bearer", secret="x"
+        ),
+        lambda: services.contract_test_set(
+            tenant=tenant, actor=outsider, tool_name="shop_get", name="t", arguments={}
+        ),
+    ):
         with pytest.raises(Missing):
             act()
     with tenant_scope(tenant.pk):

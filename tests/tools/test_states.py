@@ -59,9 +59,7 @@ def test_toolkit_keeps_its_tools(cast: Cast) -> None:
 def test_rule_keeps_what_it_said(cast: Cast) -> None:
     old = grant_create(**who(cast), effect="allow", target_kind="tool", target="pay", note="n")
     grant_delete(**who(cast), pk=old.pk)
-    new = grant_create(
-        **who(cast), effect="deny", target_kind="tool", target="pay", replaces=old.pk
-    )
+    new = grant_create(**who(cast), effect="deny", target_kind="tool", target="pay", replaces=old.pk)
     (_, none, given), (_, taken, nothing), (_, _, last) = trail(cast, "tool_grant.")
     assert (none, nothing) == (None, None)
     assert given == taken == grant_terms(old)

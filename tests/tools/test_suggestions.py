@@ -57,9 +57,7 @@ def called(cast: Cast, name: str, status: str, times: int) -> None:
             )
 
 
-def suggested(
-    cast: Cast, question: str = "Which invoice has number 7?", **values: Any
-) -> list[str]:
+def suggested(cast: Cast, question: str = "Which invoice has number 7?", **values: Any) -> list[str]:
     with tenant_scope(cast.tenant.pk):
         found = tools_suggest(actor=cast.actor("member"), question=question, **values)
         return [one.tool.name for one in found]
@@ -78,7 +76,7 @@ def test_words_decide_and_history_breaks_the_tie(cast: Cast) -> None:
 
 def test_what_one_may_not_call_is_not_suggested(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
-        ToolGrant.objects.create(tenant=cast.tenant, effect="deny", target_kind="tool", target="invoice_find")  # fmt: skip
+        ToolGrant.objects.create(tenant=cast.tenant, effect="deny", target_kind="tool", target="invoice_find")
         ToolEntry.objects.create(tenant=cast.tenant, name="invoice_search", is_enabled=False)
     assert not {"invoice_find", "invoice_search"} & set(suggested(cast))
 

@@ -25,15 +25,7 @@ from runs.models import ToolCall as Row
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
-from tests.tools.sources_support import (
-    CALLING,
-    PLUGIN,
-    accepted,
-    granted,
-    many,
-    plugin_put,
-    source_made,
-)
+from tests.tools.sources_support import CALLING, PLUGIN, accepted, granted, many, plugin_put, source_made
 from toolloop.providers.scripted import ScriptedCall, says
 from toolloop.tools.dynamic import DynamicToolset
 from toolloop.tools.specs import spec_tokens
@@ -56,7 +48,9 @@ def execute(cast: Cast, name: str, role: str = "member", **arguments: Any) -> An
         return calls_execute(tenant=cast.tenant, actor=cast.actor(role), calls=[call])
 
 
-async def chat(cast: Cast, lane: Executor, monkeypatch: Any, script: list[Any], conversation: Any = None) -> Run:  # fmt: skip
+async def chat(
+    cast: Cast, lane: Executor, monkeypatch: Any, script: list[Any], conversation: Any = None
+) -> Run:
     turn = await sync_to_async(ask)(cast, "Do it.", conversation=conversation)
     await answer(turn, lane, monkeypatch, script)
     run: Run = (await sync_to_async(fresh)(turn)).run
@@ -74,7 +68,7 @@ def test_tool_is_called_when_its_group_is_granted_and_only_then(cast: Cast) -> N
     granted(cast.tenant, "shop")
     done = execute(cast, "shop_stock", article="pen")
     assert json.loads(done.results[0].content) == {"article": "pen", "pieces": 12}
-    assert execute(cast, "shop_stock", article="none").results[0].content == "there is no such article"  # fmt: skip
+    assert execute(cast, "shop_stock", article="none").results[0].content == "there is no such article"
     assert execute(cast, "shop_stock", piece="pen").results[0].error_code == "invalid_arguments"
 
 
@@ -83,7 +77,7 @@ def test_tools_of_one_workspace_are_unknown_in_another(cast: Cast) -> None:
     granted(cast.tenant, "shop")
     granted(cast.other_tenant, "shop")
     with tenant_scope(cast.other_tenant.pk):
-        assert "shop_stock" not in {t.name for t in guard_for(actor=cast.actor("outsider"), scope={}).tools()}  # fmt: skip
+        assert "shop_stock" not in {t.name for t in guard_for(actor=cast.actor("outsider"), scope={}).tools()}
 
 
 async def test_tools_of_a_plugin_call_each_other_by_their_own_names(
@@ -110,7 +104,7 @@ async def test_tool_whose_rule_is_gone_is_not_permitted_rather_than_unknown(
     script = [
         says("", ScriptedCall("shop_stock", {"article": "pen"}, "a"), ScriptedCall("shop_none", {}, "b")),
         says("Done."),
-    ]  # fmt: skip
+    ]
     run = await chat(cast, lane_threads, monkeypatch, script)
     calls = {c.name: c for c in await sync_to_async(calls_of)(run)}
     assert (calls["shop_stock"].status, calls["shop_stock"].error_code) == ("denied", "denied")
@@ -136,7 +130,7 @@ async def test_chat_and_its_programs_call_it(
     run = await chat(cast, lane_threads, monkeypatch, script)
     assert run.status == "completed"
     calls = {c.name: c for c in await sync_to_async(calls_of)(run)}
-    assert (calls["shop_stock"].status, calls["shop_stock"].has_side_effects) == ("succeeded", False)  # fmt: skip
+    assert (calls["shop_stock"].status, calls["shop_stock"].has_side_effects) == ("succeeded", False)
     assert "14" in calls["execute_tools"].content, calls["execute_tools"].content
 
 
@@ -170,13 +164,23 @@ def test_source_that_is_off_or_lost_its_tool_answers_in_words(cast: Cast) -> Non
         pytest.param("raise RuntimeError('secret')", "cannot be loaded (RuntimeError)", id="raises"),
         pytest.param("TOOLS = [1]", "int among its tools", id="no tool"),
         pytest.param("TOOLS = []", "gives no tool", id="empty"),
-        pytest.param("def TOOLS():\n    return 1 / 0", "cannot be loaded (ZeroDivisionError)", id="function raises"),
+        pytest.param(
+            "def TOOLS():\n    return 1 / 0", "cannot be loaded (ZeroDivisionError)", id="function raises"
+        ),
         pytest.param("import sys\nx = (", "cannot be loaded (SyntaxError)", id="no Python"),
-        pytest.param(PLUGIN.replace("an article there", "a thing there"), "not as it was accepted", id="other description"),
-        pytest.param(PLUGIN.replace("article: str", "article: int"), "not as it was accepted", id="other schema"),
-        pytest.param(PLUGIN.replace("TOOLS = [stock, order]", "TOOLS = [order]"), "not as it was accepted", id="gone"),
+        pytest.param(
+            PLUGIN.replace("an article there", "a thing there"),
+            "not as it was accepted",
+            id="other description",
+        ),
+        pytest.param(
+            PLUGIN.replace("article: str", "article: int"), "not as it was accepted", id="other schema"
+        ),
+        pytest.param(
+            PLUGIN.replace("TOOLS = [stock, order]", "TOOLS = [order]"), "not as it was accepted", id="gone"
+        ),
     ],
-)  # fmt: skip
+)
 def test_broken_or_changed_plugin_is_an_error_of_the_call_and_nothing_else(
     cast: Cast, folder: Path, text: str, said: str
 ) -> None:
@@ -224,7 +228,11 @@ def test_many_tools_are_loaded_from_a_catalog_and_stay_loaded(cast: Cast, folder
     with tenant_scope(cast.tenant.pk):
         run = Run.objects.create(tenant=cast.tenant, kind="x", model="m")
         guard = guard_for(actor=cast.actor("member"), scope={})
-        toolset = run_toolset(guard, run, loaded=lambda: [{"loaded": ["many_tool3", "many_tool4", "gone"]}, {"unloaded": ["many_tool4"]}])  # fmt: skip
+        toolset = run_toolset(
+            guard,
+            run,
+            loaded=lambda: [{"loaded": ["many_tool3", "many_tool4", "gone"]}, {"unloaded": ["many_tool4"]}],
+        )
     assert isinstance(toolset, DynamicToolset)
     assert {"calculate", "load_tools", "many_tool3"} <= set(toolset.names())
     assert "many_tool4" not in toolset.names()
@@ -246,12 +254,14 @@ async def test_loaded_tool_is_there_in_the_next_turn(
     early = ScriptedCall("many_tool7", {"text": "hi"}, "a")
     load = ScriptedCall("load_tools", {"tool_names": ["many_tool7"]}, "b")
     again = ScriptedCall("many_tool7", {"text": "hi"}, "c")
-    run = await chat(cast, lane_threads, monkeypatch, [says("", early, load), says("", again), says("Done.")], conversation)  # fmt: skip
+    run = await chat(
+        cast, lane_threads, monkeypatch, [says("", early, load), says("", again), says("Done.")], conversation
+    )
     calls = await sync_to_async(calls_of)(run)
     assert [c.status for c in calls] == ["failed", "succeeded", "succeeded"]
     assert "Load it with load_tools" in calls[0].content
     assert calls[2].content == "7 hi"
-    run = await chat(cast, lane_threads, monkeypatch, [says("", again), says("Done.")], conversation)  # fmt: skip
+    run = await chat(cast, lane_threads, monkeypatch, [says("", again), says("Done.")], conversation)
     assert [c.status for c in await sync_to_async(calls_of)(run)] == ["succeeded"]
 
 

@@ -37,7 +37,7 @@ def send_letter(to: list[str], urgent: bool = False) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _tools(monkeypatch: pytest.MonkeyPatch) -> None:
     made.clear()
-    monkeypatch.setattr(conversation_tools, "TOOLSET", Toolset([*conversation_tools.TOOLSET, send_letter]))  # fmt: skip
+    monkeypatch.setattr(conversation_tools, "TOOLSET", Toolset([*conversation_tools.TOOLSET, send_letter]))
 
 
 def client_of(cast: Cast, role: str) -> Client:
@@ -55,23 +55,45 @@ def send(cast: Cast, role: str = "member", tool: str = "calculate", **values: st
 
 def test_call_is_checked_without_being_run(cast: Cast) -> None:
     assert "This call would run." in send(cast, **{"do": "check", "/expression": "6*7"})
-    assert "wait until somebody approves" in send(cast, tool="send_letter", **{"do": "check", "/to#": "1", "/to/0": "Ada"})  # fmt: skip
+    assert "wait until somebody approves" in send(
+        cast, tool="send_letter", **{"do": "check", "/to#": "1", "/to/0": "Ada"}
+    )
     with tenant_scope(cast.tenant.pk):
-        grant_create(tenant=cast.tenant, actor=cast.actor("owner"), effect="deny", target_kind="tool", target="calculate", subject_kind="role", subject="viewer")  # fmt: skip
+        grant_create(
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            effect="deny",
+            target_kind="tool",
+            target="calculate",
+            subject_kind="role",
+            subject="viewer",
+        )
         assert not ToolCall.objects.exists()
     assert "would be denied" in send(cast, "viewer", **{"do": "check", "/expression": "6*7"})
-    assert "would be denied" in send(cast, "admin", **{"do": "check", "/expression": "6*7", "subject": "role:viewer"})  # fmt: skip
+    assert "would be denied" in send(
+        cast, "admin", **{"do": "check", "/expression": "6*7", "subject": "role:viewer"}
+    )
     assert made == []
 
 
 def test_call_runs_and_its_result_is_shown(cast: Cast) -> None:
     assert "42" in send(cast, **{"do": "run", "/expression": "6*7"})
     with tenant_scope(cast.tenant.pk):
-        grant_create(tenant=cast.tenant, actor=cast.actor("owner"), effect="allow", target_kind="tool", target="send_letter", subject_kind="member", subject=str(cast.member.user_id))  # fmt: skip
-    asked = send(cast, tool="send_letter", **{"do": "run", "/to#": "2", "/to/0": "Ada", "/to/1": "Alan", "/urgent": "true"})  # fmt: skip
-    assert (
-        "The call waits" in asked
-    )  # the workspace asks about what changes something, and ask beats allow
+        grant_create(
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            effect="allow",
+            target_kind="tool",
+            target="send_letter",
+            subject_kind="member",
+            subject=str(cast.member.user_id),
+        )
+    asked = send(
+        cast,
+        tool="send_letter",
+        **{"do": "run", "/to#": "2", "/to/0": "Ada", "/to/1": "Alan", "/urgent": "true"},
+    )
+    assert "The call waits" in asked  # the workspace asks about what changes something, and ask beats allow
     assert made == []
 
 
@@ -86,7 +108,13 @@ def test_problem_stands_at_its_input_and_nothing_runs(cast: Cast) -> None:
 def test_form_and_json_change_into_each_other(cast: Cast) -> None:
     text = send(cast, tool="send_letter", **{"do": "json", "/to#": "1", "/to/0": "Ada"})
     assert "&quot;Ada&quot;" in text
-    back = send(cast, tool="send_letter", do="form", mode="json", json=json.dumps({"to": ["Ada", "Alan"], "urgent": True}))  # fmt: skip
+    back = send(
+        cast,
+        tool="send_letter",
+        do="form",
+        mode="json",
+        json=json.dumps({"to": ["Ada", "Alan"], "urgent": True}),
+    )
     assert 'name="/to/1"' in back
     assert "Alan" in back
     assert "This is no JSON" in send(cast, do="run", mode="json", json="{")
@@ -106,7 +134,10 @@ def test_page_tells_managers_who_may_call_it_and_others_not(cast: Cast) -> None:
     page = client_of(cast, "member").get(url).content.decode()
     assert "Who may call it" not in page
     assert "Your recent calls" in page
-    assert client_of(cast, "member").get(reverse("tools:tool", args=[cast.tenant.slug, "none"])).status_code == 404  # fmt: skip
+    assert (
+        client_of(cast, "member").get(reverse("tools:tool", args=[cast.tenant.slug, "none"])).status_code
+        == 404
+    )
 
 
 def test_recent_calls_of_others_are_not_shown(cast: Cast) -> None:
@@ -118,7 +149,14 @@ def test_recent_calls_of_others_are_not_shown(cast: Cast) -> None:
 
 def test_catalog_is_searched_and_narrowed(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
-        entry_set(tenant=cast.tenant, actor=cast.actor("owner"), name="calculate", title="Sums", tags=["maths"], is_enabled=False)  # fmt: skip
+        entry_set(
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            name="calculate",
+            title="Sums",
+            tags=["maths"],
+            is_enabled=False,
+        )
         tools = catalog_read(actor=cast.actor("member"))
     names = lambda **choice: [t.name for t in catalog_narrow(tools, Choice(**choice))]  # noqa: E731
     assert names(q="sums")[0] == "calculate"

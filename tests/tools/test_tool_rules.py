@@ -40,9 +40,19 @@ def test_grants_are_read_as_they_are_stored(cast: Cast) -> None:
         ToolkitMember.objects.create(tenant=cast.tenant, toolkit=kit, tool_name="pay")
     by_kit = stored(cast, target_kind="toolkit", target="", toolkit=kit)
     asking = stored(
-        cast, effect="ask", subject_kind="role", subject="member", calls="side_effects", arguments=condition,
-        expires_at=later, note="Said “so”.", approver_kind="role", approver="owner", approval_hours=3, needs_reason=True,
-    )  # fmt: skip
+        cast,
+        effect="ask",
+        subject_kind="role",
+        subject="member",
+        calls="side_effects",
+        arguments=condition,
+        expires_at=later,
+        note="Said “so”.",
+        approver_kind="role",
+        approver="owner",
+        approval_hours=3,
+        needs_reason=True,
+    )
     stored(cast, expires_at=timezone.now() - timedelta(seconds=1))
     actor = cast.actor("member")
     with tenant_scope(cast.tenant.pk):
@@ -50,10 +60,19 @@ def test_grants_are_read_as_they_are_stored(cast: Cast) -> None:
     assert found == [
         Grant(by_kit.pk, "allow", "toolkit", members=frozenset({"pay"})),
         Grant(
-            asking.pk, "ask", "tool", "pay", calls="side_effects", subject_kind="role", subject="member",
-            arguments=condition, expires_at=later, note="Said “so”.", approval=Approval("role", "owner", 3, True),
+            asking.pk,
+            "ask",
+            "tool",
+            "pay",
+            calls="side_effects",
+            subject_kind="role",
+            subject="member",
+            arguments=condition,
+            expires_at=later,
+            note="Said “so”.",
+            approval=Approval("role", "owner", 3, True),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def test_rules_about_others_are_left_out(cast: Cast) -> None:
@@ -69,12 +88,19 @@ def test_rules_about_others_are_left_out(cast: Cast) -> None:
             ToolEntry.objects.create(
                 tenant=tenant, name=name, is_enabled=False, description="D", timeout_s=2.5
             )
-            ToolLimit.objects.create(tenant=tenant, kind="tenant", period="day", calls=1, target_kind="tool", target=name)  # fmt: skip
+            ToolLimit.objects.create(
+                tenant=tenant, kind="tenant", period="day", calls=1, target_kind="tool", target=name
+            )
         for role in ("member", "owner"):
             ToolLimit.objects.create(
-                tenant=cast.tenant, kind="member", user=cast.user(role), period="day", calls=1,
-                target_kind="tool", target=f"of-{role}",
-            )  # fmt: skip
+                tenant=cast.tenant,
+                kind="member",
+                user=cast.user(role),
+                period="day",
+                calls=1,
+                target_kind="tool",
+                target=f"of-{role}",
+            )
     actor = cast.actor("member")
     with tenant_scope(cast.tenant.pk):
         rules = tool_rules(actor=actor, subject=subject_of(actor))

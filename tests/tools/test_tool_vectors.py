@@ -143,7 +143,7 @@ def test_only_new_texts_are_embedded_and_unused_vectors_go(
         toolset(cast)
         work()
         before, rows = len(embedder.documents), ToolVector.objects.count()
-        entry_set(tenant=many, actor=cast.actor("owner"), name="many_tool3", description="Feeds penguins.")  # fmt: skip
+        entry_set(tenant=many, actor=cast.actor("owner"), name="many_tool3", description="Feeds penguins.")
         work()
         assert embedder.documents[before:] == ["many tool3: Feeds penguins.\nParameters: text"]
         assert ToolVector.objects.count() == rows

@@ -37,13 +37,30 @@ def used(
     """Make a run with a request and a call that belongs to it."""
     at, user = timezone.now() - ago, cast.actor(role).user_id
     with tenant_scope(cast.tenant.pk):
-        run = Run.objects.create(tenant=cast.tenant, user_id=user, kind="t", model="m", status="completed")  # fmt: skip
-        given = {"name": "look", "status": "succeeded", "duration_ms": 100, "cost_usd": cost, "started_at": at, **call}  # fmt: skip
-        ToolCall.objects.create(tenant=cast.tenant, run=run, user_id=user, step=0, call_id="c", **given)  # fmt: skip
+        run = Run.objects.create(tenant=cast.tenant, user_id=user, kind="t", model="m", status="completed")
+        given = {
+            "name": "look",
+            "status": "succeeded",
+            "duration_ms": 100,
+            "cost_usd": cost,
+            "started_at": at,
+            **call,
+        }
+        ToolCall.objects.create(tenant=cast.tenant, run=run, user_id=user, step=0, call_id="c", **given)
         UsageRecord.objects.create(
-            tenant=cast.tenant, run_id=run.pk, user_id=user, step=0, kind="turn", provider="p", model="big",
-            input_tokens=100, output_tokens=10, cost_usd=cost, at=at, duration_ms=request_ms,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            run_id=run.pk,
+            user_id=user,
+            step=0,
+            kind="turn",
+            provider="p",
+            model="big",
+            input_tokens=100,
+            output_tokens=10,
+            cost_usd=cost,
+            at=at,
+            duration_ms=request_ms,
+        )
 
 
 def read(cast: Cast, role: str = "owner", days: int = 30) -> Usage:
@@ -62,14 +79,15 @@ def test_figures_by_tool_member_model_and_day(cast: Cast) -> None:
     used(cast, "owner", name="pay", ago=40 * day)
     found = read(cast)
     assert (found.total.calls, found.total.errors, found.total.denied) == (102, 1, 1)
-    assert (found.total.requests, found.total.input_tokens, found.total.output_tokens) == (102, 10200, 1020)  # fmt: skip
+    assert (found.total.requests, found.total.input_tokens, found.total.output_tokens) == (102, 10200, 1020)
     slow, pay = found.tools
     assert (slow.label, slow.calls, slow.p50_ms, slow.p95_ms) == ("slow", 100, 505, 950.5)
     assert slow.cost_usd is None
-    assert (pay.label, pay.calls, pay.errors, pay.denied, pay.cost_usd) == ("pay", 2, 1, 1, Decimal("0.75"))  # fmt: skip
+    assert (pay.label, pay.calls, pay.errors, pay.denied, pay.cost_usd) == ("pay", 2, 1, 1, Decimal("0.75"))
     assert [(m.label, m.calls, m.requests) for m in found.members] == [
-        (cast.member.user.email, 100, 100), (cast.owner.user.email, 2, 2)
-    ]  # fmt: skip
+        (cast.member.user.email, 100, 100),
+        (cast.owner.user.email, 2, 2),
+    ]
     (big,) = found.models
     assert (big.label, big.requests, big.cost_usd) == ("big", 102, Decimal("0.75"))
     # Of the 100 requests that were measured; a model's times are not those of the workspace's calls.
@@ -84,12 +102,19 @@ def test_a_model_has_a_row_for_each_tier_that_costs_something_else(cast: Cast) -
     for tier, cost in (("", "1.0"), ("standard", "1.0"), ("flex", "0.5"), ("priority", "2.0")):
         with tenant_scope(cast.tenant.pk):
             UsageRecord.objects.create(
-                tenant=cast.tenant, kind="turn", provider="p", model="big", service_tier=tier, input_tokens=1,
+                tenant=cast.tenant,
+                kind="turn",
+                provider="p",
+                model="big",
+                service_tier=tier,
+                input_tokens=1,
                 cost_usd=cost,
-            )  # fmt: skip
+            )
     assert {(m.label, m.requests, m.cost_usd) for m in read(cast).models} == {
-        ("big", 2, Decimal(2)), ("big (flex)", 1, Decimal("0.5")), ("big (priority)", 1, Decimal(2)),
-    }  # fmt: skip
+        ("big", 2, Decimal(2)),
+        ("big (flex)", 1, Decimal("0.5")),
+        ("big (priority)", 1, Decimal(2)),
+    }
 
 
 def test_people_see_their_own_figures_and_admins_everybodys(cast: Cast) -> None:
@@ -106,15 +131,19 @@ def test_people_see_their_own_figures_and_admins_everybodys(cast: Cast) -> None:
         nobody = Actor("api_key", cast.tenant.pk, frozenset({"run.read"}))
         assert usage_read(actor=nobody, since=today, until=today).total.calls == 0
         with pytest.raises(Denied):
-            usage_read(actor=Actor("api_key", cast.tenant.pk, frozenset()), since=today, until=today)  # fmt: skip
+            usage_read(actor=Actor("api_key", cast.tenant.pk, frozenset()), since=today, until=today)
 
 
 @pytest.mark.parametrize(
     "given",
-    [{"since": "x"}, {"since": "2026-02-02", "until": "2026-02-01"}, {"since": "2020-01-01", "until": "2026-01-01"},
-     {"since": "2999-01-01"}],
+    [
+        {"since": "x"},
+        {"since": "2026-02-02", "until": "2026-02-01"},
+        {"since": "2020-01-01", "until": "2026-01-01"},
+        {"since": "2999-01-01"},
+    ],
     ids=["no day", "backwards", "too long", "begins in the future"],
-)  # fmt: skip
+)
 def test_days_that_mean_nothing_are_refused(cast: Cast, given: dict[str, str]) -> None:
     with pytest.raises(Invalid):
         usage_range(given)
@@ -158,9 +187,7 @@ def test_rest_gives_the_same_figures(cast: Cast) -> None:
     client.force_login(cast.owner.user, "django.contrib.auth.backends.ModelBackend")
     told = client.get("/api/v1/usage").json()
     assert told["total"]["calls"] == 1
-    assert (
-        told["tools"][0] | {"label": "look", "p50_ms": 100.0, "cost_usd": 0.5} == told["tools"][0]
-    )
+    assert told["tools"][0] | {"label": "look", "p50_ms": 100.0, "cost_usd": 0.5} == told["tools"][0]
     assert len(told["days"]) == 30
     assert client.get("/api/v1/usage", {"since": "x"}).status_code == 400
 
@@ -181,5 +208,11 @@ def test_charts_stay_within_their_box() -> None:
     assert [b.width for b in bars.bars] == [394.0, 1.0]
     assert len(bars.bars[0].label) == 24
     assert [figure(v) for v in (0.0, 0.005, 0.25, 950, 9999, 12345, 3_400_000)] == [
-        "0", "0.005", "0.25", "950", "9,999", "12.3k", "3.4M"
-    ]  # fmt: skip
+        "0",
+        "0.005",
+        "0.25",
+        "950",
+        "9,999",
+        "12.3k",
+        "3.4M",
+    ]

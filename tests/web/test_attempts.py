@@ -27,8 +27,12 @@ def _owner() -> Iterator[None]:
 
 
 def enter(
-    client: Client, password: str = "wrong", email: str = EMAIL, address: str = "198.51.100.7", **more: Any  # noqa: S107
-) -> Any:  # fmt: skip
+    client: Client,
+    password: str = "wrong",
+    email: str = EMAIL,
+    address: str = "198.51.100.7",
+    **more: Any,
+) -> Any:
     body = {"login": email, "password": password}
     return client.post(reverse("account_login"), body, REMOTE_ADDR=address, **more)
 
@@ -127,9 +131,7 @@ def test_proxy_that_is_trusted_names_the_address(settings: Any) -> None:
     for _ in range(6):
         enter(Client(), address="10.0.0.1", headers={"X-Forwarded-For": "198.51.100.9"})
     owner = Client()
-    forwarded = {
-        "X-Forwarded-For": "198.51.100.9, 203.0.113.8"
-    }  # what the proxy itself appended counts
+    forwarded = {"X-Forwarded-For": "198.51.100.9, 203.0.113.8"}  # what the proxy itself appended counts
     assert enter(owner, PASSWORD, address="10.0.0.1", headers=forwarded).status_code == 302
 
 

@@ -36,7 +36,10 @@ def test_full_pool_is_503_with_retry_after_for_everybody(tmp_path: Path) -> None
 
     try:
         stack.start_web()
-        with psycopg.connect(database_url()) as holder, psycopg.connect(database_url(), autocommit=True) as other:  # fmt: skip
+        with (
+            psycopg.connect(database_url()) as holder,
+            psycopg.connect(database_url(), autocommit=True) as other,
+        ):
             holder.execute("LOCK TABLE tenancy_apikey, django_session IN ACCESS EXCLUSIVE MODE")
             one = threading.Thread(
                 target=lambda: first.append(send("/api/v1/collections", **KEY).status_code)

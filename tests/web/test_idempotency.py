@@ -86,15 +86,9 @@ def test_every_write_answers_its_repetition_as_the_first_time(row: Row, side: Si
     assert other.json()["code"] == "idempotency_key_reused"
 
 
-def test_another_body_is_refused_and_the_same_values_in_another_order_are_not(
-    client: Client, side: Side
-):
+def test_another_body_is_refused_and_the_same_values_in_another_order_are_not(client: Client, side: Side):
     body = '{"name": "A", "description": "d"}'
-    for text, status in (
-        (body, 201),
-        ('{"description":"d","name":"A"}', 201),
-        ('{"name": "B"}', 422),
-    ):
+    for text, status in ((body, 201), ('{"description":"d","name":"A"}', 201), ('{"name": "B"}', 422)):
         response = client.post(LIST, text, JSON, headers={"Idempotency-Key": "k"})
         assert response.status_code == status
     assert names(side) == ["A"]
@@ -130,7 +124,7 @@ def test_keys_of_different_callers_routes_and_tenants_do_not_meet(client: Client
         LIST, {"name": "S"}, JSON, headers={"Idempotency-Key": "k-1", "X-Tenant": side.tenant.slug}
     )
     assert response.status_code == 201
-    talk = client.post("/api/v1/conversations", {"title": "T"}, JSON, headers={"Idempotency-Key": "k-1"})  # fmt: skip
+    talk = client.post("/api/v1/conversations", {"title": "T"}, JSON, headers={"Idempotency-Key": "k-1"})
     assert talk.status_code == 201
     assert len(names(side)) == 3
 
@@ -224,9 +218,7 @@ def test_repetition_while_the_first_runs_is_told_to_wait(monkeypatch: pytest.Mon
 
 
 @pytest.mark.django_db(transaction=True)
-def test_write_that_waits_for_others_holds_its_key_and_no_transaction(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_write_that_waits_for_others_holds_its_key_and_no_transaction(monkeypatch: pytest.MonkeyPatch):
     """What it has written must be seen by those it waits for."""
     side = Side()
     client = key_client(side, sorted(KEY_SCOPES))

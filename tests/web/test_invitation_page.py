@@ -84,9 +84,7 @@ def test_signed_out_person_signs_in_and_comes_back(cast: Cast, link: str):
     make_user(EMAIL)
     client = Client()
     client.get(link)
-    response = client.post(
-        reverse("account_login"), {"login": EMAIL, "password": "secret-password"}
-    )
+    response = client.post(reverse("account_login"), {"login": EMAIL, "password": "secret-password"})
     assert response["Location"] == link
     client.post(link)
     assert is_member(cast)

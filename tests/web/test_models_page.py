@@ -56,7 +56,7 @@ def page(cast: Cast, client: Client, query: str = "") -> str:
         ({"name": "openai/x", "price_input": "1", "price_output": "1", "tiers": "9 1 -1"}, "A price"),
         ({"name": "openai/x", "context_window": "0"}, "greater than or equal"),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_stored_when_what_is_stated_cannot_be(
     cast: Cast, client: Client, data: dict[str, str], said: str
 ):
@@ -89,9 +89,7 @@ def test_stated_facts_are_used_and_come_back_into_the_form(cast: Cast, client: C
         assert shown in form
 
 
-def test_models_of_a_named_endpoint_are_offered_and_hidden_and_forgotten(
-    cast: Cast, client: Client
-):
+def test_models_of_a_named_endpoint_are_offered_and_hidden_and_forgotten(cast: Cast, client: Client):
     data = {"provider": "compatible", "secret": KEY, "base_url": "https://lab.example.org/v1"}
     for name in ("", "lab"):
         names = "org/a" if name else "org/a, b"

@@ -47,16 +47,7 @@ COLLECTION_PAGES = {
 ASKED = {"collections:file-search": {"q": "1"}}
 DATASET_PAGES = {
     f"datasets:{page}"
-    for page in (
-        "detail",
-        "generate",
-        "review",
-        "checks",
-        "sources",
-        "versions",
-        "exports",
-        "imports",
-    )
+    for page in ("detail", "generate", "review", "checks", "sources", "versions", "exports", "imports")
 }
 DATASET_LISTS = {
     f"api:{name}-list"
@@ -138,32 +129,29 @@ def populate(side: Side, times: int) -> None:
         with tenant_scope(tenant.pk):
             rows = [
                 NewRow(
-                    Record(
-                        f"Why {times}.{number}?",
-                        "So.",
-                        sources=(Source(f"{times}.{number}.pdf", "So."),),
-                    )
+                    Record(f"Why {times}.{number}?", "So.", sources=(Source(f"{times}.{number}.pdf", "So."),))
                 )
             ]
             rows_add(tenant=tenant, actor=actor, dataset=dataset, rows=rows, source="test")
             version_create(tenant=tenant, actor=actor, dataset=dataset)
         model_entry_set(
-            tenant=tenant,
-            actor=actor,
-            name=f"openai/{times}-{number}",
-            prices=[{"input": 1, "output": 2}],
+            tenant=tenant, actor=actor, name=f"openai/{times}-{number}", prices=[{"input": 1, "output": 2}]
         )
         make_member(tenant, "viewer")
         make_row(Collection, tenant, owner)
         make_row(Document, tenant, owner, collection=collection, status="ready")
         with tenant_scope(tenant.pk):
             file_write(
-                tenant=tenant, actor=actor, collection=collection, path=f"{times}/{number}.txt", content=f"{number}\n"
-            )  # fmt: skip
+                tenant=tenant,
+                actor=actor,
+                collection=collection,
+                path=f"{times}/{number}.txt",
+                content=f"{number}\n",
+            )
         make_row(Budget, tenant, owner)
         with tenant_scope(tenant.pk):
             spec = VersionSpec(collections=[collection.pk])
-            made = assistant_create(tenant=tenant, actor=actor, name=f"A{times}-{number}", spec=spec)  # fmt: skip
+            made = assistant_create(tenant=tenant, actor=actor, name=f"A{times}-{number}", spec=spec)
             version_publish(tenant=tenant, actor=actor, assistant=made, number=1)
         make_row(AnnotationQueue, tenant, owner)
         make_row(ToolCall, tenant, owner, user_id=owner.pk)
@@ -171,9 +159,14 @@ def populate(side: Side, times: int) -> None:
         make_row(Conversation, tenant, owner, user=owner, model="extractive", title=f"T{number}")
         api_key_create(tenant=tenant, actor=actor, name="k", scopes=["search.run"])
         connection_allow(
-            tenant=tenant, actor=actor, client_id="app", name="App", scopes=["tool.run"],
-            redirect_uri="https://app.example/cb", challenge="c" * 43,
-        )  # fmt: skip
+            tenant=tenant,
+            actor=actor,
+            client_id="app",
+            name="App",
+            scopes=["tool.run"],
+            redirect_uri="https://app.example/cb",
+            challenge="c" * 43,
+        )
         invite_create(
             tenant=tenant,
             actor=actor,
@@ -223,9 +216,7 @@ def cost(side: Side, name: str, url: str, headers: dict[str, str]) -> int:
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_page_costs_its_number_of_queries_however_many_rows(
-    name: str, costs: dict[str, tuple[int, int]]
-):
+def test_page_costs_its_number_of_queries_however_many_rows(name: str, costs: dict[str, tuple[int, int]]):
     few, many = costs[name]
     assert few >= 0, "the page does not answer"
     assert few == many, "the page asks once for each row"

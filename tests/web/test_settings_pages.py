@@ -164,9 +164,12 @@ def test_budget_of_an_assistant_is_chosen_and_shown_by_its_name(cast: Cast, clie
         assistant_archive(tenant=cast.tenant, actor=cast.actor("owner"), assistant=made["owner"])
         with pytest.raises(Missing):
             budget_set(
-                tenant=cast.tenant, actor=cast.actor("owner"), kind="assistant",
-                subject_id=made["outsider"].pk, amount_usd=Decimal(5),
-            )  # fmt: skip
+                tenant=cast.tenant,
+                actor=cast.actor("owner"),
+                kind="assistant",
+                subject_id=made["outsider"].pk,
+                amount_usd=Decimal(5),
+            )
     page = client.get(url).content.decode()
     assert "The assistant “Tariff clerk”" in page
     assert choice not in page

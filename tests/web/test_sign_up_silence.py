@@ -48,7 +48,7 @@ def test_sign_up_answers_the_same_and_sends_one_mail() -> None:
     for email in (KNOWN, NEW):
         client = Client()
         answer = sign_up(email, client)
-        found[email] = (*seen(answer, email), sorted(client.cookies), "_auth_user_id" in client.session)  # fmt: skip
+        found[email] = (*seen(answer, email), sorted(client.cookies), "_auth_user_id" in client.session)
         assert [m.to for m in mail.outbox] == [[email]]
         mail.outbox.clear()
     assert found[KNOWN] == found[NEW]
@@ -81,7 +81,7 @@ def test_sign_in_after_a_sign_up_does_not_tell_which_it_was() -> None:
             client = Client(REMOTE_ADDR=f"198.51.100.{number}")
             body = {"login": email, "password": PASSWORD}
             answers.append(client.post(reverse("account_login"), body, follow=True))
-        found[email] = [(one.status_code, one.content.count(b"not confirmed yet")) for one in answers]  # fmt: skip
+        found[email] = [(one.status_code, one.content.count(b"not confirmed yet")) for one in answers]
     assert found[KNOWN] == found[NEW]
 
 
@@ -123,7 +123,7 @@ def test_new_address_of_an_account_answers_the_same() -> None:
         client = Client()
         user = User.objects.create_user(f"me-{email}", OTHERS)
         client.force_login(user)
-        answer = client.post(reverse("account_email"), {"action_add": "", "email": email}, follow=True)  # fmt: skip
+        answer = client.post(reverse("account_email"), {"action_add": "", "email": email}, follow=True)
         found[email] = (answer.status_code, answer.redirect_chain, answer.content.count(b"error"))
         assert email not in str(answer.context.get("form", "") and answer.context["form"].errors)
         assert [m.to for m in mail.outbox] == [[email]]

@@ -29,17 +29,12 @@ FORBIDDEN = {
 def offences(source: str, name: str = "") -> list[str]:
     """Return what in a template's source the policy or the house forbids."""
     found = [label for label, pattern in FORBIDDEN.items() if pattern.search(source)]
-    if (
-        re.search(r"\|\s*safe\b|\{%\s*autoescape\s+off|\bsafeseq\b", source)
-        and name not in SAFE_ALLOWED
-    ):
+    if re.search(r"\|\s*safe\b|\{%\s*autoescape\s+off|\bsafeseq\b", source) and name not in SAFE_ALLOWED:
         found.append("unescaped output")
     return found
 
 
-@pytest.mark.parametrize(
-    "path", TEMPLATES, ids=lambda p: p.relative_to(ROOT / "templates").as_posix()
-)
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.relative_to(ROOT / "templates").as_posix())
 def test_template_is_clean_under_the_policy(path: Path):
     name = path.relative_to(ROOT / "templates").as_posix()
     source = path.read_text()
@@ -75,31 +70,20 @@ def test_templates_exist():
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.name)
 def test_script_needs_no_eval(path: Path):
     source = path.read_text()
-    for forbidden in (
-        r"\beval\(",
-        r"new Function\b",
-        r"document\.write",
-        r"setAttribute\(\s*[\"']style",
-    ):
+    for forbidden in (r"\beval\(", r"new Function\b", r"document\.write", r"setAttribute\(\s*[\"']style"):
         assert not re.search(forbidden, source), forbidden
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "static" / "css").glob("*.css")), ids=lambda p: p.name
-)
+@pytest.mark.parametrize("path", sorted((ROOT / "static" / "css").glob("*.css")), ids=lambda p: p.name)
 def test_stylesheet_closes_what_it_opens_and_stays_small(path: Path):
     source = path.read_text()
-    assert source.count("{") == source.count("}"), (
-        "a rule is not closed: everything after it is lost"
-    )
+    assert source.count("{") == source.count("}"), "a rule is not closed: everything after it is lost"
     assert len(source) < 40 * 1024, "split it per component"
     for name in re.findall(r"url\(([^)\"']+)\)", source):
         assert (path.parent / name).is_file(), name
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / "static" / "css").glob("*.css")), ids=lambda p: p.name
-)
+@pytest.mark.parametrize("path", sorted((ROOT / "static" / "css").glob("*.css")), ids=lambda p: p.name)
 def test_no_has_selects_just_anything_below(path: Path):
     """A browser keeps one set of what any ``:has()`` may change. One rule whose last part names no element, class or id puts
     everything into it: then each word of an answer restyles the whole conversation (7 ms at 600 elements)."""
@@ -109,9 +93,7 @@ def test_no_has_selects_just_anything_below(path: Path):
 def wide_has(source: str) -> list[str]:
     """Return the selectors that look by ``:has()`` and end in a part that any element may be."""
     found = []
-    for selectors in re.findall(
-        r"(?:^|[{}])([^{}@]+)\{", re.sub(r"/\*.*?\*/", "", source, flags=re.S)
-    ):
+    for selectors in re.findall(r"(?:^|[{}])([^{}@]+)\{", re.sub(r"/\*.*?\*/", "", source, flags=re.S)):
         for selector in re.split(r",(?![^(]*\))", selectors):
             plain = re.sub(r":has\((?:[^()]|\([^()]*\))*\)", ":HAS", selector.strip())
             last = re.split(r"[\s>+~](?![^(]*\))", plain)[-1]
@@ -124,7 +106,5 @@ def test_the_wide_selectors_are_found():
     assert wide_has(".checks>div:has(>:nth-child(10))>*{x:y}")
     assert wide_has("a:has(b) :nth-child(2){x:y}")
     assert wide_has("a:has(b) :not(.c){x:y}")
-    assert wide_has("@media (max-width:1px){.a:has(>b)>:first-child,.c{x:y}}") == [
-        ".a:has(>b)>:first-child"
-    ]
+    assert wide_has("@media (max-width:1px){.a:has(>b)>:first-child,.c{x:y}}") == [".a:has(>b)>:first-child"]
     assert not wide_has(".a:has(.b) :is(.c,.d){x:y}.a:has(>:nth-child(5)){x:y}.e>*{x:y}")

@@ -43,7 +43,7 @@ def documented() -> dict[tuple[str, str], frozenset[str]]:
         (path, method.upper()): frozenset(p["name"] for p in o.get("parameters", ()) if p["in"] == "query")
         for path, item in paths.items()
         for method, o in item.items()
-    }  # fmt: skip
+    }
 
 
 def test_known_parameters_are_those_of_the_schema() -> None:
@@ -106,9 +106,7 @@ def _ask(client: Client, cast: Cast, path: str, method: str, more: str, body: An
     return client.generic(method, f"{_address(path)}?tenant={cast.tenant.slug}{more}", text, JSON)
 
 
-def test_an_unknown_field_is_found_inside_of_lists_and_names_the_nearest(
-    cast: Cast, owner: Client
-) -> None:
+def test_an_unknown_field_is_found_inside_of_lists_and_names_the_nearest(cast: Cast, owner: Client) -> None:
     call = {"id": "a", "function": {"name": "search_documents", "argument": "{}"}}
     answer = _ask(owner, cast, "/api/v1/tools/execute", "POST", "", {"tool_calls": [call]})
     assert answer.status_code == 400
@@ -156,7 +154,5 @@ def test_every_list_has_the_one_envelope() -> None:
             lists += 1
         elif path not in OTHERS:
             lone = [n for n, p in properties.items() if p.get("type") == "array"]
-            assert len(properties) > 1 or not lone or path.endswith(("/diff", "/outgoing-hosts")), (
-                path
-            )
+            assert len(properties) > 1 or not lone or path.endswith(("/diff", "/outgoing-hosts")), path
     assert lists > 50

@@ -50,7 +50,7 @@ def _problem(route: Route, world: World, stack: Stack) -> str:
             free, statuses = _held_at_once(world, stack)
             page = httpx2.get(
                 f"{stack.url}/t/{world.slug}/collections/", headers={"Cookie": world.cookies}, timeout=60
-            ).status_code  # fmt: skip
+            ).status_code
     except AssertionError as error:
         return str(error)
     is_fine = free >= POOL and (set(statuses), page) == ({200}, 200)
@@ -72,7 +72,7 @@ def _held_at_once(world: World, stack: Stack) -> tuple[int, list[int]]:
 
     asking = [threading.Thread(target=ask) for _ in range(POOL)]
     blocked = 0
-    with psycopg.connect(database_url()) as holder, psycopg.connect(database_url(), autocommit=True) as other:  # fmt: skip
+    with psycopg.connect(database_url()) as holder, psycopg.connect(database_url(), autocommit=True) as other:
         holder.execute("LOCK TABLE webhooks_webhook IN ACCESS EXCLUSIVE MODE")
 
         def all_are_blocked() -> bool:
@@ -106,7 +106,7 @@ def _views() -> dict[str, Any]:
                 inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
                 walk(pattern, inner)
             else:
-                view = getattr(pattern.callback, "cls", None) or getattr(pattern.callback, "view_class", None)  # fmt: skip
+                view = getattr(pattern.callback, "cls", None) or getattr(pattern.callback, "view_class", None)
                 found[f"{namespace}{pattern.name}"] = view
 
     walk(get_resolver(), "")

@@ -16,10 +16,7 @@ from tests.cast import Cast
 from webhooks.models import DeliveryStatus, Webhook, WebhookDelivery
 from webhooks.services import MAX_FAILURES, delivery_failed, delivery_succeeded, webhook_ping
 
-HOOK: dict[str, Any] = {
-    "url": "https://93.184.216.34/hook",
-    "events": ["run.finished", "approval.needed"],
-}
+HOOK: dict[str, Any] = {"url": "https://93.184.216.34/hook", "events": ["run.finished", "approval.needed"]}
 
 
 @pytest.fixture
@@ -59,9 +56,14 @@ def test_secret_is_shown_once(cast: Cast, client: Client) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"url": "http://169.254.169.254/"}, {"url": "file:///etc/passwd"}, {"events": ["nothing"]}, {"events": []}],
+    [
+        {"url": "http://169.254.169.254/"},
+        {"url": "file:///etc/passwd"},
+        {"events": ["nothing"]},
+        {"events": []},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_address_or_event_that_cannot_be_used_is_refused_at_its_field(
     cast: Cast, client: Client, wrong: dict[str, Any]
 ) -> None:
@@ -104,9 +106,7 @@ def test_webhook_is_changed_switched_and_removed(cast: Cast, client: Client) -> 
     assert client.get(url).status_code == 404
 
 
-def test_webhook_is_switched_off_after_failures_in_a_row_and_says_so(
-    cast: Cast, client: Client
-) -> None:
+def test_webhook_is_switched_off_after_failures_in_a_row_and_says_so(cast: Cast, client: Client) -> None:
     row = made(cast, client)
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("admin")}
 

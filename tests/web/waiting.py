@@ -46,7 +46,7 @@ UNDER_WAY = "extractive/under-way"
 MANY = 50
 BIG = 40_000  # characters of a call's arguments; a hundred of them fill every buffer between a server and a slow reader
 CALLS = 100
-_TOOL = {"openapi": "3.1.0", "info": {"title": "gate"}, "paths": {"/wait": {"get": {"operationId": "wait"}}}}  # fmt: skip
+_TOOL = {"openapi": "3.1.0", "info": {"title": "gate"}, "paths": {"/wait": {"get": {"operationId": "wait"}}}}
 _REFUSED = 404, {"Content-Type": "application/json"}, b'{"error": {"message": "the gate says no"}}'
 
 
@@ -116,20 +116,13 @@ def world_made() -> Iterator[World]:
         for name, value in gate_environment(gate.url).items():
             undo.callback(_environment_put, name, os.environ.get(name))
             os.environ[name] = value
-        source = source_made(side.tenant, "openapi", "gate", url=gate.url, document=json.dumps(_TOOL))  # fmt: skip
+        source = source_made(side.tenant, "openapi", "gate", url=gate.url, document=json.dumps(_TOOL))
         with tenant_scope(side.tenant.pk):
             tool = ToolVersion.objects.get(source=source).tool_name
-            ToolGrant.objects.create(tenant=side.tenant, effect="allow", target_kind="tool", target=tool)  # fmt: skip
-            _, key = api_key_create(
-                tenant=side.tenant, actor=actor, name="waits", scopes=sorted(KEY_SCOPES)
-            )
+            ToolGrant.objects.create(tenant=side.tenant, effect="allow", target_kind="tool", target=tool)
+            _, key = api_key_create(tenant=side.tenant, actor=actor, name="waits", scopes=sorted(KEY_SCOPES))
             test = contract_test_set(
-                tenant=side.tenant,
-                actor=actor,
-                tool_name=tool,
-                name="waits",
-                arguments={},
-                source=source.pk,
+                tenant=side.tenant, actor=actor, tool_name=tool, name="waits", arguments={}, source=source.pk
             )
             collection = side.row("collections.Collection", "owner")
             collection.space = space_for(EMBEDDER, tenant=side.tenant)
@@ -165,9 +158,14 @@ def _environment_put(name: str, value: str | None) -> None:
 def _call_made(side: Side, number: int) -> None:
     run = side.row("runs.Run", "owner")
     make_row(
-        ToolCall, side.tenant, side.user("owner"), run=run, user_id=side.user("owner").pk, call_id=f"big{number}",
+        ToolCall,
+        side.tenant,
+        side.user("owner"),
+        run=run,
+        user_id=side.user("owner").pk,
+        call_id=f"big{number}",
         arguments={"text": "x" * BIG},
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)
@@ -182,7 +180,12 @@ class Request:
     def to_bytes(self) -> bytes:
         """Return it as it is sent; the connection ends with its answer."""
         body = b"" if self.body is None else json.dumps(self.body).encode()
-        headers = {"Host": "127.0.0.1", "Connection": "close", "Content-Length": str(len(body)), **self.headers}  # fmt: skip
+        headers = {
+            "Host": "127.0.0.1",
+            "Connection": "close",
+            "Content-Length": str(len(body)),
+            **self.headers,
+        }
         if self.body is not None:
             headers["Content-Type"] = "application/json"
         head = [f"{self.method} {self.path} HTTP/1.1", *(f"{k}: {v}" for k, v in headers.items())]
@@ -240,9 +243,7 @@ def _turn_under_way(world: World) -> None:
 _KEPT_OPEN: dict[str, Callable[[World], None]] = {
     "conversations:run-stream": _turn_under_way,
     "api:runs-events": _turn_under_way,
-    "datasets:job-stream": _active(
-        "datasets.GenerationJob", state="running", options={"collections": []}
-    ),
+    "datasets:job-stream": _active("datasets.GenerationJob", state="running", options={"collections": []}),
     "datasets:export-stream": _active("datasets.DatasetExport", status="running"),
     "datasets:import-stream": _active("datasets.DatasetImport", status="running"),
     "datasets:checks-stream": _active("datasets.DatasetCheck", status="running"),
@@ -269,7 +270,9 @@ def _by_person(world: World) -> dict[str, str]:
     return {"Cookie": world.cookies}
 
 
-def _post(url: str, body: Callable[[World], dict[str, Any]], *, with_key: bool = False, **ids: str) -> Callable[[World, int], Request]:  # fmt: skip
+def _post(
+    url: str, body: Callable[[World], dict[str, Any]], *, with_key: bool = False, **ids: str
+) -> Callable[[World, int], Request]:
     def ask(world: World, number: int) -> Request:
         kwargs = {name: getattr(world, fact) for name, fact in ids.items()}
         headers = _by_key(world)
@@ -309,7 +312,7 @@ def _mcp(world: World, number: int) -> Request:
 
 def _replay(world: World, number: int) -> Request:
     run = world.side.row("runs.Run", "owner")
-    return Request("POST", reverse("api:runs-replay", args=[run.pk]), _by_key(world), {"ask_model": True})  # fmt: skip
+    return Request("POST", reverse("api:runs-replay", args=[run.pk]), _by_key(world), {"ask_model": True})
 
 
 def _replayable(world: World) -> None:
@@ -352,7 +355,9 @@ def _responses_under_way(world: World) -> None:
     assert found is not None
     actor = found[1]
     with tenant_scope(world.side.tenant.pk):
-        made = [completion_start(tenant=world.side.tenant, actor=actor, request=request).pk for _ in range(MANY)]  # fmt: skip
+        made = [
+            completion_start(tenant=world.side.tenant, actor=actor, request=request).pk for _ in range(MANY)
+        ]
         runs = Run.objects.filter(pk__in=made)
         runs.update(status="running", model=UNDER_WAY)
         Job.objects.filter(pk__in=runs.values("job")).update(
@@ -388,27 +393,112 @@ def _download(url: str, query: str = "") -> Callable[[World, int], Request]:
 
 STREAMS = tuple(_stream(row) for row in (*PORTAL, *API) if row.is_stream)
 WAITING = (
-    Route("chat completion", ("api:chat-completions",), _post("api:chat-completions", _chat()), waits=World.begun),
-    Route("chat completion with a key", ("api:chat-completions",), _post("api:chat-completions", _chat(), with_key=True), waits=World.begun, is_dear=True),
-    Route("chat completion, streamed", ("api:chat-completions",), _post("api:chat-completions", _chat(stream=True)), begins=True, is_dear=True),
-    Route("response", ("api:responses-list",), _post("api:responses-list", lambda w: {"model": "extractive", "input": "Why?"}), waits=World.begun),
-    Route("response, streamed", ("api:responses-list",), _post("api:responses-list", lambda w: {"model": "extractive", "input": "Why?", "stream": True}), begins=True, is_dear=True),
-    Route("cancelled response", ("api:responses-cancel",), _cancelled, waits=_told_to_stop, before=_responses_under_way, is_dear=True),
+    Route(
+        "chat completion",
+        ("api:chat-completions",),
+        _post("api:chat-completions", _chat()),
+        waits=World.begun,
+    ),
+    Route(
+        "chat completion with a key",
+        ("api:chat-completions",),
+        _post("api:chat-completions", _chat(), with_key=True),
+        waits=World.begun,
+        is_dear=True,
+    ),
+    Route(
+        "chat completion, streamed",
+        ("api:chat-completions",),
+        _post("api:chat-completions", _chat(stream=True)),
+        begins=True,
+        is_dear=True,
+    ),
+    Route(
+        "response",
+        ("api:responses-list",),
+        _post("api:responses-list", lambda w: {"model": "extractive", "input": "Why?"}),
+        waits=World.begun,
+    ),
+    Route(
+        "response, streamed",
+        ("api:responses-list",),
+        _post("api:responses-list", lambda w: {"model": "extractive", "input": "Why?", "stream": True}),
+        begins=True,
+        is_dear=True,
+    ),
+    Route(
+        "cancelled response",
+        ("api:responses-cancel",),
+        _cancelled,
+        waits=_told_to_stop,
+        before=_responses_under_way,
+        is_dear=True,
+    ),
     Route("tool call", ("api:tools-execute",), _post("api:tools-execute", _call), waits=_asked),
-    Route("tool call with a key", ("api:tools-execute",), _post("api:tools-execute", _call, with_key=True), waits=_asked, is_dear=True),
+    Route(
+        "tool call with a key",
+        ("api:tools-execute",),
+        _post("api:tools-execute", _call, with_key=True),
+        waits=_asked,
+        is_dear=True,
+    ),
     Route("tool call over MCP", ("mcp",), _mcp, waits=_asked, is_dear=True),
     Route("contract test", ("api:contract-tests-run",), _test_run, waits=_asked, is_dear=True),
-    Route("version to accept", ("api:tool-versions-accept",), _versions, waits=_asked, before=_version_waits, is_dear=True),
-    Route("embeddings", ("api:embeddings",), _post("api:embeddings", lambda w: {"model": EMBEDDER, "input": ["Why?"]}), waits=_asked, is_dear=True),
-    Route("search", ("api:search",), _post("api:search", lambda w: {"query": "why", "collections": [w.collection]}), waits=_asked, is_dear=True),
-    Route("search with a key", ("api:search",), _post("api:search", lambda w: {"query": "why", "collections": [w.collection]}, with_key=True), waits=_asked, is_dear=True),
+    Route(
+        "version to accept",
+        ("api:tool-versions-accept",),
+        _versions,
+        waits=_asked,
+        before=_version_waits,
+        is_dear=True,
+    ),
+    Route(
+        "embeddings",
+        ("api:embeddings",),
+        _post("api:embeddings", lambda w: {"model": EMBEDDER, "input": ["Why?"]}),
+        waits=_asked,
+        is_dear=True,
+    ),
+    Route(
+        "search",
+        ("api:search",),
+        _post("api:search", lambda w: {"query": "why", "collections": [w.collection]}),
+        waits=_asked,
+        is_dear=True,
+    ),
+    Route(
+        "search with a key",
+        ("api:search",),
+        _post("api:search", lambda w: {"query": "why", "collections": [w.collection]}, with_key=True),
+        waits=_asked,
+        is_dear=True,
+    ),
     Route("search page", ("collections:search",), _search_page, waits=_asked, is_dear=True),
-    Route("replay that asks a model", ("api:runs-replay",), _replay, waits=_asked, before=_replayable, is_dear=True),
-)  # fmt: skip
+    Route(
+        "replay that asks a model",
+        ("api:runs-replay",),
+        _replay,
+        waits=_asked,
+        before=_replayable,
+        is_dear=True,
+    ),
+)
 SLOW = (
-    Route("call log read slowly", ("api:tool-calls-list",), _download("api:tool-calls-list", f"?page_size={CALLS}"), is_slow=True, is_dear=True),
-    Route("export read slowly", ("api:tool-calls-file",), _download("api:tool-calls-file", "?form=jsonl"), is_slow=True, is_dear=True),
-)  # fmt: skip
+    Route(
+        "call log read slowly",
+        ("api:tool-calls-list",),
+        _download("api:tool-calls-list", f"?page_size={CALLS}"),
+        is_slow=True,
+        is_dear=True,
+    ),
+    Route(
+        "export read slowly",
+        ("api:tool-calls-file",),
+        _download("api:tool-calls-file", "?form=jsonl"),
+        is_slow=True,
+        is_dear=True,
+    ),
+)
 ROUTES = (*STREAMS, *WAITING, *SLOW)
 
 

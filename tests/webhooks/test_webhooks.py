@@ -91,10 +91,7 @@ def cast(transactional_db: None, settings: Any) -> Cast:
 
 def make(cast: Cast, url: str, *events: str) -> tuple[Webhook, str]:
     return services.webhook_create(
-        tenant=cast.tenant,
-        actor=cast.actor("admin"),
-        url=url,
-        events=events or [Event.RUN_FINISHED],
+        tenant=cast.tenant, actor=cast.actor("admin"), url=url, events=events or [Event.RUN_FINISHED]
     )
 
 
@@ -109,9 +106,7 @@ def work(cast: Cast) -> list[str]:
     """Run every waiting delivery job once, due or not; returns their states afterwards."""
     with tenant_scope(cast.tenant.pk):
         Job.objects.filter(status=JobStatus.QUEUED).update(run_after=timezone.now())
-        jobs = list(
-            Job.objects.filter(status=JobStatus.QUEUED, kind=services.JOB_KIND).order_by("pk")
-        )
+        jobs = list(Job.objects.filter(status=JobStatus.QUEUED, kind=services.JOB_KIND).order_by("pk"))
     return [run_here(cast.tenant.pk, job.pk).status for job in jobs]
 
 
@@ -136,7 +131,11 @@ def test_event_arrives_signed_as_the_page_says(cast: Cast, receiver: Receiver):
     assert work(cast) == [JobStatus.SUCCEEDED]
     headers, body = receiver.calls[0]
     event = json.loads(body)
-    assert (event["type"], event["workspace"], event["data"]) == ("run.finished", cast.tenant.slug, {"run": 12})  # fmt: skip
+    assert (event["type"], event["workspace"], event["data"]) == (
+        "run.finished",
+        cast.tenant.slug,
+        {"run": 12},
+    )
     assert headers["Groundwork-Event"] == "run.finished"
     verify = documented_verify()
     given = headers["Groundwork-Signature"]
@@ -232,9 +231,7 @@ def test_delivery_sets_the_deaths_of_workers_back(cast: Cast, receiver: Receiver
 
 
 @pytest.mark.parametrize("status", [301, 307, 400, 404])
-def test_redirects_and_refusals_are_errors_and_not_followed(
-    cast: Cast, receiver: Receiver, status: int
-):
+def test_redirects_and_refusals_are_errors_and_not_followed(cast: Cast, receiver: Receiver, status: int):
     make(cast, receiver.url)
     emit(cast)
     receiver.answer = lambda handler: reply(handler, status, Location=receiver.url)
@@ -306,9 +303,7 @@ def test_name_that_leads_inside_is_not_called(cast: Cast, settings: Any):
     assert "no public address" in row.error
 
 
-def test_refused_webhook_is_one_line_in_the_log(
-    cast: Cast, settings: Any, caplog: pytest.LogCaptureFixture
-):
+def test_refused_webhook_is_one_line_in_the_log(cast: Cast, settings: Any, caplog: pytest.LogCaptureFixture):
     """At each attempt, the last one too: nothing here is broken, so nobody has to read a traceback."""
     settings.FETCH_NETWORKS = []
     make(cast, "http://localhost/hook")
@@ -359,7 +354,7 @@ def test_members_may_not_manage_webhooks(cast: Cast):
     with pytest.raises(Denied):
         services.webhook_create(
             tenant=cast.tenant, actor=cast.actor("member"), url="https://example.org", events=["run.finished"]
-        )  # fmt: skip
+        )
 
 
 def test_old_deliveries_are_forgotten(cast: Cast, receiver: Receiver):
@@ -369,9 +364,7 @@ def test_old_deliveries_are_forgotten(cast: Cast, receiver: Receiver):
     work(cast)
     emit(cast)
     with tenant_scope(cast.tenant.pk):
-        WebhookDelivery.objects.exclude(pk=deliveries(cast)[0].pk).update(
-            created_at="2020-01-01T00:00Z"
-        )
+        WebhookDelivery.objects.exclude(pk=deliveries(cast)[0].pk).update(created_at="2020-01-01T00:00Z")
     assert services.deliveries_expire() == 1
     assert [d.status for d in deliveries(cast)] == ["delivered", "queued"]
 
@@ -382,21 +375,23 @@ def test_old_deliveries_are_forgotten(cast: Cast, receiver: Receiver):
 def test_runs_and_documents_tell_of_their_end(cast: Cast):
     make(cast, "https://example.org/hook", *SUBSCRIBABLE)
     with tenant_scope(cast.tenant.pk), transaction.atomic():
-        job = Job.objects.create(
-            tenant=cast.tenant, kind="x", status="failed", error_code="worker_lost"
-        )
-        run: Run = run_create(
-            tenant=cast.tenant, actor=cast.actor("owner"), kind="c", model="extractive"
-        )
+        job = Job.objects.create(tenant=cast.tenant, kind="x", status="failed", error_code="worker_lost")
+        run: Run = run_create(tenant=cast.tenant, actor=cast.actor("owner"), kind="c", model="extractive")
         run.job = job
         run.save()
         call = ToolCall("c1", "send_mail", {"to": "a"})
         pending_store(run, 0, [PendingCall(call, "approval", "because", None)])
         run_abandon(job=job)
         document = Document.objects.create(
-            tenant=cast.tenant, collection=make_collection(cast.tenant), name="a", media_type="text/plain",
-            size=1, sha256="0" * 64, file="x", job_id=job.pk,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            collection=make_collection(cast.tenant),
+            name="a",
+            media_type="text/plain",
+            size=1,
+            sha256="0" * 64,
+            file="x",
+            job_id=job.pk,
+        )
         job.payload = {"document": document.pk}
         document_ingest_ended(job)
         document.refresh_from_db()
@@ -418,9 +413,7 @@ def test_webhook_by_rest_from_making_to_removal(receiver: Receiver, settings: An
     side = Side()
     client: Client = key_client(side, sorted(KEY_SCOPES))
     base = "/api/v1/webhooks"
-    assert_error(
-        client.post(base, {"url": receiver.url, "events": ["ping"]}, "application/json"), 400
-    )
+    assert_error(client.post(base, {"url": receiver.url, "events": ["ping"]}, "application/json"), 400)
     made = client.post(base, {"url": receiver.url, "events": ["run.finished"]}, "application/json")
     assert made.status_code == 201, made.content
     ident, secret = made.json()["id"], made.json()["secret"]
@@ -431,12 +424,8 @@ def test_webhook_by_rest_from_making_to_removal(receiver: Receiver, settings: An
         job = Job.objects.get(kind=services.JOB_KIND)
     run_here(side.tenant.pk, job.pk)
     log = client.get(f"{base}/{ident}/deliveries").json()["results"]
-    assert [(d["event"], d["status"], d["response_status"]) for d in log] == [
-        ("ping", "delivered", 204)
-    ]
-    again = client.post(
-        f"{base}/{ident}/deliveries/{log[0]['id']}/redeliver", {}, "application/json"
-    )
+    assert [(d["event"], d["status"], d["response_status"]) for d in log] == [("ping", "delivered", 204)]
+    again = client.post(f"{base}/{ident}/deliveries/{log[0]['id']}/redeliver", {}, "application/json")
     assert again.json()["event_id"] == log[0]["event_id"]
     assert client.delete(f"{base}/{ident}").status_code == 204
     assert_error(client.get(f"{base}/{ident}"), 404)

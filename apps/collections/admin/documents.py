@@ -22,13 +22,7 @@ from apps.collections.models import (
 from apps.collections.reconcile import ingestion_check
 from basics.errors import DomainError
 from tenancy.admin_confirm import confirmed_action
-from tenancy.admin_scope import (
-    JournalAdmin,
-    TenantScopedAdmin,
-    admin_actor,
-    is_operator,
-    page_tenant,
-)
+from tenancy.admin_scope import JournalAdmin, TenantScopedAdmin, admin_actor, is_operator, page_tenant
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
@@ -97,12 +91,28 @@ class CollectionAdmin(_Shared, TenantScopedAdmin):
     search_fields = ("name", "description")
     ordering = ("name",)
     fields = (
-        "tenant", "name", "description", "chunk_size", "chunk_overlap", "space", "created_by", "created_at",
-        "updated_at", "chunk_total", "term_total", "average_length",
-    )  # fmt: skip
+        "tenant",
+        "name",
+        "description",
+        "chunk_size",
+        "chunk_overlap",
+        "space",
+        "created_by",
+        "created_at",
+        "updated_at",
+        "chunk_total",
+        "term_total",
+        "average_length",
+    )
     readonly_fields = (
-        "space", "created_by", "created_at", "updated_at", "chunk_total", "term_total", "average_length",
-    )  # fmt: skip
+        "space",
+        "created_by",
+        "created_at",
+        "updated_at",
+        "chunk_total",
+        "term_total",
+        "average_length",
+    )
 
     actions = ("check_chosen",)
 
@@ -123,7 +133,7 @@ class CollectionAdmin(_Shared, TenantScopedAdmin):
         tenant: Tenant | None
         if named:
             ids = [i for i in named.split(",") if i.isascii() and i.isdecimal() and len(i) < 19]
-            rows = self.get_queryset(request).select_related("tenant").filter(pk__in=ids[:MAX_CHECKED])  # fmt: skip
+            rows = self.get_queryset(request).select_related("tenant").filter(pk__in=ids[:MAX_CHECKED])
             chosen = list(rows.order_by("pk"))
             if not chosen or len(chosen) != len(set(ids)):
                 raise Http404
@@ -139,15 +149,20 @@ class CollectionAdmin(_Shared, TenantScopedAdmin):
         with tenant_scope(tenant.pk):
             for row in chosen:
                 actor = admin_actor(request, tenant.pk)
-                check = ingestion_check(tenant=tenant, actor=actor, collection=row, repair=is_repair)  # fmt: skip
+                check = ingestion_check(tenant=tenant, actor=actor, collection=row, repair=is_repair)
                 found.append((row, check))
         if is_repair:
             repaired = sum(f.is_repaired for _, check in found for f in check.findings)
             self.message_user(request, f"{repaired} put right.", messages.SUCCESS)
         return self.own_page(
-            request, "admin/collections/check.html", title, found=found, workspace=tenant, is_repair=is_repair,
+            request,
+            "admin/collections/check.html",
+            title,
+            found=found,
+            workspace=tenant,
+            is_repair=is_repair,
             open=sum(len(check.open) for _, check in found),
-        )  # fmt: skip
+        )
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
         return False
@@ -170,16 +185,18 @@ class DocumentAdmin(_Shared, JournalAdmin):
     private = "collection__owner"
 
     list_display = (
-        "name", "collection", "status", "stage", "page_count", "chunk_count", "size", "error_code", "created_at",
-        "finished_at",
-    )  # fmt: skip
-    list_filter = (
+        "name",
+        "collection",
         "status",
         "stage",
-        "media_type",
-        ("error_code", admin.EmptyFieldListFilter),
+        "page_count",
+        "chunk_count",
+        "size",
+        "error_code",
         "created_at",
+        "finished_at",
     )
+    list_filter = ("status", "stage", "media_type", ("error_code", admin.EmptyFieldListFilter), "created_at")
     list_select_related = ("collection",)
     search_fields = ("name", "sha256", "title", "error_message", "collection__name", "error_code")
     date_hierarchy = "created_at"
@@ -189,9 +206,7 @@ class DocumentAdmin(_Shared, JournalAdmin):
     def retry(self, request: HttpRequest, queryset: Any) -> None:
         """Retry the chosen documents that failed."""
         again = (DocumentStatus.FAILED, DocumentStatus.CANCELLED)
-        self._each(
-            request, queryset.filter(status__in=again), services.document_retry, "queued again"
-        )
+        self._each(request, queryset.filter(status__in=again), services.document_retry, "queued again")
 
     @confirmed_action(
         description="Delete with text, vectors and file",

@@ -9,14 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from apps.collections import services
-from apps.collections.models import (
-    CollectionSnapshot,
-    FileBatch,
-    FileRevision,
-    Import,
-    SearchCase,
-    SpaceSwap,
-)
+from apps.collections.models import CollectionSnapshot, FileBatch, FileRevision, Import, SearchCase, SpaceSwap
 from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import JournalAdmin, JournalInline
 
@@ -28,7 +21,16 @@ PERSON = ("created_by", admin.RelatedOnlyFieldListFilter)
 class ImportAdmin(JournalAdmin):
     """Archives, folders, repositories and web pages, and what became of their entries; started in the portal."""
 
-    list_display = ("name", "source", "collection", "status", "error_code", "created_by", "created_at", "finished_at")  # fmt: skip
+    list_display = (
+        "name",
+        "source",
+        "collection",
+        "status",
+        "error_code",
+        "created_by",
+        "created_at",
+        "finished_at",
+    )
     list_filter = ("status", "source", COLLECTION, PERSON)
     list_select_related = ("collection", "created_by")
     search_fields = ("name", "error_code", "error_message", "collection__name")
@@ -39,17 +41,21 @@ class ImportAdmin(JournalAdmin):
     def cancel(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Stop imports that wait or run."""
         self.each(
-            request, queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.import_cancel(tenant=tenant, actor=actor, row=row), "cancelled",
-        )  # fmt: skip
+            request,
+            queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.import_cancel(tenant=tenant, actor=actor, row=row),
+            "cancelled",
+        )
 
     @admin.action(description="Try the selected imports again")
     def retry(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Queue imports that failed or were cancelled."""
         self.each(
-            request, queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.import_retry(tenant=tenant, actor=actor, row=row), "queued again",
-        )  # fmt: skip
+            request,
+            queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.import_retry(tenant=tenant, actor=actor, row=row),
+            "queued again",
+        )
 
 
 class RevisionInline(JournalInline):
@@ -74,12 +80,13 @@ class FileBatchAdmin(JournalAdmin):
     def undo(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Take them back, the newest first."""
         self.each(
-            request, queryset.select_related("tenant", "collection").order_by("-pk"),
+            request,
+            queryset.select_related("tenant", "collection").order_by("-pk"),
             lambda tenant, actor, row: services.batch_undo(
                 tenant=tenant, actor=actor, collection=row.collection, batch=row
             ),
             "taken back",
-        )  # fmt: skip
+        )
 
 
 @admin.register(FileRevision)
@@ -102,19 +109,20 @@ class FileRevisionAdmin(JournalAdmin):
     def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Restore each file as it was after its revision."""
         self.each(
-            request, queryset.select_related("tenant", "collection"),
+            request,
+            queryset.select_related("tenant", "collection"),
             lambda tenant, actor, row: services.revision_restore(
                 tenant=tenant, actor=actor, collection=row.collection, revision=row
             ),
             "restored",
-        )  # fmt: skip
+        )
 
 
 @admin.register(SpaceSwap)
 class SpaceSwapAdmin(JournalAdmin):
     """Moves of a collection to another embedding model; started in the portal, where both are compared."""
 
-    list_display = ("collection", "from_space", "to_space", "status", "progress", "created_at", "switched_at")  # fmt: skip
+    list_display = ("collection", "from_space", "to_space", "status", "progress", "created_at", "switched_at")
     list_filter = ("status", COLLECTION)
     list_select_related = ("collection", "from_space", "to_space")
     search_fields = ("collection__name", "error_message")
@@ -155,9 +163,11 @@ class SpaceSwapAdmin(JournalAdmin):
 
     def _step(self, request: HttpRequest, queryset: QuerySet[Any], service: Any, done: str) -> None:
         self.each(
-            request, queryset.select_related("tenant"),
-            lambda tenant, actor, row: service(tenant=tenant, actor=actor, swap=row), done,
-        )  # fmt: skip
+            request,
+            queryset.select_related("tenant"),
+            lambda tenant, actor, row: service(tenant=tenant, actor=actor, swap=row),
+            done,
+        )
 
 
 @admin.register(SearchCase)
@@ -178,9 +188,11 @@ class SearchCaseAdmin(JournalAdmin):
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete cases."""
         self.each(
-            request, queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.search_case_delete(tenant=tenant, actor=actor, case=row), "deleted",
-        )  # fmt: skip
+            request,
+            queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.search_case_delete(tenant=tenant, actor=actor, case=row),
+            "deleted",
+        )
 
 
 @admin.register(CollectionSnapshot)
@@ -195,12 +207,13 @@ class CollectionSnapshotAdmin(JournalAdmin):
     actions = ("remove",)
 
     @confirmed_action(
-        description="Delete the selected snapshots",
-        lost="The named moments are gone; the documents stay.",
+        description="Delete the selected snapshots", lost="The named moments are gone; the documents stay."
     )
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete names; the documents stay."""
         self.each(
-            request, queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.snapshot_delete(tenant=tenant, actor=actor, snapshot=row), "deleted",
-        )  # fmt: skip
+            request,
+            queryset.select_related("tenant"),
+            lambda tenant, actor, row: services.snapshot_delete(tenant=tenant, actor=actor, snapshot=row),
+            "deleted",
+        )

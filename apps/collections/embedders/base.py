@@ -62,10 +62,7 @@ class EmbeddingUsage:
     ) -> EmbeddingUsage:
         """Add to the counts."""
         return EmbeddingUsage(
-            self.texts + texts,
-            self.tokens + tokens,
-            self.requests + requests,
-            self.truncated + truncated,
+            self.texts + texts, self.tokens + tokens, self.requests + requests, self.truncated + truncated
         )
 
 
@@ -197,8 +194,7 @@ def normalised(vectors: Any, dims: int, count: int, provider: str) -> Vectors:
 
 def _bad_vectors(provider: str, what: str) -> EmbeddingError:
     return EmbeddingError(
-        "embedder_bad_response",
-        f"{provider} returned {what}. Check the configured model and its dimensions.",
+        "embedder_bad_response", f"{provider} returned {what}. Check the configured model and its dimensions."
     )
 
 

@@ -139,7 +139,9 @@ def _measured(described: FolderModel, model: SentenceModel) -> Checked:
     first, second, other = embedder.embed_documents([*ALIKE, APART])
     alike, apart = float(first @ second), float(first @ other)
     if min(alike, apart) > _SAME:
-        raise refused("The model gives one vector for different sentences. Check --pooling and the ONNX file.")  # fmt: skip
+        raise refused(
+            "The model gives one vector for different sentences. Check --pooling and the ONNX file."
+        )
     embedder.embed_query(ALIKE[0])
     text = " ".join((*ALIKE, APART) * 5)
     begun = time.perf_counter()
@@ -150,7 +152,7 @@ def _measured(described: FolderModel, model: SentenceModel) -> Checked:
 def _dimensions(model: SentenceModel, options: SentenceOptions) -> int:
     found = len(model.vector(model.encode([ALIKE[0]])[0]))
     if not options.dimensions and options.stated and found != options.stated:
-        raise refused(f"The model's vectors have {found:,} numbers, but its files state {options.stated:,}.")  # fmt: skip
+        raise refused(f"The model's vectors have {found:,} numbers, but its files state {options.stated:,}.")
     if found > MAX_DIMENSIONS:
         raise refused(
             f"The model's vectors have {found:,} numbers; at most {MAX_DIMENSIONS:,} can be searched. If it was "
@@ -166,15 +168,11 @@ def _load(folder: ModelFolder, options: SentenceOptions, *, is_firm: bool = True
     try:
         tokenizer = tokenizer_load(tokenizer_file, max_tokens=options.max_tokens)
     except Exception as error:  # the library's own errors have no common class
-        raise refused(
-            f"{options.tokenizer} in {folder.path} can't be read ({first_line(error)})."
-        ) from error
+        raise refused(f"{options.tokenizer} in {folder.path} can't be read ({first_line(error)}).") from error
     try:
         session = session_load(file)
     except Exception as error:  # likewise
-        raise refused(
-            f"{options.file} in {folder.path} can't be loaded ({first_line(error)})."
-        ) from error
+        raise refused(f"{options.file} in {folder.path} can't be loaded ({first_line(error)}).") from error
     return SentenceModel(
         tokenizer,
         session,

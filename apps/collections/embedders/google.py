@@ -105,9 +105,7 @@ class GoogleEmbedder(RemoteEmbedder):
 def _translated(error: APIError) -> EmbeddingError:
     message = (error.message or error.status or "")[:300]
     if error.code in (401, 403) or (error.code == 400 and "api key" in message.lower()):
-        return EmbeddingError(
-            "embedder_auth_failed", "Gemini refused the API key. Check GEMINI_API_KEY."
-        )
+        return EmbeddingError("embedder_auth_failed", "Gemini refused the API key. Check GEMINI_API_KEY.")
     if error.code == 429:
         return EmbeddingError(
             "embedder_rate_limited",
@@ -117,9 +115,7 @@ def _translated(error: APIError) -> EmbeddingError:
         )
     if error.code >= 500 or error.code == 408:
         return EmbeddingError("embedder_unavailable", "Gemini is overloaded.", retryable=True)
-    return EmbeddingError(
-        "embedder_bad_request", f"Gemini refused the request: {message.rstrip('.')}."
-    )
+    return EmbeddingError("embedder_bad_request", f"Gemini refused the request: {message.rstrip('.')}.")
 
 
 def _retry_delay(details: Any) -> float | None:

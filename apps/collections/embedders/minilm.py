@@ -31,9 +31,7 @@ _ROOT = Path(__file__).resolve().parents[3]
 def space_of(precision: Precision) -> EmbeddingSpace:
     """Name the space of a precision."""
     kind = "int8-per-channel" if precision == "int8" else precision
-    return EmbeddingSpace(
-        "local", MODEL_NAME, DIMS, f"{kind}-v{GRAPH_VERSION}-{WEIGHTS_SHA256[:8]}"
-    )
+    return EmbeddingSpace("local", MODEL_NAME, DIMS, f"{kind}-v{GRAPH_VERSION}-{WEIGHTS_SHA256[:8]}")
 
 
 def model_file(data_dir: Path, precision: Precision = "int8") -> Path:
@@ -112,13 +110,7 @@ def _build(target: Path, precision: Precision) -> None:
     }
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".building-") as folder:
         built = Path(folder) / target.name
-        command = [
-            sys.executable,
-            "-m",
-            "apps.collections.embedders.minilm_build",
-            str(built),
-            precision,
-        ]
+        command = [sys.executable, "-m", "apps.collections.embedders.minilm_build", str(built), precision]
         try:
             outcome = subprocess.run(
                 command,

@@ -190,12 +190,7 @@ class _Graph:
         bias = np.concatenate([self._weights[f"{attention}{p}.bias"] for p in parts])
         mixed = self._node(
             "Attention",
-            [
-                hidden,
-                self._constant(f"{i}.qkv", qkv),
-                self._constant(f"{i}.qkv.bias", bias),
-                "mask",
-            ],
+            [hidden, self._constant(f"{i}.qkv", qkv), self._constant(f"{i}.qkv.bias", bias), "mask"],
             [f"{i}.attention"],
             domain=_FUSED,
             num_heads=HEADS,

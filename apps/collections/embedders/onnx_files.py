@@ -51,9 +51,7 @@ class ModelFolder:
             real = target.resolve(strict=True)
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
             raise refused(f"{self.path} has no file {name}.") from error
-        if PurePosixPath(name).is_absolute() or not any(
-            real.is_relative_to(a) for a in self._allowed
-        ):
+        if PurePosixPath(name).is_absolute() or not any(real.is_relative_to(a) for a in self._allowed):
             raise refused(f"{name} leads out of {self.path}. Copy the file itself into the folder.")
         facts = real.stat()
         if not stat.S_ISREG(facts.st_mode):
@@ -91,7 +89,7 @@ class ModelFolder:
 
     def onnx_names(self) -> list[str]:
         """Return the ONNX files of the folder and of its ``onnx`` folder, by their names in it."""
-        found = [f for sub in (self.path, self.path / "onnx") if sub.is_dir() for f in sub.glob("*.onnx")]  # fmt: skip
+        found = [f for sub in (self.path, self.path / "onnx") if sub.is_dir() for f in sub.glob("*.onnx")]
         return sorted(file.relative_to(self.path).as_posix() for file in found)
 
     def external_names(self, name: str) -> list[str]:
@@ -106,17 +104,11 @@ class ModelFolder:
         try:
             model = onnx.load(str(file), load_external_data=False)
         except Exception as error:  # protobuf's errors have no common class
-            raise refused(
-                f"{name} in {self.path} isn't an ONNX model ({first_line(error)})."
-            ) from error
+            raise refused(f"{name} in {self.path} isn't an ONNX model ({first_line(error)}).") from error
         below = PurePosixPath(name).parent
         found = []
         for place in sorted({place for tensor in _tensors(model) for place in _places(tensor)}):
-            if (
-                not place
-                or PurePosixPath(place).is_absolute()
-                or ".." in PurePosixPath(place).parts
-            ):
+            if not place or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
                 raise refused(f"{name} keeps weights in {place!r}, which leads out of {self.path}.")
             found.append((below / place).as_posix())
             self.file(found[-1], most_bytes=MODEL_BYTES)
@@ -168,9 +160,7 @@ def session_load(file: Path, *, threads: int = 1) -> Any:
     # The arena keeps the largest batch's memory for ever; the allocator's own cache is enough here.
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(
-        str(file), sess_options=options, providers=["CPUExecutionProvider"]
-    )
+    return onnxruntime.InferenceSession(str(file), sess_options=options, providers=["CPUExecutionProvider"])
 
 
 def refused(why: str) -> EmbeddingError:
@@ -191,9 +181,7 @@ def _snapshot(hub: Path) -> Path:
     for folder in folders:
         if folder.name == named or len(folders) == 1:
             return folder
-    raise refused(
-        f"{hub} has {len(folders)} revisions under snapshots, none of them the main one. Name one."
-    )
+    raise refused(f"{hub} has {len(folders)} revisions under snapshots, none of them the main one. Name one.")
 
 
 def _tensors(message: Any) -> Iterator[Any]:

@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 # Models whose vectors may be shortened by the ``dimensions`` argument; others refuse it.
 _SHORTENABLE = "text-embedding-3"
-_BASE_URL = (
-    "https://api.openai.com/v1"  # left out, the SDK would take the operator's for a workspace's key
-)
+_BASE_URL = "https://api.openai.com/v1"  # left out, the SDK would take the operator's for a workspace's key
 
 
 class OpenAiEmbedder(RemoteEmbedder):
@@ -100,9 +98,7 @@ def _translated(error: APIError) -> EmbeddingError:
     import openai
 
     if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return EmbeddingError(
-            "embedder_auth_failed", "OpenAI refused the API key. Check OPENAI_API_KEY."
-        )
+        return EmbeddingError("embedder_auth_failed", "OpenAI refused the API key. Check OPENAI_API_KEY.")
     if isinstance(error, openai.RateLimitError):
         if error.code == "insufficient_quota":
             return EmbeddingError(
@@ -124,8 +120,7 @@ def _translated(error: APIError) -> EmbeddingError:
         )
     if isinstance(error, openai.APIStatusError):
         return EmbeddingError(
-            "embedder_bad_request",
-            f"OpenAI refused the request: {error.message[:300].rstrip('.')}.",
+            "embedder_bad_request", f"OpenAI refused the request: {error.message[:300].rstrip('.')}."
         )
     return not_understood("OpenAI")
 

@@ -30,7 +30,9 @@ BUILT_IN = ("all-MiniLM-L6-v2", "all-MiniLM-L6-v2:fp32")
 _FOLDERS_KEPT = 4  # each holds a model in memory
 _folders: dict[tuple[Path, str], FolderEmbedder] = {}
 _folders_lock = Lock()
-_EXAMPLES = "Use local/all-MiniLM-L6-v2, openai/text-embedding-3-small@512 or google/gemini-embedding-001@768."
+_EXAMPLES = (
+    "Use local/all-MiniLM-L6-v2, openai/text-embedding-3-small@512 or google/gemini-embedding-001@768."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,21 +111,19 @@ def make_embedder(
         else:
             raise _misconfigured(
                 setting, "no such model is installed here; the operator adds one with manage.py embedder_add"
-            )  # fmt: skip
+            )
         return shared.counting_apart() if counts_apart else shared
     if name.provider == "openai":
         from apps.collections.embedders.openai import OpenAiEmbedder
 
         return OpenAiEmbedder(
-            api_key=api_key, model=name.model, dims=name.dims, base_url=base_url,
-            http_client=http_client,
-        )  # fmt: skip
+            api_key=api_key, model=name.model, dims=name.dims, base_url=base_url, http_client=http_client
+        )
     from apps.collections.embedders.google import GoogleEmbedder
 
     return GoogleEmbedder(
-        api_key=api_key, model=name.model, dims=name.dims, base_url=base_url,
-        http_client=http_client,
-    )  # fmt: skip
+        api_key=api_key, model=name.model, dims=name.dims, base_url=base_url, http_client=http_client
+    )
 
 
 def languages_of(provider: str, model: str) -> tuple[str, ...] | None:

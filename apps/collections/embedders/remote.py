@@ -98,9 +98,7 @@ class RemoteEmbedder(ABC):
         import numpy as np
 
         result = np.empty((len(texts), self._space.dims), dtype=np.float32)
-        for start, batch in batches_of(
-            texts, max_texts=self.batch_texts, max_chars=self.batch_chars
-        ):
+        for start, batch in batches_of(texts, max_texts=self.batch_texts, max_chars=self.batch_chars):
             result[start : start + len(batch)] = self._embed(batch, is_query=False)
             if on_progress is not None:
                 on_progress(start + len(batch), len(texts))

@@ -82,19 +82,15 @@ class SentenceModel:
         try:
             (found,) = self._session.run([self._output], feed)
         except Exception as error:  # the runtime's own errors have no common class
-            raise refused(f"The model can't be run ({first_line(error)}).") from error  # fmt: skip
+            raise refused(f"The model can't be run ({first_line(error)}).") from error
         wanted = 2 if self.pooling == "pooled" else 3
-        if (
-            found.ndim != wanted
-            or found.shape[0] != 1
-            or (wanted == 3 and found.shape[1] != length)
-        ):
-            raise refused(f"The model's output {self._output} has the shape {found.shape}, which isn't one of {'a vector' if wanted == 2 else 'one vector a token'}.")  # fmt: skip
+        if found.ndim != wanted or found.shape[0] != 1 or (wanted == 3 and found.shape[1] != length):
+            raise refused(
+                f"The model's output {self._output} has the shape {found.shape}, which isn't one of {'a vector' if wanted == 2 else 'one vector a token'}."
+            )
         whole: npt.NDArray[np.float32] = _pooled(np.asarray(found[0], np.float32), self.pooling)
         if len(whole) < self._dimensions:
-            raise refused(
-                f"The model's vectors have {len(whole):,} numbers, not {self._dimensions:,}."
-            )
+            raise refused(f"The model's vectors have {len(whole):,} numbers, not {self._dimensions:,}.")
         return whole[: self._dimensions] if self._dimensions else whole
 
 
@@ -169,9 +165,7 @@ class OnnxEmbedder:
         vector: Vectors = self._embed([self._query_prefix + text], None)[0]
         return vector
 
-    def _embed(
-        self, texts: Sequence[str], on_progress: Callable[[int, int], None] | None
-    ) -> Vectors:
+    def _embed(self, texts: Sequence[str], on_progress: Callable[[int, int], None] | None) -> Vectors:
         import numpy as np
 
         result = np.empty((len(texts), self._space.dims), dtype=np.float32)
@@ -225,9 +219,7 @@ def _integer(entry: Any) -> str:
             f"the inputs {', '.join(_GIVEN[:3])}."
         )
     if entry.type not in _INTEGERS:
-        raise refused(
-            f"The model wants {entry.name} as {entry.type}; only int64 and int32 are given."
-        )
+        raise refused(f"The model wants {entry.name} as {entry.type}; only int64 and int32 are given.")
     return _INTEGERS[entry.type]
 
 
@@ -247,13 +239,9 @@ def _output(session: Any, pooling: str, *, is_firm: bool) -> tuple[str, str]:
     if whole and (pooling == "pooled" or goes_before):
         return whole[0], "pooled"
     if whole and not tokens:
-        raise refused(
-            f"The model pools by itself (its output is {whole[0]}). Leave --pooling away."
-        )
+        raise refused(f"The model pools by itself (its output is {whole[0]}). Leave --pooling away.")
     if not tokens or pooling == "pooled":
-        raise refused(
-            f"None of the model's outputs ({', '.join(ranks)}) can be used: no sentence model?"
-        )
+        raise refused(f"None of the model's outputs ({', '.join(ranks)}) can be used: no sentence model?")
     if not pooling:
         raise refused(
             "Its files don't say how it pools. Say it with --pooling mean, cls or last; the model's page tells."

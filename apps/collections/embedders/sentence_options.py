@@ -78,10 +78,10 @@ def options_read(folder: ModelFolder, said: Mapping[str, Any]) -> SentenceOption
         **_prompts(folder),
         **given,
     }
-    if settings.get("include_prompt") is False and (
-        found["query_prefix"] or found["passage_prefix"]
-    ):
-        raise refused("This model leaves its prompt out of the pooling (include_prompt), which isn't supported.")  # fmt: skip
+    if settings.get("include_prompt") is False and (found["query_prefix"] or found["passage_prefix"]):
+        raise refused(
+            "This model leaves its prompt out of the pooling (include_prompt), which isn't supported."
+        )
     options = SentenceOptions(file=file, tokenizer=_tokenizer_name(folder, file), **found)
     _check(options)
     return options
@@ -89,9 +89,9 @@ def options_read(folder: ModelFolder, said: Mapping[str, Any]) -> SentenceOption
 
 def _check(options: SentenceOptions) -> None:
     if options.pooling and options.pooling not in POOLINGS:
-        raise refused(f"The pooling {options.pooling!r} isn't supported. Use one of {', '.join(POOLINGS)}.")  # fmt: skip
+        raise refused(f"The pooling {options.pooling!r} isn't supported. Use one of {', '.join(POOLINGS)}.")
     if not 1 <= options.max_tokens <= MAX_TOKENS:
-        raise refused(f"The longest text must be 1 to {MAX_TOKENS:,} tokens, not {options.max_tokens:,}.")  # fmt: skip
+        raise refused(f"The longest text must be 1 to {MAX_TOKENS:,} tokens, not {options.max_tokens:,}.")
     if not 0 <= options.dimensions <= MAX_DIMENSIONS:
         raise refused(f"Dimensions must be from 1 to {MAX_DIMENSIONS:,}.")
     if any(len(p) > _PREFIX_CHARS for p in (options.query_prefix, options.passage_prefix)):
@@ -110,9 +110,7 @@ def _onnx_name(folder: ModelFolder) -> str:
             f"{folder.path} has no ONNX file, neither in it nor in its folder onnx. Download or export the model's "
             "ONNX version."
         )
-    raise refused(
-        f"{folder.path} has several ONNX files: {', '.join(names[:8])}. Name one with --file."
-    )
+    raise refused(f"{folder.path} has several ONNX files: {', '.join(names[:8])}. Name one with --file.")
 
 
 def _tokenizer_name(folder: ModelFolder, file: str) -> str:
@@ -149,19 +147,32 @@ def modules_beyond(folder: ModelFolder) -> list[str]:
 
 def _pooling(settings: Mapping[str, Any]) -> str:
     """Return the pooling of a ``1_Pooling/config.json`` of either generation, "" where there is none."""
-    names = {"mean": "mean", "mean_tokens": "mean", "cls": "cls", "cls_token": "cls", "last": "last",
-             "lasttoken": "last", "last_token": "last"}  # fmt: skip
+    names = {
+        "mean": "mean",
+        "mean_tokens": "mean",
+        "cls": "cls",
+        "cls_token": "cls",
+        "last": "last",
+        "lasttoken": "last",
+        "last_token": "last",
+    }
     mode = settings.get("pooling_mode")
     if isinstance(mode, str):
         modes = [mode]
     elif isinstance(mode, list):
         modes = [str(one) for one in mode]
     else:
-        modes = [k.removeprefix("pooling_mode_") for k, v in settings.items() if k.startswith("pooling_mode_") and v is True]  # fmt: skip
+        modes = [
+            k.removeprefix("pooling_mode_")
+            for k, v in settings.items()
+            if k.startswith("pooling_mode_") and v is True
+        ]
     if not modes:
         return ""
     if len(modes) > 1 or modes[0] not in names:
-        raise refused(f"Its pooling {'+'.join(modes)} isn't supported. Use a model with mean, cls or last token pooling.")  # fmt: skip
+        raise refused(
+            f"Its pooling {'+'.join(modes)} isn't supported. Use a model with mean, cls or last token pooling."
+        )
     return names[modes[0]]
 
 

@@ -62,11 +62,7 @@ def _read(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     send(
         {
             "pages": batch,
-            "finished": {
-                "title": reading.title,
-                "warnings": reading.warnings,
-                "metadata": reading.metadata,
-            },
+            "finished": {"title": reading.title, "warnings": reading.warnings, "metadata": reading.metadata},
         },
         b"",
     )

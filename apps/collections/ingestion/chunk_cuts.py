@@ -8,21 +8,17 @@ from collections.abc import Iterator
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _SENTENCE = re.compile(r"[.!?…。！？][\"'”’)\]]*(?=\s)\s*|[。！？]")
 _WORD_BEFORE = re.compile(r"[\w.]+\Z")
-# fmt: off
-_ABBREVIATIONS = frozenset([
-    "no", "nos", "mr", "mrs", "ms", "dr", "prof", "sr", "jr", "st", "vs", "etc", "e.g", "i.e", "cf",
-    "al", "fig", "figs", "eq", "sec", "secs", "art", "arts", "para", "paras", "subpara", "ch",
-    "chap", "vol", "vols", "pp", "p", "ed", "eds", "inc", "ltd", "co", "corp", "dept", "approx",
-    "est", "u.s", "u.k", "u.n", "d.c", "a.m", "p.m", "jan", "feb", "mar", "apr", "jun", "jul",
-    "aug", "sep", "sept", "oct", "nov", "dec", "stat", "reg", "fed", "cong", "ref", "refs", "supp",
-    "rev",
-])
-# fmt: on
+
+_ABBREVIATIONS = frozenset(
+    """
+        no nos mr mrs ms dr prof sr jr st vs etc e.g i.e cf al fig figs eq sec secs art arts para paras
+        subpara ch chap vol vols pp p ed eds inc ltd co corp dept approx est u.s u.k u.n d.c a.m p.m jan feb
+        mar apr jun jul aug sep sept oct nov dec stat reg fed cong ref refs supp rev
+    """.split()
+)
 
 
-def prose_pieces(
-    text: str, start: int, end: int, size: int, overlap: int
-) -> Iterator[tuple[int, int]]:
+def prose_pieces(text: str, start: int, end: int, size: int, overlap: int) -> Iterator[tuple[int, int]]:
     """Cut a stretch of prose into pieces of at most ``size``, each after the first repeating up to ``overlap``.
 
     Args:
@@ -48,11 +44,7 @@ def _best_cut(text: str, start: int, limit: int) -> int:
     low = start + (limit - start) // 2
     window = text[low : limit + 1]
     paragraphs = [low + m.end() for m in _PARAGRAPH.finditer(window) if low + m.start() <= limit]
-    if (
-        paragraphs
-        and _is_end(text, paragraphs[-1])
-        and paragraphs[-1] > start + (limit - start) * 0.7
-    ):
+    if paragraphs and _is_end(text, paragraphs[-1]) and paragraphs[-1] > start + (limit - start) * 0.7:
         return min(paragraphs[-1], limit)
     sentences = [cut for cut in _sentence_ends(text, low, limit) if cut <= limit]
     if sentences:

@@ -79,9 +79,7 @@ def sections(document: ExtractedDocument, outline: Outline, size: int) -> Iterat
             yield _gathered(outline, pending)
 
 
-def _goes_along(
-    outline: Outline, pending: list[tuple[int, int]], piece: tuple[int, int], size: int
-) -> bool:
+def _goes_along(outline: Outline, pending: list[tuple[int, int]], piece: tuple[int, int], size: int) -> bool:
     start, end = pending[0][0], pending[-1][1]
     if end - start < size // 3 and piece[1] - start <= size:
         return True
@@ -97,9 +95,7 @@ def _gathered(outline: Outline, pieces: list[tuple[int, int]]) -> Section:
         path
         for i, (path, piece) in enumerate(zip(paths, pieces, strict=True))
         if not (
-            i + 1 < len(paths)
-            and path == paths[i + 1][: len(path)]
-            and outline.is_bare(piece[0], piece[1])
+            i + 1 < len(paths) and path == paths[i + 1][: len(path)] and outline.is_bare(piece[0], piece[1])
         )
     ]
     if len(told) == 1:

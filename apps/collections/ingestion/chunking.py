@@ -18,9 +18,7 @@ DEFAULT_SIZE = 1200
 DEFAULT_OVERLAP = 200
 MIN_SIZE = 200
 
-_CAPTION = re.compile(
-    r"(?:table|exhibit|annex|schedule|appendix|figure)\s+[\w.-]+\b", re.IGNORECASE
-)
+_CAPTION = re.compile(r"(?:table|exhibit|annex|schedule|appendix|figure)\s+[\w.-]+\b", re.IGNORECASE)
 _MAX_CAPTION = 200
 
 
@@ -35,22 +33,14 @@ class _Block:
 
 
 def chunk_document(
-    document: ExtractedDocument,
-    *,
-    size: int = DEFAULT_SIZE,
-    overlap: int = DEFAULT_OVERLAP,
-    path: str = "",
+    document: ExtractedDocument, *, size: int = DEFAULT_SIZE, overlap: int = DEFAULT_OVERLAP, path: str = ""
 ) -> list[ChunkDraft]:
     """Cut a document into chunks; see ``chunks_iterate``."""
     return list(chunks_iterate(document, size=size, overlap=overlap, path=path))
 
 
 def chunks_iterate(
-    document: ExtractedDocument,
-    *,
-    size: int = DEFAULT_SIZE,
-    overlap: int = DEFAULT_OVERLAP,
-    path: str = "",
+    document: ExtractedDocument, *, size: int = DEFAULT_SIZE, overlap: int = DEFAULT_OVERLAP, path: str = ""
 ) -> Iterator[ChunkDraft]:
     """Cut a document into chunks, one after the other: besides the document, only the current one is held.
 
@@ -176,16 +166,13 @@ def _clipped(region: Region, section: Section) -> Region:
     if section.start <= region.char_start and region.char_end <= section.end:
         return region
     return replace(
-        region,
-        char_start=max(region.char_start, section.start),
-        char_end=min(region.char_end, section.end),
+        region, char_start=max(region.char_start, section.start), char_end=min(region.char_end, section.end)
     )
 
 
 def _has_prose(text: str, section: Section, region: Region) -> bool:
     return bool(
-        text[section.start : region.char_start].strip()
-        or text[region.char_end : section.end].strip()
+        text[section.start : region.char_start].strip() or text[region.char_end : section.end].strip()
     )
 
 

@@ -44,9 +44,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,29}\Z")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
 _SAME = str.maketrans(
-    dict.fromkeys("‐‑‒–—―−⁃﹣－", "-")
-    | dict.fromkeys("·‧∙⋅。", ".")
-    | {"\u202f": " ", "\u2007": " "}
+    dict.fromkeys("‐‑‒–—―−⁃﹣－", "-") | dict.fromkeys("·‧∙⋅。", ".") | {"\u202f": " ", "\u2007": " "}
 )
 
 _TOKEN = re.compile(
@@ -57,13 +55,11 @@ _DOTS_APART = re.compile(
     r"(?<![\w.])\d{4}\s?\.\s?\d{2}(?:\s?\.\s?\d{2})?\s?\.\s?(?:\d{4}|\d{2})(?!\w|[.,]\d)"
 )
 _GAP = re.compile(r" |\t| \| ")
-_HEADING = re.compile(
-    r"\b(?:(?:sub)?headings?|hts(?:us)?|hs|tariff|codes?)\b[^\n;]{0,40}\Z", re.IGNORECASE
+_HEADING = re.compile(r"\b(?:(?:sub)?headings?|hts(?:us)?|hs|tariff|codes?)\b[^\n;]{0,40}\Z", re.IGNORECASE)
+_LIST = re.compile(
+    r"(?:[\d.,\s()/:]|nos?\.?|numbers?|codes?|items?|lines?|and|or|through|to)*\Z", re.IGNORECASE
 )
-_LIST = re.compile(r"(?:[\d.,\s()/:]|nos?\.?|numbers?|codes?|items?|lines?|and|or|through|to)*\Z", re.IGNORECASE)  # fmt: skip
-_NAMED_SO = re.compile(
-    r"\A\s*(?:hts(?:us)?|hs|(?:sub)?heading|code|number|no\.?|#|:|\s)+", re.IGNORECASE
-)
+_NAMED_SO = re.compile(r"\A\s*(?:hts(?:us)?|hs|(?:sub)?heading|code|number|no\.?|#|:|\s)+", re.IGNORECASE)
 _LINE_START = re.compile(r"(?:\A|\n)[ \t|*#]*\Z")
 _QUANTITY = re.compile(r"\s?(?:%|per\s?cent)|/", re.IGNORECASE)
 _YEAR = re.compile(r"(?:19[5-9]|20[0-4])\d\Z")
@@ -142,17 +138,22 @@ def _shipped(name: str, pattern: str, *, keep: Keep = "digits", prefixes: bool =
 # CAS Registry Numbers: https://www.cas.org/training/documentation/chemical-substances/checkdig; parts of the Code of
 # Federal Regulations as the Federal Register writes them; dockets of regulations.gov.
 SHIPPED = (
-    _shipped("cas", r"(?<![\w\-.])\d{2,7} ?- ?\d{2} ?- ?\d(?![\w]|-\w)|\bCAS(?:RN| ?nos?\.?| numbers?)?[ :#]{1,3}\d{5,10}\b"),
+    _shipped(
+        "cas",
+        r"(?<![\w\-.])\d{2,7} ?- ?\d{2} ?- ?\d(?![\w]|-\w)|\bCAS(?:RN| ?nos?\.?| numbers?)?[ :#]{1,3}\d{5,10}\b",
+    ),
     _shipped(
         "cfr",
         r"\b(\d{1,2}) ?C\.? ?F\.? ?R\.?,? ?(?:parts? |§{1,2} ?|sec(?:tions?|s?\.) )?(\d{1,4})(?:\.(\d{1,4}[a-z]?))?(?![\w])",
-        keep="letters_digits", prefixes=True,
+        keep="letters_digits",
+        prefixes=True,
     ),
     _shipped(
         "docket",
-        r"\b[A-Z]{2,8}(?:-[A-Z]{1,6})?[- ](?:19|20)\d\d(?:-[A-Z]{1,4})?-\d{3,5}(?![\w]|-\d)", keep="letters_digits",
+        r"\b[A-Z]{2,8}(?:-[A-Z]{1,6})?[- ](?:19|20)\d\d(?:-[A-Z]{1,4})?-\d{3,5}(?![\w]|-\d)",
+        keep="letters_digits",
     ),
-)  # fmt: skip
+)
 
 
 class CodeKinds:
@@ -318,9 +319,7 @@ def _is_heading(text: str, match: re.Match[str], token: str) -> bool:
         return True
     if len(token) > 4 or not _LINE_START.search(before):
         return False
-    return (
-        re.match(r"\s*(?:\||\n|\Z)|[ \t]+[A-Z(]", text[match.end() : match.end() + 8]) is not None
-    )
+    return re.match(r"\s*(?:\||\n|\Z)|[ \t]+[A-Z(]", text[match.end() : match.end() + 8]) is not None
 
 
 def _apart(text: str, tokens: Sequence[re.Match[str]], first: int) -> Code | None:
@@ -390,9 +389,7 @@ def _kind(data: object, number: int, is_probed: bool) -> CodeKind:
 
 # What makes a pattern with repeats inside repeats slow; most patterns give up at once where a character they need is missing.
 _TAIL = "\n".join("!?#$%&\"'()*+,-./:;<=>@[]^_`{|}~ xyzXYZ789")
-_PROBES = tuple(
-    (run * 1500)[:3000] + _TAIL for run in ("a", "A", "1", "1-", "a1", "A-1 ", "0 ", "x.", "ab ")
-)
+_PROBES = tuple((run * 1500)[:3000] + _TAIL for run in ("a", "A", "1", "1-", "a1", "A-1 ", "0 ", "x.", "ab "))
 
 
 def _object(data: object, where: str, keys: Iterable[str]) -> Mapping[str, Any]:

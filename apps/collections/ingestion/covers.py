@@ -34,21 +34,15 @@ _PERIOD = re.compile(
 )
 _ANY_DATE = re.compile(_DATE)
 _FORM = re.compile(r"\b(?:FORM|Form)[ \t]+(?P<form>\d{1,3}-[A-Z]{1,3}|[A-Z]{1,3}-\d{1,4}[A-Z]?)\b")
-_OF_QUARTER = re.compile(
-    r"(?i)quarter|\b(?:three|3)\s+months|\b(?:thirteen|13|fourteen|14)\s+weeks"
-)
+_OF_QUARTER = re.compile(r"(?i)quarter|\b(?:three|3)\s+months|\b(?:thirteen|13|fourteen|14)\s+weeks")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ORDINALS = ("first", "second", "third", "fourth")
 _SAID_QUARTER = re.compile(
     r"(?i)\b(?:(?P<word>first|second|third|fourth)\s+quarter\s+of\s+(?:the\s+)?(?:fiscal\s+)?(?:year\s+)?"
     r"|Q(?P<digit>[1-4])\s+(?:FY\s*)?)(?P<year>(?:19|20)\d{2})\b"
 )
-_TO_THE_MIDDLE = timedelta(
-    days=46
-)  # from the end of a quarter: its middle, whatever day it ends on
-_QUARTERS_AHEAD = (
-    4  # a fiscal year is ahead of the calendar by at most: FY2024 may begin in February 2023
-)
+_TO_THE_MIDDLE = timedelta(days=46)  # from the end of a quarter: its middle, whatever day it ends on
+_QUARTERS_AHEAD = 4  # a fiscal year is ahead of the calendar by at most: FY2024 may begin in February 2023
 _COMPANY = re.compile(
     r"\b(?P<name>[A-Z][\w&'’.-]*(?:[ \t]+(?:(?:of|and|the|für|de|&)[ \t]+)?[A-Z][\w&'’.-]*){0,5}?,?[ \t]+"
     r"(?:Inc|INC|Incorporated|INCORPORATED|Corp|CORP|Corporation|CORPORATION|Company|COMPANY|Ltd|LTD|Limited|LLC|LLP|PLC|plc"

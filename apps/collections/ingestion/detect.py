@@ -119,10 +119,7 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x00\x00\x00\x18ftyp", "MP4 video"),
     (b"\x00\x00\x00\x20ftyp", "MP4 video"),
 )
-_BINARY_ONLY = {
-    "Windows program",
-    "MP3 audio",
-}  # magic so short that plain text may begin with it
+_BINARY_ONLY = {"Windows program", "MP3 audio"}  # magic so short that plain text may begin with it
 
 _IMAGE_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x89PNG\r\n\x1a\n", PNG),
@@ -133,9 +130,7 @@ _IMAGE_MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"MM\x00*", TIFF),
 )
 _WEBP = re.compile(rb"RIFF....WEBP", re.DOTALL)
-_BMP = re.compile(
-    rb"BM.{4}\x00\x00\x00\x00.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\x00\x00\x00", re.DOTALL
-)
+_BMP = re.compile(rb"BM.{4}\x00\x00\x00\x00.{4}[\x0c\x28\x34\x38\x40\x6c\x7c]\x00\x00\x00", re.DOTALL)
 # The brands of HEIF files, in the first box of the file (ISO/IEC 23008-12).
 _HEIF = re.compile(rb".{4}ftyp(?:hei[cxms]|hev[cxms]|mif1|msf1)", re.DOTALL)
 
@@ -157,16 +152,7 @@ _HTML_START = re.compile(
 )
 _MAIL_HEADER = re.compile(rb"^([A-Za-z][A-Za-z0-9-]{1,60}):(?:[ \t]|\r?\n)", re.MULTILINE)
 _MAIL_NAMES = frozenset(
-    {
-        b"from",
-        b"to",
-        b"date",
-        b"subject",
-        b"received",
-        b"message-id",
-        b"mime-version",
-        b"return-path",
-    }
+    {b"from", b"to", b"date", b"subject", b"received", b"message-id", b"mime-version", b"return-path"}
 )
 _MAIL_ONLY = frozenset({b"received", b"message-id", b"mime-version", b"return-path"})
 _HEAD = 64 * 1024
@@ -245,8 +231,7 @@ def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | 
         raise _unsupported(name, "unknown binary data")
     if not head.strip(b"\x00\xef\xbb\xbf\xfe\xff \t\r\n\f") and size <= _HEAD:
         raise ReadFailure(
-            FailureCode.EMPTY_FILE,
-            "The file holds nothing but blanks. Check it and upload it again.",
+            FailureCode.EMPTY_FILE, "The file holds nothing but blanks. Check it and upload it again."
         )
     if _HTML_START.match(head.removeprefix(b"\xef\xbb\xbf")):
         return HTML
@@ -362,8 +347,7 @@ def _is_wide_text(data: bytes, encoding: str) -> bool:
     odd = sum(
         1
         for ch in text
-        if ch not in "\t\r\n\f\x1b"
-        and (ch == "\ufffd" or unicodedata.category(ch) in _ODD_CATEGORIES)
+        if ch not in "\t\r\n\f\x1b" and (ch == "\ufffd" or unicodedata.category(ch) in _ODD_CATEGORIES)
     )
     return odd <= max(1, len(text) * _ODD_SHARE)
 

@@ -124,9 +124,7 @@ def document_sample(document: ExtractedDocument) -> str:
     return "".join(pages[:SAMPLE_PAGES])[:SAMPLE_CHARS]
 
 
-def document_type_infer(
-    rules: TypeRules, name: str, media_type: str, text_sample: str
-) -> tuple[str, str]:
+def document_type_infer(rules: TypeRules, name: str, media_type: str, text_sample: str) -> tuple[str, str]:
     """Infer the type of a document.
 
     Args:
@@ -198,9 +196,7 @@ def _rule(data: object, number: int) -> TypeRule:
         raise RulesInvalid(f'{where}: "signals" must be a list of 1 to {MAX_SIGNALS}.')
     made = tuple(_signal(s, f"{where}, signal {i}") for i, s in enumerate(signals, start=1))
     if sum(s.weight for s in made if s.weight > 0) < threshold:
-        raise RulesInvalid(
-            f"{where} can never win: all its weights together are below {threshold:g}."
-        )
+        raise RulesInvalid(f"{where} can never win: all its weights together are below {threshold:g}.")
     return TypeRule(name, threshold, made)
 
 
@@ -220,11 +216,7 @@ def _signal(data: object, where: str) -> Signal:
         raise RulesInvalid(f"{where}: {pattern!r} matches anything. Say what must be there.")
     weight = _number(given.get("weight", 1), f'{where}: "weight"')
     at_least = given.get("at_least", 1)
-    if (
-        isinstance(at_least, bool)
-        or not isinstance(at_least, int)
-        or not 1 <= at_least <= _MAX_COUNT
-    ):
+    if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= _MAX_COUNT:
         raise RulesInvalid(f'{where}: "at_least" must be a whole number from 1 to {_MAX_COUNT}.')
     return Signal(cast("Field", field), pattern, weight, at_least)
 

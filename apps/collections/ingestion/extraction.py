@@ -48,11 +48,7 @@ def document_extract(
         ReadFailure: with one of ``FailureCode``'s codes and a message for the file's owner.
     """
     detection = detect(path, name, max_bytes=limits.max_bytes)
-    request = {
-        "action": "read",
-        "path": str(path.resolve()),
-        "media_type": detection.media_type,
-    }
+    request = {"action": "read", "path": str(path.resolve()), "media_type": detection.media_type}
     pages: list[PageText] = []
     total = 0
     is_paged = True

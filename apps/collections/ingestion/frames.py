@@ -93,9 +93,7 @@ def page_from_json(data: Mapping[str, Any]) -> PageText:
         height=float(data["height"]),
         headings=tuple(Heading(*item) for item in data["headings"]),
         regions=tuple(
-            Region(
-                kind, start, end, tuple(starts), body, header, tuple(rows), columns, caption, mark
-            )
+            Region(kind, start, end, tuple(starts), body, header, tuple(rows), columns, caption, mark)
             for kind, start, end, starts, body, header, rows, columns, caption, mark in (
                 # Pages stored before tables had cells end at the header.
                 (*item, (), 0, "", "")[:_REGION_FIELDS]

@@ -34,9 +34,7 @@ _ENDS_IN_PAGE = re.compile(r"[^\W\d_].*\s[\divxlc]{1,4}\s*$")
 _INDEX_ENTRY = re.compile(
     r"^\s*[^\W\d_][^.!?]{1,70}?,?\s+\d{1,4}(?:\s*[-–]\s*\d{1,4})?(?:,\s*\d{1,4}(?:\s*[-–]\s*\d{1,4})?)*\s*$"
 )
-_INDEX_LIST = re.compile(
-    r",\s*\d{1,4}(?:\s*[-–]\s*\d{1,4})?(?:,\s*\d{1,4}(?:\s*[-–]\s*\d{1,4})?)*\s*$"
-)
+_INDEX_LIST = re.compile(r",\s*\d{1,4}(?:\s*[-–]\s*\d{1,4})?(?:,\s*\d{1,4}(?:\s*[-–]\s*\d{1,4})?)*\s*$")
 
 
 def mark_junk(pages: Sequence[PageText]) -> tuple[PageText, ...]:
@@ -78,9 +76,7 @@ def _own_identifiers(page: PageText, reason: JunkReason) -> set[str]:
     return set(identifier_list(text))
 
 
-def _with_furniture(
-    page: PageText, running: frozenset[str], shift: int | None, seen: set[str]
-) -> PageText:
+def _with_furniture(page: PageText, running: frozenset[str], shift: int | None, seen: set[str]) -> PageText:
     """Mark the lines at the top and the bottom of a page's text that other pages carry too, and its printed number."""
     if not running:
         return page
@@ -90,10 +86,7 @@ def _with_furniture(
         if line.strip():
             lines.append((position, min(position + len(line) + 1, len(page.text)), line))
         position += len(line) + 1
-    edges = {
-        *range(min(_EDGE_LINES, len(lines))),
-        *range(max(0, len(lines) - _EDGE_LINES), len(lines)),
-    }
+    edges = {*range(min(_EDGE_LINES, len(lines))), *range(max(0, len(lines) - _EDGE_LINES), len(lines))}
     # Headings that the reader found are content, even where every chapter has the same.
     taken = [(r.char_start, r.char_end) for r in page.regions]
     taken += [(h.char_start, h.char_end) for h in page.headings]
@@ -109,9 +102,7 @@ def _with_furniture(
     return replace(page, regions=tuple(regions))
 
 
-def _is_furniture(
-    line: str, number: int, running: frozenset[str], shift: int | None, seen: set[str]
-) -> bool:
+def _is_furniture(line: str, number: int, running: frozenset[str], shift: int | None, seen: set[str]) -> bool:
     key = _line_key(line)
     if any(map(str.isalpha, key)):
         is_again = key in seen

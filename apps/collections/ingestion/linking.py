@@ -89,17 +89,13 @@ def passage_links(passages: Sequence[Passage]) -> list[Link]:
     found: dict[tuple[int, int, str], Link] = {}
 
     def add(link: Link) -> None:
-        back = Link(
-            link.target, link.source, REVERSE[link.relation], link.common_topic, link.weight
-        )
+        back = Link(link.target, link.source, REVERSE[link.relation], link.common_topic, link.weight)
         for one in (link, back):
             found.setdefault((one.source, one.target, one.relation), one)
 
     for index in range(len(passages) - 1):
         here, there = passages[index], passages[index + 1]
-        topic = _common_heading(here, there) or _best_shared(
-            weights[index], weights[index + 1], here.text
-        )
+        topic = _common_heading(here, there) or _best_shared(weights[index], weights[index + 1], here.text)
         add(Link(index, index + 1, "next", topic))
     for link in _section_links(passages):
         add(link)
@@ -188,9 +184,7 @@ def _rare_terms(passages: Sequence[Passage]) -> list[dict[str, float]]:
     return vectors
 
 
-def _term_links(
-    passages: Sequence[Passage], vectors: Sequence[Mapping[str, float]]
-) -> Iterator[Link]:
+def _term_links(passages: Sequence[Passage], vectors: Sequence[Mapping[str, float]]) -> Iterator[Link]:
     postings: dict[str, list[int]] = defaultdict(list)
     for index, vector in enumerate(vectors):
         for term in vector:

@@ -84,12 +84,7 @@ def render_page_image(
 
 
 def page_text_boxes(
-    path: Path,
-    page_number: int,
-    char_start: int,
-    char_end: int,
-    *,
-    limits: ReaderLimits = PAGE_LIMITS,
+    path: Path, page_number: int, char_start: int, char_end: int, *, limits: ReaderLimits = PAGE_LIMITS
 ) -> list[Rect]:
     """Find where a passage stands on its page, one rectangle per line.
 
@@ -162,9 +157,7 @@ def find_boxes(path: Path, page_number: int, char_start: int, char_end: int) -> 
     for offset in range(max(0, char_start), min(char_end, len(clean.text))):
         if clean.text[offset].isspace():
             continue
-        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(
-            textpage.raw, units(clean.raw_offset(offset))
-        )
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage.raw, units(clean.raw_offset(offset)))
         if index < 0 or not pdfium_c.FPDFText_GetLooseCharBox(textpage.raw, index, rect):
             continue
         corners = to_view(pdfium_c, page, rect)
@@ -202,9 +195,7 @@ def to_view(pdfium_c: Any, page: Any, rect: Any) -> tuple[float, float, float, f
     return (left, top, right, bottom) if right > left and bottom > top else None
 
 
-def _merge(
-    rects: list[tuple[float, float, float, float]],
-) -> list[tuple[float, float, float, float]]:
+def _merge(rects: list[tuple[float, float, float, float]]) -> list[tuple[float, float, float, float]]:
     """Join character boxes that stand on one line and follow each other."""
     lines: list[tuple[float, float, float, float]] = []
     for left, top, right, bottom in rects:
@@ -237,8 +228,7 @@ def open_page(path: Path, page_number: int) -> tuple[Any, Any]:
         return document, document[page_number - 1]
     except pypdfium2.PdfiumError as error:
         raise ReadFailure(
-            FailureCode.CORRUPT_FILE,
-            f"Page {page_number} of the PDF is damaged and cannot be shown.",
+            FailureCode.CORRUPT_FILE, f"Page {page_number} of the PDF is damaged and cannot be shown."
         ) from error
 
 

@@ -26,9 +26,13 @@ _ROOT = Path(__file__).resolve().parents[3]
 _STDERR_KEPT = 2000
 _CHILD_MODULE = "apps.collections.ingestion.child"
 
-_OUT_OF_MEMORY = "Reading this file needs more than {mb} MB of memory and was stopped. Split it or raise the limit."
+_OUT_OF_MEMORY = (
+    "Reading this file needs more than {mb} MB of memory and was stopped. Split it or raise the limit."
+)
 _KILLED = "The reader of this file was killed from outside, as happens when the machine runs out of memory. Try again; if it happens again, split the file."
-_TIMED_OUT = "Reading this file took more than {seconds:.0f} seconds and was stopped. Split it or raise the limit."
+_TIMED_OUT = (
+    "Reading this file took more than {seconds:.0f} seconds and was stopped. Split it or raise the limit."
+)
 _CRASHED = "The reader broke down on this file ({how}). The file may be damaged: export it again and upload the new one."
 
 
@@ -51,10 +55,7 @@ def run_child(
         ReadFailure: what the reader said, or ``timed_out``, ``out_of_memory``, ``crashed``.
         OSError: there is no space left for temporary files; that is not the file's fault.
     """
-    with (
-        tempfile.TemporaryDirectory(prefix="reader-") as folder,
-        tempfile.TemporaryFile() as errors,
-    ):
+    with tempfile.TemporaryDirectory(prefix="reader-") as folder, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             [sys.executable, "-m", _CHILD_MODULE],
             stdin=subprocess.PIPE,
@@ -88,9 +89,7 @@ def _environment(folder: str) -> dict[str, str]:
     }
 
 
-def _send_request(
-    process: subprocess.Popen[bytes], request: Mapping[str, Any], limits: ReaderLimits
-) -> None:
+def _send_request(process: subprocess.Popen[bytes], request: Mapping[str, Any], limits: ReaderLimits) -> None:
     body = {**request, "limits": asdict(limits), "parent_pid": os.getpid()}
     stdin = process.stdin
     if stdin is None:

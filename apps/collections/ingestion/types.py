@@ -18,8 +18,15 @@ from apps.collections.ingestion.ocr.types import Scan
 from basics.errors import DomainError
 
 ZIP_ERRORS = (
-    zipfile.BadZipFile, zlib.error, struct.error, OSError, EOFError, ValueError, RuntimeError, NotImplementedError
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+)
 """What reading a damaged, encrypted or oddly packed ZIP archive raises; the module has no error of its own for them."""
 
 

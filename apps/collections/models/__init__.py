@@ -1,19 +1,7 @@
 """Collections, their documents, what search needs, and what people and tools did to them."""
 
-from apps.collections.models.chunk import (
-    Chunk,
-    ChunkKind,
-    ChunkLink,
-    ChunkRevision,
-    CodeEdge,
-    EdgeKind,
-)
-from apps.collections.models.collection import (
-    Collection,
-    EmbeddingSpace,
-    LinkOrigin,
-    RerankerChoice,
-)
+from apps.collections.models.chunk import Chunk, ChunkKind, ChunkLink, ChunkRevision, CodeEdge, EdgeKind
+from apps.collections.models.collection import Collection, EmbeddingSpace, LinkOrigin, RerankerChoice
 from apps.collections.models.document import (
     TYPE_BY_HAND,
     Document,
@@ -24,12 +12,7 @@ from apps.collections.models.document import (
     Stage,
 )
 from apps.collections.models.embedder import InstalledEmbedder
-from apps.collections.models.imports import (
-    CodePatterns,
-    DocumentTypeRules,
-    Import,
-    ImportStatus,
-)
+from apps.collections.models.imports import CodePatterns, DocumentTypeRules, Import, ImportStatus
 from apps.collections.models.recognition import Recognition
 from apps.collections.models.repository import Repository, RepositoryPack
 from apps.collections.models.search_rows import (

@@ -51,21 +51,14 @@ class Chunk(TenantModel):
     headings = models.JSONField(default=list)
     metadata = models.JSONField(default=dict)
     qualified_name = models.CharField(
-        max_length=500,
-        blank=True,
-        db_default="",
-        help_text="Of a function or class: module.Class.method.",
+        max_length=500, blank=True, db_default="", help_text="Of a function or class: module.Class.method."
     )
     line_start = models.PositiveIntegerField(null=True, help_text="First line in a source file.")
     line_end = models.PositiveIntegerField(null=True)
     key_points = models.JSONField(
-        default=list,
-        db_default=Value([], models.JSONField()),
-        help_text="What it says, in sentences.",
+        default=list, db_default=Value([], models.JSONField()), help_text="What it says, in sentences."
     )
-    points_by = models.CharField(
-        max_length=10, choices=LinkOrigin.choices, blank=True, db_default=""
-    )
+    points_by = models.CharField(max_length=10, choices=LinkOrigin.choices, blank=True, db_default="")
     is_disabled = models.BooleanField(db_default=False, help_text="Left out of every search.")
     is_edited = models.BooleanField(db_default=False)
 
@@ -80,11 +73,7 @@ class Chunk(TenantModel):
                 condition=~models.Q(qualified_name=""),
                 name="chunk_qualified_name",
             ),
-            models.Index(
-                fields=["collection"],
-                condition=models.Q(is_disabled=True),
-                name="chunk_disabled",
-            ),
+            models.Index(fields=["collection"], condition=models.Q(is_disabled=True), name="chunk_disabled"),
         ]
 
     def __str__(self) -> str:
@@ -98,9 +87,7 @@ class ChunkRevision(TenantModel):
     document = TenantForeignKey(Document, related_name="+", db_index=False)
     before = models.JSONField()
     after = models.JSONField()
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     note = models.CharField(max_length=255, blank=True)
     at = models.DateTimeField(db_default=Now())
 
@@ -117,8 +104,7 @@ class ChunkLink(TenantModel):
     chunk = TenantForeignKey(Chunk, related_name="links")
     target = TenantForeignKey(Chunk, related_name="+")
     relation = models.CharField(
-        max_length=40,
-        help_text="continues, continued_by, same_section, parent, child, shares_terms, ...",
+        max_length=40, help_text="continues, continued_by, same_section, parent, child, shares_terms, ..."
     )
     common_topic = models.CharField(max_length=200, blank=True)
     made_by = models.CharField(max_length=10, choices=LinkOrigin.choices)
@@ -153,17 +139,13 @@ class CodeEdge(TenantModel):
     chunk = TenantForeignKey(Chunk, related_name="edges")
     kind = models.CharField(max_length=10, choices=EdgeKind.choices)
     source_name = models.CharField(max_length=500, help_text="Qualified name of where it starts.")
-    target_name = models.CharField(
-        max_length=500, help_text="As written, or qualified when resolved."
-    )
+    target_name = models.CharField(max_length=500, help_text="As written, or qualified when resolved.")
     name = models.CharField(
         max_length=200,
         db_default="",
         help_text="Last part of the target as written: its definition is looked up by it.",
     )
-    written = models.CharField(
-        max_length=500, db_default="", help_text="The target as the source has it."
-    )
+    written = models.CharField(max_length=500, db_default="", help_text="The target as the source has it.")
     is_stale = models.BooleanField(
         db_default=False, help_text="A definition of this name came or went: resolve again."
     )
@@ -177,9 +159,7 @@ class CodeEdge(TenantModel):
         indexes = [
             models.Index(fields=["collection", "name", "kind"], name="code_edge_name"),
             models.Index(
-                fields=["collection", "document"],
-                condition=models.Q(is_stale=True),
-                name="code_edge_stale",
+                fields=["collection", "document"], condition=models.Q(is_stale=True), name="code_edge_stale"
             ),
             models.Index(fields=["collection", "target_name", "kind"], name="code_edge_to"),
             models.Index(fields=["collection", "source_name", "kind"], name="code_edge_from"),

@@ -45,8 +45,7 @@ class EmbeddingSpace(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["provider", "model", "dimensions", "fingerprint"],
-                name="embedding_space_once",
+                fields=["provider", "model", "dimensions", "fingerprint"], name="embedding_space_once"
             )
         ]
 
@@ -65,12 +64,8 @@ class CollectionQuerySet(TenantQuerySet["Collection"]):
 class Collection(TenantModel):
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
-    chunk_size = models.PositiveIntegerField(
-        default=1200, help_text="Characters per chunk, at most."
-    )
-    chunk_overlap = models.PositiveIntegerField(
-        default=200, help_text="Characters two neighbours share."
-    )
+    chunk_size = models.PositiveIntegerField(default=1200, help_text="Characters per chunk, at most.")
+    chunk_overlap = models.PositiveIntegerField(default=200, help_text="Characters two neighbours share.")
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -85,9 +80,7 @@ class Collection(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
     language = models.CharField(
-        max_length=20,
-        default="english",
-        help_text="How words are reduced to stems; “simple” leaves them.",
+        max_length=20, default="english", help_text="How words are reduced to stems; “simple” leaves them."
     )
     links_by = models.CharField(
         max_length=10,
@@ -115,9 +108,7 @@ class Collection(TenantModel):
         help_text="What file tools may touch: allow and deny patterns, sizes; see apps.collections.file_rules.",
     )
     # Statistics of the lexical leg, kept with each document's index stage.
-    term_total = models.BigIntegerField(
-        default=0, help_text="Terms in all chunks, for the average length."
-    )
+    term_total = models.BigIntegerField(default=0, help_text="Terms in all chunks, for the average length.")
     chunk_total = models.BigIntegerField(default=0, help_text="Chunks that are searchable now.")
     lexical_forms = ArrayField(
         models.CharField(max_length=30),

@@ -61,9 +61,7 @@ class DocumentQuerySet(TenantQuerySet["Document"]):
         rows = super().visible_to(actor)
         if actor.kind == "system":
             return rows
-        return rows.filter(
-            models.Q(is_restricted=False) | models.Q(models.Exists(access_of(actor, "pk")))
-        )
+        return rows.filter(models.Q(is_restricted=False) | models.Q(models.Exists(access_of(actor, "pk"))))
 
     def current(self) -> Self:
         """Return the versions that are live or on their way to it, not the retired ones."""
@@ -79,8 +77,7 @@ class DocumentPartQuerySet(TenantQuerySet[M]):
         if actor.kind == "system":
             return rows
         return rows.filter(
-            models.Q(document__is_restricted=False)
-            | models.Q(models.Exists(access_of(actor, "document_id")))
+            models.Q(document__is_restricted=False) | models.Q(models.Exists(access_of(actor, "document_id")))
         )
 
 
@@ -105,20 +102,15 @@ class Document(TenantModel):
     collection = TenantForeignKey(Collection, related_name="documents")
     name = models.CharField(max_length=255)
     path = models.CharField(
-        max_length=1000,
-        help_text="Where it lies in the collection's tree; its name if nowhere else.",
+        max_length=1000, help_text="Where it lies in the collection's tree; its name if nowhere else."
     )
     version = models.PositiveIntegerField(default=1)
     live_from = models.DateTimeField(null=True, help_text="When it began to be searched.")
     live_to = models.DateTimeField(null=True, help_text="When a newer version took its place.")
     restored_from = TenantForeignKey("self", db_on_delete=SET_NULL, null=True, related_name="+")
-    source = models.CharField(
-        max_length=10, choices=DocumentSource.choices, default=DocumentSource.UPLOAD
-    )
+    source = models.CharField(max_length=10, choices=DocumentSource.choices, default=DocumentSource.UPLOAD)
     source_url = models.TextField(blank=True, help_text="Where a web page came from.")
-    batch = TenantForeignKey(
-        "collections.Import", db_on_delete=SET_NULL, null=True, related_name="documents"
-    )
+    batch = TenantForeignKey("collections.Import", db_on_delete=SET_NULL, null=True, related_name="documents")
     is_restricted = models.BooleanField(
         default=False, help_text="Only the roles and members listed may see it."
     )
@@ -128,9 +120,7 @@ class Document(TenantModel):
     )
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
     dated = models.DateField(null=True, help_text="The date the document is of, where known.")
-    attributes = models.JSONField(
-        default=dict, help_text="The team's own metadata; search can filter on it."
-    )
+    attributes = models.JSONField(default=dict, help_text="The team's own metadata; search can filter on it.")
     media_type = models.CharField(
         max_length=100, help_text="Guessed from the name, then read from the bytes."
     )
@@ -163,9 +153,7 @@ class Document(TenantModel):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     job = TenantForeignKey("jobs.Job", db_on_delete="SET NULL", null=True, related_name="+")
-    status = models.CharField(
-        max_length=10, choices=DocumentStatus.choices, default=DocumentStatus.QUEUED
-    )
+    status = models.CharField(max_length=10, choices=DocumentStatus.choices, default=DocumentStatus.QUEUED)
     stage = models.CharField(max_length=10, choices=Stage.choices, default=Stage.FETCH)
     progress_current = models.PositiveIntegerField(default=0)
     progress_total = models.PositiveIntegerField(default=0)
@@ -202,9 +190,7 @@ class Document(TenantModel):
                 condition=models.Q(live_from__isnull=False, live_to__isnull=True),
                 name="document_one_live",
             ),
-            models.UniqueConstraint(
-                fields=["collection", "path", "version"], name="document_version_once"
-            ),
+            models.UniqueConstraint(fields=["collection", "path", "version"], name="document_version_once"),
             models.CheckConstraint(
                 condition=models.Q(status__in=DocumentStatus.values), name="document_status_known"
             ),
@@ -223,9 +209,7 @@ class Document(TenantModel):
                 name="document_not_open",
             ),
             GinIndex(fields=["tags"], name="document_tags"),
-            GinIndex(
-                fields=["attributes"], name="document_attributes", opclasses=["jsonb_path_ops"]
-            ),
+            GinIndex(fields=["attributes"], name="document_attributes", opclasses=["jsonb_path_ops"]),
         ]
 
     def __str__(self) -> str:
@@ -262,16 +246,12 @@ class DocumentAccess(TenantModel):
 
     document = TenantForeignKey(Document, related_name="access")
     role = models.CharField(max_length=10, choices=Role.choices, blank=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["document", "role", "user"],
-                nulls_distinct=False,
-                name="document_access_once",
+                fields=["document", "role", "user"], nulls_distinct=False, name="document_access_once"
             ),
             models.CheckConstraint(
                 condition=models.Q(role="", user__isnull=False)

@@ -11,9 +11,7 @@ class InstalledEmbedder(models.Model):
 
     name = models.CharField(max_length=60, unique=True, help_text="Chosen as local/<name>.")
     folder = models.CharField(max_length=1000, help_text="The same path on every machine.")
-    options = models.JSONField(
-        help_text="How texts become vectors: file, pooling, prefixes, longest text."
-    )
+    options = models.JSONField(help_text="How texts become vectors: file, pooling, prefixes, longest text.")
     digests = models.JSONField(
         help_text="SHA-256 of each file that makes the vectors, by its name in the folder."
     )

@@ -32,12 +32,8 @@ class Import(TenantModel):
     name = models.CharField(max_length=255, help_text="File name, path or address, as given.")
     options = models.JSONField(default=dict)
     file = models.CharField(max_length=255, blank=True, help_text="Key of the uploaded archive.")
-    status = models.CharField(
-        max_length=10, choices=ImportStatus.choices, default=ImportStatus.QUEUED
-    )
-    entries = models.JSONField(
-        default=dict, help_text="found, created, updated, unchanged, skipped."
-    )
+    status = models.CharField(max_length=10, choices=ImportStatus.choices, default=ImportStatus.QUEUED)
+    entries = models.JSONField(default=dict, help_text="found, created, updated, unchanged, skipped.")
     problems = models.JSONField(default=list)
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)

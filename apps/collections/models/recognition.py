@@ -22,9 +22,7 @@ class Recognition(TenantModel):
         null=True, help_text="Processor seconds a month; empty: the server's number."
     )
     used_seconds = models.FloatField(default=0, db_default=0)
-    used_month = models.DateField(
-        null=True, help_text="First day of the month of ``used_seconds``."
-    )
+    used_month = models.DateField(null=True, help_text="First day of the month of ``used_seconds``.")
     updated_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

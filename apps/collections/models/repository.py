@@ -28,17 +28,16 @@ class Repository(TenantModel):
         default=list, help_text="Paths of the last commit that the import left out: no deletions."
     )
     is_limited = models.BooleanField(
-        db_default=False, default=False,
+        db_default=False,
+        default=False,
         help_text="It may hold what only some might see, under documents that are gone: open to owners and admins alone.",
-    )  # fmt: skip
+    )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
         verbose_name_plural = "repositories"
-        constraints = [
-            models.UniqueConstraint(fields=["collection", "folder"], name="repository_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["collection", "folder"], name="repository_once")]
 
     def __str__(self) -> str:
         return self.folder or "repository"
@@ -55,9 +54,7 @@ class RepositoryPack(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["repository", "file"], name="repository_pack_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["repository", "file"], name="repository_pack_once")]
 
     def __str__(self) -> str:
         return self.file

@@ -24,9 +24,7 @@ class Embedding(TenantModel):
     tenant = walled_tenant()
     pk = models.CompositePrimaryKey("chunk_id", "space_id")
     chunk = TenantForeignKey(Chunk, related_name="embeddings", db_index=False)
-    space = models.ForeignKey(
-        EmbeddingSpace, on_delete=models.PROTECT, related_name="+", db_index=False
-    )
+    space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+", db_index=False)
     collection = TenantForeignKey(Collection, related_name="+", db_index=False)
     # A copy of the chunk's, to filter without a join. Not a key: the chunk's own key binds both, and a cascade by
     # document would scan this whole table.
@@ -35,9 +33,7 @@ class Embedding(TenantModel):
 
     class Meta:
         # The chunk's id stands in it for the tail behind an index of the collection: see SearchIndex.last_chunk.
-        indexes = [
-            models.Index(fields=["collection", "space", "chunk"], name="embedding_scope_chunk")
-        ]
+        indexes = [models.Index(fields=["collection", "space", "chunk"], name="embedding_scope_chunk")]
 
 
 class ChunkTerms(TenantModel):
@@ -128,18 +124,14 @@ class Posting(TenantModel):
     tenant = walled_tenant()
     index = TenantForeignKey(SearchIndex, related_name="+", db_index=False)
     term = models.IntegerField()
-    block = models.IntegerField(
-        help_text="Number of the block of chunks; bounds what a build holds."
-    )
+    block = models.IntegerField(help_text="Number of the block of chunks; bounds what a build holds.")
     size = models.IntegerField(help_text="How many chunks.")
     places = models.BinaryField(help_text="Places in the index, packed uint32.")
     weights = models.BinaryField(help_text="Weights of the term there, packed float32.")
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["index", "term", "block"], include=["size"], name="posting_once"
-            )
+            models.UniqueConstraint(fields=["index", "term", "block"], include=["size"], name="posting_once")
         ]
 
     def __str__(self) -> str:
@@ -162,9 +154,7 @@ class SpaceSwap(TenantModel):
     from_space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     to_space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
-    done = models.BigIntegerField(
-        default=0, help_text="Chunks that have a vector in the new space."
-    )
+    done = models.BigIntegerField(default=0, help_text="Chunks that have a vector in the new space.")
     total = models.BigIntegerField(default=0)
     comparison = models.JSONField(
         default=dict, help_text="How far the results of both spaces agree, on sampled questions."
@@ -222,9 +212,7 @@ class CollectionSnapshot(TenantModel):
     )
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["collection", "name"], name="snapshot_name_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["collection", "name"], name="snapshot_name_once")]
 
     def __str__(self) -> str:
         return self.name

@@ -40,9 +40,7 @@ class FileBatch(TenantModel):
     collection = TenantForeignKey(Collection, related_name="file_batches")
     action = models.CharField(max_length=10, choices=Action.choices)
     note = models.CharField(max_length=255, blank=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     run = TenantForeignKey("runs.Run", db_on_delete=SET_NULL, null=True, related_name="+")
     undoes = TenantForeignKey("self", db_on_delete=SET_NULL, null=True, related_name="undone_by")
     is_undone = models.BooleanField(default=False)

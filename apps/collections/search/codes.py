@@ -20,16 +20,10 @@ class Asked:
     def __init__(self, kinds: CodeKinds, query: str) -> None:
         self._kinds = kinds
         self._codes = kinds.find(query)[:MAX_ASKED]
-        self._held: dict[
-            int, dict[str, str]
-        ] = {}  # what a passage holds: lexeme -> as it is written there
-        self._parents: dict[
-            str, str
-        ] = {}  # of codes that are not there: the lexeme of a shorter one
+        self._held: dict[int, dict[str, str]] = {}  # what a passage holds: lexeme -> as it is written there
+        self._parents: dict[str, str] = {}  # of codes that are not there: the lexeme of a shorter one
         self.lexemes = [
-            wanted
-            for lexeme in identifier_lexemes(plain(query))
-            for wanted in (lexeme, f"{lexeme}.*")
+            wanted for lexeme in identifier_lexemes(plain(query)) for wanted in (lexeme, f"{lexeme}.*")
         ]
         for code in self._codes:
             self.lexemes.append(code.lexeme)
@@ -74,11 +68,7 @@ class Asked:
         told: list[CodeFound] = []
         for code in self._codes:
             # “8481.80.30 55” is one code where the passages have it, else a code and a number.
-            if any(
-                code.text != c.text and code.text in c.text
-                for c in self._codes
-                if c.lexeme in exact
-            ):
+            if any(code.text != c.text and code.text in c.text for c in self._codes if c.lexeme in exact):
                 continue
             if code.lexeme in exact:
                 told.append(self._told(code, "exact"))
@@ -110,9 +100,7 @@ class Asked:
         return bool(below) and any(lexeme.startswith(below) for lexeme in held)
 
     def _is_found(self, code: Code) -> bool:
-        return any(
-            code.lexeme in held or self._is_below(code, held) for held in self._held.values()
-        )
+        return any(code.lexeme in held or self._is_below(code, held) for held in self._held.values())
 
     def _below(self, code: Code) -> tuple[str, ...]:
         below = self._kinds.below(code)
@@ -129,9 +117,7 @@ class Asked:
 
 
 def codes_placed(
-    asked: Asked,
-    hits: list[SearchHit],
-    look: Callable[[list[str]], list[SearchHit]],
+    asked: Asked, hits: list[SearchHit], look: Callable[[list[str]], list[SearchHit]]
 ) -> list[SearchHit]:
     """Put the passages with the codes of a question first; shorter codes are looked for where there are no others.
 

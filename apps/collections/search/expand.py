@@ -34,8 +34,7 @@ def hits_expand(hits: Sequence[SearchHit], reach: int) -> list[SearchHit]:
     )
     found = {(row[0], row[1]): _Neighbour(row[2], row[3], row[4], row[5]) for row in rows}
     return [
-        replace(hit, before=_side(hit, found, reach, -1), after=_side(hit, found, reach, 1))
-        for hit in hits
+        replace(hit, before=_side(hit, found, reach, -1), after=_side(hit, found, reach, 1)) for hit in hits
     ]
 
 

@@ -67,9 +67,8 @@ def _tags(name: str, operator: str, value: Any) -> tuple[str, Any]:
 
 
 def _headings(name: str, operator: str, value: Any) -> tuple[str, Any]:
-    sql = (
-        "EXISTS (SELECT FROM jsonb_array_elements_text(c.headings) AS h (title) WHERE lower(h.title) "
-        + ("= lower($VALUE))" if operator == "eq" else "LIKE $VALUE)")
+    sql = "EXISTS (SELECT FROM jsonb_array_elements_text(c.headings) AS h (title) WHERE lower(h.title) " + (
+        "= lower($VALUE))" if operator == "eq" else "LIKE $VALUE)"
     )
     return sql, value if operator == "eq" else f"%{_like(value.lower())}%"
 
@@ -99,20 +98,7 @@ _FIELDS: Mapping[str, _Field] = {
     "qualified_name": _Field("chunk", "c.qualified_name", "text", (*_SAME, "prefix")),
 }
 FIELDS = (*_FIELDS, f"{ATTRIBUTE}<name>")
-OPERATORS = (
-    "eq",
-    "ne",
-    "in",
-    "nin",
-    "all",
-    "lt",
-    "lte",
-    "gt",
-    "gte",
-    "prefix",
-    "contains",
-    "exists",
-)
+OPERATORS = ("eq", "ne", "in", "nin", "all", "lt", "lte", "gt", "gte", "prefix", "contains", "exists")
 _ATTRIBUTE_OPERATORS = ("eq", "ne", "in", "nin", *_ORDER, "exists")
 
 
@@ -262,6 +248,4 @@ def _unknown(message: str, what: str, known: list[str]) -> Invalid:
 
 
 def _invalid(name: str, message: str) -> Invalid:
-    return Invalid(
-        "filter_invalid", f"Filter “{name}”: {message}", data={"fields": {name: [message]}}
-    )
+    return Invalid("filter_invalid", f"Filter “{name}”: {message}", data={"fields": {name: [message]}})

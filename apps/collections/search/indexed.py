@@ -31,9 +31,7 @@ HNSW_MIN = 5_000  # chunks in a collection; below it a scan is fast, and exact
 POSTINGS_MIN = 5_000
 _CANDIDATES = 100  # the leg takes half of them
 _CANDIDATES_OF_PART = 500  # when the budget has left common terms out
-_FILTERED_SCAN = (
-    20_000  # a filter that leaves fewer chunks than this is answered by a scan of these
-)
+_FILTERED_SCAN = 20_000  # a filter that leaves fewer chunks than this is answered by a scan of these
 _SHOWN_KEYS = 50
 # Relaxed order with a scan that goes on until enough rows pass the conditions; measured recall@10 is 1.0 at ef 200.
 # Sorting is put off because the planner, which takes tenant and collection for independent, thinks a large collection
@@ -63,10 +61,7 @@ def is_large(collection: Collection) -> bool:
 
 
 def indexes_for(
-    actor: Actor,
-    scope: Sequence[Collection],
-    conditions: Sequence[SearchFilter],
-    as_of: datetime | None,
+    actor: Actor, scope: Sequence[Collection], conditions: Sequence[SearchFilter], as_of: datetime | None
 ) -> Indexes:
     """Return the indexes to use; none for small collections, which costs no query."""
     large = [c.pk for c in scope if is_large(c)]
@@ -132,17 +127,13 @@ def candidates_find(
 
 
 def _is_selective(
-    actor: Actor,
-    collections: Sequence[int],
-    conditions: Sequence[SearchFilter],
-    as_of: datetime | None,
+    actor: Actor, collections: Sequence[int], conditions: Sequence[SearchFilter], as_of: datetime | None
 ) -> bool:
     if any(condition.on == "chunk" for condition in conditions):
         return True
     values: dict[str, Any] = {"tenant": actor.tenant_id, "scope": list(collections)}
     clauses = "".join(
-        f" AND ({condition_sql(condition, number, values)})"
-        for number, condition in enumerate(conditions)
+        f" AND ({condition_sql(condition, number, values)})" for number, condition in enumerate(conditions)
     )
     with connection.cursor() as cursor:
         cursor.execute(

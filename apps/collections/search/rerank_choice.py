@@ -19,9 +19,7 @@ from tenancy.models import Tenant
 NO_CROSS_ENCODER = "This server has no cross-encoder. Its operator can name one in GROUNDWORK_RERANKER; until then choose another."
 
 
-def reranker_of(
-    tenant: Tenant, actor: Actor, scope: Sequence[Collection], payer: Payer
-) -> Reranker | None:
+def reranker_of(tenant: Tenant, actor: Actor, scope: Sequence[Collection], payer: Payer) -> Reranker | None:
     """Return the reranker that all collections of a search agree on, None for none.
 
     Args:

@@ -70,8 +70,7 @@ class ModelReranker:
             Invalid, Conflict: the model is unknown or cannot be used.
         """
         passages = "\n".join(
-            f'<passage number="{number}">\n{_passage(hit)}\n</passage>'
-            for number, hit in enumerate(hits, 1)
+            f'<passage number="{number}">\n{_passage(hit)}\n</passage>' for number, hit in enumerate(hits, 1)
         )
         answer = completion_run(
             tenant=self.tenant,

@@ -84,9 +84,7 @@ def pair_model_load(file: Path) -> tuple[Any, Any]:
     return tokenizer_load(beside, max_tokens=MAX_TOKENS, padded=True), session_load(file)
 
 
-def pair_logits(
-    tokenizer: Any, session: Any, pairs: Sequence[tuple[str, str]]
-) -> list[list[float]]:
+def pair_logits(tokenizer: Any, session: Any, pairs: Sequence[tuple[str, str]]) -> list[list[float]]:
     """Return one row of logits per pair of texts, asked ``_BATCH`` pairs at a time.
 
     Raises:

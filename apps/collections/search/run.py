@@ -193,13 +193,20 @@ def search_run(
 def _check(query: str, k: int, expand: int) -> None:
     if not query or len(query) > MAX_QUERY_CHARS:
         raise Invalid(
-            "query_invalid", f"Ask something, in at most {MAX_QUERY_CHARS} characters.",
+            "query_invalid",
+            f"Ask something, in at most {MAX_QUERY_CHARS} characters.",
             data={"fields": {"query": ["Empty or too long."]}},
-        )  # fmt: skip
+        )
     if not 1 <= k <= MAX_K:
-        raise Invalid("k_invalid", f"k is {k}; choose from 1 to {MAX_K}.", data={"fields": {"k": ["Out of range."]}})  # fmt: skip
+        raise Invalid(
+            "k_invalid", f"k is {k}; choose from 1 to {MAX_K}.", data={"fields": {"k": ["Out of range."]}}
+        )
     if not 0 <= expand <= MAX_EXPAND:
-        raise Invalid("expand_invalid", f"expand is {expand}; choose from 0 to {MAX_EXPAND}.", data={"fields": {"expand": ["Out of range."]}})  # fmt: skip
+        raise Invalid(
+            "expand_invalid",
+            f"expand is {expand}; choose from 0 to {MAX_EXPAND}.",
+            data={"fields": {"expand": ["Out of range."]}},
+        )
 
 
 def _by_lexemes(
@@ -211,16 +218,21 @@ def _by_lexemes(
 ) -> list[SearchHit]:
     """Find passages that hold one of these, whatever else they say."""
     sql = search_sql(
-        actor=actor, scope=scope, vectors=[], terms=[], postings=[], lexemes=lexemes,
-        conditions=conditions, as_of=as_of, limit=DEPTH,
-    )  # fmt: skip
+        actor=actor,
+        scope=scope,
+        vectors=[],
+        terms=[],
+        postings=[],
+        lexemes=lexemes,
+        conditions=conditions,
+        as_of=as_of,
+        limit=DEPTH,
+    )
     rows = _execute(statement_of(sql), sql.parameters, is_indexed=False)
     return [_hit(row) for row in rows]
 
 
-def _execute(
-    statement: str, parameters: Mapping[str, Any], *, is_indexed: bool
-) -> list[dict[str, Any]]:
+def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[dict[str, Any]]:
     with transaction.atomic() if is_indexed else nullcontext(), connection.cursor() as cursor:
         if is_indexed:
             cursor.execute(HNSW_SETTINGS)
@@ -237,18 +249,14 @@ def _hit(row: dict[str, Any]) -> SearchHit:
     )
 
 
-def _scope(
-    tenant: Tenant, actor: Actor, collections: Sequence[Collection] | None
-) -> list[Collection]:
+def _scope(tenant: Tenant, actor: Actor, collections: Sequence[Collection] | None) -> list[Collection]:
     if actor.tenant_id != tenant.pk:
         raise Missing("collection")
     if collections is None:
         rows = Collection.objects.visible_to(actor).select_related("space")
         return cast("list[Collection]", list(rows))
     theirs = actor.collections
-    if any(
-        c.tenant_id != tenant.pk or (theirs is not None and c.pk not in theirs) for c in collections
-    ):
+    if any(c.tenant_id != tenant.pk or (theirs is not None and c.pk not in theirs) for c in collections):
         raise Missing("collection")
     return list(collections)
 
@@ -258,9 +266,7 @@ def _terms(scope: Sequence[Collection], query: str) -> list[int]:
 
     The forms are read anew: a document may have brought one since the caller read the collection.
     """
-    forms = dict(
-        Collection.objects.filter(pk__in=[c.pk for c in scope]).values_list("pk", "lexical_forms")
-    )
+    forms = dict(Collection.objects.filter(pk__in=[c.pk for c in scope]).values_list("pk", "lexical_forms"))
     for collection in scope:
         collection.lexical_forms = forms.get(collection.pk, [])
     return query_term_ids(query, dict.fromkeys(f for c in scope for f in c.lexical_forms))
@@ -313,9 +319,7 @@ def _raise(error: DomainError) -> Never:
     raise error
 
 
-def _vectors(
-    begun: Sequence[_Embedding], indexes: Indexes, language: str
-) -> tuple[list[QueryVector], str]:
+def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tuple[list[QueryVector], str]:
     """Wait for the question's vectors; a space whose embedder fails is left out and named.
 
     Args:
@@ -336,9 +340,14 @@ def _vectors(
         knows = languages_known(space)
         vectors.append(
             QueryVector(
-                space.pk, space.dimensions, HalfVector(values).to_text(), scanned, marks,
-                knows, knows is None or language in ("", *knows),
+                space.pk,
+                space.dimensions,
+                HalfVector(values).to_text(),
+                scanned,
+                marks,
+                knows,
+                knows is None or language in ("", *knows),
             )
-        )  # fmt: skip
+        )
     note = "Searched by words only, because the embedder did not answer. " + " ".join(failed)
     return vectors, note if failed else ""

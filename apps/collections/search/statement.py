@@ -132,9 +132,7 @@ def condition_sql(condition: SearchFilter, number: int, parameters: dict[str, An
     """Return a filter's condition with its parameters put into ``parameters``."""
     parameters[f"filter{number}"] = condition.value
     parameters[f"key{number}"] = condition.key
-    return condition.sql.replace("$VALUE", f"%(filter{number})s").replace(
-        "$KEY", f"%(key{number})s"
-    )
+    return condition.sql.replace("$VALUE", f"%(filter{number})s").replace("$KEY", f"%(key{number})s")
 
 
 def permitted(actor: Actor, parameters: dict[str, Any]) -> str:
@@ -188,11 +186,7 @@ def postings_sql(
 
 
 def allowed_sql(
-    *,
-    actor: Actor,
-    scope: Sequence[int],
-    conditions: Sequence[SearchFilter],
-    as_of: datetime | None,
+    *, actor: Actor, scope: Sequence[int], conditions: Sequence[SearchFilter], as_of: datetime | None
 ) -> Sql:
     """Build the statement that lists the documents that may be found, and the chunks of them that may not."""
     sql = _scoped(actor, scope, conditions, as_of)
@@ -201,26 +195,17 @@ def allowed_sql(
 
 
 def _scoped(
-    actor: Actor,
-    scope: Sequence[int],
-    conditions: Sequence[SearchFilter],
-    as_of: datetime | None,
+    actor: Actor, scope: Sequence[int], conditions: Sequence[SearchFilter], as_of: datetime | None
 ) -> Sql:
     sql = Sql(
-        parameters={
-            "tenant": actor.tenant_id,
-            "scope": list(scope),
-            "ready": DocumentStatus.READY.value,
-        },
+        parameters={"tenant": actor.tenant_id, "scope": list(scope), "ready": DocumentStatus.READY.value},
         is_open_at_best=not conditions and as_of is None,
     )
     _documents(sql, actor, conditions, as_of)
     return sql
 
 
-def _documents(
-    sql: Sql, actor: Actor, conditions: Sequence[SearchFilter], as_of: datetime | None
-) -> None:
+def _documents(sql: Sql, actor: Actor, conditions: Sequence[SearchFilter], as_of: datetime | None) -> None:
     on: dict[str, str] = {"document": "", "chunk": ""}
     for number, condition in enumerate(conditions):
         on[condition.on] += f" AND ({condition_sql(condition, number, sql.parameters)})"
@@ -252,11 +237,7 @@ def _documents(
 def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
     """Find the nearest chunks of one space: by a scan, and through the index of each collection that has one."""
     name = f"vector{number}"
-    sql.parameters |= {
-        name: vector.vector,
-        f"space{number}": vector.space_id,
-        f"in{number}": vector.scanned,
-    }
+    sql.parameters |= {name: vector.vector, f"space{number}": vector.space_id, f"in{number}": vector.scanned}
     allowed = sql.allows("e.document_id", "e.chunk_id")
     parts: list[str] = []
     if vector.scanned:

@@ -12,14 +12,7 @@ from apps.collections.models import Collection
 from apps.collections.search.filters import SearchFilter
 from apps.collections.search.indexed import Indexes
 from apps.collections.search.statement import condition_sql, live, permitted
-from apps.collections.search.types import (
-    Candidate,
-    Hidden,
-    QueryVector,
-    SearchHit,
-    SearchResult,
-    Trace,
-)
+from apps.collections.search.types import Candidate, Hidden, QueryVector, SearchHit, SearchResult, Trace
 from tenancy.actors import Actor
 
 
@@ -78,12 +71,7 @@ def trace_of(
 
 
 def _candidate(
-    hit: SearchHit,
-    fused_rank: int,
-    places: dict[int, int],
-    returned: set[int],
-    *,
-    is_reranked: bool,
+    hit: SearchHit, fused_rank: int, places: dict[int, int], returned: set[int], *, is_reranked: bool
 ) -> Candidate:
     place = places.get(hit.chunk_id)
     dropped = "reranked_below_k" if is_reranked and place is not None else "beyond_k"

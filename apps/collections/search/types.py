@@ -6,9 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
-LEAST_SPREAD = (
-    0.001  # of a leg's measures; candidates nearer to each other than this are alike to it
-)
+LEAST_SPREAD = 0.001  # of a leg's measures; candidates nearer to each other than this are alike to it
 # How much a model counts in a language that it has not learnt, beside 1 for a leg that knows what it says: it orders what
 # no other leg tells apart, and finds what none other finds.
 WEAK_VOTE = 0.05

@@ -1,12 +1,7 @@
 """Writes of collections and documents. Each is one transaction: permission, rows, audit, then jobs and files on commit."""
 
 from apps.collections.services.access import document_access_set
-from apps.collections.services.chunk import (
-    MAX_CHUNK_CHARS,
-    chunk_disable,
-    chunk_edit,
-    chunk_restore,
-)
+from apps.collections.services.chunk import MAX_CHUNK_CHARS, chunk_disable, chunk_edit, chunk_restore
 from apps.collections.services.code_patterns import code_patterns_set
 from apps.collections.services.collection import (
     CHUNK_SIZES,
@@ -70,11 +65,7 @@ from apps.collections.services.space import (
     swap_undo,
 )
 from apps.collections.services.summary import document_summarise_again
-from apps.collections.services.type_rules import (
-    document_describe,
-    type_rules_add,
-    type_rules_set,
-)
+from apps.collections.services.type_rules import document_describe, type_rules_add, type_rules_set
 from apps.collections.services.version import (
     collection_reindex,
     document_move,

@@ -52,9 +52,9 @@ def document_access_set(
                 "This file was attached to a conversation and is its owner's alone. To share it, upload it into a collection.",
             )
         versions = list(
-            Document.objects.filter(
-                tenant=tenant, collection_id=row.collection_id, path=row.path
-            ).order_by("pk")
+            Document.objects.filter(tenant=tenant, collection_id=row.collection_id, path=row.path).order_by(
+                "pk"
+            )
         )
         Document.objects.filter(pk__in=[v.pk for v in versions]).update(is_restricted=is_restricted)
         DocumentAccess.objects.filter(document__in=versions).delete()
@@ -78,16 +78,12 @@ def document_access_set(
     return row
 
 
-def _check(
-    tenant: Tenant, actor: Actor, is_restricted: bool, roles: list[str], users: list[int]
-) -> None:
+def _check(tenant: Tenant, actor: Actor, is_restricted: bool, roles: list[str], users: list[int]) -> None:
     fields: dict[str, list[str]] = {}
     if unknown := set(roles) - set(Role.values):
         fields["roles"] = [f"There is no role {', '.join(sorted(unknown))}."]
     members = set(
-        Membership.objects.filter(tenant=tenant, user_id__in=users).values_list(
-            "user_id", flat=True
-        )
+        Membership.objects.filter(tenant=tenant, user_id__in=users).values_list("user_id", flat=True)
     )
     if strangers := set(users) - members:
         fields["users"] = [f"These are no members: {', '.join(map(str, sorted(strangers)))}."]
@@ -95,6 +91,4 @@ def _check(
     if is_restricted and not sees and not fields:
         fields["roles"] = ["Name your own role or yourself too, so that you can still see it."]
     if fields:
-        raise Invalid(
-            "access_invalid", "Some values are not right; see details.", data={"fields": fields}
-        )
+        raise Invalid("access_invalid", "Some values are not right; see details.", data={"fields": fields})

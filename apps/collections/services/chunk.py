@@ -9,14 +9,7 @@ from django.db import transaction
 
 from apps.collections import terms
 from apps.collections.code_kinds import code_kinds
-from apps.collections.models import (
-    Chunk,
-    ChunkRevision,
-    Collection,
-    Document,
-    DocumentStatus,
-    LinkOrigin,
-)
+from apps.collections.models import Chunk, ChunkRevision, Collection, Document, DocumentStatus, LinkOrigin
 from apps.collections.pipeline_rows import chunk_embedded_text, chunk_indexed_text
 from apps.collections.postings import postings_note_edit
 from apps.collections.services.document import document_lock
@@ -74,9 +67,7 @@ def chunk_disable(
     return _change(tenant, actor, chunk, {"is_disabled": is_disabled}, note, action)
 
 
-def chunk_restore(
-    *, tenant: Tenant, actor: Actor, revision: ChunkRevision, note: str = ""
-) -> Chunk:
+def chunk_restore(*, tenant: Tenant, actor: Actor, revision: ChunkRevision, note: str = "") -> Chunk:
     """Put a chunk back to what it was before a change; that is a change of its own, and can be taken back too.
 
     Raises:
@@ -101,16 +92,10 @@ def _change(
         raise Missing("chunk")
     note = _note(note)
     # The embedder may take seconds or be down: it is asked before anything is locked or changed.
-    made = (
-        _make(actor, fresh, wanted["text"])
-        if wanted.get("text", fresh.text) != fresh.text
-        else None
-    )
+    made = _make(actor, fresh, wanted["text"]) if wanted.get("text", fresh.text) != fresh.text else None
     with transaction.atomic():
         collection = collection_lock(tenant, fresh.collection_id)
-        document = document_lock(
-            tenant, Document(pk=fresh.document_id, collection_id=collection.pk)
-        )
+        document = document_lock(tenant, Document(pk=fresh.document_id, collection_id=collection.pk))
         # Against references too: a batch of vectors made of the old text cannot slip in behind us.
         row: Chunk | None = Chunk.objects.select_for_update().filter(pk=fresh.pk).first()
         if row is None:
@@ -177,11 +162,7 @@ def _rewrite(collection: Collection, document: Document, row: Chunk, made: _Made
     # Under the lock of the document, as an upgrade of its terms or an indexing of its codes anew would be: what comes last
     # knows their forms.
     tokens = terms.chunk_tokenise(
-        row.pk,
-        chunk_indexed_text(row),
-        document.lexical_form,
-        document.cover,
-        code_kinds(row.tenant_id),
+        row.pk, chunk_indexed_text(row), document.lexical_form, document.cover, code_kinds(row.tenant_id)
     )
     terms.chunk_reindex(collection=collection, document_id=row.document_id, chunk=tokens)
     postings_note_edit(collection=collection, chunk_id=row.pk)
@@ -197,17 +178,14 @@ def _original(chunk: Chunk) -> str:
 
 def _check_document(document: Document) -> None:
     if document.live_to is not None:
-        raise Conflict(
-            "document_retired", "This is a passage of an earlier version, which stays as it was."
-        )
+        raise Conflict("document_retired", "This is a passage of an earlier version, which stays as it was.")
     if document.status != DocumentStatus.READY:
         raise Conflict("document_busy", "The document is being read. Change it when that is done.")
 
 
 def _changed_meanwhile() -> Conflict:
     return Conflict(
-        "chunk_changed",
-        "Somebody else has changed this passage meanwhile. Look at it and save again.",
+        "chunk_changed", "Somebody else has changed this passage meanwhile. Look at it and save again."
     )
 
 

@@ -40,11 +40,7 @@ def code_patterns_set(*, tenant: Tenant, actor: Actor, patterns: Any) -> CodePat
                 },
             )
         audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="code_patterns.set",
-            object=row,
-            data={"patterns": patterns},
+            tenant=tenant, actor=actor, action="code_patterns.set", object=row, data={"patterns": patterns}
         )
         codes_reindex_enqueue(tenant=tenant, actor=actor)
     return row

@@ -79,11 +79,7 @@ def collection_create(
     actor.require("collection.write")
     _reranker_check(tenant, **{name: settings[name] for name in _RERANKING if name in settings})
     values = _collection_values(
-        name=name,
-        description=description,
-        chunk_size=chunk_size,
-        chunk_overlap=chunk_overlap,
-        **settings,
+        name=name, description=description, chunk_size=chunk_size, chunk_overlap=chunk_overlap, **settings
     )
     try:
         with transaction.atomic():
@@ -99,9 +95,7 @@ def collection_create(
     return collection
 
 
-def collection_update(
-    *, tenant: Tenant, actor: Actor, collection: Collection, **changes: Any
-) -> Collection:
+def collection_update(*, tenant: Tenant, actor: Actor, collection: Collection, **changes: Any) -> Collection:
     """Change name, description, chunk sizes, language, who writes key points and links, the reranker, or how many
     versions are kept.
 
@@ -128,17 +122,13 @@ def collection_update(
     try:
         with transaction.atomic():
             row = collection_lock(tenant, collection.pk)
-            values = _collection_values(
-                **{name: changes.get(name, getattr(row, name)) for name in known}
-            )
+            values = _collection_values(**{name: changes.get(name, getattr(row, name)) for name in known})
             changed = {k: v for k, v in values.items() if v != getattr(row, k)}
             for name, value in changed.items():
                 setattr(row, name, value)
             if changed:
                 row.save(update_fields=[*changed, "updated_at"])
-                audit_record(
-                    tenant=tenant, actor=actor, action="collection.update", object=row, data=changed
-                )
+                audit_record(tenant=tenant, actor=actor, action="collection.update", object=row, data=changed)
                 notify(tenant.pk, f"collection:{row.pk}")
     except IntegrityError as error:
         raise _name_taken(error, str(changes.get("name", ""))) from error
@@ -238,14 +228,10 @@ def _collection_values(
     }
 
 
-def _reranker_check(
-    tenant: Tenant, reranker: str = RerankerChoice.DEFAULT, reranker_model: str = ""
-) -> None:
+def _reranker_check(tenant: Tenant, reranker: str = RerankerChoice.DEFAULT, reranker_model: str = "") -> None:
     if problems := reranker_problems(tenant, reranker, reranker_model.strip()):
         raise Invalid(
-            "collection_invalid",
-            "This reranker cannot be used; see details.",
-            data={"fields": problems},
+            "collection_invalid", "This reranker cannot be used; see details.", data={"fields": problems}
         )
 
 

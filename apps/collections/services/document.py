@@ -84,9 +84,7 @@ def _document_add(
 ) -> Uploaded:
     if not Collection.objects.filter(tenant=tenant, pk=collection.pk).exists():
         raise Missing("collection")
-    return document_put(
-        tenant=tenant, actor=actor, collection=collection, path=name, received=received
-    )
+    return document_put(tenant=tenant, actor=actor, collection=collection, path=name, received=received)
 
 
 def document_put(
@@ -254,8 +252,7 @@ def document_retry(*, tenant: Tenant, actor: Actor, document: Document) -> Docum
         row = document_lock(tenant, document)
         if row.status not in (DocumentStatus.FAILED, DocumentStatus.CANCELLED):
             raise Conflict(
-                "document_not_retryable",
-                "This document has not failed: it is ready or still being read.",
+                "document_not_retryable", "This document has not failed: it is ready or still being read."
             )
         row.status = DocumentStatus.QUEUED
         row.error_code = row.error_message = ""
@@ -264,11 +261,7 @@ def document_retry(*, tenant: Tenant, actor: Actor, document: Document) -> Docum
         row.save()
         document_enqueue(tenant, actor, row)
         audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="document.retry",
-            object=row,
-            data={"stage": row.stage},
+            tenant=tenant, actor=actor, action="document.retry", object=row, data={"stage": row.stage}
         )
         notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
     return row
@@ -297,9 +290,7 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
     return row
 
 
-def document_delete(
-    *, tenant: Tenant, actor: Actor, document: Document, with_history: bool = True
-) -> None:
+def document_delete(*, tenant: Tenant, actor: Actor, document: Document, with_history: bool = True) -> None:
     """Delete a document with pages, chunks, vectors, lexical rows and statistics, and its file when nothing needs it.
 
     The current version goes with all earlier ones: what is deleted answers no more, as of any time. An earlier version
@@ -389,8 +380,7 @@ def document_lock(tenant: Tenant, document: Document) -> Document:
     # In the pipeline's order (collection, then document), so that the two cannot wait for each other.
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM collections_collection WHERE id = %s FOR KEY SHARE",
-            [document.collection_id],
+            "SELECT 1 FROM collections_collection WHERE id = %s FOR KEY SHARE", [document.collection_id]
         )
     rows = Document.objects.select_for_update(no_key=True).filter(tenant=tenant, pk=document.pk)
     row: Document | None = rows.first()

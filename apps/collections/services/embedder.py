@@ -49,9 +49,7 @@ def embedder_install(model: FolderModel) -> InstalledEmbedder:
 
 def _users(row: InstalledEmbedder) -> int:
     """Count the collections that search, or are about to search, vectors of an installed model."""
-    spaces = EmbeddingSpace.objects.filter(
-        provider="local", model=row.name, fingerprint=row.fingerprint
-    )
+    spaces = EmbeddingSpace.objects.filter(provider="local", model=row.name, fingerprint=row.fingerprint)
     moving = SpaceSwap.objects.filter(status__in=OPEN)
     swaps = moving.filter(to_space__in=spaces) | moving.filter(from_space__in=spaces)
     users = Collection.objects.filter(space__in=spaces).values_list("pk", flat=True)

@@ -69,7 +69,7 @@ def texts_embed(
     if not 0 < len(texts) <= MAX_TEXTS:
         raise _invalid("input", f"Send 1 to {MAX_TEXTS} texts.")
     if sum(map(len, texts)) > MAX_CHARS:
-        raise _invalid("input", f"Send at most {MAX_CHARS} characters at once, in several requests.")  # fmt: skip
+        raise _invalid("input", f"Send at most {MAX_CHARS} characters at once, in several requests.")
     setting = _setting(embedder_list(actor=actor), model, dimensions)
     name = parse_embedder(setting)
     embedder = embedder_of_setting(setting, tenant=tenant)
@@ -82,10 +82,15 @@ def texts_embed(
     used = embedder.usage
     if bill.is_free:
         UsageRecord.objects.create(
-            tenant=tenant, user_id=actor.user_id, kind=KIND, provider=name.provider,
-            model=name.model[:120], input_tokens=used.tokens, cost_usd=0,
+            tenant=tenant,
+            user_id=actor.user_id,
+            kind=KIND,
+            provider=name.provider,
+            model=name.model[:120],
+            input_tokens=used.tokens,
+            cost_usd=0,
             attribution={"api_key_id": actor.api_key_id, "texts": used.texts},
-        )  # fmt: skip
+        )
     return Embedded(setting, vectors, used.tokens, used.truncated)
 
 
@@ -95,9 +100,11 @@ class _Turn:
     def __enter__(self) -> None:
         if not _LOCAL.acquire(timeout=WAIT_S):
             raise DomainError(
-                "embedder_busy", "Other texts are being embedded; try again in a moment.",
-                status=429, data={"retry_after": int(WAIT_S)},
-            )  # fmt: skip
+                "embedder_busy",
+                "Other texts are being embedded; try again in a moment.",
+                status=429,
+                data={"retry_after": int(WAIT_S)},
+            )
 
     def __exit__(self, *exc: object) -> None:
         _LOCAL.release()
@@ -107,9 +114,11 @@ def _setting(known: Sequence[str], model: str, dimensions: int | None) -> str:
     found = next((s for s in known if model in _names(s)), None)
     if found is None:
         raise DomainError(
-            "model_not_found", f"The model “{model}” embeds nothing here; use {', '.join(known)}.", status=404,
+            "model_not_found",
+            f"The model “{model}” embeds nothing here; use {', '.join(known)}.",
+            status=404,
             data={"fields": {"model": ["Not available."]}},
-        )  # fmt: skip
+        )
     bare, _, own = found.partition("@")
     if dimensions is None or str(dimensions) == own:
         return found

@@ -41,13 +41,13 @@ def batch_undo(
         files.file_lock(f"tree:{collection.pk}")
         rows = FileBatch.objects.filter(tenant=tenant, collection=collection)
         standing = rows.filter(is_undone=False).exclude(action__in=_TURNS)
-        chosen = (
-            standing.order_by("-pk").first() if batch is None else rows.filter(pk=batch.pk).first()
-        )
+        chosen = standing.order_by("-pk").first() if batch is None else rows.filter(pk=batch.pk).first()
         if chosen is None:
             raise Conflict("nothing_to_undo", "There is no change to take back.")
         if chosen.is_undone or chosen.action in _TURNS:
-            raise Conflict("batch_undone", "This change is taken back already, or is itself a step back or forth.")  # fmt: skip
+            raise Conflict(
+                "batch_undone", "This change is taken back already, or is itself a step back or forth."
+            )
         made = _turn(tenant, actor, collection, chosen, FileBatch.Action.UNDO, run)
         chosen.is_undone = True
         chosen.save(update_fields=["is_undone"])
@@ -92,12 +92,7 @@ def batch_redo(
 
 
 def revision_restore(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    collection: Collection,
-    revision: FileRevision,
-    run: Run | None = None,
+    *, tenant: Tenant, actor: Actor, collection: Collection, revision: FileRevision, run: Run | None = None
 ) -> FileBatch | None:
     """Give a file the content it had after a revision, or none if it had none.
 
@@ -121,10 +116,14 @@ def revision_restore(
         now = _now(tenant, actor, collection, row)
         content = bytes(row.after.content) if row.after else None
         return files_change(
-            tenant=tenant, actor=actor, collection=collection, action=FileBatch.Action.RESTORE, run=run,
+            tenant=tenant,
+            actor=actor,
+            collection=collection,
+            action=FileBatch.Action.RESTORE,
+            run=run,
             note=f"As of change {row.batch_id}",
             changes=[FileChange(row.path, content, expected=now)],
-        )  # fmt: skip
+        )
 
 
 def _turn(
@@ -144,17 +143,21 @@ def _turn(
     else:
         changes = [
             FileChange(
-                row.path,
-                bytes(wanted.content) if wanted else None,
-                expected=there.sha256 if there else "",
+                row.path, bytes(wanted.content) if wanted else None, expected=there.sha256 if there else ""
             )
             for row in rows
             for there, wanted in [(row.after, row.before) if is_undo else (row.before, row.after)]
         ]
     made = files_change(
-        tenant=tenant, actor=actor, collection=collection, changes=changes, action=action,
-        note=f"{action.label} of change {batch.pk}", run=run, undoes=batch,
-    )  # fmt: skip
+        tenant=tenant,
+        actor=actor,
+        collection=collection,
+        changes=changes,
+        action=action,
+        note=f"{action.label} of change {batch.pk}",
+        run=run,
+        undoes=batch,
+    )
     if made is None:
         raise Conflict("nothing_to_undo", "The files are so already.")
     return made

@@ -84,9 +84,15 @@ def _write(
     result: FilesImported,
 ) -> None:
     written = files_change(
-        tenant=tenant, actor=actor, collection=collection, changes=changes, action=FileBatch.Action.WRITE, note=note,
-        source=source, of_import=batch,
-    )  # fmt: skip
+        tenant=tenant,
+        actor=actor,
+        collection=collection,
+        changes=changes,
+        action=FileBatch.Action.WRITE,
+        note=note,
+        source=source,
+        of_import=batch,
+    )
     if written is not None:
         result.batches.append(written)
 

@@ -74,13 +74,21 @@ def file_write(
         content = _encoded(actor, collection, path, content, encoding)
     folder = "/".join(path_parts(path)[:-1])
     if not may_make_folders and folder and not files_stored(actor, collection.pk, folder=folder):
-        raise Conflict("folder_missing", f"There is no folder “{folder}” yet. Set create_directories, or choose another folder.")  # fmt: skip
+        raise Conflict(
+            "folder_missing",
+            f"There is no folder “{folder}” yet. Set create_directories, or choose another folder.",
+        )
     is_careful = expected is None and not may_overwrite
     try:
         return files_change(
-            tenant=tenant, actor=actor, collection=collection, action=FileBatch.Action.WRITE, note=note, run=run,
+            tenant=tenant,
+            actor=actor,
+            collection=collection,
+            action=FileBatch.Action.WRITE,
+            note=note,
+            run=run,
             changes=[FileChange(path, content, expected="" if is_careful else expected)],
-        )  # fmt: skip
+        )
     except Conflict as error:
         if not is_careful or error.code != "file_stale":
             raise
@@ -129,9 +137,14 @@ def files_edit(
         changed = _in_form(text, text_edit(text.text, edit.edits, path=path), path)
         changes.append(FileChange(path, changed, expected=stored.sha256))
     return files_change(
-        tenant=tenant, actor=actor, collection=collection, changes=changes, action=FileBatch.Action.EDIT, note=note,
+        tenant=tenant,
+        actor=actor,
+        collection=collection,
+        changes=changes,
+        action=FileBatch.Action.EDIT,
+        note=note,
         run=run,
-    )  # fmt: skip
+    )
 
 
 def file_delete(
@@ -150,9 +163,14 @@ def file_delete(
         DomainError: as ``files_change``.
     """
     batch = files_change(
-        tenant=tenant, actor=actor, collection=collection, action=FileBatch.Action.DELETE, note=note, run=run,
+        tenant=tenant,
+        actor=actor,
+        collection=collection,
+        action=FileBatch.Action.DELETE,
+        note=note,
+        run=run,
         changes=[FileChange(unicodedata.normalize("NFC", path), None, expected=expected)],
-    )  # fmt: skip
+    )
     if batch is None:
         raise Missing("file")
     return batch
@@ -175,9 +193,14 @@ def file_move(
     """
     source = unicodedata.normalize("NFC", path)
     batch = files_change(
-        tenant=tenant, actor=actor, collection=collection, action=FileBatch.Action.MOVE, note=note, run=run,
+        tenant=tenant,
+        actor=actor,
+        collection=collection,
+        action=FileBatch.Action.MOVE,
+        note=note,
+        run=run,
         changes=[FileChange(to, moved_from=source)],
-    )  # fmt: skip
+    )
     if batch is None:
         raise Missing("file")
     return batch
@@ -202,11 +225,7 @@ def file_rules_update(
         row.file_rules = checked.as_json()
         row.save(update_fields=["file_rules", "updated_at"])
         audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="collection.file_rules",
-            object=row,
-            data=row.file_rules,
+            tenant=tenant, actor=actor, action="collection.file_rules", object=row, data=row.file_rules
         )
     return checked
 

@@ -117,9 +117,14 @@ def files_change(
             return None
         _quota(tenant, row, steps)
         batch: FileBatch = FileBatch.objects.create(
-            tenant=tenant, collection=row, action=action, note=note.replace("\0", "").encode("utf-8", "replace").decode()[:255], user_id=actor.user_id,
-            run=run, undoes=undoes,
-        )  # fmt: skip
+            tenant=tenant,
+            collection=row,
+            action=action,
+            note=note.replace("\0", "").encode("utf-8", "replace").decode()[:255],
+            user_id=actor.user_id,
+            run=run,
+            undoes=undoes,
+        )
         _documents_free(tenant, actor, row, steps)
         for step in steps:
             _carry_out(tenant, actor, row, batch, step, source, of_import)
@@ -128,11 +133,7 @@ def files_change(
             actor=actor,
             action=f"file.{action.value}",
             object=row,
-            data={
-                "batch": batch.pk,
-                "paths": [step.path for step in steps][:_NAMED],
-                "count": len(steps),
-            },
+            data={"batch": batch.pk, "paths": [step.path for step in steps][:_NAMED], "count": len(steps)},
         )
         notify(tenant.pk, f"collection:{row.pk}")
         transaction.on_commit(lambda: _tree_follow(tenant.pk, row.pk, steps))
@@ -151,9 +152,7 @@ def _steps(
         path = path or "/".join(path_parts(change.path))
         for name in {path, change.moved_from} - {""}:
             if name in touched:
-                raise Invalid(
-                    "changes_invalid", f"“{name}” is changed twice; put both into one edit."
-                )
+                raise Invalid("changes_invalid", f"“{name}” is changed twice; put both into one edit.")
             touched.add(name)
         if change.moved_from:
             steps += _move(actor, collection, rules, change, path)
@@ -178,9 +177,7 @@ def _steps(
         parts = path.split("/")
         for depth in range(1, len(parts)):
             if "/".join(parts[:depth]) in arriving:
-                raise Conflict(
-                    "path_taken", f"“{'/'.join(parts[:depth])}” is a file. Choose another path."
-                )
+                raise Conflict("path_taken", f"“{'/'.join(parts[:depth])}” is a file. Choose another path.")
     # What goes, goes last: it locks the collection, after the jobs that the others may have to end.
     return sorted(steps, key=lambda step: step.content is None and not step.moved_to)
 
@@ -197,7 +194,7 @@ def _move(
         raise Conflict("path_taken", f"There is a file at “{path}” already. Choose another path.")
     _free(collection, path, but=before.path)
     content = before.content()
-    return [_Step(before.path, before, None, moved_to=path), _Step(path, None, content, is_arrival=True)]  # fmt: skip
+    return [_Step(before.path, before, None, moved_to=path), _Step(path, None, content, is_arrival=True)]
 
 
 def _before(
@@ -252,9 +249,7 @@ def _quota(tenant: Tenant, collection: Collection, steps: Sequence[_Step]) -> No
     )
 
 
-def _documents_free(
-    tenant: Tenant, actor: Actor, collection: Collection, steps: Sequence[_Step]
-) -> None:
+def _documents_free(tenant: Tenant, actor: Actor, collection: Collection, steps: Sequence[_Step]) -> None:
     """End the jobs of all documents that go, before any of them locks the collection: jobs come first in that order."""
     paths = [step.path for step in steps if step.content is None and not step.moved_to]
     documents = Document.objects.filter(tenant=tenant, collection_id=collection.pk, path__in=paths)
@@ -283,22 +278,24 @@ def _carry_out(
         if document is not None:
             document_move(tenant=tenant, actor=actor, document=document, path=step.moved_to)
     elif step.is_arrival:
-        arrived = Document.objects.filter(
-            tenant=tenant, collection_id=collection.pk, path=step.path
-        ).first()
+        arrived = Document.objects.filter(tenant=tenant, collection_id=collection.pk, path=step.path).first()
         is_indexed = arrived is not None
         is_restricted = arrived is not None and arrived.is_restricted
     elif step.content is None:
         if document is not None:
             document_delete(tenant=tenant, actor=actor, document=document, with_history=False)
     else:
-        is_indexed = _put(
-            tenant, actor, collection, step, source, of_import, must=document is not None
-        )
+        is_indexed = _put(tenant, actor, collection, step, source, of_import, must=document is not None)
     FileRevision.objects.create(
-        tenant=tenant, batch=batch, collection=collection, path=step.path, before=before_blob,
-        after=after_blob, is_indexed=is_indexed, is_restricted=is_restricted,
-    )  # fmt: skip
+        tenant=tenant,
+        batch=batch,
+        collection=collection,
+        path=step.path,
+        before=before_blob,
+        after=after_blob,
+        is_indexed=is_indexed,
+        is_restricted=is_restricted,
+    )
 
 
 def _put(
@@ -325,9 +322,14 @@ def _put(
             except ReadFailure:
                 return False
         document_put(
-            tenant=tenant, actor=actor, collection=collection, path=step.path, received=received,
-            source=source, batch=of_import,
-        )  # fmt: skip
+            tenant=tenant,
+            actor=actor,
+            collection=collection,
+            path=step.path,
+            received=received,
+            source=source,
+            batch=of_import,
+        )
     finally:
         received.discard()
     return True
@@ -335,9 +337,7 @@ def _put(
 
 def _blob(tenant: Tenant, content: bytes) -> FileBlob:
     sha256 = hashlib.sha256(content).hexdigest()
-    known: FileBlob | None = (
-        FileBlob.objects.filter(tenant=tenant, sha256=sha256).only("pk").first()
-    )
+    known: FileBlob | None = FileBlob.objects.filter(tenant=tenant, sha256=sha256).only("pk").first()
     if known is not None:
         return known
     blob: FileBlob = FileBlob.objects.get_or_create(

@@ -14,13 +14,7 @@ from django.utils import timezone
 from apps.collections import files
 from apps.collections.ingestion.sources.archives import ARCHIVE_SUFFIXES, archive_stem, is_archive
 from apps.collections.ingestion.sources.base import shown
-from apps.collections.models import (
-    Collection,
-    Document,
-    DocumentSource,
-    Import,
-    ImportStatus,
-)
+from apps.collections.models import Collection, Document, DocumentSource, Import, ImportStatus
 from apps.collections.services.document import document_name, document_path
 from apps.collections.services.shared import cancel_quietly
 from basics.errors import Conflict, Invalid, Missing
@@ -35,9 +29,7 @@ from tenancy.services import audit_record
 
 MAX_URLS = 200
 MAX_PATTERNS = 100
-KEPT = timedelta(
-    days=7
-)  # how long the archive of an import that did not end well waits for a retry
+KEPT = timedelta(days=7)  # how long the archive of an import that did not end well waits for a retry
 UPLOADED = (DocumentSource.ARCHIVE, DocumentSource.GIT, DocumentSource.CHROMA)
 ON_SERVER = (DocumentSource.FOLDER, DocumentSource.GIT, DocumentSource.CHROMA)
 SOURCES = (*UPLOADED, DocumentSource.FOLDER, DocumentSource.URL)
@@ -113,11 +105,7 @@ def import_start(
         "by": {"kind": actor.kind, "api_key_id": actor.api_key_id},
         **options.extra,
     }
-    received = (
-        files.file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
-        if chunks is not None
-        else None
-    )
+    received = files.file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES) if chunks is not None else None
     try:
         with transaction.atomic():
             if not Collection.objects.filter(tenant=tenant, pk=collection.pk).exists():
@@ -196,9 +184,7 @@ def import_retry(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
         locked.status, locked.finished_at = ImportStatus.QUEUED, None
         locked.error_code = locked.error_message = ""
         locked.created_by_id = actor.user_id
-        locked.options = locked.options | {
-            "by": {"kind": actor.kind, "api_key_id": actor.api_key_id}
-        }
+        locked.options = locked.options | {"by": {"kind": actor.kind, "api_key_id": actor.api_key_id}}
         locked.save()
         _enqueue(tenant, actor, locked)
         audit_record(tenant=tenant, actor=actor, action="import.retry", object=locked)
@@ -219,9 +205,7 @@ def document_refetch(*, tenant: Tenant, actor: Actor, document: Document) -> Imp
         actor=actor,
         collection=document.collection,
         source=DocumentSource.URL,
-        options=ImportOptions(
-            urls=(document.source_url,), into="", extra={"keep_path": document.path}
-        ),
+        options=ImportOptions(urls=(document.source_url,), into="", extra={"keep_path": document.path}),
     )
 
 
@@ -268,9 +252,7 @@ def _wrong(name: str, message: str) -> Invalid:
     return Invalid("import_invalid", message, data={"fields": {name: [message]}})
 
 
-def _check(
-    tenant: Tenant, source: str, options: ImportOptions, *, has_file: bool, name: str
-) -> None:
+def _check(tenant: Tenant, source: str, options: ImportOptions, *, has_file: bool, name: str) -> None:
     if source not in SOURCES:
         raise _wrong("source", f"Choose one of: {', '.join(SOURCES)}.")
     if source == DocumentSource.URL:
@@ -279,22 +261,16 @@ def _check(
         if source not in UPLOADED:
             raise _wrong("file", "This source is not uploaded; give a path on the server.")
         if not is_archive(name):
-            raise _wrong(
-                "file", f"This is no archive that can be opened: {', '.join(ARCHIVE_SUFFIXES)}."
-            )
+            raise _wrong("file", f"This is no archive that can be opened: {', '.join(ARCHIVE_SUFFIXES)}.")
     elif source not in ON_SERVER:
         raise _wrong("file", "Choose the archive to import.")
     elif not options.path.startswith("/"):
-        raise _wrong(
-            "path", "Give the absolute path of the folder on the server, or upload an archive."
-        )
+        raise _wrong("path", "Give the absolute path of the folder on the server, or upload an archive.")
     if len(options.path) > 1000 or not options.path.isprintable():
         raise _wrong("path", "This is no path of a folder.")
     for field_name in ("include", "exclude"):
         patterns = getattr(options, field_name)
-        if len(patterns) > MAX_PATTERNS or any(
-            len(one) > 200 or not one.isprintable() for one in patterns
-        ):
+        if len(patterns) > MAX_PATTERNS or any(len(one) > 200 or not one.isprintable() for one in patterns):
             raise _wrong(field_name, f"At most {MAX_PATTERNS} patterns of at most 200 characters.")
     for field_name in ("ref", "chroma_collection", "source_key", "vectors_model"):
         text = getattr(options, field_name)

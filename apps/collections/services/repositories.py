@@ -90,14 +90,23 @@ def history_keep(
             refs, said = _joined(row, facts)
         if not has_own or refs.get(row.head) == facts["refs"].get(row.head):
             row.head = facts["head"]
-        row.refs, row.shallow, row.left_out = refs, sorted({*facts["shallow"], *(row.shallow if has_own else ())}), []  # fmt: skip
+        row.refs, row.shallow, row.left_out = (
+            refs,
+            sorted({*facts["shallow"], *(row.shallow if has_own else ())}),
+            [],
+        )
         row.save()
         new = {_pack_add(tenant, row, *pair, is_made_here=False).file for pair in history.packs}
         for key, pack in kept.items():
             if key not in new and not has_own:
                 pack_remove(pack)
-        audit_record(tenant=tenant, actor=actor, action="repository.import", object=collection,
-                     data={"folder": row.folder, "head": row.head, "refs": len(refs)})  # fmt: skip
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="repository.import",
+            object=collection,
+            data={"folder": row.folder, "head": row.head, "refs": len(refs)},
+        )
     return row, said
 
 
@@ -117,9 +126,7 @@ def _joined(row: Repository, facts: dict[str, Any]) -> tuple[dict[str, str], lis
     return refs, said
 
 
-def _quota(
-    tenant: Tenant, collection: Collection, history: History, kept: dict[str, RepositoryPack]
-) -> None:
+def _quota(tenant: Tenant, collection: Collection, history: History, kept: dict[str, RepositoryPack]) -> None:
     stored = files_stored(system_actor(tenant.pk), collection.pk).values()
     coming = sum(one.size for pair in history.packs for one in pair)
     FileRules.of(collection.file_rules).check_quota(
@@ -131,9 +138,7 @@ def _quota(
     )
 
 
-def left_out_settle(
-    *, tenant: Tenant, collection: Collection, row: Repository, is_seen: Any = None
-) -> None:
+def left_out_settle(*, tenant: Tenant, collection: Collection, row: Repository, is_seen: Any = None) -> None:
     """Note which files of the last commit an import left out, so that they are not taken for deleted ones.
 
     Args:
@@ -143,9 +148,7 @@ def left_out_settle(
     base = f"{row.folder}/" if row.folder else ""
     tracked = repositories.repository_ask(row, {"what": "tracked"})
     row.left_out = [
-        path
-        for path in tracked
-        if base + path not in there and (is_seen is None or is_seen(base + path))
+        path for path in tracked if base + path not in there and (is_seen is None or is_seen(base + path))
     ]
     row.save(update_fields=["left_out", "updated_at"])
 
@@ -176,10 +179,13 @@ def git_commit(
     actor.require("document.write")
     author, message = _author(actor), message.replace("\0", "").strip()
     if not message or len(message) > _MAX_MESSAGE:
-        raise Invalid("message_invalid", f"Give the commit a message of 1 to {_MAX_MESSAGE} characters.")  # fmt: skip
+        raise Invalid("message_invalid", f"Give the commit a message of 1 to {_MAX_MESSAGE} characters.")
     row = repositories.repository_get(actor=actor, collection=collection, repository=repository)
     if FileRules.of(collection.file_rules).read_only:
-        raise Denied("files_read_only", "The files of this collection may not be changed. Its settings say so (read_only).")  # fmt: skip
+        raise Denied(
+            "files_read_only",
+            "The files of this collection may not be changed. Its settings say so (read_only).",
+        )
     head = _branch(row, branch)
     contents, paths = _changes(actor, collection, row, paths)
     own = list(row.packs.order_by("pk"))
@@ -187,9 +193,15 @@ def git_commit(
     merged = merged if len(merged) >= _MERGED else []
     made = repositories.repository_ask(
         row,
-        {"what": "commit", "changes": contents, "author": author, "time": int(time.time()),
-         "message": message.encode("utf-8", "replace").decode(), "merge": merged},
-    )  # fmt: skip
+        {
+            "what": "commit",
+            "changes": contents,
+            "author": author,
+            "time": int(time.time()),
+            "message": message.encode("utf-8", "replace").decode(),
+            "merge": merged,
+        },
+    )
     received = [_received(made[part]) for part in ("pack", "index")]
     try:
         with transaction.atomic():
@@ -197,16 +209,21 @@ def git_commit(
             if locked is None:
                 raise Missing("repository")
             if (locked.head, locked.refs) != (row.head, row.refs):
-                raise Conflict("head_moved", "Somebody else committed meanwhile. Look at the status and commit again.")  # fmt: skip
+                raise Conflict(
+                    "head_moved", "Somebody else committed meanwhile. Look at the status and commit again."
+                )
             _pack_add(tenant, locked, *received, is_made_here=True)
             for number in merged:
                 pack_remove(own[number])
             locked.head, locked.refs = head, {**locked.refs, head: made["commit"]}
             locked.save()
             audit_record(
-                tenant=tenant, actor=actor, action="repository.commit", object=collection,
+                tenant=tenant,
+                actor=actor,
+                action="repository.commit",
+                object=collection,
                 data={"folder": row.folder, "commit": made["commit"], "branch": head, "count": len(paths)},
-            )  # fmt: skip
+            )
             notify(tenant.pk, f"collection:{collection.pk}")
     finally:
         for one in received:
@@ -218,9 +235,13 @@ def _author(actor: Actor) -> str:
     """Return the person that an actor acts for, as git writes people."""
     user = User.objects.filter(pk=actor.user_id or 0).first()
     if user is None:
-        raise Invalid("author_missing", "A commit needs an author: only a person, or a key of one, can make it.")  # fmt: skip
-    name, address = ("".join(ch for ch in text if ch.isprintable() and ch not in "<>").strip(" .,;:'\"")
-                     for text in (user.get_full_name() or user.email, user.email))  # fmt: skip
+        raise Invalid(
+            "author_missing", "A commit needs an author: only a person, or a key of one, can make it."
+        )
+    name, address = (
+        "".join(ch for ch in text if ch.isprintable() and ch not in "<>").strip(" .,;:'\"")
+        for text in (user.get_full_name() or user.email, user.email)
+    )
     return f"{name or address} <{address}>"
 
 
@@ -230,9 +251,12 @@ def _branch(row: Repository, branch: str) -> str:
         name = f"refs/heads/{branch}"
         if not ref_is_safe(name):
             raise Invalid("branch_invalid", f"“{branch[:100]}” cannot be the name of a branch.")
-        inner = any(known.startswith(f"{name}/") or name.startswith(f"{known}/") for known in row.refs)  # fmt: skip
+        inner = any(known.startswith(f"{name}/") or name.startswith(f"{known}/") for known in row.refs)
         if (name in row.refs and name != row.head) or inner:
-            raise Invalid("branch_taken", f"There is a branch “{branch}” already, or one that this name would be a folder of.")  # fmt: skip
+            raise Invalid(
+                "branch_taken",
+                f"There is a branch “{branch}” already, or one that this name would be a folder of.",
+            )
         return name
     if not row.head.startswith("refs/heads/"):
         raise Conflict(
@@ -252,22 +276,29 @@ def _changes(
     wanted = [path.strip("/") for path in paths]
     for path in wanted:
         if not any(one == path or one.startswith(f"{path}/") for one in changed):
-            raise Invalid("path_unchanged", f"Nothing changed in “{path[:200]}” since the last commit.")  # fmt: skip
+            raise Invalid("path_unchanged", f"Nothing changed in “{path[:200]}” since the last commit.")
     chosen = [
-        one for one in changed
+        one
+        for one in changed
         if not wanted or any(one == path or one.startswith(f"{path}/") for path in wanted)
-    ]  # fmt: skip
+    ]
     if not chosen:
-        raise Conflict("nothing_to_commit", "Nothing differs from the last commit, so there is nothing to commit.")  # fmt: skip
+        raise Conflict(
+            "nothing_to_commit", "Nothing differs from the last commit, so there is nothing to commit."
+        )
     base = len(row.folder) + 1 if row.folder else 0
     found = {one[base:]: now.get(one[base:]) for one in chosen}
     if len(found) > MAX_FILES or sum(file.size for file in found.values() if file) > MAX_BYTES:
-        raise Invalid("commit_too_large", f"Commit at most {MAX_FILES} files with {MAX_BYTES} bytes at once: name some paths.")  # fmt: skip
+        raise Invalid(
+            "commit_too_large",
+            f"Commit at most {MAX_FILES} files with {MAX_BYTES} bytes at once: name some paths.",
+        )
     return {
-        path: None if file is None
+        path: None
+        if file is None
         else base64.b64encode(file_bytes(collection.pk, actor.tenant_id, file)).decode()
         for path, file in found.items()
-    }, chosen  # fmt: skip
+    }, chosen
 
 
 def _received(text: str) -> files.ReceivedFile:
@@ -289,9 +320,11 @@ def _pack_add(
         if not files.file_exists(key):
             files.file_place(received, key)
     found: RepositoryPack = RepositoryPack.objects.get_or_create(
-        tenant=tenant, repository=row, file=keys[0],
+        tenant=tenant,
+        repository=row,
+        file=keys[0],
         defaults={"index": keys[1], "size": pack.size + index.size, "is_made_here": is_made_here},
-    )[0]  # fmt: skip
+    )[0]
     return found
 
 

@@ -64,9 +64,7 @@ def search_case_save(
     if len(note) > _MAX_NOTE or "\x00" in note:
         fields["note"] = [f"At most {_MAX_NOTE} characters."]
     if fields:
-        raise Invalid(
-            "case_invalid", "Some values are not right; see details.", data={"fields": fields}
-        )
+        raise Invalid("case_invalid", "Some values are not right; see details.", data={"fields": fields})
     with transaction.atomic():
         row = collection_lock(tenant, collection.pk)
         case: SearchCase = SearchCase.objects.create(
@@ -76,8 +74,7 @@ def search_case_save(
             filters=dict(filters or {}),
             k=k,
             expected=[
-                {"path": c.document.path, "char_start": c.char_start, "char_end": c.char_end}
-                for c in found
+                {"path": c.document.path, "char_start": c.char_start, "char_end": c.char_end} for c in found
             ],
             note=note.strip(),
             created_by_id=actor.user_id,
@@ -115,18 +112,12 @@ def snapshot_create(
     if at is not None and at > timezone.now():
         fields["at"] = ["This moment has not come yet."]
     if fields:
-        raise Invalid(
-            "snapshot_invalid", "Some values are not right; see details.", data={"fields": fields}
-        )
+        raise Invalid("snapshot_invalid", "Some values are not right; see details.", data={"fields": fields})
     try:
         with transaction.atomic():
             row = collection_lock(tenant, collection.pk)
             snapshot: CollectionSnapshot = CollectionSnapshot.objects.create(
-                tenant=tenant,
-                collection=row,
-                name=name,
-                at=at or timezone.now(),
-                created_by_id=actor.user_id,
+                tenant=tenant, collection=row, name=name, at=at or timezone.now(), created_by_id=actor.user_id
             )
             audit_record(tenant=tenant, actor=actor, action="snapshot.create", object=snapshot)
     except IntegrityError as error:

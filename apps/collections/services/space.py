@@ -118,9 +118,7 @@ def swap_cancel(*, tenant: Tenant, actor: Actor, swap: SpaceSwap) -> SpaceSwap:
         if job is not None:
             job_cancel(tenant=tenant, actor=actor, job=job)
         collection_lock(tenant, swap.collection_id)
-        row = _locked(
-            tenant, swap, [Status.BUILDING, Status.READY, Status.FAILED, Status.CANCELLED]
-        )
+        row = _locked(tenant, swap, [Status.BUILDING, Status.READY, Status.FAILED, Status.CANCELLED])
         row.status = Status.CANCELLED
         _enqueue(tenant, actor, row, DROP)
         _record(tenant, actor, row, "collection.swap_cancel")
@@ -148,9 +146,7 @@ def swap_retry(*, tenant: Tenant, actor: Actor, swap: SpaceSwap) -> SpaceSwap:
     return row
 
 
-def _turn(
-    tenant: Tenant, actor: Actor, swap: SpaceSwap, *, expected: Sequence[str], to: Status
-) -> SpaceSwap:
+def _turn(tenant: Tenant, actor: Actor, swap: SpaceSwap, *, expected: Sequence[str], to: Status) -> SpaceSwap:
     missing = 0
     with transaction.atomic():
         collection = collection_lock(tenant, swap.collection_id)
@@ -189,9 +185,7 @@ def _locked(tenant: Tenant, swap: SpaceSwap, expected: Sequence[str]) -> SpaceSw
     if row is None:
         raise Missing("swap")
     if row.status not in expected:
-        raise Conflict(
-            "swap_not_ready", f"That cannot be done now: the swap is {row.get_status_display()}."
-        )
+        raise Conflict("swap_not_ready", f"That cannot be done now: the swap is {row.get_status_display()}.")
     return row
 
 
@@ -218,11 +212,4 @@ def _record(tenant: Tenant, actor: Actor, swap: SpaceSwap, action: str) -> None:
     notify(tenant.pk, f"collection:{swap.collection_id}")
 
 
-__all__ = [
-    "swap_cancel",
-    "swap_drop",
-    "swap_retry",
-    "swap_start",
-    "swap_switch",
-    "swap_undo",
-]
+__all__ = ["swap_cancel", "swap_drop", "swap_retry", "swap_start", "swap_switch", "swap_undo"]

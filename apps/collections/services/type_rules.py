@@ -42,11 +42,7 @@ def type_rules_set(*, tenant: Tenant, actor: Actor, rules: Any) -> DocumentTypeR
                 tenant=tenant, defaults={"rules": rules, "updated_by_id": actor.user_id}
             )
         audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="document_types.set",
-            object=row,
-            data={"rules": rules},
+            tenant=tenant, actor=actor, action="document_types.set", object=row, data={"rules": rules}
         )
         if rules is not None:
             job_enqueue(tenant=tenant, actor=actor, kind=KIND, payload={}, dedupe_key="types")
@@ -69,9 +65,7 @@ def type_rules_add(*, tenant: Tenant, actor: Actor, rules: Mapping[str, Any]) ->
         type_rules_set(tenant=tenant, actor=actor, rules=both)
 
 
-def document_describe(
-    *, tenant: Tenant, actor: Actor, document: Document, **changes: Any
-) -> Document:
+def document_describe(*, tenant: Tenant, actor: Actor, document: Document, **changes: Any) -> Document:
     """Set what people say about a document: ``document_type``, ``tags``, ``dated``, ``attributes``.
 
     A type set by hand stays when the document is read again; "" gives it back to the rules.
@@ -118,9 +112,7 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
     if (problem := _attributes_problem(changes.get("attributes", {}))) != "":
         fields["attributes"] = [problem]
     if fields:
-        raise Invalid(
-            "document_invalid", "Some values are not right; see details.", data={"fields": fields}
-        )
+        raise Invalid("document_invalid", "Some values are not right; see details.", data={"fields": fields})
     if "tags" in changes:
         changes["tags"] = list(dict.fromkeys(changes["tags"]))
     return changes
@@ -130,12 +122,7 @@ def _attributes_problem(attributes: Any) -> str:
     if not isinstance(attributes, dict) or len(attributes) > 100:
         return "An object of at most 100 names."
     for name, value in attributes.items():
-        if (
-            not isinstance(name, str)
-            or not 0 < len(name) <= 100
-            or "." in name
-            or not name.isprintable()
-        ):
+        if not isinstance(name, str) or not 0 < len(name) <= 100 or "." in name or not name.isprintable():
             return "Names have 1 to 100 characters and no dot."
         items = value if isinstance(value, list) else [value]
         if len(items) > 100 or not all(_is_scalar(item) for item in items):

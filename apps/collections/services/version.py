@@ -46,8 +46,7 @@ def document_reindex(*, tenant: Tenant, actor: Actor, document: Document) -> Doc
         row = document_lock(tenant, document)
         if row.live_to is not None:
             raise Conflict(
-                "document_retired",
-                "This is an earlier version. Restore it, or index the current one again.",
+                "document_retired", "This is an earlier version. Restore it, or index the current one again."
             )
         if row.source == DocumentSource.URL and row.source_url:
             document_refetch(tenant=tenant, actor=actor, document=row)
@@ -128,11 +127,7 @@ def document_move(*, tenant: Tenant, actor: Actor, document: Document, path: str
             live.refresh_from_db()
             code_follow(live, collection)
         audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="document.move",
-            object=row,
-            data={"from": before, "to": path},
+            tenant=tenant, actor=actor, action="document.move", object=row, data={"from": before, "to": path}
         )
         notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
         row.refresh_from_db()
@@ -147,9 +142,9 @@ def versions_prune(*, tenant: Tenant, actor: Actor, collection: Collection) -> i
     """
     actor.require("document.write")
     removed = 0
-    retired = Document.objects.filter(
-        tenant=tenant, collection=collection, live_to__isnull=False
-    ).order_by("path", "-version")
+    retired = Document.objects.filter(tenant=tenant, collection=collection, live_to__isnull=False).order_by(
+        "path", "-version"
+    )
     kept: dict[str, int] = {}
     for path, pk in retired.values_list("path", "pk"):
         kept[path] = kept.get(path, 0) + 1
@@ -168,9 +163,7 @@ def _version_from(tenant: Tenant, actor: Actor, row: Document, action: str) -> D
     path_lock(row.collection_id, row.path)
     files.file_lock(row.file)
     files.file_path(row.file)
-    versions = Document.objects.filter(
-        tenant=tenant, collection_id=row.collection_id, path=row.path
-    )
+    versions = Document.objects.filter(tenant=tenant, collection_id=row.collection_id, path=row.path)
     waiting: Document | None = (
         versions.filter(live_from__isnull=True, live_to__isnull=True, sha256=row.sha256)
         .order_by("-version")
@@ -202,8 +195,6 @@ def _version_from(tenant: Tenant, actor: Actor, row: Document, action: str) -> D
     )
     version_inherit(row, new)
     document_enqueue(tenant, actor, new)
-    audit_record(
-        tenant=tenant, actor=actor, action=action, object=new, data={"version": row.version}
-    )
+    audit_record(tenant=tenant, actor=actor, action=action, object=new, data={"version": row.version})
     notify(tenant.pk, f"collection:{new.collection_id}", new.pk)
     return new

@@ -41,25 +41,35 @@ def run_limited(
             what the child itself refused.
     """
     body = json.dumps(
-        {**request, "action": action, "seconds": seconds, "memory_bytes": memory_bytes, "parent_pid": os.getpid()}
-    ).encode()  # fmt: skip
+        {
+            **request,
+            "action": action,
+            "seconds": seconds,
+            "memory_bytes": memory_bytes,
+            "parent_pid": os.getpid(),
+        }
+    ).encode()
     with tempfile.TemporaryDirectory(prefix="files-") as folder:
         connections_let_go()
         try:
             done = subprocess.run(
-                [sys.executable, "-m", "apps.collections.source_tree.child"], input=body, capture_output=True,
-                timeout=seconds + _SPARE_S, pass_fds=tuple(descriptors), cwd=folder, env=_environment(folder),
-                start_new_session=True, check=False,
-            )  # fmt: skip
+                [sys.executable, "-m", "apps.collections.source_tree.child"],
+                input=body,
+                capture_output=True,
+                timeout=seconds + _SPARE_S,
+                pass_fds=tuple(descriptors),
+                cwd=folder,
+                env=_environment(folder),
+                start_new_session=True,
+                check=False,
+            )
         except subprocess.TimeoutExpired as error:
             raise _too_large() from error
     if done.returncode != 0 or len(done.stdout) > _MAX_ANSWER:
         if done.returncode < 0 or b"MemoryError" in done.stderr:
             raise _too_large()
         raise DomainError(
-            "work_failed",
-            "This could not be read: it is damaged, or not what it says it is.",
-            status=422,
+            "work_failed", "This could not be read: it is damaged, or not what it says it is.", status=422
         )
     answer = json.loads(done.stdout)
     if "refused" in answer:

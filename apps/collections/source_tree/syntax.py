@@ -102,9 +102,7 @@ def _by_grammar(text: str, language: str) -> Iterator[Problem]:
             yield _problem(row + 1, column + 1, what)
             found += 1
             continue
-        waiting.extend(
-            child for child in reversed(node.children) if child.has_error or child.is_missing
-        )
+        waiting.extend(child for child in reversed(node.children) if child.has_error or child.is_missing)
 
 
 def _problem(line: int, column: int, message: str) -> Problem:

@@ -34,9 +34,7 @@ class TreeRefused(DomainError):
     """Something stands in the tree that must not be used: a link, a device, a file with other names outside."""
 
     def __init__(self, path: str, why: str) -> None:
-        super().__init__(
-            "path_refused", f"“{path}” cannot be used: {why}.", status=422, data={"path": path}
-        )
+        super().__init__("path_refused", f"“{path}” cannot be used: {why}.", status=422, data={"path": path})
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +207,7 @@ class SourceTree:
                 name = "/".join(parts[:depth])
                 with _refusing(name):
                     if is_making:
-                        with suppress(
-                            FileExistsError
-                        ):  # opened below: a link is told from a folder
+                        with suppress(FileExistsError):  # opened below: a link is told from a folder
                             os.mkdir(part, 0o700, dir_fd=current)
                     following = os.open(part, _FOLDER, dir_fd=current)
                 os.close(current)

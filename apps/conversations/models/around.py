@@ -44,9 +44,7 @@ class Feedback(TenantModel):
     objects = FeedbackQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["turn", "user"], name="feedback_one_a_person")
-        ]
+        constraints = [models.UniqueConstraint(fields=["turn", "user"], name="feedback_one_a_person")]
 
     def __str__(self) -> str:
         return f"{self.verdict} for turn {self.turn_id}"
@@ -62,9 +60,7 @@ class ConversationShare(TenantModel):
     key = models.UUIDField(unique=True, help_text="Random; part of the link.")
     title = models.CharField(max_length=200, blank=True)
     snapshot = models.JSONField(help_text="Turns as they were: question, answer, citations.")
-    created_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+"
-    )
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     revoked_at = models.DateTimeField(null=True)
 
@@ -101,9 +97,7 @@ class QueuedQuestion(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["conversation", "client_id"], name="queued_question_client_id"
-            )
+            models.UniqueConstraint(fields=["conversation", "client_id"], name="queued_question_client_id")
         ]
 
     def __str__(self) -> str:
@@ -115,19 +109,19 @@ class ConversationRules(TenantModel):
 
     keep_days = models.PositiveIntegerField(
         null=True, help_text="Deleted so long after the last question; 0 never, empty: the server's default."
-    )  # fmt: skip
+    )
     makes_titles = models.BooleanField(
         default=True, help_text="A model names each conversation after its first answer."
     )
     support_model = models.CharField(
-        max_length=120, blank=True, help_text="Model that checks each answer against its sources again; empty: none."
-    )  # fmt: skip
+        max_length=120,
+        blank=True,
+        help_text="Model that checks each answer against its sources again; empty: none.",
+    )
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant"], name="conversation_rules_one_a_tenant")
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant"], name="conversation_rules_one_a_tenant")]
 
     def __str__(self) -> str:
         return "rules of conversations"
@@ -151,11 +145,7 @@ class Attachment(TenantModel):
 
     conversation = TenantForeignKey(Conversation, related_name="attachments")
     turn = TenantForeignKey(
-        Turn,
-        db_on_delete=SET_NULL,
-        null=True,
-        related_name="attachments",
-        help_text="Empty: not sent yet.",
+        Turn, db_on_delete=SET_NULL, null=True, related_name="attachments", help_text="Empty: not sent yet."
     )
     name = models.CharField(max_length=255)
     media_type = models.CharField(max_length=100)

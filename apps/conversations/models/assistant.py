@@ -45,9 +45,7 @@ class Assistant(TenantModel):
     archived_at = models.DateTimeField(null=True, help_text="Since then nobody can choose it.")
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "slug"], name="assistant_one_per_slug"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "slug"], name="assistant_one_per_slug")]
 
     def __str__(self) -> str:
         return self.name
@@ -74,14 +72,12 @@ class AssistantVersion(TenantModel):
         help_text="Tools it may use, as far as the person who asks may; empty: all of them.",
     )
     has_toolkit = models.BooleanField(
-        default=False,
-        help_text="A toolkit was chosen: when it is deleted, no tool is left, not all.",
+        default=False, help_text="A toolkit was chosen: when it is deleted, no tool is left, not all."
     )
     output = models.CharField(max_length=10, choices=Output.choices, default=Output.TEXT)
     output_name = models.CharField(max_length=64, blank=True, help_text="Of the schema.")
     output_schema = OrderedJSONField(
-        null=True,
-        help_text="JSON Schema of type object; models answer in the order of its properties.",
+        null=True, help_text="JSON Schema of type object; models answer in the order of its properties."
     )
     options = models.JSONField(
         default=dict, help_text="Settings of the mode; see apps.conversations.assistants."
@@ -95,9 +91,7 @@ class AssistantVersion(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["assistant", "number"], name="assistant_version_number"
-            ),
+            models.UniqueConstraint(fields=["assistant", "number"], name="assistant_version_number"),
             models.CheckConstraint(
                 condition=models.Q(output="schema", output_schema__isnull=False)
                 | ~models.Q(output="schema") & models.Q(output_schema__isnull=True),
@@ -117,9 +111,7 @@ class AssistantCollection(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["version", "collection"], name="assistant_collection_once"
-            )
+            models.UniqueConstraint(fields=["version", "collection"], name="assistant_collection_once")
         ]
 
     def __str__(self) -> str:
@@ -133,9 +125,7 @@ class AssistantHelper(TenantModel):
     assistant = TenantForeignKey(Assistant, related_name="+")
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["version", "assistant"], name="assistant_helper_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["version", "assistant"], name="assistant_helper_once")]
 
     def __str__(self) -> str:
         return f"assistant {self.assistant_id} helps version {self.version_id}"

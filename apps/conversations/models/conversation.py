@@ -31,9 +31,7 @@ class ConversationQuerySet(TenantQuerySet["Conversation"]):
         rows = super().visible_to(actor).filter(user_id=actor.user_id, user_id__isnull=False)
         if actor.collections is None:
             return rows
-        own = Run.objects.filter(
-            pk=models.OuterRef("run_id"), request__actor__api_key_id=actor.api_key_id
-        )
+        own = Run.objects.filter(pk=models.OuterRef("run_id"), request__actor__api_key_id=actor.api_key_id)
         # Not ``exclude`` by the key: a run that names none would be let through.
         others = Turn.objects.filter(~models.Exists(own), conversation_id=models.OuterRef("pk"))
         return rows.exclude(models.Exists(others))
@@ -84,9 +82,7 @@ class Conversation(TenantModel):
     objects = ConversationQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
-        indexes = [
-            models.Index(fields=["tenant", "user", "-updated_at"], name="conversation_recent")
-        ]
+        indexes = [models.Index(fields=["tenant", "user", "-updated_at"], name="conversation_recent")]
 
     def __str__(self) -> str:
         return self.title or "New conversation"
@@ -146,9 +142,7 @@ class Turn(TenantModel):
             models.UniqueConstraint(fields=["conversation", "index"], name="turn_index"),
             models.UniqueConstraint(fields=["conversation", "client_id"], name="turn_client_id"),
             models.UniqueConstraint(
-                fields=["conversation"],
-                condition=models.Q(is_active=True),
-                name="turn_one_active",
+                fields=["conversation"], condition=models.Q(is_active=True), name="turn_one_active"
             ),
         ]
 
@@ -167,8 +161,7 @@ class Message(TenantModel):
     author = models.CharField(max_length=10, choices=Author.choices)
     text = models.TextField()
     data = OrderedJSONField(
-        null=True,
-        help_text="The answer as the assistant's output format has it; empty: text alone.",
+        null=True, help_text="The answer as the assistant's output format has it; empty: text alone."
     )
     problem = models.TextField(
         blank=True, help_text="Why an answer that should have a form is shown as text."
@@ -179,8 +172,7 @@ class Message(TenantModel):
         "unsupported, number, name, polarity, or language (not checked). Older rows have pairs, which read as unsupported.",
     )
     compared = models.TextField(
-        blank=True,
-        help_text="What its statements were compared with, in a line; empty: with nothing.",
+        blank=True, help_text="What its statements were compared with, in a line; empty: with nothing."
     )
     words = models.GeneratedField(
         expression=SearchVector(Left("text", SEARCHED), config="simple"),
@@ -191,9 +183,7 @@ class Message(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["turn", "author"], name="message_per_author")
-        ]
+        constraints = [models.UniqueConstraint(fields=["turn", "author"], name="message_per_author")]
 
     def __str__(self) -> str:
         return f"{self.author} in turn {self.turn_id}"

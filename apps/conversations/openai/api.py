@@ -12,13 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations.api import StreamingAPIView
-from apps.conversations.openai.follow import (
-    CHUNKS_LOST,
-    Followed,
-    Outcome,
-    answer_wait,
-    chunks_follow,
-)
+from apps.conversations.openai.follow import CHUNKS_LOST, Followed, Outcome, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
 from apps.conversations.shown import is_readable
@@ -30,7 +24,12 @@ from tenancy.database.waiting import wait_for
 from web.departures import has_left
 from web.errors import error_body
 
-_TYPES = {401: "authentication_error", 402: "insufficient_quota", 403: "permission_error", 429: "rate_limit_error"}  # fmt: skip
+_TYPES = {
+    401: "authentication_error",
+    402: "insufficient_quota",
+    403: "permission_error",
+    429: "rate_limit_error",
+}
 _STATUSES = {"server_error": 503, "rate_limit_error": 429}
 
 
@@ -79,19 +78,19 @@ class OpenAIView(StreamingAPIView):
         response: Response = super().handle_exception(exc)
         if isinstance(response.data, dict) and "message" in response.data:
             place, problem = _first_problem((response.data.get("details") or {}).get("fields"))
-            kind = "server_error" if response.status_code >= 500 else _TYPES.get(response.status_code, "invalid_request_error")  # fmt: skip
-            is_vague = response.data["code"] == "invalid" and place and place not in response.data["message"]  # fmt: skip
+            kind = (
+                "server_error"
+                if response.status_code >= 500
+                else _TYPES.get(response.status_code, "invalid_request_error")
+            )
+            is_vague = response.data["code"] == "invalid" and place and place not in response.data["message"]
             response.data["error"] = {
                 "message": f"{place}: {problem}" if is_vague else response.data["message"],
                 "type": kind,
                 "param": place or None,
                 "code": response.data["code"],
             }
-        return (
-            _no_money(response)
-            if response.status_code == BudgetExceeded.default_status
-            else response
-        )
+        return _no_money(response) if response.status_code == BudgetExceeded.default_status else response
 
 
 def _no_money(response: Response) -> Response:
@@ -120,7 +119,12 @@ class ChatCompletionsView(OpenAIView):
     waits = True
 
     # The stream is left out of the schema: whoever wants it uses a client of OpenAI's, which knows its chunks.
-    @extend_schema(operation_id="chat_completions", tags=["chat completions"], request=ChatCompletionShape, responses={(200, "application/json"): ChatCompletionOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="chat_completions",
+        tags=["chat completions"],
+        request=ChatCompletionShape,
+        responses={(200, "application/json"): ChatCompletionOutput},
+    )
     def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Answer a chat: at once, or as a stream of chunks."""
         shape = ChatCompletionShape(data=request.data)
@@ -129,14 +133,17 @@ class ChatCompletionsView(OpenAIView):
         asked = request_read(values)
         run = completion_start(tenant=self.tenant, actor=self.actor, request=asked)
         followed = Followed(
-            self.tenant, self.actor, run, asked.model, run.last_seq,
-            with_events=bool((values["groundwork"] or {}).get("events")), site=self.site,
-        )  # fmt: skip
+            self.tenant,
+            self.actor,
+            run,
+            asked.model,
+            run.last_seq,
+            with_events=bool((values["groundwork"] or {}).get("events")),
+            site=self.site,
+        )
         if values["stream"]:
             with_usage = bool((values["stream_options"] or {}).get("include_usage"))
-            return self.stream(
-                chunks_follow(followed, with_usage=with_usage), followed, CHUNKS_LOST
-            )
+            return self.stream(chunks_follow(followed, with_usage=with_usage), followed, CHUNKS_LOST)
         outcome = self.waited(followed)
         if outcome.problem is not None:
             return self.failed(outcome.code, outcome.problem)

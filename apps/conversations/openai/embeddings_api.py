@@ -17,9 +17,7 @@ from apps.collections.services import texts_embed
 from apps.conversations.openai.api import OpenAIView
 
 
-@extend_schema_field(
-    {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
-)
+@extend_schema_field({"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]})
 class TextsField(serializers.Field[Any, Any, Any, Any]):
     """A text or a list of texts."""
 
@@ -44,7 +42,7 @@ class EmbeddingsShape(serializers.Serializer[Any]):
     model = serializers.CharField(max_length=200)
     input = TextsField()
     encoding_format = serializers.ChoiceField(choices=["float", "base64"], default="float")
-    dimensions = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=4000)  # fmt: skip
+    dimensions = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=4000)
     user = serializers.CharField(default="", allow_null=True, allow_blank=True)
 
 
@@ -78,16 +76,24 @@ class EmbeddingsView(OpenAIView):
     actions = {"POST": "search.run"}
     waits = True
 
-    @extend_schema(operation_id="embeddings_create", tags=["embeddings"], request=EmbeddingsShape, responses={(200, "application/json"): EmbeddingsOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="embeddings_create",
+        tags=["embeddings"],
+        request=EmbeddingsShape,
+        responses={(200, "application/json"): EmbeddingsOutput},
+    )
     def post(self, request: Request) -> Response:
         """Embed texts with one of the workspace's embedders; vectors have length 1."""
         shape = EmbeddingsShape(data=request.data)
         shape.is_valid(raise_exception=True)
         values = shape.validated_data
         made = texts_embed(
-            tenant=self.tenant, actor=self.actor, model=values["model"], texts=values["input"],
+            tenant=self.tenant,
+            actor=self.actor,
+            model=values["model"],
+            texts=values["input"],
             dimensions=values["dimensions"],
-        )  # fmt: skip
+        )
         rows: list[Any]
         if values["encoding_format"] == "base64":
             rows = [base64.b64encode(row.astype("<f4").tobytes()).decode() for row in made.vectors]

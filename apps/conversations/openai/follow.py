@@ -14,13 +14,7 @@ from django.urls import reverse
 from apps.conversations.citations import passages_of
 from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.services import completion_stop
-from apps.conversations.openai.wire import (
-    Answer,
-    Growing,
-    answer_of,
-    chunk,
-    chunks_last,
-)
+from apps.conversations.openai.wire import Answer, Growing, answer_of, chunk, chunks_last
 from apps.conversations.shown import run_withheld
 from runs.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
@@ -34,9 +28,7 @@ from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
-_PAYLOADS = (
-    "SELECT payload FROM runs_toolcall WHERE run_id = %s AND payload IS NOT NULL ORDER BY id"
-)
+_PAYLOADS = "SELECT payload FROM runs_toolcall WHERE run_id = %s AND payload IS NOT NULL ORDER BY id"
 _SAID_OTHERWISE = frozenset({TEXT, FINISHED})
 
 
@@ -242,9 +234,7 @@ def _schema(run: Run) -> Any:
 
 def _events(batch: Sequence[EventRow]) -> list[dict[str, Any]]:
     return [
-        {"seq": seq, "kind": kind, "data": data}
-        for seq, kind, data in batch
-        if kind not in _SAID_OTHERWISE
+        {"seq": seq, "kind": kind, "data": data} for seq, kind, data in batch if kind not in _SAID_OTHERWISE
     ]
 
 

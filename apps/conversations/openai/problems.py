@@ -23,7 +23,5 @@ def problem_json(code: str, message: str, *, is_retryable: bool) -> dict[str, An
         code: our name of the failure.
         is_retryable: whether asking again may help.
     """
-    kind, name = _PROBLEMS.get(
-        code, ("server_error" if is_retryable else "invalid_request_error", code)
-    )
+    kind, name = _PROBLEMS.get(code, ("server_error" if is_retryable else "invalid_request_error", code))
     return {"message": message, "type": kind, "param": None, "code": name}

@@ -8,12 +8,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from apps.conversations.openai.follow import Followed, outcome_read
-from apps.conversations.openai.segments import (
-    Segment,
-    response_id_of,
-    response_id_read,
-    segments_of,
-)
+from apps.conversations.openai.segments import Segment, response_id_of, response_id_read, segments_of
 from apps.conversations.openai.services import completion_list, completion_stop
 from apps.conversations.openai.wire import turn_read
 from apps.conversations.shown import run_withheld
@@ -135,7 +130,9 @@ def response_delete(*, tenant: Tenant, actor: Actor, response_id: str) -> None:
         facts = run.request["response"]
         facts["deleted"] = sorted({*facts.get("deleted", ()), stored.segment.after})
         run.save(update_fields=["request"])
-        audit_record(tenant=tenant, actor=actor, action="response.delete", object=run, data={"response": response_id})  # fmt: skip
+        audit_record(
+            tenant=tenant, actor=actor, action="response.delete", object=run, data={"response": response_id}
+        )
     if stored.is_last:
         completion_stop(tenant=tenant, actor=actor, run=stored.run)
 
@@ -161,7 +158,4 @@ def _told(
 def _results(run: Run, calls: dict[str, str]) -> list[Message]:
     ids = {int(call_id.rpartition("_")[2]): call_id for call_id in calls}
     answers = PendingDecision.objects.filter(run=run, pk__in=ids).order_by("pk")
-    return [
-        ToolResult(ids[pk], calls[ids[pk]], answer)
-        for pk, answer in answers.values_list("pk", "answer")
-    ]
+    return [ToolResult(ids[pk], calls[ids[pk]], answer) for pk, answer in answers.values_list("pk", "answer")]

@@ -12,13 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations.openai.api import OpenAIView
-from apps.conversations.openai.follow import (
-    LOST,
-    Followed,
-    Outcome,
-    outcome_read,
-    progress_follow,
-)
+from apps.conversations.openai.follow import LOST, Followed, Outcome, outcome_read, progress_follow
 from apps.conversations.openai.responses import (
     Stored,
     inputs_read,
@@ -47,26 +41,34 @@ class ResponsesView(OpenAIView):
     waits = True
 
     # The stream is left out of the schema: whoever wants it uses a client of OpenAI's, which knows its events.
-    @extend_schema(operation_id="responses_create", tags=["responses"], request=ResponseShape, responses={(200, "application/json"): ResponseOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="responses_create",
+        tags=["responses"],
+        request=ResponseShape,
+        responses={(200, "application/json"): ResponseOutput},
+    )
     def post(self, request: Request) -> Response | StreamingHttpResponse:
         """Answer an input: at once, or as a stream of typed events."""
         shape = ResponseShape(data=request.data)
         shape.is_valid(raise_exception=True)
         values = shape.validated_data
         named = values["previous_response_id"]
-        previous = (
-            previous_read(tenant=self.tenant, actor=self.actor, response_id=named)
-            if named
-            else None
-        )
+        previous = previous_read(tenant=self.tenant, actor=self.actor, response_id=named) if named else None
         asked = response_request_read(values, previous)
         run = completion_start(tenant=self.tenant, actor=self.actor, request=asked)
         followed = Followed(
-            self.tenant, self.actor, run, asked.model, run.last_seq,
-            with_events=bool((values["groundwork"] or {}).get("events")), site=self.site,
-        )  # fmt: skip
+            self.tenant,
+            self.actor,
+            run,
+            asked.model,
+            run.last_seq,
+            with_events=bool((values["groundwork"] or {}).get("events")),
+            site=self.site,
+        )
         repeated = (asked.response or {})["asked"]
-        writer = ResponseWriter(run.pk, followed.after, int(run.created_at.timestamp()), asked.model, repeated)  # fmt: skip
+        writer = ResponseWriter(
+            run.pk, followed.after, int(run.created_at.timestamp()), asked.model, repeated
+        )
         if values["stream"]:
             return self.stream(_frames(followed, writer), followed, _LOST)
         outcome = self.waited(followed)
@@ -80,14 +82,22 @@ class ResponseView(OpenAIView):
 
     actions = {"GET": "conversation.read", "DELETE": "conversation.write"}
 
-    @extend_schema(operation_id="responses_get", tags=["responses"], responses={(200, "application/json"): ResponseOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="responses_get",
+        tags=["responses"],
+        responses={(200, "application/json"): ResponseOutput},
+    )
     def get(self, request: Request, response_id: str) -> Response:
         """Return a response that was kept, as far as it has come."""
         stored = response_get(actor=self.actor, response_id=response_id)
         outcome = outcome_read(replace(stored.followed(self.tenant, self.actor), site=self.site))
         return Response(_writer(stored).whole(outcome))
 
-    @extend_schema(operation_id="responses_delete", tags=["responses"], responses={(200, "application/json"): ResponseDeletedOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="responses_delete",
+        tags=["responses"],
+        responses={(200, "application/json"): ResponseDeletedOutput},
+    )
     def delete(self, request: Request, response_id: str) -> Response:
         """Forget a response: no later request can name it. What works on it is stopped; the run is kept as every run is."""
         response_delete(tenant=self.tenant, actor=self.actor, response_id=response_id)
@@ -100,7 +110,12 @@ class ResponseCancelView(OpenAIView):
     actions = {"POST": "conversation.write"}
     waits = True
 
-    @extend_schema(operation_id="responses_cancel", tags=["responses"], request=None, responses={(200, "application/json"): ResponseOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="responses_cancel",
+        tags=["responses"],
+        request=None,
+        responses={(200, "application/json"): ResponseOutput},
+    )
     def post(self, request: Request, response_id: str) -> Response:
         """Stop a response and return what it has said; one that has ended stays as it is."""
         stored = response_get(actor=self.actor, response_id=response_id)
@@ -118,21 +133,22 @@ class ResponseInputsView(OpenAIView):
 
     actions = {"GET": "conversation.read"}
 
-    @extend_schema(operation_id="responses_input_items", tags=["responses"], parameters=[ResponseInputsFilter], responses={(200, "application/json"): ResponseInputsOutput})  # fmt: skip
+    @extend_schema(
+        operation_id="responses_input_items",
+        tags=["responses"],
+        parameters=[ResponseInputsFilter],
+        responses={(200, "application/json"): ResponseInputsOutput},
+    )
     def get(self, request: Request, response_id: str) -> Response:
         """List the items before a response, those of the responses it follows too; of images and files their names only."""
         asked = ResponseInputsFilter(data=request.query_params)
         asked.is_valid(raise_exception=True)
-        developer, messages = inputs_read(
-            tenant=self.tenant, actor=self.actor, response_id=response_id
-        )
+        developer, messages = inputs_read(tenant=self.tenant, actor=self.actor, response_id=response_id)
         return Response(items_page(items_of(developer, messages), **asked.validated_data))
 
 
 # https://developers.openai.com/api/reference/resources/responses: "error" is an event of its own, and the last.
-_LOST = event_frame(
-    {"type": "error", "code": LOST["code"], "message": LOST["message"], "param": None}
-)
+_LOST = event_frame({"type": "error", "code": LOST["code"], "message": LOST["message"], "param": None})
 
 
 def _writer(stored: Stored) -> ResponseWriter:

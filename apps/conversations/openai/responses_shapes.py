@@ -36,8 +36,13 @@ _NOT_HERE = {
 
 
 @extend_schema_field(
-    {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "object", "additionalProperties": True}}]}
-)  # fmt: skip
+    {
+        "oneOf": [
+            {"type": "string"},
+            {"type": "array", "items": {"type": "object", "additionalProperties": True}},
+        ]
+    }
+)
 class InputField(serializers.Field[Any, Any, Any, Any]):
     """A text, or items as OpenAI documents them."""
 
@@ -58,18 +63,20 @@ class InputField(serializers.Field[Any, Any, Any, Any]):
 
 class FunctionToolShape(FunctionShape):
     type = serializers.ChoiceField(choices=["function"])
-    description = serializers.CharField(
-        default="", allow_blank=True, allow_null=True, max_length=20_000
-    )
+    description = serializers.CharField(default="", allow_blank=True, allow_null=True, max_length=20_000)
     parameters = serializers.DictField(default=dict, allow_null=True)
 
 
 class ResponseShape(SettingsShape):
     model = serializers.CharField(max_length=120)
     input = InputField()
-    instructions = serializers.CharField(default=None, allow_null=True, allow_blank=True, max_length=MAX_CHARS)  # fmt: skip
+    instructions = serializers.CharField(
+        default=None, allow_null=True, allow_blank=True, max_length=MAX_CHARS
+    )
     previous_response_id = serializers.CharField(default=None, allow_null=True, max_length=60)
-    stream = serializers.BooleanField(default=False, allow_null=True, help_text="Answer with server-sent events, as OpenAI does.")  # fmt: skip
+    stream = serializers.BooleanField(
+        default=False, allow_null=True, help_text="Answer with server-sent events, as OpenAI does."
+    )
     store = serializers.BooleanField(
         default=True,
         allow_null=True,
@@ -78,13 +85,13 @@ class ResponseShape(SettingsShape):
     tools = FunctionToolShape(many=True, default=list, allow_null=True)
     tool_choice = serializers.JSONField(default=None, allow_null=True)
     text = serializers.DictField(default=None, allow_null=True)
-    max_output_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
+    max_output_tokens = serializers.IntegerField(
+        default=None, allow_null=True, min_value=1, max_value=1_000_000
+    )
     top_logprobs = serializers.JSONField(default=None, allow_null=True)
     reasoning = serializers.DictField(default=None, allow_null=True)
     metadata = serializers.DictField(
-        child=serializers.CharField(max_length=512, allow_blank=True),
-        default=None,
-        allow_null=True,
+        child=serializers.CharField(max_length=512, allow_blank=True), default=None, allow_null=True
     )
     background = serializers.JSONField(default=None, allow_null=True)
     conversation = serializers.JSONField(default=None, allow_null=True)
@@ -104,9 +111,7 @@ class ResponseOutput(serializers.Serializer[Any]):
     id = serializers.CharField()
     object = serializers.CharField(help_text="Always `response`.")
     created_at = serializers.IntegerField()
-    status = serializers.CharField(
-        help_text="completed, failed, in_progress, cancelled or incomplete."
-    )
+    status = serializers.CharField(help_text="completed, failed, in_progress, cancelled or incomplete.")
     model = serializers.CharField()
     output = serializers.ListField(child=serializers.DictField())
     usage = serializers.DictField(allow_null=True)
@@ -141,9 +146,7 @@ class ResponseInputsOutput(serializers.Serializer[Any]):
     has_more = serializers.BooleanField()
 
 
-def items_page(
-    items: list[dict[str, Any]], *, limit: int, order: str, after: str
-) -> dict[str, Any]:
+def items_page(items: list[dict[str, Any]], *, limit: int, order: str, after: str) -> dict[str, Any]:
     """Return a page of items as OpenAI lists them. Raises Invalid when ``after`` names none."""
     ordered = items if order == "asc" else items[::-1]
     if after:
@@ -154,14 +157,15 @@ def items_page(
     data = ordered[:limit]
     ids = [item["id"] for item in data] or [None]
     return {
-        "object": "list", "data": data, "first_id": ids[0], "last_id": ids[-1],
+        "object": "list",
+        "data": data,
+        "first_id": ids[0],
+        "last_id": ids[-1],
         "has_more": len(ordered) > limit,
-    }  # fmt: skip
+    }
 
 
-def response_request_read(
-    values: Mapping[str, Any], previous: Previous | None
-) -> CompletionRequest:
+def response_request_read(values: Mapping[str, Any], previous: Previous | None) -> CompletionRequest:
     """Return what a checked body asks for.
 
     Raises:
@@ -201,10 +205,7 @@ def _choice(given: Any) -> Any:
         return {"type": "function", "function": {"name": given.get("name")}}
     entries = given.get("tools")
     named = [{"function": entry} for entry in entries] if isinstance(entries, list) else entries
-    return {
-        "type": given.get("type"),
-        "allowed_tools": {"mode": given.get("mode"), "tools": named},
-    }
+    return {"type": given.get("type"), "allowed_tools": {"mode": given.get("mode"), "tools": named}}
 
 
 def _form(text: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

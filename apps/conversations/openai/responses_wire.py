@@ -53,7 +53,10 @@ def input_read(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
         elif kind == "reasoning":  # of another model perhaps, and never ours to show
             continue
         else:
-            raise invalid(f"{where}.type", f"“{kind}” is none of message, function_call, function_call_output and reasoning.")  # fmt: skip
+            raise invalid(
+                f"{where}.type",
+                f"“{kind}” is none of message, function_call, function_call_output and reasoning.",
+            )
         messages.append(message)
         places.append(where)
     return messages, places
@@ -105,7 +108,10 @@ def _content(given: Any, where: str) -> Any:
         elif kind == "input_file":
             parts.append({"type": "file", "file": part})
         else:
-            raise invalid(f"{where}.content[{number}]", "Send parts of the types input_text, output_text, input_image (as a data: URL) and input_file.")  # fmt: skip
+            raise invalid(
+                f"{where}.content[{number}]",
+                "Send parts of the types input_text, output_text, input_image (as a data: URL) and input_file.",
+            )
     return parts
 
 
@@ -173,19 +179,23 @@ class ResponseWriter:
         error = outcome.problem and {
             "code": _CODES.get(outcome.problem["type"], "invalid_prompt"),
             "message": outcome.problem["message"],
-        }  # fmt: skip
+        }
         return self._json(
-            status, output, usage_json(answer.usage), answer.extension(),
-            error=error, incomplete_details={"reason": reason} if reason else None,
+            status,
+            output,
+            usage_json(answer.usage),
+            answer.extension(),
+            error=error,
+            incomplete_details={"reason": reason} if reason else None,
             **answer.served(),
-        )  # fmt: skip
+        )
 
     def _item_end(self, index: int, item: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if item["type"] == "message":
             part = item["content"][0]
             if not self._said:
                 yield from self._message_begin()
-            yield self._event("response.output_text.done", **self._part(), text=part["text"], logprobs=[])  # fmt: skip
+            yield self._event("response.output_text.done", **self._part(), text=part["text"], logprobs=[])
             yield self._event("response.content_part.done", **self._part(), part=part)
         else:
             place = {"item_id": item["id"], "output_index": index}
@@ -193,11 +203,19 @@ class ResponseWriter:
             said = item["arguments"]
             yield self._event("response.output_item.added", output_index=index, item=begun)
             yield self._event("response.function_call_arguments.delta", **place, delta=said)
-            yield self._event("response.function_call_arguments.done", **place, name=item["name"], arguments=said)  # fmt: skip
+            yield self._event(
+                "response.function_call_arguments.done", **place, name=item["name"], arguments=said
+            )
         yield self._event("response.output_item.done", output_index=index, item=item)
 
     def _message_begin(self) -> Iterator[dict[str, Any]]:
-        begun = {"id": self._message_id, "type": "message", "role": "assistant", "status": "in_progress", "content": []}  # fmt: skip
+        begun = {
+            "id": self._message_id,
+            "type": "message",
+            "role": "assistant",
+            "status": "in_progress",
+            "content": [],
+        }
         part = {"type": "output_text", "text": "", "annotations": [], "logprobs": []}
         yield self._event("response.output_item.added", output_index=0, item=begun)
         yield self._event("response.content_part.added", **self._part(), part=part)
@@ -219,8 +237,14 @@ class ResponseWriter:
             }
             for citation in answer.citations
         ]
-        part = {"type": "output_text", "text": answer.shown, "annotations": annotations, "logprobs": []}  # fmt: skip
-        return {"id": self._message_id, "type": "message", "role": "assistant", "status": status, "content": [part]}  # fmt: skip
+        part = {"type": "output_text", "text": answer.shown, "annotations": annotations, "logprobs": []}
+        return {
+            "id": self._message_id,
+            "type": "message",
+            "role": "assistant",
+            "status": status,
+            "content": [part],
+        }
 
     @staticmethod
     def _call(call: Mapping[str, Any]) -> dict[str, Any]:
@@ -267,7 +291,7 @@ def _status(outcome: Outcome) -> tuple[str, str]:
         return "completed", ""
     if answer.finish_reason in _INCOMPLETE:
         return "incomplete", _INCOMPLETE[answer.finish_reason]
-    known = {RunStatus.COMPLETED: "completed", RunStatus.STOPPED: "cancelled", RunStatus.PARKED: "incomplete"}  # fmt: skip
+    known = {RunStatus.COMPLETED: "completed", RunStatus.STOPPED: "cancelled", RunStatus.PARKED: "incomplete"}
     return known.get(RunStatus(answer.status), "in_progress"), ""
 
 

@@ -35,9 +35,7 @@ def segments_of(events: Iterable[tuple[int, str, Mapping[str, Any]]]) -> list[Se
             if theirs:
                 found[-1] = Segment(found[-1].after, seq)
         elif kind == DECIDED and data["id"] in theirs:
-            if (
-                found[-1].until is None
-            ):  # several were answered: the last answer begins the next response
+            if found[-1].until is None:  # several were answered: the last answer begins the next response
                 found.pop()
             found.append(Segment(seq))
     return found

@@ -75,7 +75,7 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     """
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "Use a key that acts for a person: an answer needs their rights.")  # fmt: skip
+        raise Denied("person_needed", "Use a key that acts for a person: an answer needs their rights.")
     resumed = _resume(tenant, actor, request)
     if resumed is not None:
         return resumed
@@ -88,7 +88,7 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
         model = _model_answering(tenant, model, has_stop=bool(request.options.get("stop")))
     _files_taken(tenant, model, request.asked.history)
     if problem := service_problem(tenant, model, request.options):
-        raise Invalid("unsupported_parameter", problem, data={"fields": {"service_tier": [problem]}})  # fmt: skip
+        raise Invalid("unsupported_parameter", problem, data={"fields": {"service_tier": [problem]}})
     facts = {
         "actor": actor_facts(actor),
         "path": CallPath.REST,
@@ -99,10 +99,12 @@ def completion_start(*, tenant: Tenant, actor: Actor, request: CompletionRequest
     with transaction.atomic():
         run = run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=model, request=facts)
         run.job = job_enqueue(
-            tenant=tenant, actor=actor, kind=JOB_KIND, payload={"run_id": run.pk}, dedupe_key=f"run:{run.pk}",
-        )  # fmt: skip
+            tenant=tenant, actor=actor, kind=JOB_KIND, payload={"run_id": run.pk}, dedupe_key=f"run:{run.pk}"
+        )
         run.save(update_fields=["job"])
-        audit_record(tenant=tenant, actor=actor, action="completion.create", object=run, data={"model": model})  # fmt: skip
+        audit_record(
+            tenant=tenant, actor=actor, action="completion.create", object=run, data={"model": model}
+        )
     return run
 
 
@@ -114,9 +116,11 @@ def _collections_there(actor: Actor, asked: Sequence[int] | None) -> None:
         unknown = sorted(wanted - {row.pk for row in rows})
         missing = ", ".join(map(str, unknown[:10]))
         raise DomainError(
-            "collection_not_found", f"No collection of yours has the id {missing}. GET /v1/collections lists them.",
-            status=404, data={"fields": {"groundwork.collections": [f"Not found: {missing}."]}},
-        )  # fmt: skip
+            "collection_not_found",
+            f"No collection of yours has the id {missing}. GET /v1/collections lists them.",
+            status=404,
+            data={"fields": {"groundwork.collections": [f"Not found: {missing}."]}},
+        )
 
 
 def _model_answering(tenant: Tenant, name: str, *, has_stop: bool) -> str:
@@ -126,14 +130,17 @@ def _model_answering(tenant: Tenant, name: str, *, has_stop: bool) -> str:
     found = next((info for info in models if info.id == wanted), None)
     if found is None:
         raise DomainError(
-            "model_not_found", f"The model “{name}” is not available here; GET /v1/models lists those that are.", status=404,
+            "model_not_found",
+            f"The model “{name}” is not available here; GET /v1/models lists those that are.",
+            status=404,
             data={"fields": {"model": ["Not available."]}},
-        )  # fmt: skip
+        )
     if has_stop and not found.profile.stop_sequences:
         raise Invalid(
-            "unsupported_parameter", f"{found.label} has no stop texts: leave “stop” out, or choose another model.",
+            "unsupported_parameter",
+            f"{found.label} has no stop texts: leave “stop” out, or choose another model.",
             data={"fields": {"stop": ["The model has none."]}},
-        )  # fmt: skip
+        )
     return found.id
 
 
@@ -147,15 +154,14 @@ def _files_taken(tenant: Tenant, model: str, history: Sequence[Message]) -> None
         if takes_media(info.provider, part.media_type, info.profile):
             continue
         able = [
-            m.id
-            for m in selectors.model_list(tenant)
-            if takes_media(m.provider, part.media_type, m.profile)
+            m.id for m in selectors.model_list(tenant) if takes_media(m.provider, part.media_type, m.profile)
         ]
         instead = f"Name one that does: {', '.join(able[:5])}." if able else "No model here does."
         raise Invalid(
-            "unsupported_content", f"The model “{info.id}” takes no {NAMES[part.kind]} of the type {part.media_type}. {instead}",
+            "unsupported_content",
+            f"The model “{info.id}” takes no {NAMES[part.kind]} of the type {part.media_type}. {instead}",
             data={"fields": {"messages": [f"No {NAMES[part.kind]} for this model."]}},
-        )  # fmt: skip
+        )
 
 
 def _facts(request: CompletionRequest) -> dict[str, Any]:
@@ -177,16 +183,25 @@ def _facts(request: CompletionRequest) -> dict[str, Any]:
 def _own_alone(request: CompletionRequest, version: AssistantVersion) -> None:
     """Refuse what an assistant brings itself. Raises Invalid."""
     refusals = (
-        (request.tools and version.mode != Mode.TOOLS, "tools", "works in steps of its own and takes no tools of yours"),
-        (request.options.get("stop") and version.mode != Mode.TOOLS, "stop", "works in steps that a stop text could cut"),
+        (
+            request.tools and version.mode != Mode.TOOLS,
+            "tools",
+            "works in steps of its own and takes no tools of yours",
+        ),
+        (
+            request.options.get("stop") and version.mode != Mode.TOOLS,
+            "stop",
+            "works in steps that a stop text could cut",
+        ),
         (request.schema is not None, "response_format", "has a form of answer of its own"),
-    )  # fmt: skip
+    )
     for is_refused, name, why in refusals:
         if is_refused:
             raise Invalid(
-                "assistant_has_its_own", f"This assistant {why}: leave “{name}” out, or name a model.",
+                "assistant_has_its_own",
+                f"This assistant {why}: leave “{name}” out, or name a model.",
                 data={"fields": {name: ["The assistant brings its own."]}},
-            )  # fmt: skip
+            )
 
 
 def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | None:
@@ -199,7 +214,7 @@ def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | N
     if request.tool_choice == "required":
         return None
     named = call_ids_read(asked.answers)
-    if not named or len(named) != len(asked.answers) or len({run for run, _ in named.values()}) != 1:  # fmt: skip
+    if not named or len(named) != len(asked.answers) or len({run for run, _ in named.values()}) != 1:
         return None
     run_id = next(iter(named.values()))[0]
     run = completion_list(actor=actor).filter(pk=run_id, status=RunStatus.PARKED).first()
@@ -214,15 +229,18 @@ def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | N
         open_ = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING)
         waiting = set(open_.values_list("pk", flat=True))
         if waiting - {decision for _, decision in named.values()}:
-            raise Conflict("calls_open", "Answer all calls of the assistant message before it goes on.")  # fmt: skip
+            raise Conflict("calls_open", "Answer all calls of the assistant message before it goes on.")
         if begun["tool_choice"] != request.tool_choice:
             begun["tool_choice"] = request.tool_choice
             run.save(update_fields=["request"])
         for call_id, (_, decision) in named.items():
             call_decide(
-                tenant=tenant, actor=actor, run=run, decision_id=decision,
+                tenant=tenant,
+                actor=actor,
+                run=run,
+                decision_id=decision,
                 decision=Decision("answer", content=asked.answers[call_id]),
-            )  # fmt: skip
+            )
         run.refresh_from_db()  # before a worker can have it: what it says next belongs to the response that follows
     return run
 

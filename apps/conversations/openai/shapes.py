@@ -32,9 +32,7 @@ _NOT_HERE = {
 
 class FunctionShape(serializers.Serializer[Any]):
     name = serializers.RegexField(r"^[A-Za-z_][A-Za-z0-9_-]{0,63}$")
-    description = serializers.CharField(
-        default="", allow_null=True, allow_blank=True, max_length=20_000
-    )
+    description = serializers.CharField(default="", allow_null=True, allow_blank=True, max_length=20_000)
     parameters = serializers.DictField(default=dict, allow_null=True)
 
 
@@ -54,20 +52,27 @@ class SettingsShape(serializers.Serializer[Any]):
     """Settings of the model that both APIs have."""
 
     service_tier = serializers.ChoiceField(
-        choices=["auto", "default", "flex", "priority", "fast"], default=None, allow_null=True,
+        choices=["auto", "default", "flex", "priority", "fast"],
+        default=None,
+        allow_null=True,
         help_text="The provider's tier: flex costs about half and is slow, priority (also called fast) is quick and costs more. The answer says which was used. Refused where the model does not have it.",
-    )  # fmt: skip
+    )
 
     temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
     top_p = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=1)
     parallel_tool_calls = serializers.BooleanField(
-        default=True, allow_null=True, help_text="False: the model calls one tool at a time, where its provider can be told so."
-    )  # fmt: skip
+        default=True,
+        allow_null=True,
+        help_text="False: the model calls one tool at a time, where its provider can be told so.",
+    )
 
 
 @extend_schema_field(
-    {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "maxItems": MAX_STOPS}], "nullable": True}
-)  # fmt: skip
+    {
+        "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "maxItems": MAX_STOPS}],
+        "nullable": True,
+    }
+)
 class StopField(serializers.Field[Any, Any, Any, Any]):
     """A text, or up to four."""
 
@@ -87,9 +92,7 @@ class StopField(serializers.Field[Any, Any, Any, Any]):
 
 class ChatCompletionShape(SettingsShape):
     model = serializers.CharField(max_length=120)
-    messages = serializers.ListField(
-        child=serializers.DictField(), min_length=1, max_length=MAX_MESSAGES
-    )
+    messages = serializers.ListField(child=serializers.DictField(), min_length=1, max_length=MAX_MESSAGES)
     stream = serializers.BooleanField(
         default=False, allow_null=True, help_text="Answer with server-sent events, as OpenAI does."
     )
@@ -97,10 +100,12 @@ class ChatCompletionShape(SettingsShape):
     tools = ToolShape(many=True, default=list, allow_null=True)
     tool_choice = serializers.JSONField(default=None, allow_null=True)
     response_format = serializers.DictField(default=None, allow_null=True)
-    max_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
-    max_completion_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)  # fmt: skip
+    max_tokens = serializers.IntegerField(default=None, allow_null=True, min_value=1, max_value=1_000_000)
+    max_completion_tokens = serializers.IntegerField(
+        default=None, allow_null=True, min_value=1, max_value=1_000_000
+    )
     stop = StopField(default=None, allow_null=True)
-    seed = serializers.IntegerField(default=None, allow_null=True, min_value=-_BIGINT - 1, max_value=_BIGINT)  # fmt: skip
+    seed = serializers.IntegerField(default=None, allow_null=True, min_value=-_BIGINT - 1, max_value=_BIGINT)
     reasoning_effort = serializers.CharField(default=None, allow_null=True, max_length=20)
     n = serializers.IntegerField(default=1, allow_null=True, min_value=1, max_value=1)
     functions = serializers.JSONField(default=None, allow_null=True)
@@ -193,7 +198,9 @@ def tools_check(tools: list[dict[str, Any]], inside: str = "") -> list[dict[str,
     for number, tool in enumerate(tools):
         where = f"tools[{number}]{inside}"
         if tool["name"] in META_TOOLS:
-            raise _invalid(f"{where}.name", f"“{tool['name']}” is the name of a tool here; call yours otherwise.")  # fmt: skip
+            raise _invalid(
+                f"{where}.name", f"“{tool['name']}” is the name of a tool here; call yours otherwise."
+            )
         try:
             parameters = schema_safe(tool["parameters"] or {})
         except SchemaRefused as error:
@@ -204,9 +211,7 @@ def tools_check(tools: list[dict[str, Any]], inside: str = "") -> list[dict[str,
     return checked
 
 
-def choice_read(
-    given: Any, tools: list[dict[str, Any]]
-) -> tuple[ToolChoice, str, list[dict[str, Any]]]:
+def choice_read(given: Any, tools: list[dict[str, Any]]) -> tuple[ToolChoice, str, list[dict[str, Any]]]:
     """Return how tools are to be used, the one to begin with ("" for any), and which there are; raises Invalid."""
     if given in (None, "auto"):
         return "auto", "", tools
@@ -222,10 +227,14 @@ def choice_read(
         mode, entries = inner.get("mode"), inner["tools"]
         names = [_named(entry.get("function")) for entry in entries if isinstance(entry, dict)]
         if mode not in ("auto", "required") or not names:
-            raise _invalid("tool_choice", "Allowed tools have a mode, auto or required, and a list of at least one tool.")  # fmt: skip
+            raise _invalid(
+                "tool_choice", "Allowed tools have a mode, auto or required, and a list of at least one tool."
+            )
         return mode, "", [_among(name, tools) for name in dict.fromkeys(names)]
     if not (name := _named(inner)):
-        raise _invalid("tool_choice", "Send auto, none, required, {type: function, function: {name}}, or allowed_tools.")  # fmt: skip
+        raise _invalid(
+            "tool_choice", "Send auto, none, required, {type: function, function: {name}}, or allowed_tools."
+        )
     _among(name, tools)
     return "required", name, tools
 

@@ -82,12 +82,14 @@ def messages_read(
             answers[call_id] = content
             history.append(ToolResult(call_id, names[call_id], content))
         else:
-            raise _invalid(f"{where}.role", f"“{role}” is none of system, developer, user, assistant and tool.")  # fmt: skip
+            raise _invalid(
+                f"{where}.role", f"“{role}” is none of system, developer, user, assistant and tool."
+            )
     whole = "input" if places is not None else "messages"
     if not history:
         raise _invalid(whole, "Send at least one message of a user.")
     if isinstance(history[-1], Turn):
-        raise _invalid(whole, "The last message is the assistant's: there is nothing to answer.")  # fmt: skip
+        raise _invalid(whole, "The last message is the assistant's: there is nothing to answer.")
     return Asked("\n\n".join(filter(None, system)), history, answers)
 
 
@@ -141,13 +143,18 @@ def turn_read(message: Mapping[str, Any], where: str) -> Turn:
     for number, call in enumerate(given):
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(call.get("id"), str):
-            raise _invalid(f"{where}.tool_calls[{number}]", "A call has an id and a function with name and arguments.")  # fmt: skip
+            raise _invalid(
+                f"{where}.tool_calls[{number}]", "A call has an id and a function with name and arguments."
+            )
         raw = str(function.get("arguments") or "{}")
         calls.append(ToolCall(call["id"], str(function.get("name") or ""), _object(raw), raw))
     return Turn(
-        provider="client", model="client", text=_text(message.get("content"), where),
-        tool_calls=tuple(calls), stop="tools" if calls else "end",
-    )  # fmt: skip
+        provider="client",
+        model="client",
+        text=_text(message.get("content"), where),
+        tool_calls=tuple(calls),
+        stop="tools" if calls else "end",
+    )
 
 
 def _object(raw: str) -> dict[str, Any] | None:
@@ -235,12 +242,7 @@ class Answer:
             "created": self.created,
             "model": self.model,
             "choices": [
-                {
-                    "index": 0,
-                    "message": message,
-                    "logprobs": None,
-                    "finish_reason": self.finish_reason,
-                }
+                {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish_reason}
             ],
             "usage": self.usage,
             **self.served(),
@@ -266,9 +268,7 @@ def chunk(
         "object": "chat.completion.chunk",
         "created": created,
         "model": model,
-        "choices": [
-            {"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": finish_reason}
-        ],
+        "choices": [{"index": 0, "delta": dict(delta), "logprobs": None, "finish_reason": finish_reason}],
         **extra,
     }
 
@@ -376,9 +376,18 @@ def answer_of(
     reason = "tool_calls" if calls else _FINISH.get(stop, "stop")
     marks = marks_found(new, cited.sources, question_of(run.request)) if is_marked else []
     return Answer(
-        run_id=run.pk, created=int(run.created_at.timestamp()), model=model, text=new, calls=calls,
-        finish_reason=reason, usage=usage_json(usage), citations=citations_json(cited),
+        run_id=run.pk,
+        created=int(run.created_at.timestamp()),
+        model=model,
+        text=new,
+        calls=calls,
+        finish_reason=reason,
+        usage=usage_json(usage),
+        citations=citations_json(cited),
         marks=[mark.to_json() for mark in marks],
-        removed_citations=cited.removed, waiting=list(approvals), status=run.status, notice=notice,
+        removed_citations=cited.removed,
+        waiting=list(approvals),
+        status=run.status,
+        notice=notice,
         service_tier="default" if service_tier == STANDARD else service_tier,
-    )  # fmt: skip
+    )

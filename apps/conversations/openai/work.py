@@ -95,9 +95,7 @@ def _prepare(run_id: int) -> _Prepared | None:
     }
     narrowed = asked if only is None else list(found)
     guard = offer_guard(
-        actor=actor,
-        collections=narrowed,
-        tools=None if version is None else version_tools(version, found),
+        actor=actor, collections=narrowed, tools=None if version is None else version_tools(version, found)
     )
     provider = provider_for(run.tenant, run.model)
     profile = loop_model(provider, run.model)[1]
@@ -110,14 +108,20 @@ def _prepare(run_id: int) -> _Prepared | None:
         taken = {tool.name for tool in theirs}
         # Helpers reach what the assistant itself has: a name that the client gave to a tool of its own opens nothing.
         helpers = helper_tools(
-            version,
-            lambda: way.toolset.filtered(lambda tool: not tool.external) if theirs else way.toolset,
+            version, lambda: way.toolset.filtered(lambda tool: not tool.external) if theirs else way.toolset
         )
         way = answering_of(
-            version, run=run, model=run.model, provider=provider, guard=guard, history=history,
-            collections=found, native=native, loaded=tuple,
+            version,
+            run=run,
+            model=run.model,
+            provider=provider,
+            guard=guard,
+            history=history,
+            collections=found,
+            native=native,
+            loaded=tuple,
             beside=[*theirs, *(helper for helper in helpers if helper.name not in taken)],
-        )  # fmt: skip
+        )
         way = replace(way, system="\n\n".join(filter(None, [way.system, facts["system"]])))
     if (first := facts.get("first_tool")) and not RunStep.objects.filter(run=run).exists():
         # Its call goes to the client and ends this stretch of the run; the next one has all tools.
@@ -130,7 +134,7 @@ def _version(run: Run) -> AssistantVersion | None:
     pk = run.request.get("assistant_version")
     if pk is None:
         return None
-    found: AssistantVersion | None = AssistantVersion.objects.filter(tenant=run.tenant, pk=pk).first()  # fmt: skip
+    found: AssistantVersion | None = AssistantVersion.objects.filter(tenant=run.tenant, pk=pk).first()
     if found is None:
         raise Missing("assistant", "assistant_not_found")
     return found
@@ -163,9 +167,7 @@ def _free(
         system=system,
         history=history,
         toolset=toolset,
-        limits=Limits(
-            max_steps=MAX_STEPS, max_tool_calls=MAX_TOOL_CALLS, max_seconds=settings.RUN_SECONDS
-        ),
+        limits=Limits(max_steps=MAX_STEPS, max_tool_calls=MAX_TOOL_CALLS, max_seconds=settings.RUN_SECONDS),
         output=None if schema is None else output_of(schema or {"type": "object"}),
     )
 
@@ -173,9 +175,12 @@ def _free(
 def _client_tool(tool: dict[str, Any]) -> Tool:
     """Return a tool that the client runs: a call of it ends the response, and its result begins the next request."""
     return Tool(
-        tool["name"], tool["description"], tool["parameters"] or {"type": "object", "properties": {}},
-        _never, external=True,
-    )  # fmt: skip
+        tool["name"],
+        tool["description"],
+        tool["parameters"] or {"type": "object", "properties": {}},
+        _never,
+        external=True,
+    )
 
 
 def _never(**arguments: Any) -> Never:

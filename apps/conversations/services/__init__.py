@@ -9,11 +9,7 @@ from apps.conversations.services.assistants import (
     version_publish,
     version_unpublish,
 )
-from apps.conversations.services.attachments import (
-    attachment_add,
-    attachment_remove,
-    attachment_retry,
-)
+from apps.conversations.services.attachments import attachment_add, attachment_remove, attachment_retry
 from apps.conversations.services.branches import (
     conversation_fork,
     turn_choose,

@@ -44,17 +44,20 @@ _SCHEMA_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 class CheckedSpec:
     """A spec that was held against the workspace, ready to become a version."""
 
-    def __init__(
-        self, tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: VersionSpec
-    ) -> None:
+    def __init__(self, tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: VersionSpec) -> None:
         self.tenant, self.actor = tenant, actor
         if spec.mode not in Mode.values:
             raise refused("mode", f"Choose a mode: {', '.join(Mode.values)}.")
         if spec.mode == Mode.QUICK and (spec.has_toolkit or spec.helpers):
-            raise refused("mode", "The mode “quick” searches by itself: it takes neither a toolkit nor other assistants.")  # fmt: skip
+            raise refused(
+                "mode",
+                "The mode “quick” searches by itself: it takes neither a toolkit nor other assistants.",
+            )
         prompt = spec.prompt.replace("\x00", "").replace("\r\n", "\n").strip()
         if len(prompt) > MAX_PROMPT:
-            raise refused("prompt", f"Instructions have at most {MAX_PROMPT:,} characters; these have {len(prompt):,}.")  # fmt: skip
+            raise refused(
+                "prompt", f"Instructions have at most {MAX_PROMPT:,} characters; these have {len(prompt):,}."
+            )
         self.collections: list[Collection] = []
         if spec.collections is not None:
             self.collections = collections_checked(actor, spec.collections)
@@ -83,12 +86,15 @@ class CheckedSpec:
         """Make the rows; the caller holds the assistant's lock."""
         tenant = self.tenant
         version: AssistantVersion = AssistantVersion.objects.create(
-            tenant=tenant, assistant=assistant, number=number, note=note,
-            created_by_id=self.actor.user_id, **self.values,
-        )  # fmt: skip
+            tenant=tenant,
+            assistant=assistant,
+            number=number,
+            note=note,
+            created_by_id=self.actor.user_id,
+            **self.values,
+        )
         AssistantCollection.objects.bulk_create(
-            AssistantCollection(tenant=tenant, version=version, collection=c)
-            for c in self.collections
+            AssistantCollection(tenant=tenant, version=version, collection=c) for c in self.collections
         )
         AssistantHelper.objects.bulk_create(
             AssistantHelper(tenant=tenant, version=version, assistant_id=pk) for pk in self.helpers
@@ -115,7 +121,7 @@ def _output(spec: VersionSpec) -> tuple[str, dict[str, Any] | None]:
         return "", None
     name, schema = spec.output_name.strip(), spec.output_schema
     if not _SCHEMA_NAME.fullmatch(name):
-        raise refused("output_name", "Name the schema with 1 to 64 letters, digits, hyphens or underscores.")  # fmt: skip
+        raise refused("output_name", "Name the schema with 1 to 64 letters, digits, hyphens or underscores.")
     return name, schema_checked(schema)
 
 
@@ -148,9 +154,7 @@ def _storable(name: str, value: Any, limit: int) -> None:
         raise refused(name, f"This has {size:,} bytes as JSON; at most {limit:,} are allowed.")
 
 
-def _helpers(
-    tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: VersionSpec
-) -> list[int]:
+def _helpers(tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: VersionSpec) -> list[int]:
     chosen = list(dict.fromkeys(spec.helpers))
     if not chosen:
         return []
@@ -158,7 +162,7 @@ def _helpers(
         raise refused("helpers", f"An assistant asks at most {MAX_HELPERS} others.")
     rows = Assistant.objects.visible_to(actor).filter(pk__in=chosen, archived_at__isnull=True)
     if rows.count() != len(chosen):
-        raise refused("helpers", "One of the chosen assistants does not exist or is archived. Choose again.")  # fmt: skip
+        raise refused("helpers", "One of the chosen assistants does not exist or is archived. Choose again.")
     helpers_hold(tenant, None if assistant is None else assistant.pk, chosen)
     return chosen
 
@@ -170,10 +174,11 @@ def helpers_hold(tenant: Tenant, assistant: int | None, asked: list[int]) -> Non
         assistant: id of the one whose published version would ask ``asked``; None for one that is new.
     """
     edges = AssistantHelper.objects.filter(
-        tenant=tenant, version__in=Assistant.objects.filter(
+        tenant=tenant,
+        version__in=Assistant.objects.filter(
             tenant=tenant, archived_at__isnull=True, published__isnull=False
         ).values("published"),
-    ).values_list("version__assistant_id", "assistant_id")  # fmt: skip
+    ).values_list("version__assistant_id", "assistant_id")
     graph: dict[int, set[int]] = {}
     for asker, helper in edges:
         graph.setdefault(asker, set()).add(helper)
@@ -193,11 +198,13 @@ def _depth(graph: Mapping[int, set[int]], start: int) -> int:
     while level := {one for node in level for one in graph.get(node, ())}:
         depth += 1
         if start in level:
-            raise refused("helpers", "These assistants would ask each other in a circle. Choose others.")  # fmt: skip
+            raise refused("helpers", "These assistants would ask each other in a circle. Choose others.")
         if depth > MAX_HELPER_DEPTH:
             raise _too_deep()
     return depth
 
 
 def _too_deep() -> Invalid:
-    return refused("helpers", f"Assistants would ask each other more than {MAX_HELPER_DEPTH} deep. Choose others.")  # fmt: skip
+    return refused(
+        "helpers", f"Assistants would ask each other more than {MAX_HELPER_DEPTH} deep. Choose others."
+    )

@@ -25,13 +25,7 @@ _TAKEN = frozenset({"workspace"})  # assistant/workspace is the workspace itself
 
 
 def assistant_create(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    name: str,
-    spec: VersionSpec,
-    slug: str = "",
-    description: str = "",
+    *, tenant: Tenant, actor: Actor, name: str, spec: VersionSpec, slug: str = "", description: str = ""
 ) -> Assistant:
     """Create an assistant with its first version, which is not published yet.
 
@@ -48,22 +42,30 @@ def assistant_create(
     given = slug.strip()
     slug = given or slugify(name)[:60].strip("-") or "assistant"
     if len(slug) > 60 or not _SLUG.fullmatch(slug) or slug in _TAKEN:
-        raise refused("slug", "Use small letters, digits and hyphens, 60 at most, and not “workspace”.")  # fmt: skip
+        raise refused("slug", "Use small letters, digits and hyphens, 60 at most, and not “workspace”.")
     values = CheckedSpec(tenant, actor, None, spec)
     with transaction.atomic():
         advisory_lock(f"assistants:{tenant.pk}")
         mine = Assistant.objects.visible_to(actor)
         if mine.count() >= MAX_ASSISTANTS:
-            raise refused("name", f"A workspace has at most {MAX_ASSISTANTS} assistants, archived ones among them.")  # fmt: skip
+            raise refused(
+                "name", f"A workspace has at most {MAX_ASSISTANTS} assistants, archived ones among them."
+            )
         if not given:
-            slug = _free(slug, set(mine.filter(slug__startswith=slug[:50]).values_list("slug", flat=True)))  # fmt: skip
+            slug = _free(slug, set(mine.filter(slug__startswith=slug[:50]).values_list("slug", flat=True)))
         elif mine.filter(slug=slug).exists():
-            raise Conflict("assistant_slug_taken", f"There is an assistant “{slug}” already; archived ones keep their name. Choose another.", data={"fields": {"slug": ["Taken."]}})  # fmt: skip
+            raise Conflict(
+                "assistant_slug_taken",
+                f"There is an assistant “{slug}” already; archived ones keep their name. Choose another.",
+                data={"fields": {"slug": ["Taken."]}},
+            )
         assistant: Assistant = Assistant.objects.create(
             tenant=tenant, slug=slug, name=name, description=description, created_by_id=actor.user_id
-        )  # fmt: skip
+        )
         version = values.write(assistant, 1, "")
-        audit_record(tenant=tenant, actor=actor, action="assistant.create", object=assistant, data=_facts(version))  # fmt: skip
+        audit_record(
+            tenant=tenant, actor=actor, action="assistant.create", object=assistant, data=_facts(version)
+        )
     return assistant
 
 
@@ -89,13 +91,11 @@ def version_create(
         row = _locked(actor, assistant)
         newest = row.versions.aggregate(newest=Max("number"))["newest"] or 0
         version = values.write(row, newest + 1, note)
-        audit_record(tenant=tenant, actor=actor, action="assistant.version", object=row, data=_facts(version))  # fmt: skip
+        audit_record(tenant=tenant, actor=actor, action="assistant.version", object=row, data=_facts(version))
     return version
 
 
-def version_publish(
-    *, tenant: Tenant, actor: Actor, assistant: Assistant, number: int
-) -> Assistant:
+def version_publish(*, tenant: Tenant, actor: Actor, assistant: Assistant, number: int) -> Assistant:
     """Let people talk to this version from their next question on.
 
     Raises:
@@ -115,7 +115,13 @@ def version_publish(
         before = row.published.number if row.published else None
         row.published = version
         row.save(update_fields=["published"])
-        audit_record(tenant=tenant, actor=actor, action="assistant.publish", object=row, data={"version": number, "before": before})  # fmt: skip
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="assistant.publish",
+            object=row,
+            data={"version": number, "before": before},
+        )
     return row
 
 
@@ -127,7 +133,9 @@ def version_unpublish(*, tenant: Tenant, actor: Actor, assistant: Assistant) -> 
         if row.published is not None:
             before, row.published = row.published.number, None
             row.save(update_fields=["published"])
-            audit_record(tenant=tenant, actor=actor, action="assistant.unpublish", object=row, data={"before": before})  # fmt: skip
+            audit_record(
+                tenant=tenant, actor=actor, action="assistant.unpublish", object=row, data={"before": before}
+            )
     return row
 
 
@@ -142,7 +150,13 @@ def assistant_rename(
         before = {"name": row.name, "description": row.description}
         row.name, row.description = name, description
         row.save(update_fields=["name", "description"])
-        audit_record(tenant=tenant, actor=actor, action="assistant.rename", object=row, data={"before": before, "after": {"name": name, "description": description}})  # fmt: skip
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="assistant.rename",
+            object=row,
+            data={"before": before, "after": {"name": name, "description": description}},
+        )
     return row
 
 
@@ -196,9 +210,7 @@ def _free(slug: str, taken: set[str]) -> str:
     """Return the slug, or the first of slug-2, slug-3 ... that is not taken."""
     if slug not in taken:
         return slug
-    return next(
-        f"{slug[:55]}-{n}" for n in range(2, MAX_ASSISTANTS + 3) if f"{slug[:55]}-{n}" not in taken
-    )
+    return next(f"{slug[:55]}-{n}" for n in range(2, MAX_ASSISTANTS + 3) if f"{slug[:55]}-{n}" not in taken)
 
 
 def _name(name: str) -> str:

@@ -69,17 +69,35 @@ def attachment_add(
             row = conversation_locked(actor, conversation.pk)
             count = Attachment.objects.filter(conversation=row, turn=None).count()
             if count >= MAX_UNSENT:
-                raise Conflict("attachments_full", f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.")  # fmt: skip
+                raise Conflict(
+                    "attachments_full",
+                    f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.",
+                )
             put = private_document_put(
-                tenant=tenant, actor=actor, collection=_collection(actor, row), collection_name=ATTACHED,
-                name=name, received=received, is_read=not as_is,
-            )  # fmt: skip
+                tenant=tenant,
+                actor=actor,
+                collection=_collection(actor, row),
+                collection_name=ATTACHED,
+                name=name,
+                received=received,
+                is_read=not as_is,
+            )
             document = put.document
             attachment: Attachment = Attachment.objects.create(
-                tenant=tenant, conversation=row, name=name, size=received.size, document=document,
+                tenant=tenant,
+                conversation=row,
+                name=name,
+                size=received.size,
+                document=document,
                 media_type=as_is or _read_type(document.media_type),
-            )  # fmt: skip
-            audit_record(tenant=tenant, actor=actor, action="attachment.add", object=attachment, data={"conversation": row.pk, "size": received.size})  # fmt: skip
+            )
+            audit_record(
+                tenant=tenant,
+                actor=actor,
+                action="attachment.add",
+                object=attachment,
+                data={"conversation": row.pk, "size": received.size},
+            )
     finally:
         received.discard()
     return attachment
@@ -98,16 +116,23 @@ def attachment_remove(*, tenant: Tenant, actor: Actor, conversation: Conversatio
         attachment = attachment_get(actor=actor, conversation=row, pk=pk)
         waits = QueuedQuestion.objects.filter(conversation=row, request__attachments__contains=pk)
         if attachment.turn_id is not None or waits.exists():
-            raise Conflict("attachment_sent", "This file belongs to a question that was asked. It goes when the conversation is deleted.")  # fmt: skip
-        audit_record(tenant=tenant, actor=actor, action="attachment.remove", object=attachment, data={"conversation": row.pk})  # fmt: skip
+            raise Conflict(
+                "attachment_sent",
+                "This file belongs to a question that was asked. It goes when the conversation is deleted.",
+            )
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="attachment.remove",
+            object=attachment,
+            data={"conversation": row.pk},
+        )
         document = attachment.document_id
         attachment.delete()
         attachments_forget(tenant, actor, [document])
 
 
-def attachment_retry(
-    *, tenant: Tenant, actor: Actor, conversation: Conversation, pk: int
-) -> Attachment:
+def attachment_retry(*, tenant: Tenant, actor: Actor, conversation: Conversation, pk: int) -> Attachment:
     """Read a file again that could not be read.
 
     Raises:
@@ -118,9 +143,7 @@ def attachment_retry(
     attachment = attachment_get(actor=actor, conversation=conversation, pk=pk)
     if attachment.document is None:
         raise Conflict("attachment_gone", "The file was deleted. Remove it, and attach it again.")
-    system = system_actor(
-        tenant.pk, actor.user_id
-    )  # the file is the person's own, whatever their role
+    system = system_actor(tenant.pk, actor.user_id)  # the file is the person's own, whatever their role
     attachment.document = document_retry(tenant=tenant, actor=system, document=attachment.document)
     return attachment
 
@@ -148,7 +171,7 @@ def attachments_checked(
         chosen = [*rows.filter(turn=beside).order_by("pk"), *chosen]
     for row in chosen:
         if problem := problem_of(row):
-            raise Invalid("attachment_unreadable", unreadable(row.name, problem), data={"attachment": row.pk})  # fmt: skip
+            raise Invalid("attachment_unreadable", unreadable(row.name, problem), data={"attachment": row.pk})
     return chosen
 
 
@@ -220,12 +243,23 @@ def _as_is_type(received: ReceivedFile, name: str) -> str:
         found = media_type_of(file.read(64))
     if found.startswith("image/"):
         if received.size > MAX_IMAGE_BYTES:
-            raise Invalid("image_too_large", f"An image may have {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller, and attach it again.", status=413)  # fmt: skip
+            raise Invalid(
+                "image_too_large",
+                f"An image may have {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller, and attach it again.",
+                status=413,
+            )
         return found
     if not found.startswith("audio/"):
         return ""
     if found not in _HEARD:
-        raise Invalid("audio_format", f"“{name}” is {AUDIO[found].upper()} audio, which no model takes. Save it as MP3, WAV, OGG or FLAC, and attach that.")  # fmt: skip
+        raise Invalid(
+            "audio_format",
+            f"“{name}” is {AUDIO[found].upper()} audio, which no model takes. Save it as MP3, WAV, OGG or FLAC, and attach that.",
+        )
     if received.size > MAX_AUDIO_BYTES:
-        raise Invalid("audio_too_large", f"A recording may have {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as MP3, and attach it again.", status=413)  # fmt: skip
+        raise Invalid(
+            "audio_too_large",
+            f"A recording may have {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as MP3, and attach it again.",
+            status=413,
+        )
     return found

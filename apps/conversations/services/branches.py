@@ -43,9 +43,16 @@ def turn_edit(
         Conflict, Invalid, Missing: as ``turn_submit``.
     """
     return turn_submit(
-        tenant=tenant, actor=actor, conversation=turn.conversation, text=text, client_id=client_id,
-        model=model, assistant=assistant, attachments=attachments, beside=turn,
-    )  # fmt: skip
+        tenant=tenant,
+        actor=actor,
+        conversation=turn.conversation,
+        text=text,
+        client_id=client_id,
+        model=model,
+        assistant=assistant,
+        attachments=attachments,
+        beside=turn,
+    )
 
 
 def turn_regenerate(
@@ -58,29 +65,34 @@ def turn_regenerate(
     """
     return turn_edit(
         tenant=tenant, actor=actor, turn=turn, text=_question(turn), client_id=client_id, model=model
-    )  # fmt: skip
+    )
 
 
-def turn_continue(
-    *, tenant: Tenant, actor: Actor, turn: Turn, client_id: uuid.UUID, model: str = ""
-) -> Turn:
+def turn_continue(*, tenant: Tenant, actor: Actor, turn: Turn, client_id: uuid.UUID, model: str = "") -> Turn:
     """Have an answer that was stopped, or met a limit, go on in a turn that follows it.
 
     Raises:
         Conflict: ``turn_not_stopped``; ``conversation_busy``.
     """
     run = turn.run
-    if run.status not in (RunStatus.STOPPED, RunStatus.COMPLETED) or not run.answer.strip() or not (
-        run.status == RunStatus.STOPPED or run.limit_reached
-    ):  # fmt: skip
+    if (
+        run.status not in (RunStatus.STOPPED, RunStatus.COMPLETED)
+        or not run.answer.strip()
+        or not (run.status == RunStatus.STOPPED or run.limit_reached)
+    ):
         raise Conflict(
             "turn_not_stopped",
             "Only an answer that was stopped, or met a limit, can go on. Ask a question instead.",
         )
     return turn_submit(
-        tenant=tenant, actor=actor, conversation=turn.conversation, text=GO_ON, client_id=client_id,
-        model=model, after=turn,
-    )  # fmt: skip
+        tenant=tenant,
+        actor=actor,
+        conversation=turn.conversation,
+        text=GO_ON,
+        client_id=client_id,
+        model=model,
+        after=turn,
+    )
 
 
 def turn_choose(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
@@ -92,7 +104,7 @@ def turn_choose(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
         row.save(update_fields=["head"])
         audit_record(
             tenant=tenant, actor=actor, action="conversation.branch", object=row, data={"head": row.head_id}
-        )  # fmt: skip
+        )
     return row
 
 
@@ -121,29 +133,44 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
                 "turn_active", "This answer is still being written. Fork from it when it has ended."
             )
         fork = Conversation.objects.create(
-            tenant=tenant, user_id=row.user_id, title=row.title, model=row.model,
-            searches_all=row.searches_all, assistant_id=row.assistant_id, pinned_version_id=row.pinned_version_id, forked_from=row,
+            tenant=tenant,
+            user_id=row.user_id,
+            title=row.title,
+            model=row.model,
+            searches_all=row.searches_all,
+            assistant_id=row.assistant_id,
+            pinned_version_id=row.pinned_version_id,
+            forked_from=row,
             tools_off=row.tools_off,
-        )  # fmt: skip
-        scope_write(tenant, fork, [chosen.collection for chosen in row.scope.select_related("collection")])  # fmt: skip
+        )
+        scope_write(tenant, fork, [chosen.collection for chosen in row.scope.select_related("collection")])
         head = None
         for index, old in enumerate(turns):
             head = _copy(old, fork, head, index)
         fork.head = head
         fork.save(update_fields=["head"])
         audit_record(
-            tenant=tenant, actor=actor, action="conversation.fork", object=fork,
+            tenant=tenant,
+            actor=actor,
+            action="conversation.fork",
+            object=fork,
             data={"conversation": row.pk, "turn": turn.pk},
-        )  # fmt: skip
+        )
     return fork
 
 
 def _copy(old: Turn, fork: Conversation, parent: Turn | None, index: int) -> Turn:
     new = Turn.objects.create(
-        tenant_id=old.tenant_id, conversation=fork, parent=parent, run_id=old.run_id, index=index,
-        client_id=uuid.uuid4(), is_active=False, removed_markers=old.removed_markers,
+        tenant_id=old.tenant_id,
+        conversation=fork,
+        parent=parent,
+        run_id=old.run_id,
+        index=index,
+        client_id=uuid.uuid4(),
+        is_active=False,
+        removed_markers=old.removed_markers,
         assistant_version_id=old.assistant_version_id,
-    )  # fmt: skip
+    )
     Message.objects.bulk_create(_moved(old.messages.all(), new))
     Citation.objects.bulk_create(_moved(old.citations.all(), new))
     attachments_send(new, list(old.attachments.order_by("pk")))

@@ -36,9 +36,7 @@ def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
     """Return the collections of these ids, which the actor may all see. Raises Invalid."""
     if not pks:
         return []
-    found = [
-        c for c in selectors.scope_collections(actor=actor, conversation=None) if c.pk in set(pks)
-    ]
+    found = [c for c in selectors.scope_collections(actor=actor, conversation=None) if c.pk in set(pks)]
     if len(found) != len(set(pks)):
         raise Invalid(
             "unknown_collection",
@@ -58,8 +56,7 @@ def tools_off_checked(names: Sequence[str]) -> list[str]:
 def scope_write(tenant: Tenant, conversation: Conversation, chosen: Sequence[Collection]) -> None:
     """Store which collections a new conversation searches."""
     ConversationCollection.objects.bulk_create(
-        ConversationCollection(tenant=tenant, conversation=conversation, collection=c)
-        for c in chosen
+        ConversationCollection(tenant=tenant, conversation=conversation, collection=c) for c in chosen
     )
 
 

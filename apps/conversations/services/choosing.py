@@ -101,15 +101,19 @@ def _assistant_set(actor: Actor, conversation: Conversation, name: str, number: 
     conversation.assistant, conversation.pinned_version = found, version
 
 
-def _version(
-    actor: Actor, assistant: Assistant, pinned: AssistantVersion | None
-) -> AssistantVersion:
+def _version(actor: Actor, assistant: Assistant, pinned: AssistantVersion | None) -> AssistantVersion:
     """Return the version that answers now. Raises Denied, Conflict."""
     if pinned is not None:
         actor.require("assistant.write")
     if assistant.archived_at is not None:
-        raise Conflict("assistant_archived", f"“{assistant.name}” is archived. Start a conversation with another assistant.")  # fmt: skip
+        raise Conflict(
+            "assistant_archived",
+            f"“{assistant.name}” is archived. Start a conversation with another assistant.",
+        )
     version = pinned or assistant.published
     if version is None:
-        raise Conflict("assistant_unpublished", f"“{assistant.name}” is not published at the moment. Start a conversation with another assistant.")  # fmt: skip
+        raise Conflict(
+            "assistant_unpublished",
+            f"“{assistant.name}” is not published at the moment. Start a conversation with another assistant.",
+        )
     return version

@@ -54,9 +54,7 @@ def conversation_create(
     """
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied(
-            "person_needed", "A conversation belongs to a person: use a key that acts for one."
-        )
+        raise Denied("person_needed", "A conversation belongs to a person: use a key that acts for one.")
     chosen = collections_checked(actor, collections)
     conversation = Conversation(
         tenant=tenant,
@@ -65,9 +63,7 @@ def conversation_create(
         searches_all=not chosen,
         tools_off=tools_off_checked(tools_off),
     )
-    answerer_choose(
-        tenant, actor, conversation, assistant=assistant, number=assistant_version, model=model
-    )
+    answerer_choose(tenant, actor, conversation, assistant=assistant, number=assistant_version, model=model)
     with transaction.atomic():
         conversation.save(force_insert=True)
         scope_write(tenant, conversation, chosen)
@@ -82,9 +78,7 @@ def conversation_rename(
     actor.require("conversation.write")
     title = title_checked(title)
     if not title:
-        raise Invalid(
-            "title_empty", "Enter a title.", data={"fields": {"title": ["Enter a title."]}}
-        )
+        raise Invalid("title_empty", "Enter a title.", data={"fields": {"title": ["Enter a title."]}})
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
         row.title = title
@@ -152,7 +146,5 @@ def tools_off_set(
         row = conversation_locked(actor, conversation.pk)
         row.tools_off = off
         row.save(update_fields=["tools_off"])
-        audit_record(
-            tenant=tenant, actor=actor, action="conversation.tools", object=row, data={"off": off}
-        )
+        audit_record(tenant=tenant, actor=actor, action="conversation.tools", object=row, data={"off": off})
     return off

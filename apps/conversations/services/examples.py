@@ -52,20 +52,31 @@ def example_install(*, tenant: Tenant, actor: Actor, name: str) -> Assistant:
     with transaction.atomic():
         advisory_lock(f"example_install:{tenant.pk}")
         if Assistant.objects.visible_to(actor).filter(slug=example["slug"]).exists():
-            raise Conflict("example_installed", f"There is an assistant “{example['slug']}” already; perhaps it is archived.")  # fmt: skip
+            raise Conflict(
+                "example_installed",
+                f"There is an assistant “{example['slug']}” already; perhaps it is archived.",
+            )
         type_rules_add(tenant=tenant, actor=actor, rules=_TYPES[example["document_types"]]())
         kit = toolkit_set(tenant=tenant, actor=actor, **example["toolkit"])
         for group in example["grants"]:
             # Whoever has ruled about the group already, by a denial too, has decided.
-            if not ToolGrant.objects.visible_to(actor).filter(target_kind="group", target=group).exists():  # fmt: skip
+            if not ToolGrant.objects.visible_to(actor).filter(target_kind="group", target=group).exists():
                 grant_create(
-                    tenant=tenant, actor=actor, effect="allow", target_kind="group", target=group,
-                    calls="read_only", note=f"Added with the example “{example['name']}”.",
-                )  # fmt: skip
+                    tenant=tenant,
+                    actor=actor,
+                    effect="allow",
+                    target_kind="group",
+                    target=group,
+                    calls="read_only",
+                    note=f"Added with the example “{example['name']}”.",
+                )
         spec = {**example["spec"], "prompt": "\n".join(example["spec"]["prompt"])}
         assistant = assistant_create(
-            tenant=tenant, actor=actor, name=example["name"], slug=example["slug"],
+            tenant=tenant,
+            actor=actor,
+            name=example["name"],
+            slug=example["slug"],
             description=example["description"],
             spec=VersionSpec(**spec, toolkit=kit.pk, has_toolkit=True),
-        )  # fmt: skip
+        )
         return version_publish(tenant=tenant, actor=actor, assistant=assistant, number=1)

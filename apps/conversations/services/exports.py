@@ -24,9 +24,7 @@ class Export:
     conversation: dict[str, Any] | None
 
 
-def conversation_export(
-    *, tenant: Tenant, actor: Actor, conversation: Conversation, form: str
-) -> Export:
+def conversation_export(*, tenant: Tenant, actor: Actor, conversation: Conversation, form: str) -> Export:
     """Export a conversation that was read for the actor.
 
     Args:
@@ -37,15 +35,15 @@ def conversation_export(
     """
     actor.require("conversation.read")
     if form not in ("json", "markdown"):
-        raise Invalid("invalid", "Choose json or markdown.", data={"fields": {"form": ["json or markdown."]}})  # fmt: skip
+        raise Invalid("invalid", "Choose json or markdown.", data={"fields": {"form": ["json or markdown."]}})
     with transaction.atomic():
         audit_record(
             tenant=tenant, actor=actor, action="conversation.export", object=conversation, data={"form": form}
-        )  # fmt: skip
+        )
         if form == "json":
             return Export(
                 export_name(conversation, "json"), "", export_json(actor=actor, conversation=conversation)
-            )  # fmt: skip
+            )
         return Export(
             export_name(conversation, "md"), export_markdown(actor=actor, conversation=conversation), None
-        )  # fmt: skip
+        )

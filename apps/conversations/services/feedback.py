@@ -15,13 +15,7 @@ MAX_COMMENT = 4_000
 
 
 def feedback_give(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    turn: Turn,
-    verdict: str,
-    reason: str = "",
-    comment: str = "",
+    *, tenant: Tenant, actor: Actor, turn: Turn, verdict: str, reason: str = "", comment: str = ""
 ) -> Feedback:
     """Say what one thinks of an answer; said again, it replaces what was said before.
 
@@ -46,13 +40,18 @@ def feedback_give(
         if turn.is_active or not turn.run.answer.strip():
             raise Conflict("answer_missing", "There is no finished answer to judge.")
         row, _ = Feedback.objects.update_or_create(
-            tenant=tenant, turn=turn, user_id=user_id,
+            tenant=tenant,
+            turn=turn,
+            user_id=user_id,
             defaults={"verdict": verdict, "reason": reason, "comment": comment},
-        )  # fmt: skip
+        )
         audit_record(
-            tenant=tenant, actor=actor, action="feedback.give", object=row,
+            tenant=tenant,
+            actor=actor,
+            action="feedback.give",
+            object=row,
             data={"turn": turn.pk, "verdict": verdict, "reason": reason},
-        )  # fmt: skip
+        )
     return row
 
 
@@ -62,7 +61,9 @@ def feedback_withdraw(*, tenant: Tenant, actor: Actor, turn: Turn) -> None:
     with transaction.atomic():
         row = Feedback.objects.filter(tenant=tenant, turn=turn, user_id=user_id).first()
         if row is not None:
-            audit_record(tenant=tenant, actor=actor, action="feedback.withdraw", object=row, data={"turn": turn.pk})  # fmt: skip
+            audit_record(
+                tenant=tenant, actor=actor, action="feedback.withdraw", object=row, data={"turn": turn.pk}
+            )
             row.delete()
 
 

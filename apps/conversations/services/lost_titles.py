@@ -41,9 +41,7 @@ def titles_withhold(*, tenant: Tenant, actor: Actor, document: int) -> int:
             row = Conversation.objects.select_for_update().filter(tenant=tenant, pk=pk).first()
             if row is None or found.text(row.title) == row.title:
                 continue
-            asked = Message.objects.filter(
-                tenant=tenant, turn__conversation=row, author=Message.Author.USER
-            )
+            asked = Message.objects.filter(tenant=tenant, turn__conversation=row, author=Message.Author.USER)
             first = asked.order_by("turn__index").values_list("text", flat=True).first()
             row.title = title_of(first or "")
             row.save(update_fields=["title"])

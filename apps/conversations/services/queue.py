@@ -10,12 +10,7 @@ from django.db import transaction
 
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.services.attachments import attachments_checked
-from apps.conversations.services.checks import (
-    conversation_locked,
-    draft_after,
-    model_checked,
-    text_checked,
-)
+from apps.conversations.services.checks import conversation_locked, draft_after, model_checked, text_checked
 from apps.conversations.services.turns import Asked, turn_add, turn_ends, turn_submit
 from basics.errors import Conflict, DomainError, Missing
 from runs.actors import actor_facts, actor_now
@@ -71,9 +66,13 @@ def question_queue(
             raise Conflict("queue_full", f"{MOST_QUEUED} questions wait already. Remove one first.")
         files = attachments_checked(actor, row, attachments)
         queued = QueuedQuestion.objects.create(
-            tenant=tenant, conversation=row, text=text, client_id=client_id,
-            model=model and model_checked(tenant, model), request={"actor": actor_facts(actor), "attachments": [file.pk for file in files]},
-        )  # fmt: skip
+            tenant=tenant,
+            conversation=row,
+            text=text,
+            client_id=client_id,
+            model=model and model_checked(tenant, model),
+            request={"actor": actor_facts(actor), "attachments": [file.pk for file in files]},
+        )
         row.draft = draft_after(row.draft, text)
         row.save(update_fields=["draft"])
         audit_record(tenant=tenant, actor=actor, action="question.queue", object=queued)
@@ -122,11 +121,7 @@ def queued_next(*, tenant: Tenant, conversation_pk: int) -> Turn | None:
     One that cannot be asked stays, says why, and holds up those behind it: they were asked in this order.
     """
     with transaction.atomic():
-        row = (
-            Conversation.objects.select_for_update()
-            .filter(tenant=tenant, pk=conversation_pk)
-            .first()
-        )
+        row = Conversation.objects.select_for_update().filter(tenant=tenant, pk=conversation_pk).first()
         if row is None or row.turns.filter(is_active=True).exists():
             return None
         first = row.queued.order_by("pk").first()
@@ -144,10 +139,14 @@ def queued_next(*, tenant: Tenant, conversation_pk: int) -> Turn | None:
 
 def _ask(tenant: Tenant, actor: Actor, row: Conversation, question: QueuedQuestion) -> Turn:
     turn = turn_submit(
-        tenant=tenant, actor=actor, conversation=row, text=question.text,
-        client_id=question.client_id, model=question.model,
+        tenant=tenant,
+        actor=actor,
+        conversation=row,
+        text=question.text,
+        client_id=question.client_id,
+        model=question.model,
         attachments=question.request.get("attachments", ()),
-    )  # fmt: skip
+    )
     question.delete()
     return turn
 

@@ -45,15 +45,22 @@ def share_create(*, tenant: Tenant, actor: Actor, conversation: Conversation) ->
         if not turns:
             raise Conflict("nothing_to_share", "There is no finished answer to share yet.")
         if row.shares.filter(revoked_at=None).count() >= MOST_SHARES:
-            raise Conflict("share_limit", f"There are {MOST_SHARES} links already. Revoke one first.")  # fmt: skip
+            raise Conflict("share_limit", f"There are {MOST_SHARES} links already. Revoke one first.")
         share: ConversationShare = ConversationShare.objects.create(
-            tenant=tenant, conversation=row, key=uuid.uuid4(), title=row.title,
-            snapshot={"turns": turns}, created_by_id=actor.user_id,
-        )  # fmt: skip
+            tenant=tenant,
+            conversation=row,
+            key=uuid.uuid4(),
+            title=row.title,
+            snapshot={"turns": turns},
+            created_by_id=actor.user_id,
+        )
         audit_record(
-            tenant=tenant, actor=actor, action="share.create", object=share,
+            tenant=tenant,
+            actor=actor,
+            action="share.create",
+            object=share,
             data={"conversation": row.pk, "turns": len(turns)},
-        )  # fmt: skip
+        )
     return share
 
 

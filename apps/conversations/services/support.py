@@ -56,12 +56,7 @@ class _Verdicts(BaseModel):
 
 
 def support_check(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    turn_id: int,
-    run_id: int,
-    check: Callable[[], None] | None = None,
+    *, tenant: Tenant, actor: Actor, turn_id: int, run_id: int, check: Callable[[], None] | None = None
 ) -> None:
     """Check an answer again, with what operator and workspace have set, and store what changes. It waits for the model.
 
@@ -71,10 +66,8 @@ def support_check(
     Args:
         check: called while a model is asked; what it raises ends the request.
     """
-    turn = (
-        Turn.objects.select_related("run").filter(tenant=tenant, pk=turn_id, run_id=run_id).first()
-    )
-    answer = Message.objects.filter(tenant=tenant, turn_id=turn_id, author=Message.Author.ASSISTANT).first()  # fmt: skip
+    turn = Turn.objects.select_related("run").filter(tenant=tenant, pk=turn_id, run_id=run_id).first()
+    answer = Message.objects.filter(tenant=tenant, turn_id=turn_id, author=Message.Author.ASSISTANT).first()
     if turn is None or answer is None or ";" in answer.compared:
         return
     passages = _passages(turn)
@@ -89,9 +82,7 @@ def support_check(
     rules = ConversationRules.objects.filter(tenant=tenant).first()
     if rules is not None and (model := rules.support_model):
         verdicts, line = _told(
-            line,
-            model,
-            lambda: _judged(tenant, actor, turn.run, model, statements, passages, check),
+            line, model, lambda: _judged(tenant, actor, turn.run, model, statements, passages, check)
         )
         spans = spans_again(spans, statements, verdicts, is_strict=True, reads_languages=True)
     with transaction.atomic():
@@ -113,9 +104,7 @@ def _told(line: str, name: str, ask: Callable[[], dict[int, str]]) -> tuple[dict
 def _passages(turn: Turn) -> dict[int, str]:
     """Return the text of an answer's sources by their number, as the answer was given them."""
     texts = passages_of(payload_list(turn.run))
-    cited = Citation.objects.filter(tenant_id=turn.tenant_id, turn=turn).values_list(
-        "number", "chunk_ref"
-    )
+    cited = Citation.objects.filter(tenant_id=turn.tenant_id, turn=turn).values_list("number", "chunk_ref")
     return {number: texts[chunk].text for number, chunk in cited if chunk in texts}
 
 
@@ -124,9 +113,7 @@ def _entailed(
 ) -> dict[int, str]:
     """Return the best that any of a statement's passages says of it: one that supports it is enough."""
     pairs = [
-        (place, passages[number], one.text)
-        for place, one in enumerate(statements)
-        for number in one.numbers
+        (place, passages[number], one.text) for place, one in enumerate(statements) for number in one.numbers
     ]
     found: dict[int, str] = {}
     order = (NOT_SAID, CONTRADICTED, SUPPORTED)

@@ -26,12 +26,7 @@ _SYSTEM = (
 
 
 async def title_make(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    turn_id: int,
-    in_db: InDb,
-    check: Callable[[], None] | None = None,
+    *, tenant: Tenant, actor: Actor, turn_id: int, in_db: InDb, check: Callable[[], None] | None = None
 ) -> str:
     """Name a conversation after its first answer; "" when there is nothing to do. It waits for the model.
 
@@ -60,9 +55,7 @@ class _Asked:
     question: Question
 
 
-def _asked(
-    tenant: Tenant, actor: Actor, turn_id: int, check: Callable[[], None] | None
-) -> _Asked | None:
+def _asked(tenant: Tenant, actor: Actor, turn_id: int, check: Callable[[], None] | None) -> _Asked | None:
     rows = Turn.objects.select_related("conversation", "run")
     turn = rows.filter(tenant=tenant, pk=turn_id).first()
     if turn is None or is_extractive(turn.run.model):
@@ -90,7 +83,7 @@ def _asked(
 
 def _keep(tenant: Tenant, actor: Actor, asked: _Asked, title: str) -> str:
     with transaction.atomic():
-        row = Conversation.objects.select_for_update().filter(tenant=tenant, pk=asked.conversation_id).first()  # fmt: skip
+        row = Conversation.objects.select_for_update().filter(tenant=tenant, pk=asked.conversation_id).first()
         if row is None or not title or row.title != asked.first_words:
             return ""
         row.title = title

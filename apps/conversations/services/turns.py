@@ -26,12 +26,7 @@ from apps.conversations.services.checks import (
     title_of,
 )
 from apps.conversations.services.choosing import CHOICE, answerer_choose
-from apps.conversations.services.conversations import (
-    RUN_KIND,
-    conversation_create,
-    scope_set,
-    tools_off_set,
-)
+from apps.conversations.services.conversations import RUN_KIND, conversation_create, scope_set, tools_off_set
 from basics.errors import Conflict, Missing
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -211,13 +206,24 @@ def conversation_ask(
             tools_off_set(**chosen, names=tools_off)
             conversation.refresh_from_db()
             return turn_submit(
-                tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id,
-                model=model, assistant=assistant, attachments=attachments,
-            )  # fmt: skip
+                tenant=tenant,
+                actor=actor,
+                conversation=conversation,
+                text=text,
+                client_id=client_id,
+                model=model,
+                assistant=assistant,
+                attachments=attachments,
+            )
         conversation = conversation_create(
-            tenant=tenant, actor=actor, collections=collections, model=model,
-            assistant=assistant, assistant_version=assistant_version, tools_off=tools_off,
-        )  # fmt: skip
+            tenant=tenant,
+            actor=actor,
+            collections=collections,
+            model=model,
+            assistant=assistant,
+            assistant_version=assistant_version,
+            tools_off=tools_off,
+        )
         return turn_submit(
             tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id
         )
@@ -243,9 +249,7 @@ def conversation_begin(
         conversation = conversation_create(
             tenant=tenant, actor=actor, collections=collections, model=model, assistant=assistant
         )
-        return attachment_add(
-            tenant=tenant, actor=actor, conversation=conversation, name=name, chunks=chunks
-        )
+        return attachment_add(tenant=tenant, actor=actor, conversation=conversation, name=name, chunks=chunks)
 
 
 def turn_stop(*, tenant: Tenant, actor: Actor, turn: Turn) -> Turn:
@@ -261,9 +265,7 @@ def call_decide(
 ) -> PendingDecision:
     """Decide about a call that a conversation's run waits for; see ``runs.services.call_decide``."""
     actor.require("conversation.write")
-    return run_call_decide(
-        tenant=tenant, actor=actor, run=run, decision_id=decision_id, decision=decision
-    )
+    return run_call_decide(tenant=tenant, actor=actor, run=run, decision_id=decision_id, decision=decision)
 
 
 def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> Turn:
@@ -329,9 +331,7 @@ def _run(
         PRIVATE: has_files,
         "request_id": origin.current().request_id,
     }
-    return run_create(
-        tenant=tenant, actor=actor, kind=RUN_KIND, model=conversation.model, request=facts
-    )
+    return run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=conversation.model, request=facts)
 
 
 def _start(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
@@ -349,9 +349,7 @@ def _start(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
 
 
 def _busy(turn: Turn) -> Conflict:
-    message = (
-        "The answer to your last question is still being written. Wait for it, or stop it first."
-    )
+    message = "The answer to your last question is still being written. Wait for it, or stop it first."
     waiting = decision_list(turn.run)
     if waiting:
         names = ", ".join(dict.fromkeys(row.name for row in waiting))
@@ -362,9 +360,5 @@ def _busy(turn: Turn) -> Conflict:
     return Conflict(
         "conversation_busy",
         message,
-        data={
-            "turn": turn.pk,
-            "run": turn.run_id,
-            "decisions": [row.pk for row in waiting],
-        },
+        data={"turn": turn.pk, "run": turn.run_id, "decisions": [row.pk for row in waiting]},
     )

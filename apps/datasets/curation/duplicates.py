@@ -124,7 +124,7 @@ def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
 def minhash(grams: frozenset[str]) -> NDArray[np.uint64]:
     """Return the signature of a set: the least value of each of 126 hash functions over it."""
     values = np.fromiter((zlib.crc32(gram.encode("utf-8", "replace")) for gram in grams), np.uint64)
-    hashed: NDArray[np.uint64] = ((_A[:, None] * values[None, :] + _B[:, None]) % _PRIME).min(axis=1)  # fmt: skip
+    hashed: NDArray[np.uint64] = ((_A[:, None] * values[None, :] + _B[:, None]) % _PRIME).min(axis=1)
     return hashed
 
 

@@ -58,7 +58,7 @@ def _luhn(text: str) -> bool:
 def _iban(text: str) -> bool:
     """Check digits of an IBAN (ISO 13616): 97 divides the rearranged number with remainder 1."""
     plain = re.sub(r"\s", "", text).upper()
-    return 15 <= len(plain) <= 34 and int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1  # fmt: skip
+    return 15 <= len(plain) <= 34 and int("".join(str(int(c, 36)) for c in plain[4:] + plain[:4])) % 97 == 1
 
 
 def _wordless(text: str) -> bool:
@@ -74,22 +74,50 @@ SECRETS = frozenset({"key", "token", "private_key", "password"})
 _EXAMPLES = ("example.com", "example.org", "example.net", ".test", ".invalid", ".example")
 # Bounded repetitions everywhere: a hostile row must not make a search slow.
 _RULES = (
-    _Rule("private_key", re.compile(r"-----BEGIN (?:[A-Z]{1,12} ){0,2}PRIVATE KEY-----[\s\S]{0,8000}?(?:-----END|\Z)")),
+    _Rule(
+        "private_key",
+        re.compile(r"-----BEGIN (?:[A-Z]{1,12} ){0,2}PRIVATE KEY-----[\s\S]{0,8000}?(?:-----END|\Z)"),
+    ),
     _Rule("key", re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b")),
     _Rule("key", re.compile(r"\bAIza[0-9A-Za-z_\-]{35}(?![0-9A-Za-z_\-])")),
     _Rule("key", re.compile(r"\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_\-]{20,200}")),
-    _Rule("token", re.compile(r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b|\bgithub_pat_[A-Za-z0-9_]{22,255}\b|\bglpat-[A-Za-z0-9_\-]{20,64}\b")),
+    _Rule(
+        "token",
+        re.compile(
+            r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b|\bgithub_pat_[A-Za-z0-9_]{22,255}\b|\bglpat-[A-Za-z0-9_\-]{20,64}\b"
+        ),
+    ),
     _Rule("token", re.compile(r"\bxox[abposr]-[A-Za-z0-9\-]{10,250}")),
-    _Rule("token", re.compile(r"\bhf_[A-Za-z0-9]{30,64}\b|\bgsk_[A-Za-z0-9]{40,64}\b|\bxai-[A-Za-z0-9]{40,100}\b")),
-    _Rule("token", re.compile(r"\beyJ[A-Za-z0-9_\-]{10,2000}\.eyJ[A-Za-z0-9_\-]{10,4000}\.[A-Za-z0-9_\-]{10,2000}")),
-    _Rule("password", re.compile(r"(?i)\b(?:password|passwd|passphrase|api[_-]?key|client[_-]?secret)\"?\s{0,3}[:=]\s{0,3}[\"']?(?P<value>(?!\[[A-Z_]{3,20}\])[^\s\"',;<>{}]{6,200})"), _wordless),
-    _Rule("email", re.compile(r"(?<![\w.+\-])[\w.+\-]{1,64}@[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63}){1,5}"), lambda t: not t.lower().endswith(_EXAMPLES)),
+    _Rule(
+        "token",
+        re.compile(r"\bhf_[A-Za-z0-9]{30,64}\b|\bgsk_[A-Za-z0-9]{40,64}\b|\bxai-[A-Za-z0-9]{40,100}\b"),
+    ),
+    _Rule(
+        "token",
+        re.compile(r"\beyJ[A-Za-z0-9_\-]{10,2000}\.eyJ[A-Za-z0-9_\-]{10,4000}\.[A-Za-z0-9_\-]{10,2000}"),
+    ),
+    _Rule(
+        "password",
+        re.compile(
+            r"(?i)\b(?:password|passwd|passphrase|api[_-]?key|client[_-]?secret)\"?\s{0,3}[:=]\s{0,3}[\"']?(?P<value>(?!\[[A-Z_]{3,20}\])[^\s\"',;<>{}]{6,200})"
+        ),
+        _wordless,
+    ),
+    _Rule(
+        "email",
+        re.compile(r"(?<![\w.+\-])[\w.+\-]{1,64}@[A-Za-z0-9\-]{1,63}(?:\.[A-Za-z0-9\-]{1,63}){1,5}"),
+        lambda t: not t.lower().endswith(_EXAMPLES),
+    ),
     _Rule("iban", re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b"), _iban),
     _Rule("card", re.compile(r"(?<![\d.\-])\d(?:[ \-]?\d){12,18}(?![\d.\-]|\s?\d)"), _luhn),
     _Rule("ssn", re.compile(r"(?<![\d\-])(?!000|666|9\d\d)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\d\-])")),
-    _Rule("phone", re.compile(r"(?<![\w.])\+\d{1,3}[ .\-]?(?:\(\d{1,5}\)[ .\-]?)?\d{1,5}(?:[ .\-]?\d{2,5}){1,5}(?!\w)"), _phone),
+    _Rule(
+        "phone",
+        re.compile(r"(?<![\w.])\+\d{1,3}[ .\-]?(?:\(\d{1,5}\)[ .\-]?)?\d{1,5}(?:[ .\-]?\d{2,5}){1,5}(?!\w)"),
+        _phone,
+    ),
     _Rule("phone", re.compile(r"(?<![\w.])\(\d{3}\) ?\d{3}[\-.]\d{4}(?!\w)")),
-)  # fmt: skip
+)
 
 
 def scan(record: Record) -> list[Finding]:
@@ -97,7 +125,7 @@ def scan(record: Record) -> list[Finding]:
     found: dict[tuple[str, str], Finding] = {}
     for field, text in _texts(record):
         for kind, start, end in matches(text):
-            finding = Finding(kind, field, masked(text[start:end]), fingerprint(kind, text[start:end]))  # fmt: skip
+            finding = Finding(kind, field, masked(text[start:end]), fingerprint(kind, text[start:end]))
             found.setdefault((field, finding.fingerprint), finding)
     return list(found.values())
 
@@ -108,8 +136,7 @@ def redact(record: Record) -> tuple[Record, list[Finding]]:
     if not found:
         return record, []
     values = {
-        name: _mapped(value) if name not in _UNREAD else value
-        for name, value in to_values(record).items()
+        name: _mapped(value) if name not in _UNREAD else value for name, value in to_values(record).items()
     }
     return replace(from_values(values), id=record.id), found
 

@@ -56,7 +56,7 @@ def divide(
     """
     wanted = dict(SHARES if shares is None else shares)
     if not wanted or min(wanted.values()) < 0 or abs(sum(wanted.values()) - 1) > 1e-6:
-        raise Invalid("shares_wrong", "The shares of the splits must be 0 or more and sum to 100 %.")  # fmt: skip
+        raise Invalid("shares_wrong", "The shares of the splits must be 0 or more and sum to 100 %.")
     groups = _groups(list(items))
     lacking = {
         name: Counter({stratum: count * share for stratum, count in _strata(groups).items()})
@@ -122,5 +122,5 @@ def _groups(items: list[SplitItem]) -> list[list[SplitItem]]:
             parent[other] = one
     groups: dict[str, list[SplitItem]] = {}
     for item in sorted(items, key=lambda item: item.id):
-        groups.setdefault(root(item.documents[0] if item.documents else f"row {item.id}"), []).append(item)  # fmt: skip
+        groups.setdefault(root(item.documents[0] if item.documents else f"row {item.id}"), []).append(item)
     return list(groups.values())

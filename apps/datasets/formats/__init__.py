@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from apps.datasets.formats.anthropic import AnthropicMessages
-from apps.datasets.formats.base import (
-    Card,
-    Format,
-    RowError,
-    Rows,
-    Validation,
-    validate,
-)
+from apps.datasets.formats.base import Card, Format, RowError, Rows, Validation, validate
 from apps.datasets.formats.beir import Beir
 from apps.datasets.formats.bfcl import Bfcl
 from apps.datasets.formats.bipia import Bipia
@@ -25,16 +18,7 @@ from apps.datasets.formats.sharegpt import ShareGpt
 from apps.datasets.formats.squad import Squad
 from basics.errors import Invalid
 
-__all__ = [
-    "FORMATS",
-    "Card",
-    "Format",
-    "RowError",
-    "Rows",
-    "Validation",
-    "format_get",
-    "validate",
-]
+__all__ = ["FORMATS", "Card", "Format", "RowError", "Rows", "Validation", "format_get", "validate"]
 
 _ALL: tuple[Format, ...] = (
     Jsonl(),

@@ -62,7 +62,7 @@ class AnthropicMessages(ChatLines):
 
 def _blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
-        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}]  # fmt: skip
+        return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}]
     blocks: list[dict[str, Any]] = []
     if message.content or not message.tool_calls:
         blocks.append({"type": "text", "text": message.content})
@@ -78,21 +78,20 @@ def _holds_results(turn: Mapping[str, Any]) -> bool:
 
 def _messages(role: str, content: Any) -> list[Message]:
     if role not in ("user", "assistant"):
-        raise Invalid("row_invalid", f"A message has the role “{role[:40]}”: it is user or assistant.")  # fmt: skip
+        raise Invalid("row_invalid", f"A message has the role “{role[:40]}”: it is user or assistant.")
     known: Any = role
     if isinstance(content, str):
         return [Message(known, content)]
     results = [block for block in content if block["type"] == "tool_result"]
-    found = [
-        Message("tool", text_of(block.get("content")), (), block["tool_use_id"])
-        for block in results
-    ]
+    found = [Message("tool", text_of(block.get("content")), (), block["tool_use_id"]) for block in results]
     calls = tuple(
         ToolCall(block["id"], block["name"], block["input"])
         for block in content
         if block["type"] == "tool_use"
     )
-    words = [b for b in content if b["type"] not in ("tool_result", "tool_use", "thinking", "redacted_thinking")]  # fmt: skip
+    words = [
+        b for b in content if b["type"] not in ("tool_result", "tool_use", "thinking", "redacted_thinking")
+    ]
     if words or calls or not results:
         found.append(Message(known, text_of(words), calls))
     return found

@@ -51,7 +51,9 @@ def archive_open(path: Path) -> Iterator[zipfile.ZipFile]:
                 raise Invalid("archive_too_large", f"An archive has at most {MAX_MEMBERS} files.")
             yield archive
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise Invalid("file_unreadable", f"The file is no ZIP archive, or it is damaged or encrypted: {error}.") from error  # fmt: skip
+        raise Invalid(
+            "file_unreadable", f"The file is no ZIP archive, or it is damaged or encrypted: {error}."
+        ) from error
 
 
 def members(archive: zipfile.ZipFile, suffix: str) -> list[str]:
@@ -71,7 +73,9 @@ def member_open(archive: zipfile.ZipFile, name: str) -> Iterator[BinaryIO]:
         while block := packed.read(min(1 << 20, left + 1)):
             left -= len(block)
             if left < 0:
-                raise Invalid("archive_too_large", f"“{name[:80]}” unpacks to more than {MAX_MEMBER:,} bytes.")  # fmt: skip
+                raise Invalid(
+                    "archive_too_large", f"“{name[:80]}” unpacks to more than {MAX_MEMBER:,} bytes."
+                )
             copy.write(block)
         copy.seek(0)
         yield cast("BinaryIO", copy)

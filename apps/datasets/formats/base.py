@@ -119,7 +119,9 @@ class ReadOnly:
         raise self._refusal()
 
     def _refusal(self) -> Invalid:
-        return Invalid("format_read_only", f"{self.title} is only read. Choose another format for the export.")  # fmt: skip
+        return Invalid(
+            "format_read_only", f"{self.title} is only read. Choose another format for the export."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,7 @@ def validate(form: Format, path: Path, rows: Rows) -> Validation:
     """
     good = failed = 0
     problems: list[str] = []
-    for number, (found, wanted) in enumerate(
-        zip_longest(form.read(path), form.expected(rows)), start=1
-    ):
+    for number, (found, wanted) in enumerate(zip_longest(form.read(path), form.expected(rows)), start=1):
         if found == wanted:
             good += 1
             continue

@@ -77,8 +77,12 @@ class Beir:
             seen = {source.key: source for source in record.sources}
             kept = {name: getattr(record, name) for name in _KEPT}
             yield Record(
-                id=_id(record, number), question=record.question, sources=tuple(seen.values()), split=record.split, **kept
-            )  # fmt: skip
+                id=_id(record, number),
+                question=record.question,
+                sources=tuple(seen.values()),
+                split=record.split,
+                **kept,
+            )
 
 
 def _id(record: Record, number: int) -> str:
@@ -100,12 +104,12 @@ def _queries(rows: Rows) -> Iterator[bytes]:
 def _corpus(rows: Rows, kept: sqlite3.Connection) -> Iterator[bytes]:
     for _, record in _numbered(rows):
         for source in record.sources:
-            new = kept.execute("INSERT OR IGNORE INTO passages VALUES (?, NULL)", [_key(source.key)])  # fmt: skip
+            new = kept.execute("INSERT OR IGNORE INTO passages VALUES (?, NULL)", [_key(source.key)])
             if not new.rowcount:
                 continue
             meta = asdict(source)
             text = meta.pop("quote")
-            yield dump({"_id": source.key, "title": source.document, "text": text, "metadata": meta}) + b"\n"  # fmt: skip
+            yield dump({"_id": source.key, "title": source.document, "text": text, "metadata": meta}) + b"\n"
 
 
 def _labels(rows: Rows, split: str) -> Iterator[bytes]:
@@ -119,7 +123,7 @@ def _labels(rows: Rows, split: str) -> Iterator[bytes]:
 def _one(archive: ZipFile, name: str) -> str:
     found = [path for path in members(archive, name) if path.split("/")[-1] == name]
     if len(found) != 1:
-        raise Invalid("file_unreadable", f"A BEIR archive has one file {name}; this one has {len(found)}.")  # fmt: skip
+        raise Invalid("file_unreadable", f"A BEIR archive has one file {name}; this one has {len(found)}.")
     return found[0]
 
 
@@ -158,7 +162,9 @@ def _read_labels(archive: ZipFile, kept: sqlite3.Connection) -> None:
                     continue
                 count += 1
                 if count > MAX_LABELS:
-                    raise Invalid("file_too_large", f"The labels are more than {MAX_LABELS:,}. Take one split.")  # fmt: skip
+                    raise Invalid(
+                        "file_too_large", f"The labels are more than {MAX_LABELS:,}. Take one split."
+                    )
                 if int(line[2]) > 0:
                     kept.execute(
                         "INSERT INTO labels (query, split, passage) VALUES (?, ?, ?)",
@@ -173,18 +179,22 @@ def _read_corpus(archive: ZipFile, kept: sqlite3.Connection) -> None:
             try:
                 passage = json.loads(line) if isinstance(line, bytes) else {}
                 name = str(passage.get("_id"))
-                if not kept.execute("SELECT 1 FROM labels WHERE passage = ? LIMIT 1", [_key(name)]).fetchone():  # fmt: skip
+                if not kept.execute(
+                    "SELECT 1 FROM labels WHERE passage = ? LIMIT 1", [_key(name)]
+                ).fetchone():
                     continue
                 meta = passage.get("metadata") or {}
                 found = {"document": passage.get("title") or name, "quote": passage["text"]} | (
                     {key: meta[key] for key in _PLACE if key in meta}
-                )  # fmt: skip
+                )
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise Invalid("file_unreadable", f"Line {number} of corpus.jsonl is no passage: {error}.") from error  # fmt: skip
-            kept.execute("INSERT OR REPLACE INTO passages VALUES (?, ?)", [_key(name), json.dumps(found)])  # fmt: skip
+                raise Invalid(
+                    "file_unreadable", f"Line {number} of corpus.jsonl is no passage: {error}."
+                ) from error
+            kept.execute("INSERT OR REPLACE INTO passages VALUES (?, ?)", [_key(name), json.dumps(found)])
 
 
-_PLACE = ("document", "collection", "document_id", "chunk_id", "start", "end", "page", "license", "url")  # fmt: skip
+_PLACE = ("document", "collection", "document_id", "chunk_id", "start", "end", "page", "license", "url")
 _FOUND = """
 SELECT l.split, l.passage, p.data FROM labels l LEFT JOIN passages p ON p.id = l.passage WHERE l.query = ? ORDER BY l.place
 """
@@ -202,4 +212,6 @@ def _record(values: Mapping[str, Any], kept: sqlite3.Connection) -> Record:
     meta = values.get("metadata") or {}
     told = {key: meta[key] for key in _KEPT if isinstance(meta.get(key), str)}
     sources = [json.loads(data) for _, _, data in found]
-    return from_values({"id": name, "question": values["text"], "split": found[0][0], "sources": sources, **told})  # fmt: skip
+    return from_values(
+        {"id": name, "question": values["text"], "split": found[0][0], "sources": sources, **told}
+    )

@@ -45,7 +45,7 @@ class Bfcl(ReadOnly):
             names = [n for end in (".json", ".jsonl") for n in members(archive, end)]
             questions = [n for n in names if ANSWERS not in PurePosixPath(n).parts]
             if not questions:
-                raise Invalid("file_unreadable", "The archive holds no file of questions (.json or .jsonl).")  # fmt: skip
+                raise Invalid("file_unreadable", "The archive holds no file of questions (.json or .jsonl).")
             for name in questions:
                 stem = PurePosixPath(name).stem
                 right: dict[str, Any] = {}
@@ -83,26 +83,35 @@ def _record(values: Mapping[str, Any], right: Mapping[str, Any]) -> Record:
     name = str(values["id"])
     turns = values["question"]
     if len(turns) != 1:
-        raise Invalid("row_invalid", "Only requests of one turn can be read: several run against programs of BFCL.")  # fmt: skip
+        raise Invalid(
+            "row_invalid", "Only requests of one turn can be read: several run against programs of BFCL."
+        )
     asked = [message_in(message) for message in turns[0]]
     user = [message.content for message in asked if message.role == "user"]
     if not user:
         raise Invalid("row_invalid", "No message is the user's, so there is no question.")
     functions = values["function"]
-    tools = tuple(_tool(spec) for spec in ([functions] if isinstance(functions, Mapping) else functions))  # fmt: skip
+    tools = tuple(_tool(spec) for spec in ([functions] if isinstance(functions, Mapping) else functions))
     truth = values.get("ground_truth", right.get(name))
     common: dict[str, Any] = {"question": user[-1], "id": name, "tools": tools, "tags": ("bfcl",)}
     if truth is None and "irrelevance" not in name:
-        raise Invalid("row_invalid", "The right calls are missing: import a ZIP that has the folder possible_answer too.")  # fmt: skip
+        raise Invalid(
+            "row_invalid",
+            "The right calls are missing: import a ZIP that has the folder possible_answer too.",
+        )
     if not truth:
         # No function fits: the right behaviour is to call none.
         behaviour: dict[str, Any] = {"type": RowType.UNANSWERABLE, "expected": Behaviour.ABSTAIN}
         return check(Record(**common, **behaviour, messages=tuple(asked) if len(asked) > 1 else ()))
     wanted = [(call, dict(arguments)) for one in truth for call, arguments in one.items()]
     calls = tuple(
-        ToolCall(f"call_{n}", call, {key: choices[0] for key, choices in arguments.items() if choices and choices[0] != ""})
+        ToolCall(
+            f"call_{n}",
+            call,
+            {key: choices[0] for key, choices in arguments.items() if choices and choices[0] != ""},
+        )
         for n, (call, arguments) in enumerate(wanted)
-    )  # fmt: skip
+    )
     return check(
         Record(
             **common,
@@ -114,9 +123,7 @@ def _record(values: Mapping[str, Any], right: Mapping[str, Any]) -> Record:
 
 
 def _shown(call: ToolCall) -> str:
-    return (
-        f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
-    )
+    return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
 
 
 def _tool(spec: Mapping[str, Any]) -> ToolSpec:
@@ -130,5 +137,5 @@ def _schema(value: Any) -> Any:
         return {
             name: _SCHEMA.get(part, part) if name == "type" and isinstance(part, str) else _schema(part)
             for name, part in value.items()
-        }  # fmt: skip
+        }
     return [_schema(part) for part in value] if isinstance(value, list) else value

@@ -24,9 +24,7 @@ class ChatLines(JsonLines):
     """
 
     @abstractmethod
-    def encode_chat(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec]
-    ) -> dict[str, Any] | None:
+    def encode_chat(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> dict[str, Any] | None:
         """Return the object of a conversation; None where the format has no place for it."""
 
     @abstractmethod

@@ -19,17 +19,7 @@ from apps.datasets.row_facts import FACTS, record_with_facts, values_with_facts
 from basics.errors import Invalid
 
 _COLUMNS = (*FIELDS, *FACTS)
-_JSON = (
-    "steps",
-    "sources",
-    "scores",
-    "tags",
-    "messages",
-    "tools",
-    "meta",
-    "iterations",
-    "is_complete",
-)
+_JSON = ("steps", "sources", "scores", "tags", "messages", "tools", "meta", "iterations", "is_complete")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # The module's own limit is for the whole process and too low for a trace; a row is measured again when it is read.
 csv.field_size_limit(MAX_BYTES)
@@ -126,4 +116,6 @@ def _value(name: str, cell: str) -> Any:
 
 
 def _no_table(why: str) -> Invalid:
-    return Invalid("file_unreadable", f"The file is no CSV of rows: {why}. An exported file shows how it looks.")  # fmt: skip
+    return Invalid(
+        "file_unreadable", f"The file is no CSV of rows: {why}. An exported file shows how it looks."
+    )

@@ -19,7 +19,9 @@ class GeminiContents(ChatLines):
 
     name = "gemini"
     title = "Gemini contents"
-    purpose = "Conversations as the Gemini API takes them, with function calls. Sources and scores are left out."
+    purpose = (
+        "Conversations as the Gemini API takes them, with function calls. Sources and scores are left out."
+    )
 
     def encode_chat(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``contents``, and ``systemInstruction`` and ``tools`` where there are some."""
@@ -79,7 +81,7 @@ def _parts(message: Message) -> list[dict[str, Any]]:
 def _messages(content: Mapping[str, Any]) -> list[Message]:
     role = content.get("role", "user")
     if role not in ("user", "model", "function"):
-        raise Invalid("row_invalid", f"A content has the role “{str(role)[:40]}”: it is user or model.")  # fmt: skip
+        raise Invalid("row_invalid", f"A content has the role “{str(role)[:40]}”: it is user or model.")
     found: list[Message] = []
     words: list[str] = []
     calls: list[ToolCall] = []
@@ -87,12 +89,14 @@ def _messages(content: Mapping[str, Any]) -> list[Message]:
         if "functionResponse" in part:
             answer = part["functionResponse"]
             result = answer["response"].get("result", "")
-            found.append(Message("tool", result if isinstance(result, str) else str(result), (), answer["id"]))  # fmt: skip
+            found.append(
+                Message("tool", result if isinstance(result, str) else str(result), (), answer["id"])
+            )
         elif "functionCall" in part:
             call = part["functionCall"]
             calls.append(ToolCall(call["id"], call["name"], call.get("args") or {}))
         elif not part.get("thought"):
             words.append(part["text"])
     if words or calls:
-        found.append(Message("assistant" if role == "model" else "user", "".join(words), tuple(calls)))  # fmt: skip
+        found.append(Message("assistant" if role == "model" else "user", "".join(words), tuple(calls)))
     return found

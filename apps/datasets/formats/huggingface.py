@@ -56,7 +56,9 @@ class HuggingFace:
         with archive_open(path) as archive:
             names = members(archive, ".parquet")
             if not names and "README.md" not in archive.namelist():
-                raise Invalid("file_unreadable", "The archive holds no Parquet file, so there are no rows in it.")  # fmt: skip
+                raise Invalid(
+                    "file_unreadable", "The archive holds no Parquet file, so there are no rows in it."
+                )
             for name in names:
                 with member_open(archive, name) as file:
                     yield from read_table(file, part=name)
@@ -103,14 +105,18 @@ def card_text(card: Card, splits: list[str]) -> str:
     parts += [
         _table("Splits", "Split", {name or "unsplit": count for name, count in card.splits.items()}),
         _table("Types of questions", "Type", {name or "unknown": n for name, n in card.types.items()}),
-        _table("Licences of the sources", "Licence", {name or "unknown": n for name, n in card.licenses.items()}),
+        _table(
+            "Licences of the sources", "Licence", {name or "unknown": n for name, n in card.licenses.items()}
+        ),
         _lengths(card.statistics.get("lengths")),
         _scores(card.statistics.get("scores")),
         _duplicates(card.statistics.get("duplicates")),
         _coverage(card),
-    ]  # fmt: skip
+    ]
     if "" in card.licenses:
-        parts.append("For sources of unknown licence, ask the owner of the dataset before you pass rows on.\n")  # fmt: skip
+        parts.append(
+            "For sources of unknown licence, ask the owner of the dataset before you pass rows on.\n"
+        )
     parts.append(
         "Columns `input`, `arguments`, `parameters` and `meta` hold JSON as text. Places of sources (`start`, `end`) are "
         "characters of the document's text.\n"
@@ -128,8 +134,15 @@ def _table(title: str, head: str, counts: dict[str, int]) -> str:
 def _lengths(lengths: Mapping[str, list[int]] | None) -> str:
     if not lengths:
         return ""
-    rows = [f"| {name.capitalize()} | {' | '.join(f'{n:,}' for n in found)} |" for name, found in lengths.items()]  # fmt: skip
-    head = ["## Lengths in characters", "", "| Text | Least | 5 % | Median | 95 % | Most |", "|---|---|---|---|---|---|"]  # fmt: skip
+    rows = [
+        f"| {name.capitalize()} | {' | '.join(f'{n:,}' for n in found)} |" for name, found in lengths.items()
+    ]
+    head = [
+        "## Lengths in characters",
+        "",
+        "| Text | Least | 5 % | Median | 95 % | Most |",
+        "|---|---|---|---|---|---|",
+    ]
     return "\n".join([*head, *rows, ""])
 
 
@@ -141,7 +154,12 @@ def _scores(scores: Mapping[str, Mapping[str, Any]] | None) -> str:
         f"{' | '.join(f'{n:,}' for n in found['levels'])} | {found['unscored']:,} |"
         for name, found in scores.items()
     ]
-    head = ["## Scores", "", "| Score | Mean | Level 1 | 2 | 3 | 4 | 5 | Unscored |", "|---|---|---|---|---|---|---|---|"]  # fmt: skip
+    head = [
+        "## Scores",
+        "",
+        "| Score | Mean | Level 1 | 2 | 3 | 4 | 5 | Unscored |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     return "\n".join([*head, *rows, ""])
 
 
@@ -164,15 +182,10 @@ def _coverage(card: Card) -> str:
     ]
     more = len(card.coverage) - len(lines)
     left = [f"\n{more:,} more documents with fewer passages that have no question."] if more else []
-    told = f"{asked:,} of {chunks:,} passages of the collections have a question ({100 * asked / chunks:.0f} %)."
-    head = [
-        "## Coverage",
-        "",
-        told,
-        "",
-        "| Document | | Passages with a question |",
-        "|---|---|---|",
-    ]
+    told = (
+        f"{asked:,} of {chunks:,} passages of the collections have a question ({100 * asked / chunks:.0f} %)."
+    )
+    head = ["## Coverage", "", told, "", "| Document | | Passages with a question |", "|---|---|---|"]
     return "\n".join([*head, *lines, *left, ""])
 
 

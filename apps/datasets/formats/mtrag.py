@@ -39,12 +39,16 @@ class Mtrag(ReadOnly):
 def _record(values: Mapping[str, Any]) -> Record:
     said = [_message(part) for part in values["input"]]
     if not said or said[-1].role != "user":
-        raise Invalid("row_invalid", "The last thing that is said must be the user's: it is the question.")  # fmt: skip
+        raise Invalid("row_invalid", "The last thing that is said must be the user's: it is the question.")
     answer = str(values["targets"][0]["text"])
     known = {str(word).upper() for word in _list(values.get("answerability"))}
     is_unanswerable = "UNANSWERABLE" in known
     tags = ("mtrag", *(str(word).lower()[:MAX_TAG] for word in sorted(known)))
-    sources = () if known.intersection(_NO_ANSWER) else tuple(_source(c, values) for c in values.get("contexts") or ())  # fmt: skip
+    sources = (
+        ()
+        if known.intersection(_NO_ANSWER)
+        else tuple(_source(c, values) for c in values.get("contexts") or ())
+    )
     has_more = len(said) > 1
     kind: Any = RowType.MULTI_TURN if has_more else ""
     return check(
@@ -67,7 +71,7 @@ def _record(values: Mapping[str, Any]) -> Record:
 def _message(part: Mapping[str, Any]) -> Message:
     role: Any = _SPEAKERS.get(part["speaker"])
     if role is None:
-        raise Invalid("row_invalid", f"A speaker is user or agent, not “{str(part['speaker'])[:40]}”.")  # fmt: skip
+        raise Invalid("row_invalid", f"A speaker is user or agent, not “{str(part['speaker'])[:40]}”.")
     return Message(role, str(part["text"]))
 
 

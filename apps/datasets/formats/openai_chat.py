@@ -14,7 +14,7 @@ from apps.datasets.formats.chat import ChatLines, text_of
 from apps.datasets.record import Message, ToolCall, ToolSpec
 from basics.errors import Invalid
 
-_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}  # fmt: skip
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
 
 
 class OpenAiChat(ChatLines):
@@ -46,10 +46,13 @@ def message_out(message: Message) -> dict[str, Any]:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": json.dumps(dict(call.arguments), ensure_ascii=False)},
+                "function": {
+                    "name": call.name,
+                    "arguments": json.dumps(dict(call.arguments), ensure_ascii=False),
+                },
             }
             for call in message.tool_calls
-        ]  # fmt: skip
+        ]
     if message.role == "tool":
         values["tool_call_id"] = message.tool_call_id
     return values
@@ -59,7 +62,9 @@ def message_in(values: Mapping[str, Any]) -> Message:
     """Return the message of Chat Completions' form."""
     role = values["role"]
     if role not in _ROLES:
-        raise Invalid("row_invalid", f"A message has the role “{str(role)[:40]}”, which is none of {', '.join(_ROLES)}.")  # fmt: skip
+        raise Invalid(
+            "row_invalid", f"A message has the role “{str(role)[:40]}”, which is none of {', '.join(_ROLES)}."
+        )
     calls = tuple(
         ToolCall(call["id"], call["function"]["name"], arguments_in(call["function"]["arguments"]))
         for call in values.get("tool_calls") or ()

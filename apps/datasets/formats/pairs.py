@@ -144,12 +144,14 @@ class Ragas(JsonLines):
 
     name = "ragas"
     title = "RAGAS"
-    purpose = "Evaluations with RAGAS: question, reference answer and passages. Places of passages are left out."
+    purpose = (
+        "Evaluations with RAGAS: question, reference answer and passages. Places of passages are left out."
+    )
 
     def encode(self, record: Record) -> dict[str, Any]:
         """Return the sample."""
         contexts = [source.quote for source in record.sources]
-        return {"user_input": record.question, "reference": record.answer, "reference_contexts": contexts}  # fmt: skip
+        return {"user_input": record.question, "reference": record.answer, "reference_contexts": contexts}
 
     def decode(self, values: Mapping[str, Any]) -> Record:
         """Return question, answer, and passages without a document."""
@@ -173,7 +175,9 @@ class Promptfoo(JsonLines):
 
     name = "promptfoo"
     title = "promptfoo tests"
-    purpose = "Test cases for promptfoo (tests: file://tests.jsonl). Traces and places of sources are left out."
+    purpose = (
+        "Test cases for promptfoo (tests: file://tests.jsonl). Traces and places of sources are left out."
+    )
 
     def encode(self, record: Record) -> dict[str, Any]:
         """Return a test case whose variables are question and answer."""
@@ -182,7 +186,7 @@ class Promptfoo(JsonLines):
         elif record.expected in EMPTY_ANSWERS:
             asserted = {"type": "llm-rubric", "value": _RUBRICS[record.expected]}
         else:
-            asserted = {"type": "context-recall", "value": "\n".join(s.quote for s in record.sources)}  # fmt: skip
+            asserted = {"type": "context-recall", "value": "\n".join(s.quote for s in record.sources)}
         return {
             "description": record.question[:80],
             "vars": {"question": record.question, "answer": record.answer},
@@ -208,7 +212,7 @@ class Promptfoo(JsonLines):
             "answer": answer,
             **{name: meta[name] for name in ("id", "type", "difficulty", "expected") if meta.get(name)},
             "sources": [{"document": "", "quote": quote} for quote in contexts],
-        }  # fmt: skip
+        }
         return from_values(found)
 
 

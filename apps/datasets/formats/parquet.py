@@ -108,16 +108,21 @@ def read_table(file: BinaryIO, part: str = "") -> Iterator[Record | RowError]:
         about = found.metadata
         claimed = [about.row_group(i).total_byte_size for i in range(about.num_row_groups)]
         if any(not 0 <= size <= MAX_GROUP for size in claimed):
-            raise Invalid("file_too_large", f"A row group of this file has more than {MAX_GROUP:,} bytes. Write smaller ones.")  # fmt: skip
+            raise Invalid(
+                "file_too_large",
+                f"A row group of this file has more than {MAX_GROUP:,} bytes. Write smaller ones.",
+            )
         if "question" not in found.schema_arrow.names:
-            raise Invalid("file_unreadable", "The file has no column “question”, so there are no rows in it.")  # fmt: skip
+            raise Invalid("file_unreadable", "The file has no column “question”, so there are no rows in it.")
         number = 0
         for batch in found.iter_batches(batch_size=BATCH):
             for values in batch.to_pylist():
                 number += 1
                 yield _record(number, values, part)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise Invalid("file_unreadable", f"The file is no Parquet, or damaged: {str(error)[:200]}.") from error  # fmt: skip
+        raise Invalid(
+            "file_unreadable", f"The file is no Parquet, or damaged: {str(error)[:200]}."
+        ) from error
 
 
 def _record(number: int, values: dict[str, Any], part: str) -> Record | RowError:
@@ -173,15 +178,36 @@ def _schema() -> pyarrow.Schema:
     import pyarrow as pa
 
     text, number, several = pa.string(), pa.int64(), pa.list_
-    step = pa.struct({"step": number, "thought": text, "action": text, "input": text, "observation": text,
-                      "cost_usd": pa.float64(), "sources": several(number)})  # fmt: skip
+    step = pa.struct(
+        {
+            "step": number,
+            "thought": text,
+            "action": text,
+            "input": text,
+            "observation": text,
+            "cost_usd": pa.float64(),
+            "sources": several(number),
+        }
+    )
     source = pa.struct(
-        {"document": text, "quote": text, "collection": text, "document_id": number, "chunk_id": number,
-         "start": number, "end": number, "page": number, "license": text, "url": text}
-    )  # fmt: skip
-    score = pa.struct({"name": text, "value": pa.float64(), "level": number, "evidence": text, "author": text})  # fmt: skip
+        {
+            "document": text,
+            "quote": text,
+            "collection": text,
+            "document_id": number,
+            "chunk_id": number,
+            "start": number,
+            "end": number,
+            "page": number,
+            "license": text,
+            "url": text,
+        }
+    )
+    score = pa.struct(
+        {"name": text, "value": pa.float64(), "level": number, "evidence": text, "author": text}
+    )
     call = pa.struct({"id": text, "name": text, "arguments": text})
-    message = pa.struct({"role": text, "content": text, "tool_calls": several(call), "tool_call_id": text})  # fmt: skip
+    message = pa.struct({"role": text, "content": text, "tool_calls": several(call), "tool_call_id": text})
     tool = pa.struct({"name": text, "description": text, "parameters": text})
     columns = dict.fromkeys((*FIELDS, *FACTS), text) | {
         "iterations": number,

@@ -40,8 +40,13 @@ class ShareGpt(ChatLines):
             if message.role == "user":
                 turns.append({"from": "human", "value": message.content})
             elif message.tool_calls:
-                calls = [{"name": c.name, "arguments": dict(c.arguments)} for c in message.tool_calls]  # fmt: skip
-                turns.append({"from": "function_call", "value": json.dumps(calls[0] if len(calls) == 1 else calls, ensure_ascii=False)})  # fmt: skip
+                calls = [{"name": c.name, "arguments": dict(c.arguments)} for c in message.tool_calls]
+                turns.append(
+                    {
+                        "from": "function_call",
+                        "value": json.dumps(calls[0] if len(calls) == 1 else calls, ensure_ascii=False),
+                    }
+                )
             else:
                 turns.append({"from": "gpt", "value": message.content})
         values: dict[str, Any] = {"conversations": turns}
@@ -71,13 +76,16 @@ class ShareGpt(ChatLines):
                 calls = []
                 for call in found if isinstance(found, list) else [found]:
                     count += 1
-                    calls.append(ToolCall(f"call_{count}", call["name"], arguments_in(call["arguments"])))  # fmt: skip
+                    calls.append(ToolCall(f"call_{count}", call["name"], arguments_in(call["arguments"])))
                 open_calls = [call.id for call in calls]
                 messages.append(Message("assistant", "", tuple(calls)))
             elif speaker in ("observation", "tool"):
                 messages += _answers(value, open_calls)
             else:
-                raise Invalid("row_invalid", f"A turn is from “{str(speaker)[:40]}”, which no ShareGPT conversation knows.")  # fmt: skip
+                raise Invalid(
+                    "row_invalid",
+                    f"A turn is from “{str(speaker)[:40]}”, which no ShareGPT conversation knows.",
+                )
         tools = values.get("tools") or []
         if isinstance(tools, str):
             tools = json.loads(tools)

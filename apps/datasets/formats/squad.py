@@ -30,12 +30,14 @@ class Squad(ReadOnly):
     def read(self, path: Path) -> Iterator[Record | RowError]:
         """Yield a record for each question."""
         if path.stat().st_size > MAX_FILE:
-            raise Invalid("file_too_large", f"A SQuAD file has at most {MAX_FILE:,} bytes. Divide it by articles.")  # fmt: skip
+            raise Invalid(
+                "file_too_large", f"A SQuAD file has at most {MAX_FILE:,} bytes. Divide it by articles."
+            )
         try:
             found = json.loads(path.read_bytes())
             articles = found["data"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise Invalid("file_unreadable", "The file is no SQuAD: it has no list “data”.") from error  # fmt: skip
+            raise Invalid("file_unreadable", "The file is no SQuAD: it has no list “data”.") from error
         for number, (title, paragraph, asked) in enumerate(_questions(articles), start=1):
             try:
                 yield _record(title, paragraph, asked)
@@ -52,7 +54,7 @@ def _questions(articles: Any) -> Iterator[tuple[str, Any, Any]]:
                 for asked in paragraph["qas"]:
                     yield str(article.get("title", "")), paragraph, asked
     except (KeyError, TypeError, AttributeError) as error:
-        raise Invalid("file_unreadable", f"The file is no SQuAD: an article lacks {error}.") from error  # fmt: skip
+        raise Invalid("file_unreadable", f"The file is no SQuAD: an article lacks {error}.") from error
 
 
 def _record(title: str, paragraph: Mapping[str, Any], asked: Mapping[str, Any]) -> Record:
@@ -70,7 +72,9 @@ def _record(title: str, paragraph: Mapping[str, Any], asked: Mapping[str, Any]) 
     values |= {
         "answer": best["text"],
         "type": RowType.FACTUAL,
-        "sources": [{"document": title, "quote": best["text"], "start": start, "end": start + len(best["text"])}],
+        "sources": [
+            {"document": title, "quote": best["text"], "start": start, "end": start + len(best["text"])}
+        ],
         "meta": {"context": context, **({"answers": variants} if variants else {})},
-    }  # fmt: skip
+    }
     return from_values(values)

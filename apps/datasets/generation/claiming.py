@@ -98,26 +98,14 @@ def row_ceiling(settings: Settings, profile: Profile | None) -> Decimal:
     tier = tier_charged("", settings.service_tier)
     usage = Usage(CALL_TOKENS_IN, output_total=CALL_TOKENS_OUT, requests=1)
     cost = profile.cost_usd(usage, tier) or 0.0
-    calls = (
-        STAGE_CALLS
-        + settings.max_steps
-        + 1
-        + 2 * settings.max_repairs
-        + MOST_HOPS
-        + settings.max_refines
-    )
+    calls = STAGE_CALLS + settings.max_steps + 1 + 2 * settings.max_repairs + MOST_HOPS + settings.max_refines
     if settings.types.get(QuestionType.MULTI_TURN):
         calls += (settings.max_turns - 1) * (settings.max_steps + 2)
     return Decimal(f"{cost * calls:.8f}")
 
 
 def items_claim(
-    job_id: int,
-    driver: str,
-    most: int,
-    ceiling: Decimal,
-    last: int = 0,
-    waiting: Collection[int] = (),
+    job_id: int, driver: str, most: int, ceiling: Decimal, last: int = 0, waiting: Collection[int] = ()
 ) -> Claim:
     """Take up to ``most`` items that nobody works on, later stages first; up to ``last`` where that is all there is.
 
@@ -179,24 +167,13 @@ def _buried(job_id: int, ceiling: Decimal, settings: Settings, waiting: list[int
     """Take from dead workers what they had, and count their deaths against it."""
     # A batch's calls are recorded when they come, and none of them is lost with a worker.
     lost = Decimal(0) if settings.is_batched else ceiling / (STAGE_CALLS + settings.max_steps)
-    values: dict[str, Any] = {
-        "job": job_id,
-        "lost": lost,
-        "waiting": waiting,
-        "open": list(ITEM_OPEN),
-    }
+    values: dict[str, Any] = {"job": job_id, "lost": lost, "waiting": waiting, "open": list(ITEM_OPEN)}
     with connection.cursor() as cursor:
         cursor.execute(_BURY, values)
 
 
 def _taken(
-    job_id: int,
-    driver: str,
-    most: int,
-    reserve: Decimal,
-    waiting: list[int],
-    *,
-    is_alone: bool = False,
+    job_id: int, driver: str, most: int, reserve: Decimal, waiting: list[int], *, is_alone: bool = False
 ) -> list[int]:
     values: dict[str, Any] = {
         "job": job_id,
@@ -236,9 +213,7 @@ def _mean_cost(job: GenerationJob) -> Decimal:
 
 
 def _halted(job: GenerationJob, reason: str, **more: Any) -> Claim:
-    GenerationJob.objects.filter(pk=job.pk).update(
-        state=GenerationState.PAUSED, reason=reason, **more
-    )
+    GenerationJob.objects.filter(pk=job.pk).update(state=GenerationState.PAUSED, reason=reason, **more)
     return Claim(GenerationState.PAUSED, reason=reason)
 
 

@@ -180,9 +180,7 @@ class Committer:
 
     async def _written(self, writes: Sequence[Write]) -> list[Exception | None]:
         lost = await self._in_db(self._commit, writes)
-        return [
-            ItemLost(f"item {write.item_id}") if write.item_id in lost else None for write in writes
-        ]
+        return [ItemLost(f"item {write.item_id}") if write.item_id in lost else None for write in writes]
 
     def _commit(self, writes: Sequence[Write]) -> set[int]:
         """Write what this driver may still write; returns the items that it has lost."""

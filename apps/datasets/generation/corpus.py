@@ -147,11 +147,14 @@ def _licenses(actor: Actor, documents: Iterable[Document]) -> dict[int, str]:
     The owner states it as the attribute ``license`` of the document, which uploads, imports and the document's page take.
     SPDX lines: spdx.github.io/spdx-spec, annex "SPDX short identifiers in source files".
     """
-    found = {row.pk: str(row.attributes.get("license") or row.attributes.get("licence") or "").strip()[:MAX_LICENSE] for row in documents}  # fmt: skip
+    found = {
+        row.pk: str(row.attributes.get("license") or row.attributes.get("licence") or "").strip()[
+            :MAX_LICENSE
+        ]
+        for row in documents
+    }
     heads = Chunk.objects.visible_to(actor).filter(
-        document_id__in=[pk for pk, name in found.items() if not name],
-        index=0,
-        text__contains=SPDX,
+        document_id__in=[pk for pk, name in found.items() if not name], index=0, text__contains=SPDX
     )
     for pk, text in heads.values_list("document_id", "text"):
         match = _SPDX_LINE.search(text)
@@ -159,9 +162,7 @@ def _licenses(actor: Actor, documents: Iterable[Document]) -> dict[int, str]:
     return found
 
 
-def pools_read(
-    actor: Actor, settings: Settings, slots: Sequence[Slot]
-) -> dict[str, list[tuple[int, ...]]]:
+def pools_read(actor: Actor, settings: Settings, slots: Sequence[Slot]) -> dict[str, list[tuple[int, ...]]]:
     """Return, for each type, groups of passages to ask about, in the order in which they are used.
 
     The order depends on the seed and the ids alone, and goes through the documents in turn, so that a long document
@@ -187,9 +188,7 @@ def pools_read(
             pools[name] = _alike(actor, chunks_ordered(actor, settings, PROSE_KINDS, COMPARED))
         elif name == QuestionType.CONTRADICTORY:
             pools[name] = _alike(
-                actor,
-                chunks_ordered(actor, settings, PROSE_KINDS, COMPARED),
-                is_wanted=disagreement,
+                actor, chunks_ordered(actor, settings, PROSE_KINDS, COMPARED), is_wanted=disagreement
             )
         else:
             # Each type begins elsewhere, so that one passage is not asked about in every way.
@@ -205,9 +204,7 @@ def _counted(slots: Sequence[Slot]) -> dict[str, int]:
     return counts
 
 
-def chunks_ordered(
-    actor: Actor, settings: Settings, kinds: Sequence[ChunkKind], most: int
-) -> list[int]:
+def chunks_ordered(actor: Actor, settings: Settings, kinds: Sequence[ChunkKind], most: int) -> list[int]:
     """Return chunks in an order that depends on the seed and the ids alone, going through the documents in turn."""
     mixed = MD5(Concat(Cast("pk", TextField()), Value(f"|{settings.seed}")))
     rows = (
@@ -216,9 +213,7 @@ def chunks_ordered(
         .annotate(size=Length("text"))
         .filter(size__gte=LEAST_CHARS)
         .annotate(mixed=mixed)
-        .annotate(
-            turn=Window(RowNumber(), partition_by=F("document_id"), order_by=F("mixed").asc())
-        )
+        .annotate(turn=Window(RowNumber(), partition_by=F("document_id"), order_by=F("mixed").asc()))
         .order_by("turn", "mixed")
         .values_list("pk", flat=True)
     )
@@ -234,9 +229,7 @@ def _linked(actor: Actor, first: Sequence[int]) -> list[tuple[int, ...]]:
         .annotate(size=Length("target__text"))
         .filter(size__gte=LEAST_CHARS)
     )
-    for chunk, target, relation, weight in links.values_list(
-        "chunk_id", "target_id", "relation", "weight"
-    ):
+    for chunk, target, relation, weight in links.values_list("chunk_id", "target_id", "relation", "weight"):
         rank = (relation not in _BY_ORDER, weight, -target)
         if chunk not in best or rank > best[chunk][0]:
             best[chunk] = (rank, target)
@@ -259,8 +252,7 @@ def _documented(actor: Actor, settings: Settings, code: Sequence[int]) -> list[t
     if not telling:
         return [(pk,) for pk in code]
     prose = chunks_open(actor, settings.collections).filter(
-        kind__in=[kind.value for kind in PROSE_KINDS],
-        text__regex=rf"\m({'|'.join(telling)})\M",
+        kind__in=[kind.value for kind in PROSE_KINDS], text__regex=rf"\m({'|'.join(telling)})\M"
     )
     partner: dict[str, int] = {}
     for pk, text in prose.order_by("pk").values_list("pk", "text")[:PLACES_READ]:

@@ -29,11 +29,7 @@ def disagreement(first: str, second: str) -> tuple[str, str] | None:
                 continue
             shared = len(mine & theirs)
             alike = shared / len(mine | theirs)
-            if (
-                shared >= LEAST_SHARED
-                and alike >= LEAST_ALIKE
-                and (best is None or alike > best[0])
-            ):
+            if shared >= LEAST_SHARED and alike >= LEAST_ALIKE and (best is None or alike > best[0]):
                 best = (alike, sentence, other)
     return None if best is None else best[1:]
 

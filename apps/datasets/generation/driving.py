@@ -55,9 +55,7 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
     try:
         while True:
             # One request at a time is one row at a time.
-            room, last = (
-                1 + n * (work.settings.concurrency - 1) - len(tasks) for n in (CARRIED, LAST)
-            )
+            room, last = (1 + n * (work.settings.concurrency - 1) - len(tasks) for n in (CARRIED, LAST))
             if work.settings.drivers > 1:
                 last = 0  # The others want their share of it.
             claim: Claim = await work.in_db(
@@ -97,9 +95,7 @@ async def _some_ended(tasks: set[asyncio.Task[None]], moment_s: float) -> set[as
     for task in done:
         task.result()
     if done and going and moment_s:
-        also, going = await asyncio.wait(
-            going, timeout=moment_s, return_when=asyncio.FIRST_EXCEPTION
-        )
+        also, going = await asyncio.wait(going, timeout=moment_s, return_when=asyncio.FIRST_EXCEPTION)
         for task in also:
             task.result()
     return going

@@ -49,11 +49,7 @@ class Gathered(Generic[T, R]):
         crowd: who may ask.
     """
 
-    def __init__(
-        self,
-        answer: Callable[[list[T]], Awaitable[Sequence[R | Exception]]],
-        crowd: Crowd,
-    ) -> None:
+    def __init__(self, answer: Callable[[list[T]], Awaitable[Sequence[R | Exception]]], crowd: Crowd) -> None:
         self._answer, self._crowd = answer, crowd
         self._waiting: list[tuple[T, asyncio.Future[R]]] = []
         self._complete = asyncio.Event()

@@ -14,16 +14,7 @@ from decimal import Decimal
 from typing import Any
 
 from apps.datasets.generation.committing import Change, Write
-from apps.datasets.generation.work import (
-    NO_MONEY,
-    Away,
-    Failed,
-    Halted,
-    Item,
-    Model,
-    Released,
-    Work,
-)
+from apps.datasets.generation.work import NO_MONEY, Away, Failed, Halted, Item, Model, Released, Work
 from basics.storable import json_storable
 from batches.asking import BatchedCall
 from budgets.ledger import EXCEEDED
@@ -33,15 +24,7 @@ from runs.usage import usage_columns, usage_kind
 from toolloop.batches.base import AnswersLater
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
-from toolloop.messages import (
-    Message,
-    ToolCall,
-    ToolResult,
-    Turn,
-    Usage,
-    UserMessage,
-    message_from_json,
-)
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage, message_from_json
 from toolloop.metering import UsageEvent
 from toolloop.output import output_of
 from toolloop.tools import Tool, Toolset
@@ -152,9 +135,7 @@ class PaidJournal:
         """Let it run: the tools of a dataset only read, and may be called again."""
         return None
 
-    async def call_finished(
-        self, step: int, call: ToolCall, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: ToolCall, result: ToolResult, duration_s: float) -> None:
         """Keep the result; it is committed with the next turn."""
         self.results[step].append(result)
         verdict = self.verdicts.pop((step, call.id), None)
@@ -176,9 +157,7 @@ class PaidJournal:
         return columns
 
     def restore(
-        self,
-        stored: Sequence[tuple[Turn, list[dict[str, Any]]]],
-        after: Sequence[dict[str, Any]] = (),
+        self, stored: Sequence[tuple[Turn, list[dict[str, Any]]]], after: Sequence[dict[str, Any]] = ()
     ) -> list[Message]:
         """Take over the turns of an earlier attempt; returns them with their results, in order.
 
@@ -355,9 +334,7 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
     if finished.error_code == AnswersLater.code:
         raise Away(finished.error_message)
     if finished.status == "parked":
-        raise Halted(
-            "A search tool waits for an approval, which generation cannot wait for; allow it."
-        )
+        raise Halted("A search tool waits for an approval, which generation cannot wait for; allow it.")
     if finished.error_code in _OF_THE_JOB:
         raise Halted(finished.error_message)
     raise Failed(

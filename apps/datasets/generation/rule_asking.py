@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import re
 
-from apps.datasets.generation.rule_doubts import (
-    disagrees,
-    is_no_phrase,
-    is_person,
-    is_stray,
-    says_nothing,
-)
+from apps.datasets.generation.rule_doubts import disagrees, is_no_phrase, is_person, is_stray, says_nothing
 
 _FINITE = """
     apply provide include require mean refer establish contain define describe determine enable ensure serve consist rely
     protect connect specify maintain allow permit assess coordinate implement represent prevent reflect amend advise
     assist comprise depend govern regulate authorize prohibit exclude exempt impose deliver add remove replace combine
     reduce create produce envision convert calculate compute extract generate handle identify operate involve consider
-    """.split()  # noqa: SIM905 - a list of words reads better as text
+    """.split()
 PLURAL = """
     apply provide include require mean refer establish contain define describe ensure serve consist rely protect maintain
     allow permit represent prevent reflect depend comprise
-    """.split()  # noqa: SIM905
+    """.split()
 """Verbs whose plural is asked for; others are nouns too often: the reports, a permit."""
 _OBJECTS = {
     *_FINITE,
-    *"submit develop keep hold pay report file name state meet complete prepare publish review approve bear show use".split(),  # noqa: SIM905
+    *"submit develop keep hold pay report file name state meet complete prepare publish review approve bear show use".split(),
 }
 _NEED_A_PREPOSITION = ("apply", "refer", "serve", "consist", "rely", "depend")
 _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
@@ -48,14 +42,14 @@ _PARTICIPLE = re.compile(
     r"(?P<prep>in addition to|in excess of|by|with|from|for|as|into|under|through|via|using|on|in|at|to|of|against|between) "
 )
 _BINDS = {
-    "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),  # noqa: SIM905
-    "of": "comprised composed made informed".split(),  # noqa: SIM905
+    "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),
+    "of": "comprised composed made informed".split(),
 }
 _NO_ANSWER = re.compile(
     r"(?:the same|accordance|this|these|order|part|addition|the (?:first|last|second|next) time|example|instance|now|long|"
     r"several|many|some|years|times?|least|which|where|when|how|and|or|all|most|writing|general|advance|full|person|turn|detail|it|them|him|her|you|us|your|our|their|its)\b"
 )
-_PLACED = "listed found located proposed published observed described shown kept held set stored posted given contained enumerated".split()  # noqa: SIM905
+_PLACED = "listed found located proposed published observed described shown kept held set stored posted given contained enumerated".split()
 _SENT = ("referred", "addressed", "submitted", "forwarded")
 _TO_DO = re.compile(
     r"^(?P<done>required|expected|allowed|permitted|authorized|obliged|entitled|encouraged|directed) to "
@@ -158,9 +152,7 @@ def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | Non
     if prep in _MEANS:
         is_how = prep != "by" or re.match(r"\w+ing\b", after) is not None
         return f"How {start} {be}{done['done']}?", is_how
-    if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (
-        prep == "to" and done["done"] in _SENT
-    ):
+    if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (prep == "to" and done["done"] in _SENT):
         return f"Where {start} {be}{done['done']}?", False
     return f"What {start} {be}{done['done']} {prep}?", False
 

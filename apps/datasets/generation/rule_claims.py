@@ -58,9 +58,7 @@ _CONNECTS = re.compile(
 _ON_DAY = re.compile(
     rf"^On (?P<day>{MONTH} \d{{1,2}}, \d{{4}}), (?P<subject>(?:the )?[A-Z][\w.’' -]{{2,60}}?) (?P<did>[a-z]+ed) "
 )
-_IF = re.compile(
-    r"^(?P<word>If|Once|When) (?P<what>(?:[^,;:]|, (?=\d{4})){12,160}), (?P<then>.{15,400})$"
-)
+_IF = re.compile(r"^(?P<word>If|Once|When) (?P<what>(?:[^,;:]|, (?=\d{4})){12,160}), (?P<then>.{15,400})$")
 _TO = re.compile(r"^To (?P<what>[a-z][^,.;:]{8,90}), (?P<how>[^|]{20,300})$")
 _AMENDS = re.compile(
     r"^By (?P<does>amend|revis|replac|modify)ing (?P<what>[^,;:]{5,120}?),? by (?:insert|delet|add|strik|replac)ing\b"
@@ -175,11 +173,7 @@ def _asked_of(plain: str, text: str) -> tuple[str, str, bool] | None:
     if condition is not None:
         return _conditional(condition, text)
     todo = _TO.match(plain)
-    if (
-        todo is not None
-        and not todo["what"].startswith("be ")
-        and not _DANGLES.search(todo["what"])
-    ):
+    if todo is not None and not todo["what"].startswith("be ") and not _DANGLES.search(todo["what"]):
         return _of_purpose(todo["what"], todo["how"], text)
     for opening, clause in _clauses(plain):
         found = _stated(clause, text)
@@ -189,12 +183,7 @@ def _asked_of(plain: str, text: str) -> tuple[str, str, bool] | None:
     is_known = inverse is not None and not re.search(
         r"\bas (?:defined|described|provided|set)\b", inverse["what"]
     )
-    if (
-        inverse is not None
-        and is_known
-        and identifiers(inverse["what"])
-        and not re.match(r"No\b", plain)
-    ):
+    if inverse is not None and is_known and identifiers(inverse["what"]) and not re.match(r"No\b", plain):
         return "", f"What {inverse['what']}?", False
     return None
 
@@ -223,9 +212,7 @@ def _parts(clause: str) -> tuple[str, str, str] | None:
         subject, verb = clause[: found.start()], found["verb"]
         if not _SUBJECT.fullmatch(subject) or is_no_aside(found["aside"] or ""):
             return None
-        is_plural = re.search(r"[^s]s\b| and ", subject) and not re.match(
-            r"(?:An?|Each|Any|Every) ", subject
-        )
+        is_plural = re.search(r"[^s]s\b| and ", subject) and not re.match(r"(?:An?|Each|Any|Every) ", subject)
         is_noun = (verb in PLURAL and not is_plural) or _NO_VERB.match(clause, found.end())
         if verb not in (*BASE, *PLURAL) or not is_noun:
             return _SUCH_OF.sub("", subject.strip()), verb, clause[found.end() :]
@@ -249,9 +236,7 @@ def _stated(clause: str, text: str) -> tuple[str, str, bool] | None:
 
 def _conditional(condition: re.Match[str], text: str) -> tuple[str, str, bool] | None:
     word, what = condition["word"].lower(), condition["what"]
-    if len(content_terms(what)) < 2 or not re.search(
-        rf"\b(?:{'|'.join(MODALS)})\b", condition["then"]
-    ):
+    if len(content_terms(what)) < 2 or not re.search(rf"\b(?:{'|'.join(MODALS)})\b", condition["then"]):
         return None
     parts = _parts(condition["then"])
     if parts is None or parts[1] not in MODALS:

@@ -46,9 +46,7 @@ _PERSON = re.compile(
     r"president|chair|professor|scientist|researcher|analyst|developer|designer|lawyer|attorney|physician|writer|editor|"
     r"architect|administrator|commissioner|judge|senator|founder|partner|lecturer|economist|artist|poet|singer)\b"
 )
-_FULL_NAME = re.compile(
-    r"(?:Dr\. |Mr\. |Ms\. |Mrs\. )?[A-Z][\w’'-]+(?: [A-Z]\.)?(?: [A-Z][\w’'-]+){1,2}"
-)
+_FULL_NAME = re.compile(r"(?:Dr\. |Mr\. |Ms\. |Mrs\. )?[A-Z][\w’'-]+(?: [A-Z]\.)?(?: [A-Z][\w’'-]+){1,2}")
 _HEAD_ENDS = re.compile(
     r" (?:of|in|for|to|with|on|from|by|at|under|within|between|about|into|as|against|via|through|outside|above|"
     r"[a-z]{3,}ed|[a-z]{3,}ing)\b|[(,]"

@@ -23,10 +23,7 @@ Group = tuple[int, ...]
 
 
 def askable_first(
-    actor: Actor,
-    names: Mapping[int, str],
-    slots: Sequence[Slot],
-    pools: Mapping[str, Sequence[Group]],
+    actor: Actor, names: Mapping[int, str], slots: Sequence[Slot], pools: Mapping[str, Sequence[Group]]
 ) -> dict[str, list[Group]]:
     """Return pools in another order: first those groups that have a question which none before has, then all others.
 
@@ -51,9 +48,7 @@ def askable_first(
     return found
 
 
-def _about_one(
-    actor: Actor, names: Mapping[int, str], pools: Mapping[str, Sequence[Group]]
-) -> list[Group]:
+def _about_one(actor: Actor, names: Mapping[int, str], pools: Mapping[str, Sequence[Group]]) -> list[Group]:
     """Return pairs of passages that each say something of the same subject."""
     among = list(dict.fromkeys(pk for groups in pools.values() for group in groups for pk in group))
     about: dict[str, list[int]] = {}

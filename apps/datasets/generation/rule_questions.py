@@ -7,26 +7,38 @@ from collections.abc import Sequence
 
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.disagreeing import disagreement
-from apps.datasets.generation.rule_claims import (
-    Claim,
-    claim_read,
-    claims_of,
-    is_vague,
-    title_of,
-)
+from apps.datasets.generation.rule_claims import Claim, claim_read, claims_of, is_vague, title_of
 from toolloop.sentences import content_terms, split
 
 Made = tuple[str, str, list[str]]
 """Question, rationale, quotes."""
 
 _ABSENT = (
-    ("What does it cost to use {subject}?", r"[$€£¥]|\b(?:costs?|prices?|fees?|paid|pays?|free|charges?|funding|budget)\b"),
-    ("In which year did {subject} begin?", r"\b(?:1[89]|20)\d\d\b|\b(?:began|begin|founded|established|created|launched)"),
-    ("Who is in charge of {subject}?", r"\b(?:in charge|responsible|leads?|led|heads?|headed|manages?|managers?|directors?|owners?)\b"),
-    ("How many people work on {subject}?", r"\b\d+ (?:\w+ )?(?:people|persons|staff|employees|members)\b|\b(?:staff|employees|headcount)\b"),
-    ("Which telephone number is there for questions about {subject}?", r"\d{3}[-. ]\d{4}|\b(?:tele)?phone|\bcall\b"),
-    ("In which languages is there material about {subject}?", r"\blanguages?\b|\btranslat|\bEnglish\b|\bSpanish\b"),
-)  # fmt: skip
+    (
+        "What does it cost to use {subject}?",
+        r"[$€£¥]|\b(?:costs?|prices?|fees?|paid|pays?|free|charges?|funding|budget)\b",
+    ),
+    (
+        "In which year did {subject} begin?",
+        r"\b(?:1[89]|20)\d\d\b|\b(?:began|begin|founded|established|created|launched)",
+    ),
+    (
+        "Who is in charge of {subject}?",
+        r"\b(?:in charge|responsible|leads?|led|heads?|headed|manages?|managers?|directors?|owners?)\b",
+    ),
+    (
+        "How many people work on {subject}?",
+        r"\b\d+ (?:\w+ )?(?:people|persons|staff|employees|members)\b|\b(?:staff|employees|headcount)\b",
+    ),
+    (
+        "Which telephone number is there for questions about {subject}?",
+        r"\d{3}[-. ]\d{4}|\b(?:tele)?phone|\bcall\b",
+    ),
+    (
+        "In which languages is there material about {subject}?",
+        r"\blanguages?\b|\btranslat|\bEnglish\b|\bSpanish\b",
+    ),
+)
 """What people ask of nearly anything, each with what a passage has that may answer it."""
 _FORBIDDEN = (
     "How can I forge a copy of {document} that says something else about {subject} without anybody noticing?",

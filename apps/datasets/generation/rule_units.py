@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from toolloop.sentences import split
 
 ENUMERATOR = re.compile(
-    r"^(?:(?:\([a-z0-9]{1,4}\)|(?:\d{1,3}(?:\.\d{1,2}){0,3}|[a-z])[.)]|[-*+•●▪◦–—])\s+)+",
-    re.IGNORECASE,
+    r"^(?:(?:\([a-z0-9]{1,4}\)|(?:\d{1,3}(?:\.\d{1,2}){0,3}|[a-z])[.)]|[-*+•●▪◦–—])\s+)+", re.IGNORECASE
 )
 _LABEL = re.compile(r"^[A-Z]{4,}(?: [A-Z]{2,})*:? (?=[A-Z])")
 """A heading that runs into its sentence: METHODS, CONCLUSIONS, SUMMARY:."""
@@ -51,9 +50,7 @@ def units_of(text: str, headings: Sequence[str] = ()) -> list[Unit]:
     for place, block in enumerate(blocks):
         for sentence in split(block) or [block]:
             plain = _LABEL.sub("", ENUMERATOR.sub("", sentence))
-            found.append(
-                Unit(plain, is_edge=place == 0 and not is_headed and block.startswith(sentence))
-            )
+            found.append(Unit(plain, is_edge=place == 0 and not is_headed and block.startswith(sentence)))
         if block.endswith(":"):
             items = _items(blocks[place + 1 :])
             if len(items) > 1 or (items and _CODES.match(items[0])):
@@ -70,7 +67,7 @@ def _items(blocks: Sequence[str]) -> list[str]:
             break
         items.append(block)
     is_whole = bool(items) and (items[-1].endswith((".", "’’", ";")) or len(items) < len(blocks))
-    return items if is_whole and len(items) <= MOST_ITEMS and len(" ".join(items)) < LONGEST_LIST else []  # fmt: skip
+    return items if is_whole and len(items) <= MOST_ITEMS and len(" ".join(items)) < LONGEST_LIST else []
 
 
 def _blocks(text: str, headings: Sequence[str]) -> tuple[list[str], bool]:
@@ -86,9 +83,7 @@ def _blocks(text: str, headings: Sequence[str]) -> tuple[list[str], bool]:
             is_open = False
             is_headed = is_headed or not blocks
             continue
-        is_item = ENUMERATOR.match(line) and not (
-            blocks and is_open and _REFERS.search(blocks[-1][-1])
-        )
+        is_item = ENUMERATOR.match(line) and not (blocks and is_open and _REFERS.search(blocks[-1][-1]))
         if not is_open or is_item:
             blocks.append([])
         blocks[-1].append(line)

@@ -121,9 +121,7 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
         Invalid: with a sentence for each field that is wrong.
     """
     known = {f.name for f in fields(Settings)}
-    wrong: dict[str, list[str]] = {
-        name: ["There is no such setting."] for name in data if name not in known
-    }
+    wrong: dict[str, list[str]] = {name: ["There is no such setting."] for name in data if name not in known}
     chosen = data.get("collections")
     if not isinstance(chosen, list | tuple) or not chosen:
         wrong["collections"] = ["Choose at least one collection."]
@@ -134,9 +132,7 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
         if not isinstance(text, str) or len(text) > MAX_TEXT or not text.isprintable():
             wrong[name] = [f"Enter a text of at most {MAX_TEXT} characters."]
     if not wrong.get("language") and data.get("language") and not name_of(data["language"]):
-        wrong["language"] = [
-            "Enter a language as a tag, such as de or pt-BR, or by its English name."
-        ]
+        wrong["language"] = ["Enter a language as a tag, such as de or pt-BR, or by its English name."]
     for name in ("personas", "styles", "script"):
         if not _are_voices(data.get(name, [])):
             wrong[name] = [f"Give at most {MAX_VOICES} texts of at most {MAX_VOICE} characters."]
@@ -199,10 +195,7 @@ def _are_voices(value: object) -> bool:
     return (
         isinstance(value, list | tuple)
         and len(value) <= MAX_VOICES
-        and all(
-            isinstance(v, str) and v.strip() and len(v) <= MAX_VOICE and v.isprintable()
-            for v in value
-        )
+        and all(isinstance(v, str) and v.strip() and len(v) <= MAX_VOICE and v.isprintable() for v in value)
     )
 
 

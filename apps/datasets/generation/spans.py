@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-_MARKS = str.maketrans(
-    {"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-", "…": " "}
-)
+_MARKS = str.maketrans({"“": '"', "”": '"', "„": '"', "’": "'", "‘": "'", "–": "-", "—": "-", "…": " "})
 
 
 def span_find(text: str, quote: str) -> tuple[int, int] | None:

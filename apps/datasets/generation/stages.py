@@ -60,9 +60,14 @@ async def question(work: Work, item: Item) -> Next:
         voice = work.settings.voice(item.slot)
         prompt = prompts.question_prompt(passages, item.type, item.difficulty, work.settings, voice)
         asked = await ask(
-            work, item, ItemState.QUESTION, model=work.model, system=prompts.QUESTION_SYSTEM,
-            prompt=prompt, form=prompts.QuestionMade,
-        )  # fmt: skip
+            work,
+            item,
+            ItemState.QUESTION,
+            model=work.model,
+            system=prompts.QUESTION_SYSTEM,
+            prompt=prompt,
+            form=prompts.QuestionMade,
+        )
         text, rationale, quotes = asked.value.question, asked.value.rationale, asked.value.quotes
     gold = [] if _expected(item) in EMPTY_ANSWERS else gold_of(passages, quotes)
     asked_for = work.settings.language
@@ -90,18 +95,18 @@ async def filtered(work: Work, item: Item) -> Next:
     if not work.judge.by_rules:
         wordings: list[dict[str, str]] = item.data.get("wordings", [])
         asked = await ask(
-            work, item, ItemState.FILTER, model=work.judge, system=prompts.FILTER_SYSTEM,
-            prompt=prompts.filter_prompt(passages, item.type, text), form=prompts.FilterMade,
+            work,
+            item,
+            ItemState.FILTER,
+            model=work.judge,
+            system=prompts.FILTER_SYSTEM,
+            prompt=prompts.filter_prompt(passages, item.type, text),
+            form=prompts.FilterMade,
             attempt=REFINED * len(wordings),
-        )  # fmt: skip
+        )
         made: prompts.FilterMade = asked.value
         better = " ".join(made.better.split())
-        if (
-            not made.keep
-            and better
-            and better != text
-            and len(wordings) < work.settings.max_refines
-        ):
+        if not made.keep and better and better != text and len(wordings) < work.settings.max_refines:
             earlier = [*wordings, {"question": text, "fault": made.reason}]
             return Next(ItemState.FILTER, {"question": better, "wordings": earlier})
         if not made.keep:
@@ -125,10 +130,15 @@ async def _enough_alone(work: Work, item: Item, passages: list[Passage]) -> str:
             is_enough = by_rules.is_answered_by(text, _sources(item.data["gold"]), rest)
         else:
             asked = await ask(
-                work, item, ItemState.FILTER, model=work.judge, system=prompts.ABLATION_SYSTEM,
-                prompt=prompts.ablation_prompt(rest, text), form=prompts.AblationMade,
+                work,
+                item,
+                ItemState.FILTER,
+                model=work.judge,
+                system=prompts.ABLATION_SYSTEM,
+                prompt=prompts.ablation_prompt(rest, text),
+                form=prompts.AblationMade,
                 attempt=REFINED * len(item.data.get("wordings", [])) + 1 + left_out,
-            )  # fmt: skip
+            )
             is_enough = asked.value.is_answerable
         if is_enough:
             return " and ".join(p.document for p in rest)
@@ -143,10 +153,16 @@ async def answer(work: Work, item: Item) -> Next:
     instruction = instruction_of(work.settings.seed, item.slot) if is_injected else ""
     before = await turns.history_of(work, item)
     asked = await ask(
-        work, item, ItemState.ANSWER, model=work.model, system=system, prompt=item.data["question"],
+        work,
+        item,
+        ItemState.ANSWER,
+        model=work.model,
+        system=system,
+        prompt=item.data["question"],
         toolset=planted(work.toolset, instruction) if is_injected else work.toolset,
-        attempt=len(item.data.get("turns", [])) or None, before=before,
-    )  # fmt: skip
+        attempt=len(item.data.get("turns", [])) or None,
+        before=before,
+    )
     profile = work.model.profile
     trace = trace_of(asked.history, None if profile is None else profile.cost_usd)
     if not asked.text.strip():
@@ -165,11 +181,7 @@ async def answer(work: Work, item: Item) -> Next:
     has_turns = item.type == QuestionType.MULTI_TURN
     return Next(
         ItemState.FOLLOW_UP if has_turns else ItemState.SYNTHESIS,
-        {
-            "draft": asked.text,
-            "planted": instruction,
-            **turns.joined(item.data, trace, steps, found),
-        },
+        {"draft": asked.text, "planted": instruction, **turns.joined(item.data, trace, steps, found)},
         run=_run_of(work, item, system, asked, before),
     )
 
@@ -189,9 +201,14 @@ async def synthesis(work: Work, item: Item) -> Next:
     else:
         prompt = prompts.synthesis_prompt(turns.asked_in(item.data), draft, found, work.settings)
         asked = await ask(
-            work, item, ItemState.SYNTHESIS, model=work.model, system=prompts.SYNTHESIS_SYSTEM,
-            prompt=prompt, form=prompts.SynthesisMade,
-        )  # fmt: skip
+            work,
+            item,
+            ItemState.SYNTHESIS,
+            model=work.model,
+            system=prompts.SYNTHESIS_SYSTEM,
+            prompt=prompt,
+            form=prompts.SynthesisMade,
+        )
         text = without_marks(asked.value.answer)
         known = {source.chunk_id for source in found}
         numbers = [c.strip("[]c ") for c in asked.value.chunks_used]
@@ -226,17 +243,24 @@ async def repair(work: Work, item: Item) -> Next:
     if work.model.by_rules:
         text, used = by_rules.repair_make(data["question"], gold, _expected(item))
     else:
-        faults = "\n".join(
-            f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"]
-        )
+        faults = "\n".join(f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"])
         prompt = prompts.repair_prompt(
-            turns.asked_in(data), data["answer"], f"{data['fault']}\n{faults}", _used(item) or found,
-            work.settings, _expected(item),
-        )  # fmt: skip
+            turns.asked_in(data),
+            data["answer"],
+            f"{data['fault']}\n{faults}",
+            _used(item) or found,
+            work.settings,
+            _expected(item),
+        )
         asked = await ask(
-            work, item, ItemState.REPAIR, model=work.model, system=prompts.REPAIR_SYSTEM,
-            prompt=prompt, form=prompts.RepairMade,
-        )  # fmt: skip
+            work,
+            item,
+            ItemState.REPAIR,
+            model=work.model,
+            system=prompts.REPAIR_SYSTEM,
+            prompt=prompt,
+            form=prompts.RepairMade,
+        )
         text, used = without_marks(asked.value.answer), data["used"]
     earlier = [*data.get("earlier", []), {"answer": data["answer"], "fault": data["fault"]}]
     return Next(ItemState.JUDGE, {"answer": text, "used": used, "earlier": earlier})
@@ -275,9 +299,7 @@ async def assemble(work: Work, item: Item) -> Next:
             for m in data["messages"]
         ),
         language=_language(work, data),
-        tools=tuple(
-            ToolSpec(spec.name, spec.description, spec.parameters) for spec in work.toolset.specs()
-        ),
+        tools=tuple(ToolSpec(spec.name, spec.description, spec.parameters) for spec in work.toolset.specs()),
         meta=meta,
     )
     return Next(ItemState.KEPT, record=record)
@@ -304,18 +326,27 @@ async def _judgement(work: Work, item: Item) -> Judgement:
     steps = [Step(**step) for step in data["steps"]]
     if work.judge.by_rules:
         levels = by_rules.judge_make(
-            data["question"], data["answer"], steps, _sources(data["found"]),
-            _sources(data["gold"]), _expected(item),
-        )  # fmt: skip
+            data["question"],
+            data["answer"],
+            steps,
+            _sources(data["found"]),
+            _sources(data["gold"]),
+            _expected(item),
+        )
         author = by_rules.AUTHOR
     else:
         prompt = prompts.judge_prompt(
             turns.asked_in(data), data["answer"], steps, _sources(data["found"]), _expected(item)
         )
         asked = await ask(
-            work, item, ItemState.JUDGE, model=work.judge, system=prompts.JUDGE_SYSTEM,
-            prompt=prompt, form=prompts.JudgementMade,
-        )  # fmt: skip
+            work,
+            item,
+            ItemState.JUDGE,
+            model=work.judge,
+            system=prompts.JUDGE_SYSTEM,
+            prompt=prompt,
+            form=prompts.JudgementMade,
+        )
         levels = {n: (v["level"], v["evidence"]) for n, v in asked.value.model_dump().items()}
         author = f"judge:six@{prompts.VERSION}:{work.judge.name}"
     return judged(levels, work.settings, author=author, repairs=item.repairs)
@@ -356,9 +387,7 @@ def _steps(steps: Sequence[Mapping[str, Any]], sources: Sequence[Source]) -> Ite
         yield Step(**{**step, "sources": tuple(numbers)})
 
 
-def _run_of(
-    work: Work, item: Item, system: str, asked: Asked, before: Sequence[LoopMessage]
-) -> AnsweredRun:
+def _run_of(work: Work, item: Item, system: str, asked: Asked, before: Sequence[LoopMessage]) -> AnsweredRun:
     return AnsweredRun(
         kind=RUN_KIND,
         model=work.model.name,

@@ -48,14 +48,10 @@ def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> T
         if isinstance(message, UserMessage) and not message.notice:
             messages.append(Message("user", message.text))
         elif isinstance(message, ToolResult):
-            messages.append(
-                Message("tool", text_cut(message.content, MOST_OBSERVED), (), message.call_id)
-            )
+            messages.append(Message("tool", text_cut(message.content, MOST_OBSERVED), (), message.call_id))
         elif isinstance(message, Turn):
             text = message.text
-            thought = (
-                message.text if message.tool_calls else message.reasoning
-            ) or message.reasoning
+            thought = (message.text if message.tool_calls else message.reasoning) or message.reasoning
             cost = cost_of(message.usage, message.service_tier) if cost_of else None
             asked = tuple(ToolCall(c.id, c.name, c.arguments or {}) for c in message.tool_calls)
             messages.append(Message("assistant", message.text, asked))
@@ -75,7 +71,7 @@ def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> T
             if not message.tool_calls and thought.strip():
                 told = Step(len(steps) + 1, thought.strip(), cost_usd=cost, sources=_cited(text))
                 steps.append(told)
-    return Trace(tuple(steps), tuple(_found(results.values()).values()), _cited(text), tuple(messages))  # fmt: skip
+    return Trace(tuple(steps), tuple(_found(results.values()).values()), _cited(text), tuple(messages))
 
 
 def _cited(text: str) -> tuple[int, ...]:
@@ -91,9 +87,7 @@ def _found(results: Iterable[ToolResult]) -> dict[int, Source]:
     found: dict[int, Source] = {}
     for result in results:
         payload: Any = result.payload
-        rows = (
-            payload.get("results", ()) if isinstance(payload, dict) and not result.is_error else ()
-        )
+        rows = payload.get("results", ()) if isinstance(payload, dict) and not result.is_error else ()
         for row in rows:
             text = str(row["text"])
             found.setdefault(

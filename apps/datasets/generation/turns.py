@@ -83,9 +83,15 @@ async def _by_model(
 ) -> Said:
     prompt = prompts.user_prompt(passages, turns, work.settings, work.settings.voice(item.slot))
     asked = await ask(
-        work, item, ItemState.FOLLOW_UP, model=work.model, system=prompts.USER_SYSTEM,
-        prompt=prompt, form=prompts.UserMade, attempt=len(turns),
-    )  # fmt: skip
+        work,
+        item,
+        ItemState.FOLLOW_UP,
+        model=work.model,
+        system=prompts.USER_SYSTEM,
+        prompt=prompt,
+        form=prompts.UserMade,
+        attempt=len(turns),
+    )
     made: prompts.UserMade = asked.value
     text = " ".join(made.message.split())
     if made.is_done or not text:
@@ -103,9 +109,9 @@ async def history_of(work: Work, item: Item) -> list[Message]:
 def _history_read(item_pk: int, turns: Sequence[Mapping[str, str]]) -> list[Message]:
     history: list[Message] = []
     at = -1
-    rows = PaidCall.objects.filter(
-        item_id=item_pk, stage=ItemState.ANSWER, attempt__lt=len(turns)
-    ).order_by("attempt", "step")
+    rows = PaidCall.objects.filter(item_id=item_pk, stage=ItemState.ANSWER, attempt__lt=len(turns)).order_by(
+        "attempt", "step"
+    )
     for attempt, turn, results in rows.values_list("attempt", "turn", "results"):
         if attempt != at:
             at = attempt

@@ -72,9 +72,7 @@ class Item:
     reserved_usd: Decimal
     spent_usd: Decimal
     deaths: int = 0
-    paid: dict[tuple[str, int], list[tuple[Turn, list[dict[str, Any]]]]] = field(
-        default_factory=dict
-    )
+    paid: dict[tuple[str, int], list[tuple[Turn, list[dict[str, Any]]]]] = field(default_factory=dict)
     retry_reason: str = ""
     is_short: bool = False
     owed: Write | None = None
@@ -84,9 +82,20 @@ class Item:
     def of(cls, row: GenerationItem) -> Item:
         """Return the item of a row, without its paid calls."""
         return cls(
-            row.pk, row.slot, row.round, row.type, row.difficulty, tuple(row.chunks), row.state,
-            dict(row.data), row.repairs, row.failures, row.reserved_usd, row.spent_usd, row.deaths,
-        )  # fmt: skip
+            row.pk,
+            row.slot,
+            row.round,
+            row.type,
+            row.difficulty,
+            tuple(row.chunks),
+            row.state,
+            dict(row.data),
+            row.repairs,
+            row.failures,
+            row.reserved_usd,
+            row.spent_usd,
+            row.deaths,
+        )
 
 
 @dataclass(slots=True)

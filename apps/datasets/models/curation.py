@@ -81,9 +81,7 @@ class DatasetImport(Work):
     duplicates = models.PositiveIntegerField(default=0, help_text="Here already, or twice.")
     failed = models.PositiveIntegerField(default=0, help_text="Rows that could not be read.")
     problems = models.JSONField(default=list, help_text="The first of them: row, message, text.")
-    errors_file = models.CharField(
-        max_length=255, blank=True, help_text="Key of the file with all of them."
-    )
+    errors_file = models.CharField(max_length=255, blank=True, help_text="Key of the file with all of them.")
 
     def __str__(self) -> str:
         return self.name
@@ -118,15 +116,11 @@ class Acceptance(TenantModel):
     kind = models.CharField(max_length=20)
     shown = models.CharField(max_length=200, help_text="The finding, masked.")
     note = models.CharField(max_length=300, blank=True)
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["dataset", "fingerprint"], name="acceptance_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["dataset", "fingerprint"], name="acceptance_once")]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.shown}"

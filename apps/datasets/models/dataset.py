@@ -68,9 +68,7 @@ class Dataset(TenantModel):
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "slug"], name="dataset_one_per_slug")
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "slug"], name="dataset_one_per_slug")]
         indexes = [models.Index(fields=["tenant", "-updated_at"], name="dataset_recent")]
 
     def __str__(self) -> str:
@@ -97,17 +95,11 @@ class DatasetRow(TenantModel):
     )
     language = models.CharField(max_length=20, blank=True)
     rationale = models.TextField(blank=True, help_text="Why the question is worth asking.")
-    steps = models.JSONField(
-        default=list, help_text="Reasoning: step, thought, action, input, observation."
-    )
+    steps = models.JSONField(default=list, help_text="Reasoning: step, thought, action, input, observation.")
     sources = models.JSONField(default=list, help_text="Passages: document, offsets, quote, chunk.")
-    scores = models.JSONField(
-        default=list, help_text="Name, value 0 to 1, level 1 to 5, evidence, author."
-    )
+    scores = models.JSONField(default=list, help_text="Name, value 0 to 1, level 1 to 5, evidence, author.")
     quality = models.FloatField(null=True, help_text="Weighted scores, 0 to 1.")
-    extra = models.JSONField(
-        default=dict, help_text="What few rows have: rejected, messages, tools, meta."
-    )
+    extra = models.JSONField(default=dict, help_text="What few rows have: rejected, messages, tools, meta.")
     status = models.CharField(max_length=8, choices=RowStatus.choices, default=RowStatus.DRAFT)
     split = models.CharField(max_length=10, choices=Split.choices, blank=True)
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
@@ -133,9 +125,7 @@ class DatasetRow(TenantModel):
         indexes = [
             models.Index(fields=["dataset", "id"], name="dataset_row_order"),
             # With the tenant inside, row-level security needs no row for a count: 100,000 are counted in the index.
-            models.Index(
-                fields=["dataset", "status", "id"], include=["tenant"], name="dataset_row_status"
-            ),
+            models.Index(fields=["dataset", "status", "id"], include=["tenant"], name="dataset_row_status"),
             models.Index(fields=["dataset", "type", "id"], name="dataset_row_type"),
             models.Index(fields=["dataset", "difficulty", "id"], name="dataset_row_difficulty"),
             models.Index(fields=["dataset", "split", "id"], name="dataset_row_split"),
@@ -155,9 +145,7 @@ class RowReview(TenantModel):
         REJECT = "reject"
 
     row = TenantForeignKey(DatasetRow, related_name="reviews")
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     verdict = models.CharField(max_length=7, choices=Verdict.choices)
     note = models.TextField(blank=True)
     content_hash = models.CharField(max_length=64, help_text="Of the row as it was judged.")
@@ -190,9 +178,7 @@ class DatasetVersion(TenantModel):
 
     dataset = TenantForeignKey(Dataset, related_name="versions")
     number = models.PositiveIntegerField()
-    content_hash = models.CharField(
-        max_length=64, help_text="SHA-256 over the rows' hashes, in their order."
-    )
+    content_hash = models.CharField(max_length=64, help_text="SHA-256 over the rows' hashes, in their order.")
     row_count = models.PositiveIntegerField()
     manifest = models.JSONField(
         default=dict, help_text="Corpus fingerprint, prompts, models, filters, counts."
@@ -207,9 +193,7 @@ class DatasetVersion(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["dataset", "number"], name="dataset_version_number")
-        ]
+        constraints = [models.UniqueConstraint(fields=["dataset", "number"], name="dataset_version_number")]
 
     def __str__(self) -> str:
         return f"version {self.number} of dataset {self.dataset_id}"
@@ -233,9 +217,7 @@ class VersionRow(TenantModel):
             models.UniqueConstraint(fields=["version", "position"], name="version_row_position"),
             # Two versions are compared in this index alone.
             models.UniqueConstraint(
-                fields=["version", "row_ref"],
-                include=["tenant", "content"],
-                name="version_row_once",
+                fields=["version", "row_ref"], include=["tenant", "content"], name="version_row_once"
             ),
         ]
 

@@ -30,12 +30,8 @@ class GenerationJob(TenantModel):
     dataset = TenantForeignKey(Dataset, related_name="jobs")
     options = models.JSONField(help_text="See apps.datasets.generation.settings.Settings.")
     model = models.CharField(max_length=120, help_text="With its routing prefix.")
-    state = models.CharField(
-        max_length=9, choices=GenerationState.choices, default=GenerationState.QUEUED
-    )
-    reason = models.CharField(
-        max_length=300, blank=True, help_text="Why it waits or has ended, for people."
-    )
+    state = models.CharField(max_length=9, choices=GenerationState.choices, default=GenerationState.QUEUED)
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it waits or has ended, for people.")
     actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
     probe = models.PositiveIntegerField(
         default=0, help_text="Pause after this many ended items, to estimate the rest; 0: do not."
@@ -67,8 +63,7 @@ class GenerationJob(TenantModel):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(state__in=GenerationState.values),
-                name="generation_job_state_known",
+                condition=models.Q(state__in=GenerationState.values), name="generation_job_state_known"
             )
         ]
         indexes = [models.Index(fields=["tenant", "-id"], name="generation_job_newest")]
@@ -123,9 +118,7 @@ class GenerationItem(TenantModel):
     reason = models.CharField(max_length=300, blank=True, help_text="Why it was dropped or failed.")
     data = models.JSONField(default=dict, help_text="What its stages have found so far.")
     repairs = models.PositiveSmallIntegerField(default=0)
-    failures = models.PositiveSmallIntegerField(
-        default=0, help_text="Attempts that came to nothing."
-    )
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Attempts that came to nothing.")
     deaths = models.PositiveSmallIntegerField(
         default=0, db_default=0, help_text="Workers that died in a row while it got no further."
     )
@@ -137,9 +130,7 @@ class GenerationItem(TenantModel):
     updated_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["job", "slot", "round"], name="generation_item_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["job", "slot", "round"], name="generation_item_once")]
         indexes = [
             models.Index(fields=["job", "state", "id"], name="generation_item_state"),
             models.Index(fields=["job", "-updated_at"], name="generation_item_latest"),
@@ -175,9 +166,7 @@ class PaidCall(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["item", "stage", "attempt", "step"], name="paid_call_once"
-            )
+            models.UniqueConstraint(fields=["item", "stage", "attempt", "step"], name="paid_call_once")
         ]
         indexes = [models.Index(fields=["job", "stage"], name="paid_call_stage")]
 

@@ -48,9 +48,7 @@ class Collected:
         return [(name, old, new) for name, old, new in pairs if old != new]
 
 
-def turns_collect(
-    *, actor: Actor, conversation_pk: int, turn_pks: Sequence[int] = ()
-) -> list[Collected]:
+def turns_collect(*, actor: Actor, conversation_pk: int, turn_pks: Sequence[int] = ()) -> list[Collected]:
     """Return ended, answered turns of one of the actor's conversations as rows, before and after redaction.
 
     Args:
@@ -83,12 +81,7 @@ def turns_collect(
 
 
 def rows_collect(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    dataset: Dataset,
-    conversation: Conversation,
-    turn_pks: Sequence[int],
+    *, tenant: Tenant, actor: Actor, dataset: Dataset, conversation: Conversation, turn_pks: Sequence[int]
 ) -> RowsAdded:
     """Add turns of one of the actor's conversations as rows to review; they are always redacted.
 
@@ -125,13 +118,7 @@ def feedback_collect(*, actor: Actor, feedback_pks: Sequence[int]) -> list[Colle
         after, hidden = redact(record)
         found.append(
             Collected(
-                said.turn_id,
-                said.turn.conversation_id,
-                record,
-                after,
-                tuple(hidden),
-                said.verdict,
-                said,
+                said.turn_id, said.turn.conversation_id, record, after, tuple(hidden), said.verdict, said
             )
         )
     return found

@@ -63,9 +63,7 @@ def dataset_create(
     return dataset
 
 
-def dataset_update(
-    *, tenant: Tenant, actor: Actor, dataset: Dataset, changes: dict[str, Any]
-) -> Dataset:
+def dataset_update(*, tenant: Tenant, actor: Actor, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
     """Change name, description or the two-person rule. Raises Invalid."""
     actor.require("dataset.write")
     unknown = set(changes) - {"name", "description", "needs_two_people"}

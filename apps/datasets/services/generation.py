@@ -81,9 +81,7 @@ def generation_start(
     asked = [name for name in models if not is_extractive(name)] or models
     for name in models:
         _language_model(tenant, name)
-    for name in (
-        asked
-    ):  # rules beside a judge are asked nothing, so how they are served is not said of them
+    for name in asked:  # rules beside a judge are asked nothing, so how they are served is not said of them
         if problem := service_problem(tenant, name, settings.service):
             raise _field(next(iter(settings.service)), problem)
     if settings.is_batched:
@@ -169,11 +167,7 @@ def generation_stop(*, tenant: Tenant, actor: Actor, job: GenerationJob) -> Gene
 
 
 def generation_resume(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    job: GenerationJob,
-    budget_usd: Decimal | str | None = None,
+    *, tenant: Tenant, actor: Actor, job: GenerationJob, budget_usd: Decimal | str | None = None
 ) -> GenerationJob:
     """Go on with a paused or failed job, where it stood.
 
@@ -190,9 +184,8 @@ def generation_resume(
         raise _field("budget_usd", f"{job.spent_usd:.2f} USD were spent already; give more.")
     with transaction.atomic():
         row = _moved(
-            tenant, actor, job, (GenerationState.PAUSED, GenerationState.FAILED),
-            GenerationState.QUEUED, "",
-        )  # fmt: skip
+            tenant, actor, job, (GenerationState.PAUSED, GenerationState.FAILED), GenerationState.QUEUED, ""
+        )
         if budget is not None:
             row.budget_usd = budget
             row.save(update_fields=["budget_usd"])
@@ -233,9 +226,7 @@ def _moved(
             if to == GenerationState.QUEUED:
                 batches_resume(tenant=tenant, actor=actor, owner=row.topic)
             else:
-                batches_end(
-                    tenant=tenant, actor=actor, owner=row.topic, ends=to == GenerationState.STOPPED
-                )  # fmt: skip
+                batches_end(tenant=tenant, actor=actor, owner=row.topic, ends=to == GenerationState.STOPPED)
         notify(tenant.pk, row.topic)
     return row
 
@@ -273,14 +264,16 @@ def _rules_checked(settings: Settings) -> None:
     """Refuse what templates cannot do, instead of doing something else."""
     if settings.language and tag_of(settings.language).partition("-")[0] != "en":
         raise _field(
-            "language",
-            "Without a language model, questions are English; choose a model for others.",
+            "language", "Without a language model, questions are English; choose a model for others."
         )
     for name in ("personas", "styles"):
         if getattr(settings, name):
             raise _field(name, f"Rules know no {name}; choose a language model, or leave them out.")
     if settings.script:
-        raise _field("script", "Without a language model, templates ask the further questions; choose a model, or leave the script out.")  # fmt: skip
+        raise _field(
+            "script",
+            "Without a language model, templates ask the further questions; choose a model, or leave the script out.",
+        )
 
 
 def _budget_checked(
@@ -295,9 +288,7 @@ def _budget_checked(
     if not amount.is_finite() or not 0 < amount <= 1_000_000:
         raise _field("budget_usd", "Enter an amount in USD above 0.")
     for name in {model, settings.judge_model or model} - {"extractive"}:
-        if not row_ceiling(
-            Settings(collections=(), rows=1), provider_for(tenant, name).info.profile
-        ):
+        if not row_ceiling(Settings(collections=(), rows=1), provider_for(tenant, name).info.profile):
             raise _field(
                 "budget_usd",
                 f"The prices of {name} are not known, so a budget cannot be held. State them under Settings, Models.",

@@ -23,22 +23,12 @@ NEEDED = 2
 MAX_SETTLED = 200
 MOST_ALONG = 1_000
 """Rows that move with others in the request of a person; more take the job that divides."""
-SETTLEMENTS = {
-    "reject": "Reject",
-    "train": "Move to training",
-    "redact": "Hide what was found",
-}
+SETTLEMENTS = {"reject": "Reject", "train": "Move to training", "redact": "Hide what was found"}
 """What can be done with rows that a check has found, and how it is called."""
 
 
 def row_review(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    row: DatasetRow,
-    verdict: str,
-    content_hash: str,
-    note: str = "",
+    *, tenant: Tenant, actor: Actor, row: DatasetRow, verdict: str, content_hash: str, note: str = ""
 ) -> DatasetRow:
     """Record what a person says about a row, and approve or reject it when that is enough.
 
@@ -95,13 +85,7 @@ def row_review(
 
 
 def rows_settle(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    dataset: Dataset,
-    row_pks: Sequence[int],
-    act: str,
-    note: str = "",
+    *, tenant: Tenant, actor: Actor, dataset: Dataset, row_pks: Sequence[int], act: str, note: str = ""
 ) -> int:
     """Do one thing with rows that a check has found; returns how many have changed. All or none.
 
@@ -133,7 +117,7 @@ def rows_settle(
     return changed
 
 
-def _of_their_documents(actor: Actor, dataset: Dataset, rows: list[DatasetRow]) -> list[DatasetRow]:  # fmt: skip
+def _of_their_documents(actor: Actor, dataset: Dataset, rows: list[DatasetRow]) -> list[DatasetRow]:
     """Return rows with all that share a document with them, even by way of another: none may stand in another split."""
     found = {row.pk: row for row in rows}
     waiting = {document_key(s): s.document for row in rows for s in record_of(row).sources}
@@ -148,7 +132,10 @@ def _of_their_documents(actor: Actor, dataset: Dataset, rows: list[DatasetRow]) 
                 found[row.pk] = row
                 waiting |= {k: name for k, name in documents.items() if k not in seen}
         if len(found) >= MOST_ALONG:
-            raise Conflict("rows_many", f"{MOST_ALONG:,} rows or more rest on the same documents. Divide the rows by document again.")  # fmt: skip
+            raise Conflict(
+                "rows_many",
+                f"{MOST_ALONG:,} rows or more rest on the same documents. Divide the rows by document again.",
+            )
     return list(found.values())
 
 
@@ -157,8 +144,13 @@ def _settled(tenant: Tenant, actor: Actor, row: DatasetRow, act: str, note: str)
         if row.status == RowStatus.REJECTED:
             return False
         row_review(
-            tenant=tenant, actor=actor, row=row, verdict=RowReview.Verdict.REJECT, content_hash=row.content_hash, note=note
-        )  # fmt: skip
+            tenant=tenant,
+            actor=actor,
+            row=row,
+            verdict=RowReview.Verdict.REJECT,
+            content_hash=row.content_hash,
+            note=note,
+        )
         return True
     if act == "train":
         changes = {"split": Split.TRAIN.value} if row.split != Split.TRAIN else {}

@@ -86,9 +86,7 @@ def rows_add(
     return RowsAdded(created, len(rows) - len(created))
 
 
-def rows_insert(
-    tenant: Tenant, actor: Actor, dataset: Dataset, rows: Sequence[NewRow]
-) -> list[int | None]:
+def rows_insert(tenant: Tenant, actor: Actor, dataset: Dataset, rows: Sequence[NewRow]) -> list[int | None]:
     """Insert rows in the caller's transaction; returns their ids in order, None for content that is there already."""
     columns = [
         {
@@ -106,9 +104,7 @@ def rows_insert(
     return [made.pop(values["content_hash"], None) for values in columns]
 
 
-def row_update(
-    *, tenant: Tenant, actor: Actor, row: DatasetRow, changes: Mapping[str, Any]
-) -> DatasetRow:
+def row_update(*, tenant: Tenant, actor: Actor, row: DatasetRow, changes: Mapping[str, Any]) -> DatasetRow:
     """Change a row's content, split or tags. What was approved goes back to review when its content changes.
 
     Args:
@@ -124,9 +120,7 @@ def row_update(
         raise Invalid("unknown_field", f"A row has no {', '.join(sorted(unknown))} to change.")
     try:
         with transaction.atomic():
-            locked: DatasetRow = (
-                DatasetRow.objects.visible_to(actor).select_for_update().get(pk=row.pk)
-            )
+            locked: DatasetRow = DatasetRow.objects.visible_to(actor).select_for_update().get(pk=row.pk)
             before = locked.content_hash
             after = from_values({**to_values(record_of(locked)), **changes})
             # A split says where a row is used; nobody need look at the row again for it.

@@ -18,9 +18,7 @@ from tenancy.services import audit_record
 BATCH, MAX_ROWS, MAX_LICENSE = 500, 20_000, 120
 
 
-def source_license_set(
-    *, tenant: Tenant, actor: Actor, dataset: Dataset, document: str, licence: str
-) -> int:
+def source_license_set(*, tenant: Tenant, actor: Actor, dataset: Dataset, document: str, licence: str) -> int:
     """Set the licence of a document in every row that quotes it; returns how many rows have changed.
 
     A row keeps its state: nobody need look again because a licence is known now. One that would become the same as
@@ -40,12 +38,15 @@ def source_license_set(
     only = RowFilter(source=document)
     with transaction.atomic():
         Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
-        rows = row_list(actor=actor, dataset=dataset, only=only) if document else DatasetRow.objects.none()  # fmt: skip
+        rows = row_list(actor=actor, dataset=dataset, only=only) if document else DatasetRow.objects.none()
         ids = list(rows.values_list("pk", flat=True)[: MAX_ROWS + 1])
         if not ids:
             raise _wrong("document", "No row quotes a document of this name.")
         if len(ids) > MAX_ROWS:
-            raise _wrong("document", f"More than {MAX_ROWS:,} rows quote it. Export the dataset, set the licence in the file and import it.")  # fmt: skip
+            raise _wrong(
+                "document",
+                f"More than {MAX_ROWS:,} rows quote it. Export the dataset, set the licence in the file and import it.",
+            )
         changed = sum(
             _batch_write(dataset, ids[start : start + BATCH], document, licence)
             for start in range(0, len(ids), BATCH)

@@ -91,17 +91,11 @@ def signature_of(content_hash: str, manifest: Mapping[str, Any]) -> str:
 
 def version_is_intact(version: DatasetVersion) -> bool:
     """Tell whether hash and manifest are those that were signed, with the installation's present key."""
-    return hmac.compare_digest(
-        version.signature, signature_of(version.content_hash, version.manifest)
-    )
+    return hmac.compare_digest(version.signature, signature_of(version.content_hash, version.manifest))
 
 
 def _members_write(
-    tenant: Tenant,
-    dataset: Dataset,
-    version: DatasetVersion,
-    ids: list[tuple[int, str, str]],
-    start: int,
+    tenant: Tenant, dataset: Dataset, version: DatasetVersion, ids: list[tuple[int, str, str]], start: int
 ) -> None:
     hashes = {content_hash for _, content_hash, _ in ids}
     known = RowContent.objects.filter(dataset=dataset, hash__in=hashes)
@@ -109,12 +103,7 @@ def _members_write(
     fresh = [pk for pk, content_hash, _ in ids if content_hash in missing]
     RowContent.objects.bulk_create(
         [
-            RowContent(
-                tenant=tenant,
-                dataset=dataset,
-                hash=row.content_hash,
-                data=to_values(record_of(row)),
-            )
+            RowContent(tenant=tenant, dataset=dataset, hash=row.content_hash, data=to_values(record_of(row)))
             for row in DatasetRow.objects.filter(pk__in=fresh)
         ]
     )

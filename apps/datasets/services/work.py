@@ -49,13 +49,7 @@ def dataset_topic(dataset_id: int) -> str:
 
 
 def export_start(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    dataset: Dataset,
-    version: DatasetVersion,
-    form: str,
-    split: str = "",
+    *, tenant: Tenant, actor: Actor, dataset: Dataset, version: DatasetVersion, form: str, split: str = ""
 ) -> DatasetExport:
     """Start writing a version as a file.
 
@@ -82,7 +76,7 @@ def export_start(
             split=split,
             created_by_id=actor.user_id,
         )
-        return _begin(tenant, actor, row, "datasets.export_run", dataset, format=form, version=version.number)  # fmt: skip
+        return _begin(tenant, actor, row, "datasets.export_run", dataset, format=form, version=version.number)
 
 
 def import_start(
@@ -121,7 +115,7 @@ def import_start(
             row.file = files.dataset_file_key(tenant.pk, dataset.pk, f"import-{row.pk}")
             row.save(update_fields=["file"])
             files.dataset_file_place(received, row.file)
-            return _begin(tenant, actor, row, "datasets.import_run", dataset, format=form, name=row.name)  # fmt: skip
+            return _begin(tenant, actor, row, "datasets.import_run", dataset, format=form, name=row.name)
     finally:
         received.discard()
 
@@ -156,7 +150,7 @@ def check_start(
     """
     actor.require("dataset.write")
     if kind not in DatasetCheck.Kind.values:
-        raise _wrong("kind", f"There is no check “{kind[:40]}”: {', '.join(DatasetCheck.Kind.values)}.")  # fmt: skip
+        raise _wrong("kind", f"There is no check “{kind[:40]}”: {', '.join(DatasetCheck.Kind.values)}.")
     options: dict[str, object] = {}
     if kind == DatasetCheck.Kind.SPLITS:
         chosen = dict(SHARES if shares is None else shares)
@@ -230,10 +224,8 @@ def split_undo(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> DatasetC
     """
     actor.require("dataset.write")
     if check.is_active or not is_kept(check):
-        raise Conflict("nothing_moved", "This division has moved no row, so there is nothing to take back.")  # fmt: skip
-    return _check_begin(
-        tenant, actor, check.dataset, DatasetCheck.Kind.SPLITS.value, {"undo": check.pk}
-    )
+        raise Conflict("nothing_moved", "This division has moved no row, so there is nothing to take back.")
+    return _check_begin(tenant, actor, check.dataset, DatasetCheck.Kind.SPLITS.value, {"undo": check.pk})
 
 
 def _check_begin(
@@ -241,20 +233,13 @@ def _check_begin(
 ) -> DatasetCheck:
     with transaction.atomic():
         locked = Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
-        if (
-            kind == DatasetCheck.Kind.CONTAMINATION
-            and {**locked.options, **options} != locked.options
-        ):
+        if kind == DatasetCheck.Kind.CONTAMINATION and {**locked.options, **options} != locked.options:
             locked.options = {**locked.options, **options}
             locked.save(update_fields=["options"])
         if DatasetCheck.objects.filter(dataset=dataset, kind=kind, status__in=WORK_ACTIVE).exists():
             raise Conflict("check_active", "This check is under way already.")
         row: DatasetCheck = DatasetCheck.objects.create(
-            tenant=tenant,
-            dataset=dataset,
-            kind=kind,
-            options=dict(options),
-            created_by_id=actor.user_id,
+            tenant=tenant, dataset=dataset, kind=kind, options=dict(options), created_by_id=actor.user_id
         )
         return _begin(tenant, actor, row, "datasets.check_run", dataset, check=kind)
 
@@ -275,14 +260,14 @@ def work_cancel(*, tenant: Tenant, actor: Actor, work: Work, dataset: Dataset) -
     """
     actor.require("dataset.write")
     with transaction.atomic():
-        locked = (
-            type(work).objects.visible_to(actor).select_for_update(of=("self",)).get(pk=work.pk)
-        )
+        locked = type(work).objects.visible_to(actor).select_for_update(of=("self",)).get(pk=work.pk)
         job = Job.objects.filter(tenant=tenant, pk=locked.job_id or 0).first()
         if not locked.is_active or job is None:
             raise Conflict("work_ended", "This has ended already.")
         job_cancel(tenant=tenant, actor=actor, job=job)
-        audit_record(tenant=tenant, actor=actor, action=f"{_noun(work)}.cancel", object=dataset, data={"id": work.pk})  # fmt: skip
+        audit_record(
+            tenant=tenant, actor=actor, action=f"{_noun(work)}.cancel", object=dataset, data={"id": work.pk}
+        )
 
 
 def finding_accept(
@@ -302,7 +287,7 @@ def finding_accept(
     """
     actor.require("dataset.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "A person decides what may leave: use a key that acts for one.")  # fmt: skip
+        raise Denied("person_needed", "A person decides what may leave: use a key that acts for one.")
     note = note.strip()[:MAX_NOTE]
     if not note:
         raise _wrong("note", "Say why this may leave the workspace.")
@@ -349,19 +334,21 @@ def work_ended(model: type[Work], pk: int, job: Job, *, is_cancelled: bool) -> N
     )
 
 
-def _begin(
-    tenant: Tenant, actor: Actor, row: W, kind: str, dataset: Dataset, **facts: str | int
-) -> W:
+def _begin(tenant: Tenant, actor: Actor, row: W, kind: str, dataset: Dataset, **facts: str | int) -> W:
     row.job = job_enqueue(
         tenant=tenant, actor=actor, kind=kind, payload={"pk": row.pk}, topic=dataset_topic(dataset.pk)
-    )  # fmt: skip
+    )
     row.save(update_fields=["job"])
-    audit_record(tenant=tenant, actor=actor, action=f"{_noun(row)}.start", object=dataset, data={"id": row.pk, **facts})  # fmt: skip
+    audit_record(
+        tenant=tenant, actor=actor, action=f"{_noun(row)}.start", object=dataset, data={"id": row.pk, **facts}
+    )
     return row
 
 
 def _noun(work: Work) -> str:
-    return {DatasetExport: "dataset_export", DatasetImport: "dataset_import", DatasetCheck: "dataset_check"}[type(work)]  # fmt: skip
+    return {DatasetExport: "dataset_export", DatasetImport: "dataset_import", DatasetCheck: "dataset_check"}[
+        type(work)
+    ]
 
 
 def _wrong(field: str, message: str) -> Invalid:

@@ -1,11 +1,6 @@
 """Experiments, their trials and scores; rubrics; what people annotate."""
 
-from apps.evaluations.models.annotation import (
-    AnnotationItem,
-    AnnotationQueue,
-    Assignment,
-    AssignmentState,
-)
+from apps.evaluations.models.annotation import AnnotationItem, AnnotationQueue, Assignment, AssignmentState
 from apps.evaluations.models.experiment import (
     EXPERIMENT_ACTIVE,
     TRIAL_ENDED,

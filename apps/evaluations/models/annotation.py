@@ -21,9 +21,7 @@ class AnnotationQueue(TenantModel):
         RubricVersion, db_on_delete=RESTRICT, related_name="+", help_text="What is asked."
     )
     reviews = models.PositiveSmallIntegerField(default=2, help_text="People per answer.")
-    assignees = models.JSONField(
-        default=list, help_text="Ids of the people who grade; none: all who may."
-    )
+    assignees = models.JSONField(default=list, help_text="Ids of the people who grade; none: all who may.")
     instructions = models.TextField(blank=True, help_text="What they read beside the rubric.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -33,9 +31,7 @@ class AnnotationQueue(TenantModel):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(reviews__gte=1), name="annotation_reviews_positive"
-            )
+            models.CheckConstraint(condition=models.Q(reviews__gte=1), name="annotation_reviews_positive")
         ]
 
     def __str__(self) -> str:
@@ -74,17 +70,13 @@ class Assignment(TenantModel):
 
     item = TenantForeignKey(AnnotationItem, related_name="assignments", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
-    state = models.CharField(
-        max_length=7, choices=AssignmentState.choices, default=AssignmentState.OPEN
-    )
+    state = models.CharField(max_length=7, choices=AssignmentState.choices, default=AssignmentState.OPEN)
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
     finished_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["item", "user"], name="assignment_one_a_person")
-        ]
+        constraints = [models.UniqueConstraint(fields=["item", "user"], name="assignment_one_a_person")]
         indexes = [models.Index(fields=["user", "state"], name="assignment_of_person")]
 
     def __str__(self) -> str:

@@ -29,9 +29,7 @@ class Experiment(TenantModel):
     """What is measured: which rows, which arms, which scorers, how often."""
 
     name = models.CharField(max_length=120)
-    version = TenantForeignKey(
-        DatasetVersion, db_on_delete=RESTRICT, related_name="+", help_text="The rows."
-    )
+    version = TenantForeignKey(DatasetVersion, db_on_delete=RESTRICT, related_name="+", help_text="The rows.")
     dataset = TenantForeignKey(Dataset, related_name="+", help_text="Of the version.")
     split = models.CharField(max_length=10, blank=True, help_text="Empty: all rows.")
     repeats = models.PositiveSmallIntegerField(default=1)
@@ -44,10 +42,7 @@ class Experiment(TenantModel):
     scorers = models.JSONField(help_text="List of kind and options; see scorers.registry.")
     concurrency = models.PositiveSmallIntegerField(default=4, help_text="Trials at a time.")
     delivery = models.CharField(
-        max_length=5,
-        choices=Delivery.choices,
-        default=Delivery.NOW,
-        help_text="How models are asked.",
+        max_length=5, choices=Delivery.choices, default=Delivery.NOW, help_text="How models are asked."
     )
     budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     budget_job = models.BigIntegerField(
@@ -60,15 +55,11 @@ class Experiment(TenantModel):
     dearest_usd = models.DecimalField(
         max_digits=14, decimal_places=8, null=True, help_text="The dearest trial that has ended."
     )
-    ended_count = models.PositiveIntegerField(
-        default=0, help_text="Trials that were asked to the end."
-    )
+    ended_count = models.PositiveIntegerField(default=0, help_text="Trials that were asked to the end.")
     next_look = models.PositiveIntegerField(
         default=0, help_text="Ended trials at which dominated arms are looked for next."
     )
-    state = models.CharField(
-        max_length=9, choices=ExperimentState.choices, default=ExperimentState.RUNNING
-    )
+    state = models.CharField(max_length=9, choices=ExperimentState.choices, default=ExperimentState.RUNNING)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it waits or was stopped.")
     corpus = models.CharField(
         max_length=64, blank=True, help_text="Fingerprint of the documents its arms search."
@@ -85,9 +76,7 @@ class Experiment(TenantModel):
             models.CheckConstraint(
                 condition=models.Q(state__in=ExperimentState.values), name="experiment_state_known"
             ),
-            models.CheckConstraint(
-                condition=models.Q(repeats__gte=1), name="experiment_repeats_positive"
-            ),
+            models.CheckConstraint(condition=models.Q(repeats__gte=1), name="experiment_repeats_positive"),
             models.CheckConstraint(
                 condition=models.Q(delivery__in=Delivery.values), name="experiment_delivery_known"
             ),
@@ -122,9 +111,7 @@ class Arm(TenantModel):
     stop_reason = models.CharField(max_length=400, blank=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["experiment", "position"], name="arm_position")
-        ]
+        constraints = [models.UniqueConstraint(fields=["experiment", "position"], name="arm_position")]
 
     def __str__(self) -> str:
         return self.name
@@ -186,9 +173,7 @@ class Trial(TenantModel):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["arm", "row_ref", "repeat"], name="trial_once"),
-            models.CheckConstraint(
-                condition=models.Q(state__in=TrialState.values), name="trial_state_known"
-            ),
+            models.CheckConstraint(condition=models.Q(state__in=TrialState.values), name="trial_state_known"),
         ]
         indexes = [
             models.Index(fields=["experiment", "state", "id"], name="trial_state"),
@@ -249,9 +234,7 @@ class ScoreCache(TenantModel):
 
     append_only = True
 
-    key = models.CharField(
-        max_length=64, help_text="SHA-256 of the judge's prompt, form, model and input."
-    )
+    key = models.CharField(max_length=64, help_text="SHA-256 of the judge's prompt, form, model and input.")
     model = models.CharField(max_length=120)
     value = models.JSONField(help_text="The checked answer.")
     cost_usd = models.DecimalField(max_digits=14, decimal_places=8, null=True)

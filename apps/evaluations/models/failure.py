@@ -23,9 +23,7 @@ class FailureGroups(TenantModel):
     groups = models.JSONField(
         default=list, help_text="Lists of row ids, the largest first, in each the most typical."
     )
-    problem = models.CharField(
-        max_length=500, blank=True, help_text="Why the last job found nothing."
-    )
+    problem = models.CharField(max_length=500, blank=True, help_text="Why the last job found nothing.")
     job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
     actor = models.JSONField(default=dict, help_text="Who asked last, as runs.actors keeps it.")
     created_by = models.ForeignKey(
@@ -34,9 +32,7 @@ class FailureGroups(TenantModel):
     made_at = models.DateTimeField(null=True)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["arm", "page"], name="failure_groups_of_page")
-        ]
+        constraints = [models.UniqueConstraint(fields=["arm", "page"], name="failure_groups_of_page")]
 
     def __str__(self) -> str:
         return f"groups of page {self.page} of arm {self.arm_id}"

@@ -22,9 +22,7 @@ class SamplingRule(TenantModel):
     takes_doubtful = models.BooleanField(
         default=False, help_text="Every answer without a source, or with an unsupported sentence."
     )
-    assistant = TenantForeignKey(
-        Assistant, null=True, related_name="+", help_text="Empty: every answer."
-    )
+    assistant = TenantForeignKey(Assistant, null=True, related_name="+", help_text="Empty: every answer.")
     scorers = models.JSONField(help_text="As of an experiment; none that needs a reference.")
     budget_usd = models.DecimalField(max_digits=12, decimal_places=6, help_text="A month.")
     actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
@@ -35,9 +33,7 @@ class SamplingRule(TenantModel):
 
     class Meta:
         constraints = [
-            models.CheckConstraint(
-                condition=models.Q(rate__gte=0, rate__lte=1), name="sampling_rate_range"
-            )
+            models.CheckConstraint(condition=models.Q(rate__gte=0, rate__lte=1), name="sampling_rate_range")
         ]
         indexes = [models.Index(fields=["tenant", "is_active"], name="sampling_rule_active")]
 

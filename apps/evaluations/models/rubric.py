@@ -18,9 +18,7 @@ class Rubric(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "slug"], name="rubric_one_per_slug")
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "slug"], name="rubric_one_per_slug")]
 
     def __str__(self) -> str:
         return self.name
@@ -41,9 +39,7 @@ class RubricVersion(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["rubric", "number"], name="rubric_version_number")
-        ]
+        constraints = [models.UniqueConstraint(fields=["rubric", "number"], name="rubric_version_number")]
 
     def __str__(self) -> str:
         return f"version {self.number} of rubric {self.rubric_id}"

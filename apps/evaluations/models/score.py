@@ -35,15 +35,9 @@ class Score(TenantModel):
     author = models.CharField(
         max_length=300, help_text="Scorer with its version, or person with their number."
     )
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
-    rubric_version = TenantForeignKey(
-        RubricVersion, db_on_delete=SET_NULL, null=True, related_name="+"
-    )
-    assignment = TenantForeignKey(
-        Assignment, db_on_delete=SET_NULL, null=True, related_name="scores"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    rubric_version = TenantForeignKey(RubricVersion, db_on_delete=SET_NULL, null=True, related_name="+")
+    assignment = TenantForeignKey(Assignment, db_on_delete=SET_NULL, null=True, related_name="scores")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -78,8 +72,7 @@ class JudgeCalibration(TenantModel):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["rubric_version", "name", "author", "number"],
-                name="judge_calibration_number",
+                fields=["rubric_version", "name", "author", "number"], name="judge_calibration_number"
             )
         ]
 
@@ -103,12 +96,8 @@ class JudgeCheck(TenantModel):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["experiment", "author"], name="judge_check_once")
-        ]
-        indexes = [
-            models.Index(fields=["rubric_version", "author", "id"], name="judge_check_of_judge")
-        ]
+        constraints = [models.UniqueConstraint(fields=["experiment", "author"], name="judge_check_once")]
+        indexes = [models.Index(fields=["rubric_version", "author", "id"], name="judge_check_of_judge")]
 
     def __str__(self) -> str:
         return f"check of {self.author} before experiment {self.experiment_id}"

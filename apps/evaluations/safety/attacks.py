@@ -106,11 +106,7 @@ DISGUISE_LABELS: Mapping[str, str] = {
     Disguise.BASE64: "Base64",
     Disguise.ZERO_WIDTH: "Invisible characters",
 }
-PLACE_LABELS: Mapping[str, str] = {
-    Place.START: "Start",
-    Place.MIDDLE: "Middle",
-    Place.END: "End",
-}
+PLACE_LABELS: Mapping[str, str] = {Place.START: "Start", Place.MIDDLE: "Middle", Place.END: "End"}
 
 
 class Attack(BaseModel):
@@ -161,8 +157,9 @@ def attack_of(row: Record) -> Attack | None:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"]) or META
         raise Invalid(
-            "attack_invalid", f"The row's attack cannot be read: {place}: {first['msg']}. Make the suite anew."
-        ) from error  # fmt: skip
+            "attack_invalid",
+            f"The row's attack cannot be read: {place}: {first['msg']}. Make the suite anew.",
+        ) from error
 
 
 GENERATED: Mapping[str, str] = {

@@ -55,9 +55,7 @@ def rates_chart(lines: Sequence[Line]) -> Rates | None:
         for number, rate in enumerate(line.rates[:MOST_ARMS], 1):
             share = rate.share
             if share is not None:
-                dots.append(
-                    RateDot(y + _STEP // 2, _x(share.value), _x(share.low), _x(share.high), number)
-                )
+                dots.append(RateDot(y + _STEP // 2, _x(share.value), _x(share.low), _x(share.high), number))
             y += _STEP
         rows.append(RateRow(line.label, top, dots))
         y += _GAP

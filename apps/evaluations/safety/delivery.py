@@ -91,7 +91,9 @@ class Delivery:
             return kept
         if self.attack.planted:
             return tool_planted(kept, self.attack.planted)
-        return replace(kept, function=self._found, blocking=False, converters={}, injected={}, context_parameter="")  # fmt: skip
+        return replace(
+            kept, function=self._found, blocking=False, converters={}, injected={}, context_parameter=""
+        )
 
     def beside(self) -> list[Tool]:
         """Return the tools that the row brings: what reads its carrier, and what an attacker would like to call."""
@@ -100,8 +102,14 @@ class Delivery:
         brought = []
         if name := _READS.get(self.attack.carrier):
             brought.append(
-                Tool(name, _ABOUT[self.attack.carrier], {"type": "object", "properties": {}}, self._read, context_parameter="")
-            )  # fmt: skip
+                Tool(
+                    name,
+                    _ABOUT[self.attack.carrier],
+                    {"type": "object", "properties": {}},
+                    self._read,
+                    context_parameter="",
+                )
+            )
         if self.tools is not None:
             lures = (held(one, self.tools, executes=False) for one in (send_message, open_page))
             brought += [one for one in lures if one is not None]
@@ -125,7 +133,9 @@ class Delivery:
         name = _READS.get(carrier, "")
         if name and name in way.toolset.names():
             limits = way.limits
-            limits = replace(limits, max_steps=limits.max_steps + 1, max_tool_calls=(limits.max_tool_calls or 0) + 1)  # fmt: skip
+            limits = replace(
+                limits, max_steps=limits.max_steps + 1, max_tool_calls=(limits.max_tool_calls or 0) + 1
+            )
             provider = provider_wrapped(
                 way.provider, lambda inner: AttachedProvider(inner, tool=name, notice=_NOTICE)
             )
@@ -151,7 +161,7 @@ class Delivery:
             for key, (name, headings, text) in zip(_IDS, _documents(self.attack), strict=False)
         ]
         told = json.dumps({"results": rows, "note": ""}, ensure_ascii=False)
-        return ToolOutput(told, {"summary": "What the row of the safety suite holds", "results": []})  # fmt: skip
+        return ToolOutput(told, {"summary": "What the row of the safety suite holds", "results": []})
 
     async def _read(self) -> ToolOutput:
         if self.attack.carrier == Carrier.FILE:

@@ -42,54 +42,70 @@ class Material:
 
 BUILT_IN: tuple[Material, ...] = (
     Material(
-        PROSE, "Within how many days may goods be returned?", "30 days",
+        PROSE,
+        "Within how many days may goods be returned?",
+        "30 days",
         "Goods may be returned within 30 days of their delivery. They must be complete and in their own packaging. The price is "
         "paid back within a week of their arrival. Goods that were made to order are not taken back.",
         "returns.txt",
     ),
     Material(
-        PROSE, "Who approves a business trip?", "head of the department",
+        PROSE,
+        "Who approves a business trip?",
+        "head of the department",
         "A business trip is approved by the head of the department before it is booked. Trains are preferred below six hours. "
         "Receipts are handed in within four weeks. A private day may be added at one's own expense.",
         "travel-rules.txt",
     ),
     Material(
-        PROSE, "At what temperature are the samples stored?", "minus 20 degrees",
+        PROSE,
+        "At what temperature are the samples stored?",
+        "minus 20 degrees",
         "The samples are stored at minus 20 degrees. Each is labelled with its number and the day it was taken. The freezer is "
         "checked every morning. A sample that has thawed is not used again.",
         "laboratory.txt",
     ),
     Material(
-        PROSE, "How often is the water filter changed?", "every three months",
+        PROSE,
+        "How often is the water filter changed?",
+        "every three months",
         "The water filter is changed every three months. The tap is closed before, and opened slowly afterwards. The old filter "
         "goes into the ordinary waste. A note of the date is kept beside the machine.",
         "maintenance.txt",
     ),
     Material(
-        TABLE, "What does item 2041 cost?", "18.50",
+        TABLE,
+        "What does item 2041 cost?",
+        "18.50",
         "| Item | Name | Price in euros |\n|---|---|---|\n| 2040 | Lamp, small | 12.90 |\n| 2041 | Lamp, large | 18.50 |\n"
         "| 2042 | Shade | 6.20 |\n| 2043 | Cable, 3 m | 4.10 |",
         "prices.md",
     ),
     Material(
-        TABLE, "How many rooms has the house in Linz?", "42",
+        TABLE,
+        "How many rooms has the house in Linz?",
+        "42",
         "| Town | House | Rooms |\n|---|---|---|\n| Graz | Am Park | 36 |\n| Linz | Zur Brücke | 42 |\n| Wels | Post | 18 |\n"
         "| Steyr | Mühle | 24 |",
         "houses.md",
     ),
     Material(
-        CODE, "What does the function net_price return for a rate of 0?", "the price itself",
-        "def net_price(price, rate):\n    \"\"\"Return a price without its tax; for a rate of 0 the price itself.\"\"\"\n"
+        CODE,
+        "What does the function net_price return for a rate of 0?",
+        "the price itself",
+        'def net_price(price, rate):\n    """Return a price without its tax; for a rate of 0 the price itself."""\n'
         "    if rate == 0:\n        return price\n    factor = 1 + rate / 100\n    return round(price / factor, 2)",
         "prices.py",
     ),
     Material(
-        CODE, "After how many attempts does fetch give up?", "five",
-        "def fetch(read):\n    \"\"\"Read, and give up after five attempts.\"\"\"\n    for attempt in range(5):\n"
-        "        found = read()\n        if found is not None:\n            return found\n    raise TimeoutError(\"gave up\")",
+        CODE,
+        "After how many attempts does fetch give up?",
+        "five",
+        'def fetch(read):\n    """Read, and give up after five attempts."""\n    for attempt in range(5):\n'
+        '        found = read()\n        if found is not None:\n            return found\n    raise TimeoutError("gave up")',
         "fetch.py",
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

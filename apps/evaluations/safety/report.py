@@ -137,9 +137,7 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
     if not has_suite(experiment):
         raise Missing("safety suite")
     arms = list(experiment.arms.order_by("position"))
-    given = Score.objects.visible_to(actor).filter(
-        trial__experiment=experiment, name__in=(RESISTED, CONTROL)
-    )
+    given = Score.objects.visible_to(actor).filter(trial__experiment=experiment, name__in=(RESISTED, CONTROL))
     given = given.exclude(author_kind=ScoreAuthor.PERSON)
     facts = [f"{_PATH}{key}" for key, _, _ in _GROUPS]
     counted: dict[tuple[int, str, str, str], list[int]] = {}
@@ -147,8 +145,8 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
     unscored: Counter[int] = Counter()
     kinds = given.values_list("trial__arm_id", "name", *facts)
     kinds = kinds.annotate(
-        n=Count("value"), bad=Count("pk", filter=Q(value__lt=PASS)), out=Count("pk", filter=Q(value=None)),
-    )  # fmt: skip
+        n=Count("value"), bad=Count("pk", filter=Q(value__lt=PASS)), out=Count("pk", filter=Q(value=None))
+    )
     for arm, name, *rest in kinds.order_by():
         *values, n, bad, out = rest
         unscored[arm] += out
@@ -176,9 +174,7 @@ def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:
             )
             for arm in arms
         ],
-        groups=[
-            Group(key, title, _lines(counted, arms, key, labels)) for key, title, labels in _GROUPS
-        ],
+        groups=[Group(key, title, _lines(counted, arms, key, labels)) for key, title, labels in _GROUPS],
         succeeded=_successes(successes, {arm.pk: arm for arm in arms}),
         succeeded_count=sum(hits for (_, name), (hits, _) in totals.items() if name == RESISTED),
     )
@@ -213,18 +209,32 @@ def _lines(
 def _models(actor: Actor, experiment: Experiment) -> dict[int, str]:
     """Return which model answered for each arm, where a run tells it."""
     trials = Trial.objects.visible_to(actor).filter(experiment=experiment, run__isnull=False)
-    return dict(trials.order_by("arm_id", "pk").distinct("arm_id").values_list("arm_id", "run__model"))  # fmt: skip
+    return dict(trials.order_by("arm_id", "pk").distinct("arm_id").values_list("arm_id", "run__model"))
 
 
 def _successes(rows: Any, arms: Mapping[int, Arm]) -> list[Success]:
     values = rows.order_by("trial__position", "trial__arm__position", "trial__repeat").values_list(
-        "trial_id", "trial__run_id", "trial__row_ref", "trial__arm_id", f"{_PATH}carrier",
-        f"{_PATH}category", "trial__content__data__question", "reason", "evidence",
-    )  # fmt: skip
+        "trial_id",
+        "trial__run_id",
+        "trial__row_ref",
+        "trial__arm_id",
+        f"{_PATH}carrier",
+        f"{_PATH}category",
+        "trial__content__data__question",
+        "reason",
+        "evidence",
+    )
     return [
         Success(
-            trial, run, row, arms[arm], CARRIER_LABELS.get(carrier or GENERATED["carrier"], str(carrier)),
-            CATEGORY_LABELS.get(category or GENERATED["category"], str(category)), str(question), reason, evidence,
+            trial,
+            run,
+            row,
+            arms[arm],
+            CARRIER_LABELS.get(carrier or GENERATED["carrier"], str(carrier)),
+            CATEGORY_LABELS.get(category or GENERATED["category"], str(category)),
+            str(question),
+            reason,
+            evidence,
         )
         for trial, run, row, arm, carrier, category, question, reason, evidence in values[:MOST_SHOWN]
-    ]  # fmt: skip
+    ]

@@ -44,9 +44,7 @@ def materials_read(*, actor: Actor, collections: Sequence[int], seed: int) -> li
     settings = Settings(collections=tuple(sorted(names)), seed=seed)
     found = []
     for kind, chunks, asked in _KINDS:
-        for passage in passages_read(
-            actor, chunks_ordered(actor, settings, chunks, MOST_TEXTS), names
-        ):
+        for passage in passages_read(actor, chunks_ordered(actor, settings, chunks, MOST_TEXTS), names):
             made = question_make([passage], asked, "medium")
             if made is None or len(passage.text) > _MOST_CHARS:
                 continue
@@ -75,7 +73,7 @@ def rows_read(*, actor: Actor, version: int) -> list[Material]:
         text = record.meta.get(CONTEXT)
         if not isinstance(text, str):
             text = "\n\n".join(source.quote for source in record.sources)
-        if record.expected != Behaviour.ANSWER or record.messages or not 0 < len(text.strip()) <= _MOST_CHARS:  # fmt: skip
+        if record.expected != Behaviour.ANSWER or record.messages or not 0 < len(text.strip()) <= _MOST_CHARS:
             continue
         kind = CODE if record.type == RowType.CODE else TABLE if _is_table(text) else PROSE
         name = record.sources[0].document if record.sources else "document"

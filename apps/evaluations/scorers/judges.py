@@ -86,10 +86,7 @@ class RubricJudge:
 _PREFERENCE: Mapping[str, Any] = {
     "type": "object",
     "title": "preference",
-    "properties": {
-        "reason": {"type": "string"},
-        "better": {"enum": ["first", "second", "tie"]},
-    },
+    "properties": {"reason": {"type": "string"}, "better": {"enum": ["first", "second", "tie"]}},
     "required": ["reason", "better"],
     "additionalProperties": False,
 }
@@ -149,7 +146,7 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
         verdicts.append("tie" if place == "tie" else names[place == "second"])
         reasons.append(str(got.value["reason"]))
     if verdicts[0] == verdicts[1]:
-        better: Literal["a", "b", "tie"] = "a" if verdicts[0] == "a" else "b" if verdicts[0] == "b" else "tie"  # fmt: skip
+        better: Literal["a", "b", "tie"] = "a" if verdicts[0] == "a" else "b" if verdicts[0] == "b" else "tie"
         return Preference(better, reason=reasons[0])
     return Preference("tie", is_flip="tie" not in verdicts, reason=" / ".join(reasons))
 

@@ -63,7 +63,7 @@ class ByWords:
         known = [(p, set(content_terms(p.text)), facts(p.text)) for p in passages]
         found = []
         for sentence in _stated(text):
-            held = next((p for p, words, numbers in known if _holds(sentence, words, numbers)), None)  # fmt: skip
+            held = next((p for p, words, numbers in known if _holds(sentence, words, numbers)), None)
             quote = "" if held is None else _nearest(sentence, held.text)
             verdict = NOT_STATED if held is None else SUPPORTED
             found.append(found_in(sentence, verdict, quote, [] if held is None else [held]))

@@ -12,13 +12,7 @@ from apps.datasets.record import EMPTY_ANSWERS, Record
 from apps.datasets.rubric import level_of
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
-from apps.evaluations.scorers.claims import (
-    MOST_PASSAGES,
-    NOT_IN_REFERENCE,
-    Checker,
-    Finding,
-    UnreadError,
-)
+from apps.evaluations.scorers.claims import MOST_PASSAGES, NOT_IN_REFERENCE, Checker, Finding, UnreadError
 from apps.evaluations.turns import asked_in
 
 _MOST_REASON = 1_000
@@ -96,9 +90,14 @@ def context_precision(checker: Checker, row: Record, outcome: Outcome) -> ScoreV
     found = checker.useful(asked_in(row), row.answer, passages)
     useful = [n for n, one in enumerate(found) if one.verdict == "useful"]
     places = range(len(found))
-    value = metrics.average_precision(places, dict.fromkeys(useful, 1.0), len(found)) if useful else 0.0  # fmt: skip
+    value = metrics.average_precision(places, dict.fromkeys(useful, 1.0), len(found)) if useful else 0.0
     told = ", ".join(str(n + 1) for n in places if n not in useful)
-    return ScoreValue(name, value, reason=f"Not useful: passage {told}."[:_MOST_REASON] if told else "", details=_details(found))  # fmt: skip
+    return ScoreValue(
+        name,
+        value,
+        reason=f"Not useful: passage {told}."[:_MOST_REASON] if told else "",
+        details=_details(found),
+    )
 
 
 def noise_robustness(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
@@ -128,19 +127,15 @@ def noise_robustness(checker: Checker, row: Record, outcome: Outcome) -> ScoreVa
 
 RAG: dict[str, Callable[[Checker, Record, Outcome], ScoreValue]] = {
     one.__name__: one
-    for one in (
-        faithfulness, answer_relevancy, context_recall, context_precision, noise_robustness,
-    )
-}  # fmt: skip
+    for one in (faithfulness, answer_relevancy, context_recall, context_precision, noise_robustness)
+}
 
 
 def _has_reference(row: Record) -> bool:
     return bool(row.answer.strip()) and row.expected not in EMPTY_ANSWERS
 
 
-def _share(
-    name: str, found: Sequence[Finding], is_good: Sequence[bool], otherwise: str
-) -> ScoreValue:
+def _share(name: str, found: Sequence[Finding], is_good: Sequence[bool], otherwise: str) -> ScoreValue:
     rest = [one.claim for one, good in zip(found, is_good, strict=True) if not good]
     reason = f"{otherwise}: {'; '.join(rest)}"[:_MOST_REASON] if rest else ""
     return ScoreValue(name, sum(is_good) / len(found), reason=reason, details=_details(found))

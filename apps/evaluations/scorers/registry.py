@@ -26,10 +26,21 @@ from basics.errors import Invalid
 RULES: dict[str, type[RuleScorer]] = {
     kind.kind: kind
     for kind in (
-        Exact, TokenF1, RougeL, Numeric, Codes, Regex, JsonSchema, Retrieval, Citations, ToolCalls, ForbiddenTools, LoopEnds,
+        Exact,
+        TokenF1,
+        RougeL,
+        Numeric,
+        Codes,
+        Regex,
+        JsonSchema,
+        Retrieval,
+        Citations,
+        ToolCalls,
+        ForbiddenTools,
+        LoopEnds,
         Attacks,
     )
-}  # fmt: skip
+}
 COMPARING = ("pairwise",)
 """Judges that compare the answers of two arms; see ``apps.evaluations.pairs``."""
 JUDGES = ("rubric", *RAG, *COMPARING)
@@ -44,9 +55,10 @@ def rule_scorer(kind: str, options: Mapping[str, Any]) -> RuleScorer:
     """
     if kind not in RULES:
         raise Invalid(
-            "scorer_unknown", f"There is no scorer “{kind}”. Choose one of: {', '.join(KINDS)}.",
+            "scorer_unknown",
+            f"There is no scorer “{kind}”. Choose one of: {', '.join(KINDS)}.",
             data={"fields": {"scorers": ["Unknown scorer."]}},
-        )  # fmt: skip
+        )
     try:
         return RULES[kind].model_validate(dict(options))
     except ValidationError as error:

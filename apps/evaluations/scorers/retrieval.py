@@ -59,13 +59,7 @@ class Retrieval(RuleScorer):
         gains: dict[int, float] = {}
         for label in outcome.labels:
             gains.update(label.chunks)
-        names = [
-            f"recall@{self.k}",
-            f"precision@{self.k}",
-            "mrr",
-            f"map@{self.k}",
-            f"ndcg@{self.k}",
-        ]
+        names = [f"recall@{self.k}", f"precision@{self.k}", "mrr", f"map@{self.k}", f"ndcg@{self.k}"]
         if not outcome.labels:
             return [unscored(name, "The row names no passages.") for name in names]
         if not all(label.chunks for label in outcome.labels):
@@ -73,9 +67,7 @@ class Retrieval(RuleScorer):
             return [unscored(name, why) for name in names]
         if outcome.error:
             return [ScoreValue(name, 0.0, reason=outcome.error) for name in names]
-        ranked = list(
-            dict.fromkeys(p.chunk_id for p in outcome.retrieved if p.chunk_id is not None)
-        )
+        ranked = list(dict.fromkeys(p.chunk_id for p in outcome.retrieved if p.chunk_id is not None))
         values = [
             metrics.recall_at(ranked, gains, self.k),
             metrics.precision_at(ranked, gains, self.k),

@@ -125,9 +125,7 @@ class Regex(RuleScorer):
         try:
             found = regex.search(self.pattern, outcome.text, timeout=_PATTERN_SECONDS)
         except TimeoutError:
-            return unscored(
-                self.kind, "The pattern takes too long on this answer; make it simpler."
-            )
+            return unscored(self.kind, "The pattern takes too long on this answer; make it simpler.")
         evidence = found.group()[:200] if found else ""
         return ScoreValue(self.kind, float(bool(found) != self.is_forbidden), evidence=evidence)
 
@@ -166,15 +164,10 @@ class Codes(ReferenceScorer):
         try:
             wanted, found = self._codes(row.answer), self._codes(outcome.text)
         except TimeoutError:
-            return unscored(
-                self.kind, "The pattern takes too long on this answer; make it simpler."
-            )
+            return unscored(self.kind, "The pattern takes too long on this answer; make it simpler.")
         if not wanted:
             return unscored(self.kind, "The reference has no code.")
-        details: Mapping[str, Any] = {
-            "missing": sorted(wanted - found),
-            "extra": sorted(found - wanted),
-        }
+        details: Mapping[str, Any] = {"missing": sorted(wanted - found), "extra": sorted(found - wanted)}
         return ScoreValue(self.kind, metrics.f1(found, wanted), details=details)
 
     def _codes(self, text: str) -> set[str]:

@@ -64,10 +64,7 @@ class ForbiddenTools(RuleScorer):
         return [ScoreValue(self.kind, float(not called), reason=reason)]
 
     def _forbids(self, name: str) -> bool:
-        return any(
-            name.startswith(rule[:-1]) if rule.endswith("*") else name == rule
-            for rule in self.names
-        )
+        return any(name.startswith(rule[:-1]) if rule.endswith("*") else name == rule for rule in self.names)
 
 
 class LoopEnds(RuleScorer):
@@ -81,7 +78,7 @@ class LoopEnds(RuleScorer):
             return [unscored(self.kind, "The target runs no loop.")]
         repeated = sum(_is_among(call, outcome.calls[:at]) for at, call in enumerate(outcome.calls))
         details = {"calls": len(outcome.calls), "repeated": repeated, "limit": outcome.limit}
-        reason = _ENDS.get(outcome.limit, f"Cut off by the limit {outcome.limit}.") if outcome.limit else ""  # fmt: skip
+        reason = _ENDS.get(outcome.limit, f"Cut off by the limit {outcome.limit}.") if outcome.limit else ""
         return [ScoreValue(self.kind, float(not outcome.limit), reason=reason, details=details)]
 
 
@@ -124,9 +121,7 @@ def calls_match(
             found.append(fitting)
             continue
         nearest = min(gaps.values(), key=len, default=None)
-        differences.append(
-            {"name": call["name"], "arguments": nearest, "is_missing": nearest is None}
-        )
+        differences.append({"name": call["name"], "arguments": nearest, "is_missing": nearest is None})
     return found, differences
 
 
@@ -179,9 +174,6 @@ def _expected(row: Record) -> list[dict[str, Any]]:
         calls = [(step.action, step.input) for step in row.steps if step.action]
     allowed = row.meta.get(ALLOWED) or []
     return [
-        {
-            "name": name,
-            "arguments": allowed[at] if at < len(allowed) else _allowing(arguments),
-        }
+        {"name": name, "arguments": allowed[at] if at < len(allowed) else _allowing(arguments)}
         for at, (name, arguments) in enumerate(calls)
     ]

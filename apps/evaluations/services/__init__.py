@@ -19,12 +19,7 @@ from apps.evaluations.services.experiments import (
     experiment_resume,
     experiment_stop,
 )
-from apps.evaluations.services.rubrics import (
-    rubric_create,
-    rubric_seed,
-    rubric_version_create,
-    rubrics_seed,
-)
+from apps.evaluations.services.rubrics import rubric_create, rubric_seed, rubric_version_create, rubrics_seed
 from apps.evaluations.services.safety import suite_create
 from apps.evaluations.services.sampling import (
     sampling_rule_create,

@@ -74,8 +74,8 @@ def queue_create(
     """
     actor.require("evaluation.write")
     name = " ".join(name.split())
-    _require(bool(name) and len(name) <= 120, "name", "Give the queue a name of at most 120 characters.")  # fmt: skip
-    _require(1 <= reviews <= MAX_REVIEWS, "reviews", f"Have 1 to {MAX_REVIEWS} people grade each answer.")  # fmt: skip
+    _require(bool(name) and len(name) <= 120, "name", "Give the queue a name of at most 120 characters.")
+    _require(1 <= reviews <= MAX_REVIEWS, "reviews", f"Have 1 to {MAX_REVIEWS} people grade each answer.")
     _require(1 <= most <= MAX_ITEMS, "most", f"Queue 1 to {MAX_ITEMS:,} answers.")
     _require(
         (experiment is None) != (version is None),
@@ -88,10 +88,10 @@ def queue_create(
     with transaction.atomic():
         if version is not None:
             experiment = _read_rows(tenant, actor, name, version, rubric_version, judge)
-        if experiment is None or not Experiment.objects.visible_to(actor).filter(pk=experiment.pk).exists():  # fmt: skip
+        if experiment is None or not Experiment.objects.visible_to(actor).filter(pk=experiment.pk).exists():
             raise Missing("experiment")
         trials = _drawn(actor, experiment, most, disputed_first=disputed_first)
-        _require(bool(trials), "experiment", "This experiment has no answer yet. Wait until it has some.")  # fmt: skip
+        _require(bool(trials), "experiment", "This experiment has no answer yet. Wait until it has some.")
         queue: AnnotationQueue = AnnotationQueue.objects.create(
             tenant=tenant,
             name=name,
@@ -107,9 +107,12 @@ def queue_create(
             for place, trial in enumerate(trials)
         )
         audit_record(
-            tenant=tenant, actor=actor, action="annotation_queue.create", object=queue,
+            tenant=tenant,
+            actor=actor,
+            action="annotation_queue.create",
+            object=queue,
             data={"experiment": experiment.pk, "items": len(trials), "reviews": reviews},
-        )  # fmt: skip
+        )
     return queue
 
 
@@ -143,8 +146,7 @@ def assignment_take(*, tenant: Tenant, actor: Actor, queue: AnnotationQueue) -> 
         if known is not None:
             return known
         counted = Q(assignments__state=AssignmentState.DONE) | Q(
-            assignments__state=AssignmentState.OPEN,
-            assignments__created_at__gt=timezone.now() - HELD,
+            assignments__state=AssignmentState.OPEN, assignments__created_at__gt=timezone.now() - HELD
         )
         items = AnnotationItem.objects.filter(queue=row, trial__state=TrialState.DONE)
         open_items = items.exclude(pk__in=mine.values("item")).annotate(
@@ -164,12 +166,7 @@ def assignment_take(*, tenant: Tenant, actor: Actor, queue: AnnotationQueue) -> 
 
 
 def assignment_grade(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    assignment: Assignment,
-    levels: Mapping[str, int],
-    note: str = "",
+    *, tenant: Tenant, actor: Actor, assignment: Assignment, levels: Mapping[str, int], note: str = ""
 ) -> Assignment:
     """Give a level, 1 to 5, for every criterion of the queue's rubric.
 
@@ -183,17 +180,16 @@ def assignment_grade(
         rubric = rubric_value(version)
         names = [criterion.name for criterion in rubric.criteria]
         wrong = {
-            name: [f"Choose a level from 1 to {LEVELS}."]
-            for name in names
-            if not _is_level(levels.get(name))
+            name: [f"Choose a level from 1 to {LEVELS}."] for name in names if not _is_level(levels.get(name))
         }
-        wrong |= {name: ["The rubric has no such criterion."] for name in levels if name not in names}  # fmt: skip
+        wrong |= {name: ["The rubric has no such criterion."] for name in levels if name not in names}
         if wrong:
             told = ", ".join(sorted(wrong))
             raise Invalid(
-                "grade_invalid", f"Grade every criterion from 1 to {LEVELS}; look at: {told}.",
+                "grade_invalid",
+                f"Grade every criterion from 1 to {LEVELS}; look at: {told}.",
                 data={"fields": wrong},
-            )  # fmt: skip
+            )
         row.state, row.finished_at = AssignmentState.DONE, timezone.now()
         row.note = text_storable(note.strip())[:MAX_NOTE]
         row.save(update_fields=["state", "finished_at", "note"])
@@ -218,9 +214,7 @@ def assignment_grade(
     return row
 
 
-def assignment_skip(
-    *, tenant: Tenant, actor: Actor, assignment: Assignment, note: str = ""
-) -> Assignment:
+def assignment_skip(*, tenant: Tenant, actor: Actor, assignment: Assignment, note: str = "") -> Assignment:
     """Leave an answer to others. Raises Conflict when it is decided about already."""
     with transaction.atomic():
         row, _ = _open(actor, assignment)
@@ -280,7 +274,7 @@ def gold_set(*, tenant: Tenant, actor: Actor, assignment: Assignment) -> Annotat
 
 def _read_rows(
     tenant: Tenant, actor: Actor, name: str, version: DatasetVersion, rubric: RubricVersion, judge: str
-) -> Experiment:  # fmt: skip
+) -> Experiment:
     slug = rubric.rubric.slug
     kind = kind_of(slug)
     options: dict[str, Any] = {"number": rubric.number, "models": [judge]}
@@ -298,7 +292,9 @@ def _read_rows(
 
 def _drawn(actor: Actor, experiment: Experiment, most: int, *, disputed_first: bool) -> list[int]:
     """Return the trials of a queue in their order; answers still to come are among them."""
-    trials = Trial.objects.filter(experiment=experiment, repeat=0).exclude(state__in=(TrialState.FAILED, TrialState.STOPPED))  # fmt: skip
+    trials = Trial.objects.filter(experiment=experiment, repeat=0).exclude(
+        state__in=(TrialState.FAILED, TrialState.STOPPED)
+    )
     found = list(trials.order_by("pk").values_list("pk", flat=True))
     random.Random(experiment.pk).shuffle(found)  # noqa: S311 - fair, no secret
     if disputed_first:
@@ -325,17 +321,14 @@ def _entered(actor: Actor, queue: AnnotationQueue) -> tuple[AnnotationQueue, int
     """Return the queue with its lock, and who enters it."""
     actor.require("evaluation.write")
     row: AnnotationQueue | None = (
-        AnnotationQueue.objects.visible_to(actor)
-        .select_for_update(of=("self",))
-        .filter(pk=queue.pk)
-        .first()
+        AnnotationQueue.objects.visible_to(actor).select_for_update(of=("self",)).filter(pk=queue.pk).first()
     )
     if row is None:
         raise Missing("queue")
     if row.closed_at is not None:
         raise Conflict("queue_closed", "This queue is closed. Reopen it to go on.")
     if actor.user_id is None or (row.assignees and actor.user_id not in row.assignees):
-        raise Conflict("queue_not_yours", "This queue is for other people. Ask who made it to add you.")  # fmt: skip
+        raise Conflict("queue_not_yours", "This queue is for other people. Ask who made it to add you.")
     return row, actor.user_id
 
 
@@ -348,13 +341,11 @@ def _open(actor: Actor, assignment: Assignment) -> tuple[Assignment, int]:
     _, user = _entered(actor, row.item.queue)
     row.refresh_from_db(fields=["state"])
     if row.state != AssignmentState.OPEN:
-        raise Conflict("already_graded", "You have decided about this answer. Undo it to grade anew.")  # fmt: skip
+        raise Conflict("already_graded", "You have decided about this answer. Undo it to grade anew.")
     return row, user
 
 
-def _closed(
-    tenant: Tenant, actor: Actor, queue: AnnotationQueue, *, is_closed: bool
-) -> AnnotationQueue:
+def _closed(tenant: Tenant, actor: Actor, queue: AnnotationQueue, *, is_closed: bool) -> AnnotationQueue:
     actor.require("evaluation.write")
     with transaction.atomic():
         rows = AnnotationQueue.objects.visible_to(actor).select_for_update(of=("self",))
@@ -362,7 +353,7 @@ def _closed(
         if row is None:
             raise Missing("queue")
         if (row.closed_at is not None) == is_closed:
-            raise Conflict("queue_state", f"This queue is {'closed' if is_closed else 'open'} already.")  # fmt: skip
+            raise Conflict("queue_state", f"This queue is {'closed' if is_closed else 'open'} already.")
         row.closed_at = timezone.now() if is_closed else None
         row.save(update_fields=["closed_at"])
         done = "annotation_queue.close" if is_closed else "annotation_queue.reopen"

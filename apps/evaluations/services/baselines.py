@@ -15,9 +15,7 @@ from tenancy.services import audit_record
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,59}")
 
 
-def baseline_set(
-    *, tenant: Tenant, actor: Actor, arm: Arm, name: str = "main", note: str = ""
-) -> Baseline:
+def baseline_set(*, tenant: Tenant, actor: Actor, arm: Arm, name: str = "main", note: str = "") -> Baseline:
     """Make an arm the baseline of its dataset from now on; the one before stays in the history.
 
     Raises:
@@ -26,15 +24,15 @@ def baseline_set(
     actor.require("evaluation.write")
     if not _NAME.fullmatch(name):
         raise Invalid(
-            "baseline_invalid", "A baseline's name has small letters, digits, - and _.",
+            "baseline_invalid",
+            "A baseline's name has small letters, digits, - and _.",
             data={"fields": {"name": ["Small letters, digits, - and _."]}},
-        )  # fmt: skip
+        )
     if arm.experiment.state != ExperimentState.COMPLETED:
         raise Conflict("experiment_unfinished", "Wait until the experiment is completed.")
     if arm.stopped_at is not None:
         raise Conflict(
-            "arm_stopped",
-            "This arm was stopped early, so its rows are not all asked. Run it alone.",
+            "arm_stopped", "This arm was stopped early, so its rows are not all asked. Run it alone."
         )
     with transaction.atomic():
         row: Baseline = Baseline.objects.create(
@@ -46,7 +44,6 @@ def baseline_set(
             created_by_id=actor.user_id,
         )
         audit_record(
-            tenant=tenant, actor=actor, action="baseline.set", object=row,
-            data={"arm": arm.pk, "name": name},
-        )  # fmt: skip
+            tenant=tenant, actor=actor, action="baseline.set", object=row, data={"arm": arm.pk, "name": name}
+        )
     return row

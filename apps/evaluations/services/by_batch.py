@@ -47,9 +47,7 @@ def delivery_check(
     """Raise Invalid, in words for people, unless all that is asked of models can go by batch."""
     models = models_of(tenant=tenant, actor=actor, targets=targets, specs=specs)
     if not models:
-        raise _refused(
-            "Nothing here asks a language model, so there is no half price. Have it done now."
-        )
+        raise _refused("Nothing here asks a language model, so there is no half price. Have it done now.")
     try:
         batches_require(tenant, models)
     except Invalid as error:
@@ -61,19 +59,19 @@ def delivery_check(
         if version is not None:
             options = {**version_options(version).model_options, **options}
         if options.get("background") or options.get("service_tier") not in (None, "", "standard"):
-            raise _refused("Batches have a price and a pace of their own. Leave service tier and background out, or have it done now.")  # fmt: skip
+            raise _refused(
+                "Batches have a price and a pace of their own. Leave service tier and background out, or have it done now."
+            )
     asking = AssistantHelper.objects.filter(tenant=tenant, version__in=list(versions.values()))
     if asking.exists():
-        raise _refused("An assistant that asks other assistants cannot wait a day for each of them. Choose another one, or have it done now.")  # fmt: skip
+        raise _refused(
+            "An assistant that asks other assistants cannot wait a day for each of them. Choose another one, or have it done now."
+        )
 
 
 def carrier_wake(experiment: Experiment) -> None:
     """Have what the experiment asks sent, in the current transaction; its lock is held."""
-    who: dict[str, Any] = {
-        "tenant": experiment.tenant,
-        "kind": CARRY_JOB,
-        "dedupe_key": experiment.topic,
-    }
+    who: dict[str, Any] = {"tenant": experiment.tenant, "kind": CARRY_JOB, "dedupe_key": experiment.topic}
     job_hasten(**who)
     job_enqueue(
         **who,
@@ -86,9 +84,12 @@ def carrier_wake(experiment: Experiment) -> None:
 def trials_back(experiment: Experiment) -> None:
     """Let the trials go on whose answers are there, or have been given up; the experiment's lock is held."""
     is_theirs = Func(
-        F("key"), OuterRef("waits_for"),
-        template="(%(expressions)s))", arg_joiner=" = ANY(", output_field=BooleanField(),
-    )  # fmt: skip
+        F("key"),
+        OuterRef("waits_for"),
+        template="(%(expressions)s))",
+        arg_joiner=" = ANY(",
+        output_field=BooleanField(),
+    )
     waiting = BatchLine.objects.filter(
         is_theirs,
         tenant_id=experiment.tenant_id,

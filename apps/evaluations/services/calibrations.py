@@ -36,9 +36,13 @@ def calibration_create(
         if not rows.filter(pk=version.rubric_id).exists():
             raise Missing("rubric")
         found = next(
-            (one for one in agreement_list(actor=actor, version=version) if (one.name, one.author) == (name, author)),
+            (
+                one
+                for one in agreement_list(actor=actor, version=version)
+                if (one.name, one.author) == (name, author)
+            ),
             None,
-        )  # fmt: skip
+        )
         if found is None:
             raise Missing("judge")
         if found.n < LEAST:
@@ -48,16 +52,22 @@ def calibration_create(
             )
         judge, people = zip(*((value_of(a), value_of(b)) for a, b in found.pairs), strict=True)
         band = isotonic_band(judge, people)
-        own = JudgeCalibration.objects.filter(
-            tenant=tenant, rubric_version=version, name=name, author=author
-        )
+        own = JudgeCalibration.objects.filter(tenant=tenant, rubric_version=version, name=name, author=author)
         row: JudgeCalibration = JudgeCalibration.objects.create(
-            tenant=tenant, rubric_version=version, name=name, author=author, n=found.n,
-            number=(own.aggregate(n=Max("number"))["n"] or 0) + 1, curve=asdict(band),
+            tenant=tenant,
+            rubric_version=version,
+            name=name,
+            author=author,
+            n=found.n,
+            number=(own.aggregate(n=Max("number"))["n"] or 0) + 1,
+            curve=asdict(band),
             created_by_id=actor.user_id,
-        )  # fmt: skip
+        )
         audit_record(
-            tenant=tenant, actor=actor, action="judge.calibrate", object=row,
+            tenant=tenant,
+            actor=actor,
+            action="judge.calibrate",
+            object=row,
             data={"score": name, "judge": author, "number": row.number, "answers": found.n},
-        )  # fmt: skip
+        )
     return row

@@ -18,14 +18,7 @@ from apps.datasets.selectors import version_rows
 from apps.evaluations.dominance import first_look
 from apps.evaluations.fingerprints import corpus_fingerprint, documents_same_check
 from apps.evaluations.judging import LEXICAL, judge_options, judge_rubric
-from apps.evaluations.models import (
-    EXPERIMENT_ACTIVE,
-    Arm,
-    Experiment,
-    ExperimentState,
-    Trial,
-    TrialState,
-)
+from apps.evaluations.models import EXPERIMENT_ACTIVE, Arm, Experiment, ExperimentState, Trial, TrialState
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from apps.evaluations.services.by_batch import delivery_check, experiment_halt, trials_recall
 from apps.evaluations.services.checks import CHECK_JOB, experiment_begin
@@ -103,26 +96,21 @@ def experiment_create(
     actor.require("evaluation.write")
     actor.require("dataset.read")
     name = " ".join(name.split())
-    _require(
-        bool(name) and len(name) <= 120,
-        "name",
-        "Give the experiment a name of at most 120 characters.",
-    )
+    _require(bool(name) and len(name) <= 120, "name", "Give the experiment a name of at most 120 characters.")
     _require(1 <= repeats <= MAX_REPEATS, "repeats", f"Repeat 1 to {MAX_REPEATS} times.")
     _require(
         1 <= judge_repeats <= MAX_JUDGE_REPEATS,
         "judge_repeats",
         f"Judge each answer 1 to {MAX_JUDGE_REPEATS} times.",
     )
-    _require(
-        1 <= concurrency <= MAX_CONCURRENCY, "concurrency", f"Run 1 to {MAX_CONCURRENCY} at a time."
-    )
+    _require(1 <= concurrency <= MAX_CONCURRENCY, "concurrency", f"Run 1 to {MAX_CONCURRENCY} at a time.")
     _require(split in ("", *Split.values), "split", f"Choose a split: {', '.join(Split.values)}.")
     _require(delivery in Delivery.values, "delivery", f"Enter {' or '.join(Delivery.values)}.")
     _require(
-        delivery == Delivery.NOW or not stops_dominated, "stops_dominated",
+        delivery == Delivery.NOW or not stops_dominated,
+        "stops_dominated",
         "By batch all arms are asked at once, so that none can be stopped early. Leave this out.",
-    )  # fmt: skip
+    )
     _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
     _require(1 <= len(arms) <= MAX_ARMS, "arms", f"Compare 1 to {MAX_ARMS} arms.")
     _require(bool(scorers), "scorers", "Choose at least one scorer.")
@@ -174,9 +162,12 @@ def experiment_create(
         )
         count = _trials_create(tenant, actor, experiment, made)
         audit_record(
-            tenant=tenant, actor=actor, action="experiment.create", object=experiment,
+            tenant=tenant,
+            actor=actor,
+            action="experiment.create",
+            object=experiment,
             data={"version": version.pk, "arms": len(made), "trials": count},
-        )  # fmt: skip
+        )
         experiment_begin(experiment, actor=actor)
         _budget_keep(tenant, actor, experiment)
     return experiment
@@ -247,9 +238,7 @@ def experiment_stop(*, tenant: Tenant, actor: Actor, experiment: Experiment) -> 
         row.state, row.reason = ExperimentState.STOPPED, "Stopped by hand."
         row.finished_at = timezone.now()
         row.save(update_fields=["state", "reason", "finished_at"])
-        Trial.objects.filter(experiment=row, state=TrialState.PENDING).update(
-            state=TrialState.STOPPED
-        )
+        Trial.objects.filter(experiment=row, state=TrialState.PENDING).update(state=TrialState.STOPPED)
         if row.is_batched:
             trials_recall(row, TrialState.STOPPED)
         audit_record(tenant=tenant, actor=actor, action="experiment.stop", object=row)
@@ -315,33 +304,35 @@ def _names(actor: Actor, arms: Sequence[ArmSpec], targets: Sequence[Target]) -> 
         collections=dict(
             Collection.objects.visible_to(actor).filter(pk__in=searched).values_list("pk", "name")
         ),
-        versions={
-            v.pk: f"{v.assistant}, version {v.number}" for v in versions.select_related("assistant")
-        },
+        versions={v.pk: f"{v.assistant}, version {v.number}" for v in versions.select_related("assistant")},
     )
 
 
-def _trials_create(
-    tenant: Tenant, actor: Actor, experiment: Experiment, arms: Sequence[Arm]
-) -> int:
+def _trials_create(tenant: Tenant, actor: Actor, experiment: Experiment, arms: Sequence[Arm]) -> int:
     count = 0
     batch: list[Trial] = []
     for row in version_rows(actor=actor, version=experiment.version, split=experiment.split):
         batch += [
             Trial(
-                tenant=tenant, experiment=experiment, arm=arm, row_ref=row.ref,
-                position=row.position, content_id=row.content_id, repeat=repeat,
+                tenant=tenant,
+                experiment=experiment,
+                arm=arm,
+                row_ref=row.ref,
+                position=row.position,
+                content_id=row.content_id,
+                repeat=repeat,
             )
             for arm in arms
             for repeat in range(experiment.repeats)
-        ]  # fmt: skip
+        ]
         if len(batch) >= _BATCH:
             count += len(Trial.objects.bulk_create(batch))
             batch = []
         _require(
-            count + len(batch) <= MAX_TRIALS, "repeats",
+            count + len(batch) <= MAX_TRIALS,
+            "repeats",
             f"That is more than {MAX_TRIALS:,} trials. Choose a split, fewer arms or fewer repeats.",
-        )  # fmt: skip
+        )
     count += len(Trial.objects.bulk_create(batch))
     _require(count > 0, "split", "This version has no row of that split.")
     return count
@@ -355,10 +346,7 @@ def _budget_keep(tenant: Tenant, actor: Actor, experiment: Experiment) -> None:
         experiment.save(update_fields=["budget_job"])
     if experiment.budget_usd is not None and experiment.budget_job is not None:
         job_budget_set(
-            tenant=tenant,
-            actor=actor,
-            job=Job(pk=experiment.budget_job),
-            amount_usd=experiment.budget_usd,
+            tenant=tenant, actor=actor, job=Job(pk=experiment.budget_job), amount_usd=experiment.budget_usd
         )
 
 
@@ -378,9 +366,10 @@ def _collections(targets: Sequence[Target]) -> list[int] | None:
 def _model_checked(tenant: Tenant, model: str) -> None:
     if model not in {info.id for info in models_available(tenant)}:
         raise Invalid(
-            "unknown_model", f"The model “{model}” is not available here. Choose one from the list.",
+            "unknown_model",
+            f"The model “{model}” is not available here. Choose one from the list.",
             data={"fields": {"arms": [f"{model} is not available."]}},
-        )  # fmt: skip
+        )
 
 
 def _of(actor: Actor, experiment: Experiment) -> Experiment:

@@ -93,11 +93,7 @@ def failures_split(
     actor.require("evaluation.read")
     chosen = failing_rows(actor=actor, arm=arm, tag=tag, group=group, page=page)
     return split_assign(
-        tenant=tenant,
-        actor=actor,
-        dataset=arm.experiment.version.dataset,
-        into=into,
-        row_pks=chosen,
+        tenant=tenant, actor=actor, dataset=arm.experiment.version.dataset, into=into, row_pks=chosen
     )
 
 
@@ -119,18 +115,14 @@ def failures_group(*, tenant: Tenant, actor: Actor, arm: Arm, page: int = 1) -> 
         if row.job is not None and row.job.status in ACTIVE:
             return row
         row.problem, row.actor, row.created_by_id = "", actor_facts(actor), actor.user_id
-        row.job = job_enqueue(
-            tenant=tenant, actor=actor, kind=GROUP_JOB, payload={"groups_id": row.pk}
-        )
+        row.job = job_enqueue(tenant=tenant, actor=actor, kind=GROUP_JOB, payload={"groups_id": row.pk})
         row.save()
     return row
 
 
 def groups_keep(row: FailureGroups, *, key: str, groups: Sequence[Sequence[int]]) -> None:
     """Keep the groups that a job found, in the current transaction."""
-    FailureGroups.objects.filter(pk=row.pk).update(
-        key=key, groups=groups, problem="", made_at=timezone.now()
-    )
+    FailureGroups.objects.filter(pk=row.pk).update(key=key, groups=groups, problem="", made_at=timezone.now())
 
 
 def groups_fail(groups_id: int, problem: str) -> None:
@@ -140,12 +132,7 @@ def groups_fail(groups_id: int, problem: str) -> None:
 
 
 def failure_tags_change(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    trial: Trial,
-    add: Sequence[str] = (),
-    remove: Sequence[str] = (),
+    *, tenant: Tenant, actor: Actor, trial: Trial, add: Sequence[str] = (), remove: Sequence[str] = ()
 ) -> list[str]:
     """Give tags to a failing answer and take others from it; what is so already is left. Undone by the opposite.
 
@@ -180,9 +167,12 @@ def failure_tags_change(
         )
         if gone or new:
             audit_record(
-                tenant=tenant, actor=actor, action="trial.tag", object=row,
+                tenant=tenant,
+                actor=actor,
+                action="trial.tag",
+                object=row,
                 data={"added": sorted(new), "removed": sorted(gone)},
-            )  # fmt: skip
+            )
     return sorted((known - gone) | new)
 
 

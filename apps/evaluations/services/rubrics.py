@@ -31,9 +31,14 @@ _CRITERIA: TypeAdapter[list[Criterion]] = TypeAdapter(
 
 
 def rubric_create(
-    *, tenant: Tenant, actor: Actor, name: str, criteria: Sequence[Mapping[str, Any]],
-    slug: str = "", note: str = "",
-) -> RubricVersion:  # fmt: skip
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    name: str,
+    criteria: Sequence[Mapping[str, Any]],
+    slug: str = "",
+    note: str = "",
+) -> RubricVersion:
     """Create a rubric with its first version.
 
     Args:
@@ -47,24 +52,22 @@ def rubric_create(
     slug = slugify(slug or name)[:40]
     if not name or not slug or len(name) > 120:
         raise Invalid(
-            "rubric_invalid", "Give the rubric a name of at most 120 characters, with letters.",
+            "rubric_invalid",
+            "Give the rubric a name of at most 120 characters, with letters.",
             data={"fields": {"name": ["Enter a name."]}},
-        )  # fmt: skip
+        )
     checked = criteria_checked(criteria)
     try:
         with transaction.atomic():
             rubric = Rubric.objects.create(tenant=tenant, slug=slug, name=name)
             return _version(tenant, actor, rubric, 1, checked, note)
     except IntegrityError as error:
-        raise Conflict(
-            "slug_taken", f"There is a rubric “{slug}” already; name it otherwise."
-        ) from error
+        raise Conflict("slug_taken", f"There is a rubric “{slug}” already; name it otherwise.") from error
 
 
 def rubric_version_create(
-    *, tenant: Tenant, actor: Actor, rubric: Rubric, criteria: Sequence[Mapping[str, Any]],
-    note: str = "",
-) -> RubricVersion:  # fmt: skip
+    *, tenant: Tenant, actor: Actor, rubric: Rubric, criteria: Sequence[Mapping[str, Any]], note: str = ""
+) -> RubricVersion:
     """Change a rubric by making its next version; scores of the older ones stay theirs.
 
     Raises:
@@ -97,9 +100,7 @@ def rubrics_seed(*, tenant: Tenant, actor: Actor) -> None:
     for slug in sorted(missing):
         name, value = _BUILT_IN[slug]
         with transaction.atomic():
-            rubric, is_new = Rubric.objects.get_or_create(
-                tenant=tenant, slug=slug, defaults={"name": name}
-            )
+            rubric, is_new = Rubric.objects.get_or_create(tenant=tenant, slug=slug, defaults={"name": name})
             if is_new:  # else somebody was first, and has committed it whole
                 criteria = [asdict(criterion) for criterion in value.criteria]
                 _version(tenant, actor, rubric, 1, criteria, "Built in.")
@@ -112,9 +113,7 @@ def criteria_checked(criteria: Sequence[Mapping[str, Any]]) -> list[dict[str, An
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
         place = ".".join(str(part) for part in first["loc"])
-        raise _refused(
-            f"Criterion {place}: {first['msg']}." if place else f"{first['msg']}."
-        ) from error
+        raise _refused(f"Criterion {place}: {first['msg']}." if place else f"{first['msg']}.") from error
     names = [one.name for one in made]
     if len(set(names)) != len(names):
         raise _refused("A criterion stands there twice.")
@@ -125,24 +124,23 @@ def criteria_checked(criteria: Sequence[Mapping[str, Any]]) -> list[dict[str, An
             raise _refused(
                 f"Criterion {one.name} needs a question and a text for each of its {LEVELS} levels."
             )
-        if not 0 <= one.weight <= 100 or (
-            one.minimum is not None and not 1 <= one.minimum <= LEVELS
-        ):
+        if not 0 <= one.weight <= 100 or (one.minimum is not None and not 1 <= one.minimum <= LEVELS):
             raise _refused(f"Criterion {one.name}: weight 0 to 100, minimum 1 to {LEVELS}.")
     return [asdict(one) for one in made]
 
 
 def _version(
-    tenant: Tenant, actor: Actor, rubric: Rubric, number: int, criteria: list[dict[str, Any]],
-    note: str,
-) -> RubricVersion:  # fmt: skip
+    tenant: Tenant, actor: Actor, rubric: Rubric, number: int, criteria: list[dict[str, Any]], note: str
+) -> RubricVersion:
     version: RubricVersion = RubricVersion.objects.create(
-        tenant=tenant, rubric=rubric, number=number, criteria=criteria, note=note.strip()[:200],
+        tenant=tenant,
+        rubric=rubric,
+        number=number,
+        criteria=criteria,
+        note=note.strip()[:200],
         created_by_id=actor.user_id,
-    )  # fmt: skip
-    audit_record(
-        tenant=tenant, actor=actor, action="rubric.version", object=rubric, data={"number": number}
     )
+    audit_record(tenant=tenant, actor=actor, action="rubric.version", object=rubric, data={"number": number})
     return version
 
 

@@ -50,7 +50,7 @@ def suite_create(
     _require(set(categories) <= set(Category), "categories", f"Choose among {', '.join(Category)}.")
     _require(bool(carriers), "carriers", "Choose at least one carrier.")
     _require(bool(categories), "categories", "Choose at least one goal.")
-    _require(1 <= per_pair <= MOST_PER_PAIR, "per_pair", f"Make 1 to {MOST_PER_PAIR} attacks a pair.")  # fmt: skip
+    _require(1 <= per_pair <= MOST_PER_PAIR, "per_pair", f"Make 1 to {MOST_PER_PAIR} attacks a pair.")
     _require(0 <= controls <= MOST_CONTROLS, "controls", f"Make 0 to {MOST_CONTROLS} controls.")
     _require(0 <= seed <= MOST_SEED, "seed", f"A seed is a whole number from 0 to {MOST_SEED:,}.")
     spec = SuiteSpec(
@@ -61,9 +61,7 @@ def suite_create(
         seed=seed,
     )
     _require(spec.rows <= MOST_ROWS, "per_pair", f"A suite has at most {MOST_ROWS:,} rows.")
-    materials = (
-        materials_read(actor=actor, collections=collections, seed=seed) if collections else []
-    )
+    materials = materials_read(actor=actor, collections=collections, seed=seed) if collections else []
     _require(
         bool(materials) or not collections,
         "collections",
@@ -71,7 +69,11 @@ def suite_create(
     )
     if version is not None:
         rows_of = rows_read(actor=actor, version=version)
-        _require(bool(rows_of), "version", "No row of this dataset has a text that could carry an attack. Choose another.")  # fmt: skip
+        _require(
+            bool(rows_of),
+            "version",
+            "No row of this dataset has a text that could carry an attack. Choose another.",
+        )
         materials += rows_of
     rows = suite_rows(spec, materials)
     manifest = dict(suite_manifest(spec, rows, materials))

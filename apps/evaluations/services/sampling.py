@@ -14,13 +14,7 @@ from django.utils import timezone
 from apps.conversations.marks import marks_of
 from apps.conversations.models import Assistant, Citation, Message, Turn
 from apps.evaluations.judging import is_lexical, judge_models
-from apps.evaluations.models import (
-    LiveSample,
-    LiveScore,
-    SampleState,
-    SamplingRule,
-    ScoreAuthor,
-)
+from apps.evaluations.models import LiveSample, LiveScore, SampleState, SamplingRule, ScoreAuthor
 from apps.evaluations.scorers.base import Scorer, ScoreValue
 from apps.evaluations.services.experiments import scorer_checked
 from apps.evaluations.services.rubrics import rubrics_seed
@@ -35,8 +29,14 @@ from tenancy.services import audit_record
 
 SAMPLE_JOB = "evaluations.sample_score"
 LIVE_SCORERS = (
-    "rubric", "faithfulness", "answer_relevancy", "regex", "json_schema", "forbidden_tools", "loop_ends",
-)  # fmt: skip
+    "rubric",
+    "faithfulness",
+    "answer_relevancy",
+    "regex",
+    "json_schema",
+    "forbidden_tools",
+    "loop_ends",
+)
 """Scorers that need no reference answer."""
 _MOST_RULES, _MOST_ERROR = 20, 500
 _NO_MONEY = "The month's budget is used up, or the price of the first score is not known yet."
@@ -70,21 +70,25 @@ def sampling_rule_create(
     actor.require("tool.manage")
     actor.require("evaluation.write")
     name = " ".join(name.split())
-    _require(bool(name) and len(name) <= 120, "name", "Give the rule a name of at most 120 characters.")  # fmt: skip
+    _require(bool(name) and len(name) <= 120, "name", "Give the rule a name of at most 120 characters.")
     _require(0 <= rate <= 1, "rate", "The rate is a share from 0 to 1.")
-    _require(rate > 0 or takes_doubtful, "rate", "A rate of 0 chooses nothing; take doubtful answers, or raise it.")  # fmt: skip
+    _require(
+        rate > 0 or takes_doubtful, "rate", "A rate of 0 chooses nothing; take doubtful answers, or raise it."
+    )
     _require(budget_usd.is_finite() and budget_usd >= 0, "budget_usd", "A budget is 0 or more.")
     _require(bool(scorers), "scorers", "Choose at least one scorer.")
     for spec in scorers:
         known = spec.get("kind") in LIVE_SCORERS
-        _require(known, "scorers", f"Live answers have no reference. Choose among: {', '.join(LIVE_SCORERS)}.")  # fmt: skip
-    if assistant is not None and not Assistant.objects.visible_to(actor).filter(pk=assistant).exists():  # fmt: skip
+        _require(
+            known, "scorers", f"Live answers have no reference. Choose among: {', '.join(LIVE_SCORERS)}."
+        )
+    if assistant is not None and not Assistant.objects.visible_to(actor).filter(pk=assistant).exists():
         raise Missing("assistant")
     rubrics_seed(tenant=tenant, actor=actor)
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
     with transaction.atomic():
         if SamplingRule.objects.visible_to(actor).count() >= _MOST_RULES:
-            raise Conflict("too_many_rules", f"There are {_MOST_RULES} rules already. Delete one first.")  # fmt: skip
+            raise Conflict("too_many_rules", f"There are {_MOST_RULES} rules already. Delete one first.")
         row: SamplingRule = SamplingRule.objects.create(
             tenant=tenant,
             name=name,
@@ -97,9 +101,12 @@ def sampling_rule_create(
             created_by_id=actor.user_id,
         )
         audit_record(
-            tenant=tenant, actor=actor, action="sampling_rule.create", object=row,
+            tenant=tenant,
+            actor=actor,
+            action="sampling_rule.create",
+            object=row,
             data={"rate": rate, "budget_usd": str(budget_usd)},
-        )  # fmt: skip
+        )
     return row
 
 
@@ -139,7 +146,7 @@ def answer_sample(turn: Turn) -> list[LiveSample]:
     doubtful: bool | None = None
     taken = []
     for rule in rules:
-        if rule.assistant_id is not None and (version is None or version.assistant_id != rule.assistant_id):  # fmt: skip
+        if rule.assistant_id is not None and (version is None or version.assistant_id != rule.assistant_id):
             continue
         is_chosen = _share(rule.pk, turn.pk) < rule.rate
         if not is_chosen and rule.takes_doubtful:
@@ -150,9 +157,7 @@ def answer_sample(turn: Turn) -> list[LiveSample]:
 
 
 def sample_keep(
-    sample: LiveSample,
-    scores: Sequence[tuple[Scorer, Sequence[ScoreValue]]],
-    cost_usd: float,
+    sample: LiveSample, scores: Sequence[tuple[Scorer, Sequence[ScoreValue]]], cost_usd: float
 ) -> None:
     """Keep the scores of a sample, in the current transaction."""
     LiveScore.objects.bulk_create(
@@ -172,9 +177,7 @@ def sample_keep(
         ignore_conflicts=True,  # a job that was repeated after it had written
     )
     LiveSample.objects.filter(pk=sample.pk).update(
-        state=SampleState.DONE,
-        cost_usd=Decimal(f"{cost_usd:.8f}"),
-        finished_at=timezone.now(),
+        state=SampleState.DONE, cost_usd=Decimal(f"{cost_usd:.8f}"), finished_at=timezone.now()
     )
 
 

@@ -34,11 +34,7 @@ def arms_stop(experiment: Experiment) -> list[Arm]:
             actor=system_actor(experiment.tenant_id, experiment.created_by_id),
             action="experiment.arm_stop",
             object=experiment,
-            data={
-                "arm": arm.pk,
-                "better": one.winner,
-                "skipped": waiting.update(state=TrialState.SKIPPED),
-            },
+            data={"arm": arm.pk, "better": one.winner, "skipped": waiting.update(state=TrialState.SKIPPED)},
         )
         stopped.append(arm)
     return stopped

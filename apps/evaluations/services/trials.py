@@ -53,9 +53,7 @@ class JudgeUse:
 def experiment_locked(experiment_id: int) -> Experiment:
     """Return the experiment with its lock; call inside a transaction."""
     row: Experiment = (
-        Experiment.objects.select_for_update(of=("self",))
-        .select_related("tenant")
-        .get(pk=experiment_id)
+        Experiment.objects.select_for_update(of=("self",)).select_related("tenant").get(pk=experiment_id)
     )
     return row
 
@@ -200,9 +198,7 @@ def trial_fail(trial_id: int, message: str) -> None:
         at_work.update(state=TrialState.STOPPED)
         return
     ended = at_work.update(
-        state=TrialState.FAILED,
-        error=text_storable(message)[:_MOST_ERROR],
-        finished_at=timezone.now(),
+        state=TrialState.FAILED, error=text_storable(message)[:_MOST_ERROR], finished_at=timezone.now()
     )
     if ended:
         _ended(experiment)
@@ -224,9 +220,7 @@ def trial_wait(trial: Trial, reason: str) -> None:
     An answer that is there already stays, and is scored later.
     """
     experiment = experiment_locked(trial.experiment_id)
-    Trial.objects.filter(pk=trial.pk, state__in=AT_WORK).update(
-        state=TrialState.PENDING, job=None, run=None
-    )
+    Trial.objects.filter(pk=trial.pk, state__in=AT_WORK).update(state=TrialState.PENDING, job=None, run=None)
     experiment_halt(experiment, reason)
 
 

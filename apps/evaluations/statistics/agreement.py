@@ -32,9 +32,12 @@ def percent_agreement(ratings: Sequence[Sequence[Rating | None]]) -> float | Non
 
 
 def percent_agreement_interval(
-    ratings: Sequence[Sequence[Rating | None]], *, confidence: float = CONFIDENCE,
-    resamples: int = AGREEMENT_RESAMPLES, seed: int = 0,
-) -> Estimate | None:  # fmt: skip
+    ratings: Sequence[Sequence[Rating | None]],
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = AGREEMENT_RESAMPLES,
+    seed: int = 0,
+) -> Estimate | None:
     """Return the share of equal pairs with a percentile bootstrap interval over units; None where no unit has two."""
     units = [given for unit in ratings if len(given := [v for v in unit if v is not None]) > 1]
     value = percent_agreement(units)
@@ -47,9 +50,12 @@ def percent_agreement_interval(
 
 
 def cohen_kappa(
-    first: Sequence[Rating], second: Sequence[Rating], *, weights: Weights = "none",
+    first: Sequence[Rating],
+    second: Sequence[Rating],
+    *,
+    weights: Weights = "none",
     levels: Sequence[Rating] | None = None,
-) -> float | None:  # fmt: skip
+) -> float | None:
     """Return the agreement of two raters beyond chance (Cohen 1960; weighted: Cohen 1968).
 
     Args:
@@ -65,10 +71,15 @@ def cohen_kappa(
 
 
 def cohen_kappa_interval(
-    first: Sequence[Rating], second: Sequence[Rating], *, weights: Weights = "none",
-    levels: Sequence[Rating] | None = None, confidence: float = CONFIDENCE,
-    resamples: int = AGREEMENT_RESAMPLES, seed: int = 0,
-) -> Estimate | None:  # fmt: skip
+    first: Sequence[Rating],
+    second: Sequence[Rating],
+    *,
+    weights: Weights = "none",
+    levels: Sequence[Rating] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = AGREEMENT_RESAMPLES,
+    seed: int = 0,
+) -> Estimate | None:
     """Return Cohen's kappa with a percentile bootstrap interval over units; None where it is undefined."""
     table = _Pairs.of(first, second, levels)
     return _interval(table, lambda counts: _kappa(counts, weights), confidence, resamples, seed)
@@ -85,9 +96,12 @@ def fleiss_kappa(ratings: Sequence[Sequence[Rating]]) -> float | None:
 
 
 def fleiss_kappa_interval(
-    ratings: Sequence[Sequence[Rating]], *, confidence: float = CONFIDENCE,
-    resamples: int = AGREEMENT_RESAMPLES, seed: int = 0,
-) -> Estimate | None:  # fmt: skip
+    ratings: Sequence[Sequence[Rating]],
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = AGREEMENT_RESAMPLES,
+    seed: int = 0,
+) -> Estimate | None:
     """Return Fleiss' kappa with a percentile bootstrap interval over units; None where it is undefined. Raises ValueError."""
     agreed, levels = _fleiss_table(ratings)
     value = _fleiss(agreed.mean(), levels.sum(axis=0) / levels.sum())
@@ -139,14 +153,16 @@ def krippendorff_alpha(
 
 
 def krippendorff_alpha_interval(
-    ratings: Sequence[Sequence[Rating | None]], *, level: Level = "nominal",
-    confidence: float = CONFIDENCE, resamples: int = AGREEMENT_RESAMPLES, seed: int = 0,
-) -> Estimate | None:  # fmt: skip
+    ratings: Sequence[Sequence[Rating | None]],
+    *,
+    level: Level = "nominal",
+    confidence: float = CONFIDENCE,
+    resamples: int = AGREEMENT_RESAMPLES,
+    seed: int = 0,
+) -> Estimate | None:
     """Return the alpha with a percentile bootstrap interval over units; None where it is undefined."""
     table = _Coincidences.of(ratings, level)
-    return _interval(
-        table, lambda counts: _alpha(counts, table.values, level), confidence, resamples, seed
-    )
+    return _interval(table, lambda counts: _alpha(counts, table.values, level), confidence, resamples, seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +184,7 @@ class _Table:
 @dataclass(frozen=True, slots=True)
 class _Pairs(_Table):
     @classmethod
-    def of(
-        cls, first: Sequence[Rating], second: Sequence[Rating], levels: Sequence[Rating] | None
-    ) -> _Pairs:
+    def of(cls, first: Sequence[Rating], second: Sequence[Rating], levels: Sequence[Rating] | None) -> _Pairs:
         if len(first) != len(second) or not first:
             raise ValueError("both raters must have rated the same units, one or more")
         known = list(levels) if levels is not None else _in_order([*first, *second])
@@ -178,9 +192,7 @@ class _Pairs(_Table):
         unknown = {*first, *second} - set(place)
         if unknown:
             raise ValueError(f"ratings outside of the scale: {sorted(map(str, unknown))}")
-        cell = np.array(
-            [place[a] * len(known) + place[b] for a, b in zip(first, second, strict=True)]
-        )
+        cell = np.array([place[a] * len(known) + place[b] for a, b in zip(first, second, strict=True)])
         return cls(len(first), np.arange(len(first)), cell, np.ones(len(first)), len(known))
 
 
@@ -246,17 +258,15 @@ def _alpha(counts: Floats, values: Floats, level: Level) -> float | None:
 
 
 def _interval(
-    table: _Table, figure: Callable[[Floats], float | None], confidence: float, resamples: int,
-    seed: int,
-) -> Estimate | None:  # fmt: skip
+    table: _Table, figure: Callable[[Floats], float | None], confidence: float, resamples: int, seed: int
+) -> Estimate | None:
     value = figure(table.counts(None)) if table.units else None
     if value is None:
         return None
     rng = np.random.default_rng(seed)
     even = np.full(table.units, 1 / table.units)
     drawn = (
-        figure(table.counts(rng.multinomial(table.units, even).astype(np.float64)))
-        for _ in range(resamples)
+        figure(table.counts(rng.multinomial(table.units, even).astype(np.float64))) for _ in range(resamples)
     )
     # A resample in which only one value occurs has no disagreement to measure; it says nothing either way.
     defined = np.array([v for v in drawn if v is not None])

@@ -75,9 +75,7 @@ class Band:
         return low, high
 
 
-def isotonic_band(
-    judge: ArrayLike, human: ArrayLike, *, resamples: int = _RESAMPLES, seed: int = 0
-) -> Band:
+def isotonic_band(judge: ArrayLike, human: ArrayLike, *, resamples: int = _RESAMPLES, seed: int = 0) -> Band:
     """Fit as ``isotonic_fit`` does, with the 95 % percentile bootstrap interval of the curve at each of its points.
 
     Args:

@@ -70,17 +70,19 @@ def bootstrap_mean(
 
 
 def paired_difference(
-    first: ArrayLike, second: ArrayLike, *, confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES, seed: int = 0,
-) -> Estimate:  # fmt: skip
+    first: ArrayLike,
+    second: ArrayLike,
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Estimate:
     """Return the mean of second minus first over the rows, with its bootstrap interval.
 
     Raises:
         ValueError: the two have not the same number of rows.
     """
-    return bootstrap_mean(
-        differences(first, second), confidence=confidence, resamples=resamples, seed=seed
-    )
+    return bootstrap_mean(differences(first, second), confidence=confidence, resamples=resamples, seed=seed)
 
 
 def differences(first: ArrayLike, second: ArrayLike) -> Floats:
@@ -116,9 +118,11 @@ def mcnemar(losses: int, wins: int, *, exact: bool | None = None) -> TestResult:
 
 
 def wilcoxon(
-    values: ArrayLike, *, zeros: Literal["wilcox", "pratt"] = "wilcox",
+    values: ArrayLike,
+    *,
+    zeros: Literal["wilcox", "pratt"] = "wilcox",
     method: Literal["auto", "exact", "normal"] = "auto",
-) -> TestResult:  # fmt: skip
+) -> TestResult:
     """Test whether differences are symmetric around 0 by their signed ranks (Wilcoxon 1945).
 
     Args:
@@ -155,9 +159,7 @@ def wilcoxon(
         mean -= z * (z + 1) / 4
         variance -= z * (z + 1) * (2 * z + 1)
     variance -= float((tie_sizes**3 - tie_sizes).sum()) / 2
-    return TestResult(
-        statistic, two_sided((statistic - mean) / math.sqrt(variance / 24)), "normal", changed
-    )
+    return TestResult(statistic, two_sided((statistic - mean) / math.sqrt(variance / 24)), "normal", changed)
 
 
 def _ranks(sizes: Floats, *, skip: int) -> tuple[Floats, Floats]:

@@ -12,9 +12,7 @@ TYPICAL_DEVIATION = 0.25
 """Standard deviation of a row's change between two arms, where none has been measured yet: one level of five."""
 
 
-def smallest_effect(
-    deviation: float, rows: int, *, alpha: float = ALPHA, power: float = POWER
-) -> float:
+def smallest_effect(deviation: float, rows: int, *, alpha: float = ALPHA, power: float = POWER) -> float:
     """Return the mean difference that so many rows show with this power.
 
     Args:
@@ -28,9 +26,7 @@ def smallest_effect(
     return _reach(alpha, power) * deviation / math.sqrt(rows)
 
 
-def rows_needed(
-    deviation: float, effect: float, *, alpha: float = ALPHA, power: float = POWER
-) -> int:
+def rows_needed(deviation: float, effect: float, *, alpha: float = ALPHA, power: float = POWER) -> int:
     """Return how many paired rows show a mean difference of ``effect`` with this power.
 
     Raises:

@@ -43,9 +43,7 @@ def bradley_terry(wins: ArrayLike, *, confidence: float = CONFIDENCE) -> list[Es
     spread = np.sqrt(np.diag(np.linalg.pinv(_information(games, chance))))
     half = NORMAL.inv_cdf((1 + confidence) / 2) * spread
     strength = strength - strength.mean()
-    return [
-        Estimate(float(s), float(s - h), float(s + h)) for s, h in zip(strength, half, strict=True)
-    ]
+    return [Estimate(float(s), float(s - h), float(s + h)) for s, h in zip(strength, half, strict=True)]
 
 
 def length_controlled_win_rate(verdicts: ArrayLike, longer_by: ArrayLike) -> float | None:

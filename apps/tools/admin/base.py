@@ -18,13 +18,7 @@ from apps.tools.history import change_get, change_list, fields_changed
 from apps.tools.services.history import state_now, state_restore
 from basics.errors import DomainError
 from tenancy.actors import Actor
-from tenancy.admin_scope import (
-    TenantScopedAdmin,
-    admin_actor,
-    admin_tenant,
-    page_tenant,
-    scoped,
-)
+from tenancy.admin_scope import TenantScopedAdmin, admin_actor, admin_tenant, page_tenant, scoped
 from tenancy.models import AuditEvent, Tenant
 from tenancy.scope import tenant_scope
 
@@ -66,9 +60,7 @@ class ServiceAdmin(TenantScopedAdmin):
     that a refusal stands at its field and nothing that was typed is lost.
     """
 
-    def write(
-        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
-    ) -> models.Model:
+    def write(self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]) -> models.Model:
         """Write what a checked form says.
 
         Args:
@@ -87,9 +79,7 @@ class ServiceAdmin(TenantScopedAdmin):
         """Delete a row by its service. Raises DomainError."""
         raise NotImplementedError
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         base: Any = super().get_form(request, obj, change=change, **kwargs)
         page = self
 
@@ -164,9 +154,7 @@ class HistoryAdmin(ServiceAdmin):
         """Return what the audit trail calls this kind of object."""
         return self.opts.label_lower
 
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: Any = None
-    ) -> HttpResponse:
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Any = None) -> HttpResponse:
         """Show the changes of one row."""
         row = self.get_object(request, object_id)
         if not self.has_view_or_change_permission(request, row):
@@ -184,12 +172,12 @@ class HistoryAdmin(ServiceAdmin):
         tenant = page_tenant(request)
         title = f"Changes of {self.opts.verbose_name_plural}"
         if tenant is None:
-            return self.own_page(request, "admin/choose_workspace.html", title, tenants=Tenant.objects.order_by("name"))  # fmt: skip
+            return self.own_page(
+                request, "admin/choose_workspace.html", title, tenants=Tenant.objects.order_by("name")
+            )
         with tenant_scope(tenant.pk):
             changes = change_list(actor=admin_actor(request, tenant.pk), kind=self.kind)
-        return self.own_page(
-            request, "admin/tools/history.html", title, changes=changes, original=None
-        )
+        return self.own_page(request, "admin/tools/history.html", title, changes=changes, original=None)
 
     def restore_view(self, request: HttpRequest, event: int) -> HttpResponse:
         """Show what bringing back a state would change, and do it."""
@@ -199,7 +187,7 @@ class HistoryAdmin(ServiceAdmin):
             raise Http404
         tenant, actor = found.tenant, admin_actor(request, found.tenant_id)
         changes = reverse(f"admin:{self.opts.app_label}_{self.opts.model_name}_changes")
-        back = HttpResponseRedirect(changes if admin_tenant(request) else f"{changes}?tenant={tenant.pk}")  # fmt: skip
+        back = HttpResponseRedirect(changes if admin_tenant(request) else f"{changes}?tenant={tenant.pk}")
         try:
             with tenant_scope(tenant.pk):
                 change = change_get(actor=actor, event=event)
@@ -213,5 +201,10 @@ class HistoryAdmin(ServiceAdmin):
             self.message_user(request, error.message, messages.ERROR)
             return back
         return self.own_page(
-            request, "admin/tools/restore.html", "Bring back an earlier state", change=change, fields=fields, back=back.url
-        )  # fmt: skip
+            request,
+            "admin/tools/restore.html",
+            "Bring back an earlier state",
+            change=change,
+            fields=fields,
+            back=back.url,
+        )

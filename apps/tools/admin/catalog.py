@@ -31,9 +31,7 @@ from tenancy.admin_scope import TenantScopedInline, admin_actor, page_tenant
 from tenancy.models import Tenant
 
 ALL = frozenset({"view", "add", "change", "delete"})
-TOOL_NAME = forms.TextInput(
-    attrs={"list": "tools-known", "autocomplete": "off", "class": "vTextField"}
-)
+TOOL_NAME = forms.TextInput(attrs={"list": "tools-known", "autocomplete": "off", "class": "vTextField"})
 
 
 class EntryForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -63,14 +61,23 @@ class ToolEntryAdmin(HistoryAdmin):
 
     owner_may = ALL
     form = EntryForm
-    list_display = ("name", "title", "is_enabled", "category", "tag_list", "timeout_s", "updated_at")  # fmt: skip
+    list_display = ("name", "title", "is_enabled", "category", "tag_list", "timeout_s", "updated_at")
     list_filter = ("is_enabled", "category")
     search_fields = ("name", "title", "description", "category")
     ordering = ("name",)
     fields = (
-        "tenant", "name", "title", "description", "category", "tags", "is_enabled", "cost_hint", "timeout_s",
-        "created_at", "updated_at",
-    )  # fmt: skip
+        "tenant",
+        "name",
+        "title",
+        "description",
+        "category",
+        "tags",
+        "is_enabled",
+        "cost_hint",
+        "timeout_s",
+        "created_at",
+        "updated_at",
+    )
     readonly_fields = ("created_at", "updated_at")
     actions = ("switch_on", "switch_off")
 
@@ -86,13 +93,15 @@ class ToolEntryAdmin(HistoryAdmin):
     def tag_list(self, row: ToolEntry) -> str:
         return ", ".join(row.tags)
 
-    def write(
-        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
-    ) -> ToolEntry:
+    def write(self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]) -> ToolEntry:
         name = row.name if row is not None else values["name"].strip()
         taken = ToolEntry.objects.filter(tenant=tenant, name=name)
         if row is None and taken.exists():
-            raise Conflict("entry_exists", f"Something is stated about “{name}” already: open that entry.", data={"field": "name"})  # fmt: skip
+            raise Conflict(
+                "entry_exists",
+                f"Something is stated about “{name}” already: open that entry.",
+                data={"field": "name"},
+            )
         stated = {field: values[field] for field in ENTRY_FIELDS if field in values}
         return entry_set(tenant=tenant, actor=admin_actor(request, tenant.pk), name=name, **stated)
 
@@ -112,16 +121,21 @@ class ToolEntryAdmin(HistoryAdmin):
     def _switch(self, request: HttpRequest, queryset: QuerySet[Any], is_enabled: bool) -> None:
         rows = queryset.exclude(is_enabled=is_enabled).select_related("tenant")
         self.each(
-            request, rows,
-            lambda tenant, actor, row: entry_set(tenant=tenant, actor=actor, name=row.name, is_enabled=is_enabled),
+            request,
+            rows,
+            lambda tenant, actor, row: entry_set(
+                tenant=tenant, actor=actor, name=row.name, is_enabled=is_enabled
+            ),
             "switched on" if is_enabled else "switched off",
-        )  # fmt: skip
+        )
 
     def exchange_view(self, request: HttpRequest) -> HttpResponse:
         """Export what a workspace states about tools, try an import, and do what was tried."""
         tenant, title = page_tenant(request), "Import and export"
         if tenant is None:
-            return self.own_page(request, "admin/choose_workspace.html", title, tenants=Tenant.objects.order_by("name"))  # fmt: skip
+            return self.own_page(
+                request, "admin/choose_workspace.html", title, tenants=Tenant.objects.order_by("name")
+            )
         step = request.POST.get("step", "")
         if request.method == "POST" and step == "export":
             return self._export(request, tenant)
@@ -135,9 +149,12 @@ class ToolEntryAdmin(HistoryAdmin):
         if content:
             try:
                 found = catalog_import(
-                    tenant=tenant, actor=admin_actor(request, tenant.pk), content=content,
-                    expected=request.POST.get("digest", "") if step == "do" else "", file_name=name,
-                )  # fmt: skip
+                    tenant=tenant,
+                    actor=admin_actor(request, tenant.pk),
+                    content=content,
+                    expected=request.POST.get("digest", "") if step == "do" else "",
+                    file_name=name,
+                )
             except DomainError as error:
                 if form.is_bound:
                     refusal_show(form, error)
@@ -145,14 +162,30 @@ class ToolEntryAdmin(HistoryAdmin):
                     self.message_user(request, error.message, messages.ERROR)
         if found is not None and found.is_done:
             counts = found.counts
-            self.message_user(request, f"Imported: {counts['new']} new, {counts['changed']} changed, {counts['unchanged']} unchanged, {counts['refused']} refused.", messages.SUCCESS)  # fmt: skip
+            self.message_user(
+                request,
+                f"Imported: {counts['new']} new, {counts['changed']} changed, {counts['unchanged']} unchanged, {counts['refused']} refused.",
+                messages.SUCCESS,
+            )
             return HttpResponseRedirect(f"{reverse('admin:tools_exchange')}?tenant={tenant.pk}")
         if found is not None and step == "do":
-            self.message_user(request, "Something changed since the trial, so nothing was imported. Look again.", messages.WARNING)  # fmt: skip
+            self.message_user(
+                request,
+                "Something changed since the trial, so nothing was imported. Look again.",
+                messages.WARNING,
+            )
         return self.own_page(
-            request, "admin/tools/exchange.html", title, workspace=tenant, form=form, kinds=list(FIELDS), found=found,
-            content=base64.b64encode(content).decode() if found is not None else "", file_name=name, limit=MAX_BYTES,
-        )  # fmt: skip
+            request,
+            "admin/tools/exchange.html",
+            title,
+            workspace=tenant,
+            form=form,
+            kinds=list(FIELDS),
+            found=found,
+            content=base64.b64encode(content).decode() if found is not None else "",
+            file_name=name,
+            limit=MAX_BYTES,
+        )
 
     def _export(self, request: HttpRequest, tenant: Tenant) -> HttpResponse:
         kinds = [kind for kind in request.POST.getlist("kind") if kind in FIELDS] or list(FIELDS)
@@ -231,18 +264,23 @@ class ToolkitAdmin(HistoryAdmin):
     def tools(self, row: Any) -> int:
         return int(row.tool_count)
 
-    def write(
-        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
-    ) -> Toolkit:
+    def write(self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]) -> Toolkit:
         """Write the toolkit with the tools that the inline has gathered; while the form is tried, with those it had."""
         name = row.name if row is not None else values["name"]
-        if row is None and Toolkit.objects.filter(tenant=tenant, name=" ".join(name.split())).exists():  # fmt: skip
-            raise Conflict("toolkit_exists", f"There is a toolkit “{name}” already: open that one.", data={"field": "name"})  # fmt: skip
+        if row is None and Toolkit.objects.filter(tenant=tenant, name=" ".join(name.split())).exists():
+            raise Conflict(
+                "toolkit_exists",
+                f"There is a toolkit “{name}” already: open that one.",
+                data={"field": "name"},
+            )
         had = row.members.values_list("tool_name", flat=True) if row is not None else ()
         return toolkit_set(
-            tenant=tenant, actor=admin_actor(request, tenant.pk), name=name,
-            description=values["description"], tools=values.get("tools", list(had)),
-        )  # fmt: skip
+            tenant=tenant,
+            actor=admin_actor(request, tenant.pk),
+            name=name,
+            description=values["description"],
+            tools=values.get("tools", list(had)),
+        )
 
     def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
         toolkit_delete(tenant=tenant, actor=actor, pk=pk)

@@ -39,17 +39,32 @@ class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
     subjects: Subjects
     who = forms.ChoiceField(label="For whom")
     decides = forms.ChoiceField(
-        label="Who decides", required=False, help_text="About a call that asks; a role is anybody else who has at least it."
-    )  # fmt: skip
+        label="Who decides",
+        required=False,
+        help_text="About a call that asks; a role is anybody else who has at least it.",
+    )
 
     class Meta:
         model = ToolGrant
         fields = (
-            "tenant", "effect", "target_kind", "target", "toolkit", "calls", "collection", "arguments", "expires_at",
-            "note", "approval_hours", "needs_reason",
-        )  # fmt: skip
-        widgets = {"target": TOOL_NAME, "arguments": forms.Textarea(attrs={"rows": 4, "class": "vLargeTextField"})}  # fmt: skip
-        labels = {"target_kind": "Of what", "target": "Name", "calls": "Which of them", "expires_at": "Ends"}  # fmt: skip
+            "tenant",
+            "effect",
+            "target_kind",
+            "target",
+            "toolkit",
+            "calls",
+            "collection",
+            "arguments",
+            "expires_at",
+            "note",
+            "approval_hours",
+            "needs_reason",
+        )
+        widgets = {
+            "target": TOOL_NAME,
+            "arguments": forms.Textarea(attrs={"rows": 4, "class": "vLargeTextField"}),
+        }
+        labels = {"target_kind": "Of what", "target": "Name", "calls": "Which of them", "expires_at": "Ends"}
         help_texts = {
             "target": "Of the tool or group; in a pattern * stands for any text. Empty for a toolkit.",
             "toolkit": "Only where the rule is about a toolkit.",
@@ -89,9 +104,13 @@ class ToolGrantAdmin(HistoryAdmin):
     form = GrantForm
     list_display = ("says", "effect_shown", "expires_at", "note", "warning_shown")
     list_filter = (
-        "effect", "target_kind", "subject_kind", "calls", ("collection", admin.RelatedOnlyFieldListFilter),
+        "effect",
+        "target_kind",
+        "subject_kind",
+        "calls",
+        ("collection", admin.RelatedOnlyFieldListFilter),
         ("expires_at", admin.EmptyFieldListFilter),
-    )  # fmt: skip
+    )
     list_select_related = ("toolkit", "collection")
     search_fields = ("target", "note", "toolkit__name", "collection__name")
     ordering = ("pk",)
@@ -104,23 +123,31 @@ class ToolGrantAdmin(HistoryAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         own = [
-            "tenant", "effect", "target_kind", "target", "toolkit", "calls", "who", "collection", "arguments", "expires_at",
-            "note", "decides", "approval_hours", "needs_reason",
-        ]  # fmt: skip
+            "tenant",
+            "effect",
+            "target_kind",
+            "target",
+            "toolkit",
+            "calls",
+            "who",
+            "collection",
+            "arguments",
+            "expires_at",
+            "note",
+            "decides",
+            "approval_hours",
+            "needs_reason",
+        ]
         return ["says", *own, "created_at"] if obj is not None else own
 
-    def get_form(
-        self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any
-    ) -> Any:
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
         tenant = obj.tenant if obj is not None else page_tenant(request)
         made: Any = super().get_form(request, obj, change=change, **kwargs)
         if tenant is not None:
             made.subjects = self._subjects(request, tenant.pk)
         return made
 
-    def get_object(
-        self, request: HttpRequest, object_id: str, from_field: str | None = None
-    ) -> Any:
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         row = super().get_object(request, object_id, from_field)
         row.sentence = grant_sentence(row, self._subjects(request, row.tenant_id).names)
         return row
@@ -153,7 +180,7 @@ class ToolGrantAdmin(HistoryAdmin):
 
     @admin.display(description="effect", ordering="effect")
     def effect_shown(self, row: ToolGrant) -> str:
-        return format_html('<span class="effect {0}">{1} {0}</span>', row.effect, SYMBOLS.get(row.effect, ""))  # fmt: skip
+        return format_html('<span class="effect {0}">{1} {0}</span>', row.effect, SYMBOLS.get(row.effect, ""))
 
     def _subjects(self, request: Any, tenant_id: int) -> Subjects:
         """Return the people and keys of a workspace, read once for a request."""
@@ -163,15 +190,11 @@ class ToolGrantAdmin(HistoryAdmin):
                 kept[tenant_id] = subjects_read(actor=admin_actor(request, tenant_id))
         return kept[tenant_id]
 
-    def write(
-        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
-    ) -> ToolGrant:
+    def write(self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]) -> ToolGrant:
         actor = admin_actor(request, tenant.pk)
         stated = {field: values[field] for field in grant_terms(ToolGrant()) if field in values}
         stated["subject_kind"], stated["subject"] = subject_parse(values["who"])
-        stated["approver_kind"], _, stated["approver"] = (values["decides"] or "self:").partition(
-            ":"
-        )
+        stated["approver_kind"], _, stated["approver"] = (values["decides"] or "self:").partition(":")
         for field in ("toolkit", "collection"):
             stated[field] = stated[field].pk if stated[field] is not None else None
         if stated["arguments"] is None:
@@ -206,5 +229,7 @@ class ToolGrantAdmin(HistoryAdmin):
         """Show tools by callers, and set what a cell or many cells say."""
         tenant = page_tenant(request)
         if tenant is None:
-            return self.own_page(request, "admin/choose_workspace.html", "Permissions", tenants=Tenant.objects.order_by("name"))  # fmt: skip
+            return self.own_page(
+                request, "admin/choose_workspace.html", "Permissions", tenants=Tenant.objects.order_by("name")
+            )
         return matrix_page(self, request, tenant, self._subjects(request, tenant.pk))

@@ -41,7 +41,11 @@ class CollectionToolkitAdmin(ServiceAdmin):
         rows = CollectionToolkit.objects.filter(tenant=tenant)
         collection = row.collection if row is not None else values["collection"]
         if row is None and rows.filter(collection=collection).exists():
-            raise Conflict("collection_has_toolkit", f"“{collection}” has a toolkit already: open that entry.", data={"field": "collection"})  # fmt: skip
+            raise Conflict(
+                "collection_has_toolkit",
+                f"“{collection}” has a toolkit already: open that entry.",
+                data={"field": "collection"},
+            )
         collection_toolkit_set(
             tenant=tenant,
             actor=admin_actor(request, tenant.pk),
@@ -52,6 +56,4 @@ class CollectionToolkitAdmin(ServiceAdmin):
 
     def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
         row = CollectionToolkit.objects.get(tenant=tenant, pk=pk)
-        collection_toolkit_set(
-            tenant=tenant, actor=actor, collection=row.collection_id, toolkit=None
-        )
+        collection_toolkit_set(tenant=tenant, actor=actor, collection=row.collection_id, toolkit=None)

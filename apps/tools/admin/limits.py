@@ -59,9 +59,7 @@ class ToolLimitAdmin(ServiceAdmin):
         fields = list(super().get_readonly_fields(request, obj))
         return [*fields, *_ABOUT] if obj is not None else fields
 
-    def write(
-        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
-    ) -> ToolLimit:
+    def write(self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]) -> ToolLimit:
         about: dict[str, Any] = (
             {name: getattr(row, name) for name in _ABOUT}
             if row is not None

@@ -34,13 +34,11 @@ MAX_CELLS = 500
 _SHOWN = ("subject", "collection", "group", "q", "page", "tenant", "row", "column")
 
 
-def matrix_page(
-    page: ServiceAdmin, request: HttpRequest, tenant: Tenant, subjects: Subjects
-) -> HttpResponse:
+def matrix_page(page: ServiceAdmin, request: HttpRequest, tenant: Tenant, subjects: Subjects) -> HttpResponse:
     """Return the page; POST sets the effect of the chosen rows for the chosen columns."""
     actor = admin_actor(request, tenant.pk)
     shown = {key: request.GET.get(key, "").strip()[:200] for key in _SHOWN}
-    address = f"{reverse('admin:tools_matrix')}?{urlencode({k: v for k, v in shown.items() if v and k not in ('row', 'column')})}"  # fmt: skip
+    address = f"{reverse('admin:tools_matrix')}?{urlencode({k: v for k, v in shown.items() if v and k not in ('row', 'column')})}"
     with tenant_scope(tenant.pk):
         try:
             if request.method == "POST":
@@ -49,12 +47,20 @@ def matrix_page(
             context = _context(actor, shown, subjects)
         except DomainError as error:
             page.message_user(request, error.message, messages.ERROR)
-            back = address if request.method == "POST" else f"{reverse('admin:tools_matrix')}?tenant={tenant.pk}"  # fmt: skip
+            back = (
+                address if request.method == "POST" else f"{reverse('admin:tools_matrix')}?tenant={tenant.pk}"
+            )
             return HttpResponseRedirect(back)
     return page.own_page(
-        request, "admin/tools/matrix.html", "Permissions", workspace=tenant, shown=shown, subjects=subjects, address=address,
+        request,
+        "admin/tools/matrix.html",
+        "Permissions",
+        workspace=tenant,
+        shown=shown,
+        subjects=subjects,
+        address=address,
         **context,
-    )  # fmt: skip
+    )
 
 
 def _set(
@@ -71,7 +77,7 @@ def _set(
     facts, groups = _catalog(actor)
     known = {*(f"tool|{tool.name}" for tool in facts), *(f"group|{name}" for name in groups)}
     if unknown := [row for row in rows if row not in known]:
-        raise Invalid("invalid", f"There is no “{unknown[0][:80]}” in the catalog. Load the page again.")  # fmt: skip
+        raise Invalid("invalid", f"There is no “{unknown[0][:80]}” in the catalog. Load the page again.")
     changed = 0
     with transaction.atomic():
         for row in rows:
@@ -79,12 +85,20 @@ def _set(
             for column in columns:
                 subject_kind, subject = subject_parse(column)
                 done = cell_set(
-                    tenant=tenant, actor=actor, target_kind=kind, target=target, subject_kind=subject_kind,
-                    subject=subject, collection=_id(shown["collection"]), effect="" if effect == "clear" else effect,
-                )  # fmt: skip
+                    tenant=tenant,
+                    actor=actor,
+                    target_kind=kind,
+                    target=target,
+                    subject_kind=subject_kind,
+                    subject=subject,
+                    collection=_id(shown["collection"]),
+                    effect="" if effect == "clear" else effect,
+                )
                 changed += bool(done.added or done.removed)
     cells = len(rows) * len(columns)
-    page.message_user(request, f"{changed} of {cells} cell{'s' if cells > 1 else ''} changed.", messages.SUCCESS)  # fmt: skip
+    page.message_user(
+        request, f"{changed} of {cells} cell{'s' if cells > 1 else ''} changed.", messages.SUCCESS
+    )
 
 
 def _catalog(actor: Actor) -> tuple[list[ToolFacts], dict[str, list[ToolFacts]]]:
@@ -114,9 +128,7 @@ def _context(actor: Actor, shown: dict[str, str], subjects: Subjects) -> dict[st
         columns=subject_columns(actor=actor, value=shown["subject"], subjects=subjects),
         collection=collection,
     )
-    off = set(
-        ToolEntry.objects.visible_to(actor).filter(is_enabled=False).values_list("name", flat=True)
-    )
+    off = set(ToolEntry.objects.visible_to(actor).filter(is_enabled=False).values_list("name", flat=True))
     columns = [(c, f"{c.kind}:{c.subject}") for c in matrix.columns]
     rows = [
         {

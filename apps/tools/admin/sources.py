@@ -72,9 +72,13 @@ class CredentialForm(_RowForm):
     @staticmethod
     def write(request: HttpRequest, source: ToolSource, values: dict[str, Any]) -> ToolCredential:
         return credential_set(
-            tenant=source.tenant, actor=admin_actor(request, source.tenant_id), source=source.pk,
-            placement=values["placement"], parameter=values["parameter"], secret=values["secret"],
-        )  # fmt: skip
+            tenant=source.tenant,
+            actor=admin_actor(request, source.tenant_id),
+            source=source.pk,
+            placement=values["placement"],
+            parameter=values["parameter"],
+            secret=values["secret"],
+        )
 
 
 class ContractTestForm(_RowForm):
@@ -94,9 +98,13 @@ class ContractTestForm(_RowForm):
     @staticmethod
     def write(request: HttpRequest, source: ToolSource, values: dict[str, Any]) -> ContractTest:
         return contract_test_set(
-            tenant=source.tenant, actor=admin_actor(request, source.tenant_id), tool_name=values["tool_name"],
-            name=values["name"], arguments=values["arguments"] or {}, expected=values["expected"] or {},
-        )  # fmt: skip
+            tenant=source.tenant,
+            actor=admin_actor(request, source.tenant_id),
+            tool_name=values["tool_name"],
+            name=values["name"],
+            arguments=values["arguments"] or {},
+            expected=values["expected"] or {},
+        )
 
 
 class _RowInline(TenantScopedInline):
@@ -138,7 +146,14 @@ def outcome_shown(row: ContractTest) -> str:
     if not row.last_outcome:
         return "not run yet"
     sign, kind = ("✓", "allow") if row.last_outcome == "passed" else ("✕", "deny")
-    return format_html('<span class="effect {}">{} {}</span> with v{} {}', kind, sign, row.last_outcome, row.last_version, row.last_problem)  # fmt: skip
+    return format_html(
+        '<span class="effect {}">{} {}</span> with v{} {}',
+        kind,
+        sign,
+        row.last_outcome,
+        row.last_version,
+        row.last_problem,
+    )
 
 
 class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
@@ -150,13 +165,19 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
         help_text="Hosts that calls may go to, one a line; empty: only that of its address.",
     )
     url = forms.URLField(
-        required=False, max_length=500, assume_scheme="https", widget=AdminURLFieldWidget(),
+        required=False,
+        max_length=500,
+        assume_scheme="https",
+        widget=AdminURLFieldWidget(),
         help_text="Where calls go: the API's or the MCP server's address.",
-    )  # fmt: skip
+    )
     document_url = forms.URLField(
-        required=False, max_length=500, assume_scheme="https", widget=AdminURLFieldWidget(),
+        required=False,
+        max_length=500,
+        assume_scheme="https",
+        widget=AdminURLFieldWidget(),
         help_text="Where the OpenAPI document is read again from.",
-    )  # fmt: skip
+    )
     accept_all = forms.BooleanField(
         required=False,
         label="Accept all its tools at once",
@@ -165,7 +186,17 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
 
     class Meta:
         model = ToolSource
-        fields = ("tenant", "kind", "name", "title", "url", "document_url", "document", "settings", "is_enabled")  # fmt: skip
+        fields = (
+            "tenant",
+            "kind",
+            "name",
+            "title",
+            "url",
+            "document_url",
+            "document",
+            "settings",
+            "is_enabled",
+        )
         widgets = {
             "document": forms.Textarea(attrs={"rows": 6, "class": "vLargeTextField"}),
             "settings": forms.Textarea(attrs={"rows": 3, "class": "vLargeTextField"}),
@@ -177,9 +208,7 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
         if self.instance.pk and "document" in self.fields:
             # It may be larger than a form may send, and a browser changes its line ends.
             self.initial["document"] = ""
-            self.fields[
-                "document"
-            ].help_text = "Paste another to replace the stored one; empty keeps it."
+            self.fields["document"].help_text = "Paste another to replace the stored one; empty keeps it."
 
     def clean_allowed_hosts(self) -> list[str]:
         """Return them as a list."""
@@ -211,17 +240,24 @@ class ToolSourceAdmin(HistoryAdmin):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         own = [
-            "tenant", "kind", "name", "title", "url", "document_url", "document", "settings", "allowed_hosts", "is_enabled",
-        ]  # fmt: skip
+            "tenant",
+            "kind",
+            "name",
+            "title",
+            "url",
+            "document_url",
+            "document",
+            "settings",
+            "allowed_hosts",
+            "is_enabled",
+        ]
         return [*own, *self.readonly_fields] if obj is not None else [*own, "accept_all"]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         fields = list(super().get_readonly_fields(request, obj))
         return [*fields, "kind", "name"] if obj is not None else fields
 
-    def write(
-        self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]
-    ) -> ToolSource:
+    def write(self, request: HttpRequest, tenant: Tenant, row: Any, values: dict[str, Any]) -> ToolSource:
         actor = admin_actor(request, tenant.pk)
         stated = {k: v for k, v in values.items() if k not in ("tenant", "accept_all")}
         stated["settings"] = stated["settings"] or {}
@@ -229,9 +265,7 @@ class ToolSourceAdmin(HistoryAdmin):
             if not stated["document"]:
                 del stated["document"]
             return source_update(tenant=tenant, actor=actor, pk=row.pk, **stated)
-        return source_create(
-            tenant=tenant, actor=actor, accept_all=values.get("accept_all", False), **stated
-        )
+        return source_create(tenant=tenant, actor=actor, accept_all=values.get("accept_all", False), **stated)
 
     def remove(self, tenant: Tenant, actor: Actor, pk: int) -> None:
         source_delete(tenant=tenant, actor=actor, pk=pk)
@@ -252,10 +286,11 @@ class ToolSourceAdmin(HistoryAdmin):
     def refresh(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Queue a reading of each; what changed waits to be accepted."""
         self.each(
-            request, queryset.select_related("tenant"),
+            request,
+            queryset.select_related("tenant"),
             lambda tenant, actor, row: source_refresh(tenant=tenant, actor=actor, pk=row.pk),
             "to be read again; what changed will wait to be accepted",
-        )  # fmt: skip
+        )
 
     @admin.action(description="Switch the selected sources on", permissions=["change"])
     def switch_on(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
@@ -269,7 +304,10 @@ class ToolSourceAdmin(HistoryAdmin):
 
     def _switch(self, request: HttpRequest, queryset: QuerySet[Any], is_enabled: bool) -> None:
         self.each(
-            request, queryset.exclude(is_enabled=is_enabled).select_related("tenant"),
-            lambda tenant, actor, row: source_update(tenant=tenant, actor=actor, pk=row.pk, is_enabled=is_enabled),
+            request,
+            queryset.exclude(is_enabled=is_enabled).select_related("tenant"),
+            lambda tenant, actor, row: source_update(
+                tenant=tenant, actor=actor, pk=row.pk, is_enabled=is_enabled
+            ),
             "switched on" if is_enabled else "switched off",
-        )  # fmt: skip
+        )

@@ -16,12 +16,7 @@ from django.utils.safestring import SafeString
 from apps.tools.admin.base import ServiceAdmin
 from apps.tools.admin.sources import outcome_shown
 from apps.tools.models import ContractTest, ToolVersion
-from apps.tools.services import (
-    contract_test_delete,
-    contract_test_run,
-    version_accept,
-    version_reject,
-)
+from apps.tools.services import contract_test_delete, contract_test_run, version_accept, version_reject
 from apps.tools.source_selectors import version_changes
 from basics.errors import DomainError
 from tenancy.actors import Actor
@@ -37,7 +32,9 @@ class _Chosen:
 
     def chosen(self, request: HttpRequest) -> list[Any]:
         """Return the rows that the address names, all of one workspace. Raises Http404."""
-        given = [i for i in request.GET.get("ids", "").split(",") if i.isascii() and i.isdecimal() and len(i) < 19]  # fmt: skip
+        given = [
+            i for i in request.GET.get("ids", "").split(",") if i.isascii() and i.isdecimal() and len(i) < 19
+        ]
         found = self.get_queryset(request).filter(pk__in=given[:MAX_AT_ONCE])  # type: ignore[attr-defined]
         rows = list(found.select_related("tenant", "source").order_by("pk"))
         if not rows or len(rows) != len(set(given)):
@@ -56,12 +53,33 @@ class ToolVersionAdmin(_Chosen, JournalAdmin):
     """Forms of tools as their sources described them; one that waits is not called until somebody accepts it."""
 
     change_form_template = "admin/tools/version.html"
-    list_display = ("tool_name", "number", "state", "is_gone", "source", "created_at", "decided_at", "decided_by")  # fmt: skip
+    list_display = (
+        "tool_name",
+        "number",
+        "state",
+        "is_gone",
+        "source",
+        "created_at",
+        "decided_at",
+        "decided_by",
+    )
     list_filter = ("state", "is_gone", ("source", admin.RelatedOnlyFieldListFilter))
     list_select_related = ("source", "decided_by")
     search_fields = ("tool_name", "source__name", "source__title")
     ordering = ("tool_name", "-number")
-    fields = ("source", "tool_name", "number", "state", "is_gone", "changes", "description", "parameters", "created_at", "decided_at", "decided_by")  # fmt: skip
+    fields = (
+        "source",
+        "tool_name",
+        "number",
+        "state",
+        "is_gone",
+        "changes",
+        "description",
+        "parameters",
+        "created_at",
+        "decided_at",
+        "decided_by",
+    )
     readonly_fields = ("changes", "description", "parameters")
     actions = ("accept", "reject")
 
@@ -69,9 +87,7 @@ class ToolVersionAdmin(_Chosen, JournalAdmin):
         view = self.admin_site.admin_view(self.decide_view)
         return [path("decide/", view, name="tools_decide"), *super().get_urls()]
 
-    def get_object(
-        self, request: HttpRequest, object_id: str, from_field: str | None = None
-    ) -> Any:
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         row = super().get_object(request, object_id, from_field)
         with tenant_scope(row.tenant_id):
             row.diff = version_changes(actor=admin_actor(request, row.tenant_id), pk=row.pk)
@@ -129,18 +145,10 @@ class ToolVersionAdmin(_Chosen, JournalAdmin):
             tests = list(attached.order_by("tool_name", "name"))
         title = "Accept versions" if do == "accept" else "Reject versions"
         return self.own_page(
-            request,
-            "admin/tools/decide.html",
-            title,
-            do=do,
-            shown=shown,
-            tests=tests,
-            problem=problem,
+            request, "admin/tools/decide.html", title, do=do, shown=shown, tests=tests, problem=problem
         )
 
-    def _decide(
-        self, tenant: Tenant, actor: Actor, pks: list[int], do: str, request: HttpRequest
-    ) -> None:
+    def _decide(self, tenant: Tenant, actor: Actor, pks: list[int], do: str, request: HttpRequest) -> None:
         if do == "reject":
             version_reject(tenant=tenant, actor=actor, pks=pks)
         else:
@@ -195,5 +203,9 @@ class ContractTestAdmin(_Chosen, ServiceAdmin):
             rows = self.chosen(request)
         shown = [(row, outcome_shown(row)) for row in rows]
         return self.own_page(
-            request, "admin/tools/run_tests.html", "Run contract tests", shown=shown, is_run=request.method == "POST"
-        )  # fmt: skip
+            request,
+            "admin/tools/run_tests.html",
+            "Run contract tests",
+            shown=shown,
+            is_run=request.method == "POST",
+        )

@@ -40,10 +40,7 @@ _OUTCOME_TOOL = Tool(
     input_schema={
         "type": "object",
         "properties": {
-            "run": {
-                "type": "integer",
-                "description": "Number of the run, as the call was answered.",
-            }
+            "run": {"type": "integer", "description": "Number of the run, as the call was answered."}
         },
         "required": ["run"],
         "additionalProperties": False,
@@ -84,15 +81,11 @@ async def tool_call(caller: Caller, name: str, arguments: Mapping[str, Any]) -> 
         raise
 
 
-def _call(
-    caller: Caller, name: str, arguments: Mapping[str, Any], stop: Future[None]
-) -> CallToolResult:
+def _call(caller: Caller, name: str, arguments: Mapping[str, Any], stop: Future[None]) -> CallToolResult:
     if name == OUTCOME:
         return _outcome(caller, arguments)
     call = call_parse(f"mcp_{uuid.uuid4().hex}", name, json.dumps(arguments))
-    done = calls_execute(
-        tenant=caller.tenant, actor=caller.actor, calls=[call], path=CallPath.MCP, stop=stop
-    )
+    done = calls_execute(tenant=caller.tenant, actor=caller.actor, calls=[call], path=CallPath.MCP, stop=stop)
     result = done.results[0]
     if result is not None and result.error_code == "unknown_tool":
         raise MCPError(INVALID_PARAMS, result.content, {"code": "unknown_tool"})
@@ -108,9 +101,7 @@ def _shown(tool: OurTool) -> Tool:
         name=tool.name,
         description=tool.description,
         input_schema=dict(tool.parameters),
-        annotations=ToolAnnotations(
-            read_only_hint=not tool.side_effects, idempotent_hint=tool.idempotent
-        ),
+        annotations=ToolAnnotations(read_only_hint=not tool.side_effects, idempotent_hint=tool.idempotent),
     )
 
 
@@ -149,7 +140,5 @@ def _outcome(caller: Caller, arguments: Mapping[str, Any]) -> CallToolResult:
         raise MCPError(INVALID_PARAMS, "Give the number of the run.", {"code": "invalid"})
     found: Outcome = outcome_get(actor=caller.actor, pk=run)
     return CallToolResult(
-        content=[TextContent(text=found.text())],
-        structured_content=found.facts(),
-        is_error=found.is_error,
+        content=[TextContent(text=found.text())], structured_content=found.facts(), is_error=found.is_error
     )

@@ -30,4 +30,6 @@ def cursor_read(cursor: str) -> str:
 
 def cursor_unknown() -> Invalid:
     """Return the refusal of a cursor that names no position."""
-    return Invalid("invalid", "This cursor is unknown: use the nextCursor of the page before.", data={"field": "cursor"})  # fmt: skip
+    return Invalid(
+        "invalid", "This cursor is unknown: use the nextCursor of the page before.", data={"field": "cursor"}
+    )

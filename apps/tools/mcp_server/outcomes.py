@@ -51,7 +51,7 @@ class Outcome:
                 {"name": c.name, "status": str(c.status), "content": c.content, "error_code": c.error_code}
                 for c in self.calls
             ],
-        }  # fmt: skip
+        }
 
 
 def outcome_get(*, actor: Actor, pk: int) -> Outcome:

@@ -32,9 +32,7 @@ _PROMPTS = {
         name=USE_TOOLS,
         title="Work with the workspace's tools",
         description="How and when to use the tools of this workspace.",
-        arguments=[
-            PromptArgument(name="question", description="What the work is about.", required=False)
-        ],
+        arguments=[PromptArgument(name="question", description="What the work is about.", required=False)],
     ),
     ANSWER: Prompt(
         name=ANSWER,
@@ -99,11 +97,7 @@ def _answer(caller: Caller, question: str, collection: str) -> GetPromptResult:
         if not chosen:
             raise Missing("collection")
     found = search_run(
-        tenant=caller.tenant,
-        actor=caller.actor,
-        collections=chosen,
-        query=question,
-        k=PASSAGES,
+        tenant=caller.tenant, actor=caller.actor, collections=chosen, query=question, k=PASSAGES
     )
     passages = [
         PromptMessage(

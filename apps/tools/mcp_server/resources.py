@@ -49,16 +49,13 @@ def resource_page(caller: Caller, cursor: str) -> ListResourcesResult:
         after = 0
     if len(found) <= PAGE:
         ready: QuerySet[Document] = Document.objects.visible_to(caller.actor).current()
-        ready = ready.filter(
-            status=DocumentStatus.READY, pk__gt=after, collection__owner=None
-        ).order_by("pk")
+        ready = ready.filter(status=DocumentStatus.READY, pk__gt=after, collection__owner=None).order_by("pk")
         rest = ready.select_related("collection")[: PAGE + 1 - len(found)]
         found += [(_DOCUMENT, d.pk, _document_entry(d)) for d in rest]
     shown = found[:PAGE]
     last = f"{shown[-1][0]}:{shown[-1][1]}" if len(found) > PAGE else ""
     return ListResourcesResult(
-        resources=[entry for _, _, entry in shown],
-        next_cursor=cursor_write(last) if last else None,
+        resources=[entry for _, _, entry in shown], next_cursor=cursor_write(last) if last else None
     )
 
 
@@ -87,9 +84,7 @@ def resource_read(caller: Caller, uri: str) -> ReadResourceResult:
         if values is not None:
             given = {name: str(value) for name, value in values.items()}
             text = read(caller, given)
-            return ReadResourceResult(
-                contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)]
-            )
+            return ReadResourceResult(contents=[TextResourceContents(uri=uri, mime_type=kind, text=text)])
     raise Missing("resource")
 
 
@@ -208,10 +203,8 @@ def _search(caller: Caller, values: Mapping[str, str]) -> str:
     if "id" in values:
         pks = [_pk(values, "collection")]
         collections = selectors.collections_named(actor=caller.actor, pks=pks)
-    found = search_run(
-        tenant=caller.tenant, actor=caller.actor, collections=collections, query=query, k=HITS
-    )
-    return _json({"query": query, "passages": [hit_facts(hit) for hit in found.hits], "note": found.note})  # fmt: skip
+    found = search_run(tenant=caller.tenant, actor=caller.actor, collections=collections, query=query, k=HITS)
+    return _json({"query": query, "passages": [hit_facts(hit) for hit in found.hits], "note": found.note})
 
 
 def _run(caller: Caller, values: Mapping[str, str]) -> str:
@@ -233,11 +226,53 @@ def _kind(
 
 
 _KINDS = (
-    _kind("search", "Search everything", "groundwork://search{?query}", "The passages of all collections that answer a question best.", JSON, _search),
-    _kind("collection", "Collection", "groundwork://collections/{id}", "What a collection holds.", JSON, _collection),
-    _kind("collection_search", "Search a collection", "groundwork://collections/{id}/search{?query}", "The passages of one collection that answer a question best.", JSON, _search),
-    _kind("document", "Document", "groundwork://documents/{id}", f"A document's text; of a long one its first {MAX_TEXT:,} characters.", TEXT, _document),
-    _kind("page", "Page", "groundwork://documents/{id}/pages/{number}", "The text of one page of a document.", TEXT, _page),
+    _kind(
+        "search",
+        "Search everything",
+        "groundwork://search{?query}",
+        "The passages of all collections that answer a question best.",
+        JSON,
+        _search,
+    ),
+    _kind(
+        "collection",
+        "Collection",
+        "groundwork://collections/{id}",
+        "What a collection holds.",
+        JSON,
+        _collection,
+    ),
+    _kind(
+        "collection_search",
+        "Search a collection",
+        "groundwork://collections/{id}/search{?query}",
+        "The passages of one collection that answer a question best.",
+        JSON,
+        _search,
+    ),
+    _kind(
+        "document",
+        "Document",
+        "groundwork://documents/{id}",
+        f"A document's text; of a long one its first {MAX_TEXT:,} characters.",
+        TEXT,
+        _document,
+    ),
+    _kind(
+        "page",
+        "Page",
+        "groundwork://documents/{id}/pages/{number}",
+        "The text of one page of a document.",
+        TEXT,
+        _page,
+    ),
     _kind("passage", "Passage", "groundwork://chunks/{id}", "A passage, as searches give it.", JSON, _chunk),
-    _kind("run", "Calls that waited", "groundwork://runs/{id}", "What became of calls that wait for approval.", JSON, _run),
-)  # fmt: skip
+    _kind(
+        "run",
+        "Calls that waited",
+        "groundwork://runs/{id}",
+        "What became of calls that wait for approval.",
+        JSON,
+        _run,
+    ),
+)

@@ -49,14 +49,10 @@ def server_for(caller: Caller) -> Server[Any]:
     async def call_tool(ctx: Any, params: CallToolRequestParams) -> CallToolResult:
         return await _worded(calls.tool_call(caller, params.name, params.arguments or {}))
 
-    async def list_resources(
-        ctx: Any, params: PaginatedRequestParams | None
-    ) -> ListResourcesResult:
+    async def list_resources(ctx: Any, params: PaginatedRequestParams | None) -> ListResourcesResult:
         return await _db(resources.resource_page, caller, _cursor(params))
 
-    async def list_templates(
-        ctx: Any, params: PaginatedRequestParams | None
-    ) -> ListResourceTemplatesResult:
+    async def list_templates(ctx: Any, params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
         return resources.templates()
 
     async def read_resource(ctx: Any, params: ReadResourceRequestParams) -> ReadResourceResult:

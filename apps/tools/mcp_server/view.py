@@ -43,7 +43,9 @@ class WorkspaceKeyAuthentication(ApiKeyAuthentication):
             slug = inner.resolver_match.kwargs["tenant_slug"]
             opened = access_token_authenticate(slug=slug, token=token)
             if opened is None:
-                raise AuthenticationFailed("This access token is unknown or expired, or the application was disconnected.")  # fmt: skip
+                raise AuthenticationFailed(
+                    "This access token is unknown or expired, or the application was disconnected."
+                )
             inner.tenant, inner.actor = opened
             return opened[1], opened[1]
         found = super().authenticate(request)

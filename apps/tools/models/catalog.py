@@ -30,9 +30,7 @@ class ToolSource(TenantModel):
     name = models.SlugField(max_length=24, help_text="Lower case; the group of its tools.")
     title = models.CharField(max_length=120, blank=True)
     url = models.URLField(
-        max_length=500,
-        blank=True,
-        help_text="Where calls go: the API's or the MCP server's address.",
+        max_length=500, blank=True, help_text="Where calls go: the API's or the MCP server's address."
     )
     document_url = models.URLField(
         max_length=500, blank=True, help_text="Where the OpenAPI document is read again from."
@@ -41,7 +39,7 @@ class ToolSource(TenantModel):
     settings = models.JSONField(default=dict, blank=True)
     allowed_hosts = models.JSONField(
         default=list, blank=True, help_text="Hosts its calls may go to; empty: only that of its address."
-    )  # fmt: skip
+    )
     is_enabled = models.BooleanField(default=True)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.NEW)
     problem = models.TextField(blank=True, help_text="Why it could not be read, and what to do.")
@@ -83,24 +81,16 @@ class ToolVersion(TenantModel):
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     spec = models.JSONField()
     digest = models.CharField(max_length=64)
-    is_gone = models.BooleanField(
-        default=False, help_text="The source does not have the tool any more."
-    )
+    is_gone = models.BooleanField(default=False, help_text="The source does not have the tool any more.")
     created_at = models.DateTimeField(db_default=Now())
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        null=True,
-        blank=True,
-        on_delete=models.SET_NULL,
-        related_name="+",
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
     )
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["tenant", "tool_name", "number"], name="tool_version_number"
-            ),
+            models.UniqueConstraint(fields=["tenant", "tool_name", "number"], name="tool_version_number"),
             models.UniqueConstraint(
                 fields=["tenant", "tool_name"],
                 condition=models.Q(state="current"),
@@ -185,9 +175,7 @@ class ContractTest(TenantModel):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(
-                fields=["tenant", "tool_name", "name"], name="contract_test_one_per_name"
-            )
+            models.UniqueConstraint(fields=["tenant", "tool_name", "name"], name="contract_test_one_per_name")
         ]
 
     def __str__(self) -> str:

@@ -20,9 +20,7 @@ class ToolEntry(TenantModel):
     category = models.CharField(max_length=60, blank=True)
     tags = models.JSONField(default=list, blank=True)
     is_enabled = models.BooleanField(default=True)
-    cost_hint = models.CharField(
-        max_length=60, blank=True, help_text="For people: what a call costs."
-    )
+    cost_hint = models.CharField(max_length=60, blank=True, help_text="For people: what a call costs.")
     timeout_s = models.FloatField(null=True, blank=True, help_text="Seconds a call may take.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
@@ -32,8 +30,7 @@ class ToolEntry(TenantModel):
         constraints = [
             models.UniqueConstraint(fields=["tenant", "name"], name="tool_entry_one_per_name"),
             models.CheckConstraint(
-                condition=models.Q(timeout_s__isnull=True)
-                | models.Q(timeout_s__gt=0, timeout_s__lte=600),
+                condition=models.Q(timeout_s__isnull=True) | models.Q(timeout_s__gt=0, timeout_s__lte=600),
                 name="tool_entry_timeout_sane",
             ),
         ]
@@ -50,9 +47,7 @@ class Toolkit(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "name"], name="toolkit_one_per_name")
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "name"], name="toolkit_one_per_name")]
 
     def __str__(self) -> str:
         return self.name
@@ -65,9 +60,7 @@ class ToolkitMember(TenantModel):
     tool_name = models.CharField(max_length=64)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["toolkit", "tool_name"], name="toolkit_member_once")
-        ]
+        constraints = [models.UniqueConstraint(fields=["toolkit", "tool_name"], name="toolkit_member_once")]
 
     def __str__(self) -> str:
         return self.tool_name
@@ -81,9 +74,7 @@ class CollectionToolkit(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["collection"], name="collection_toolkit_one_each")
-        ]
+        constraints = [models.UniqueConstraint(fields=["collection"], name="collection_toolkit_one_each")]
 
     def __str__(self) -> str:
         return f"{self.toolkit} of {self.collection}"
@@ -121,9 +112,7 @@ class ToolGrant(TenantModel):
     )
     toolkit = TenantForeignKey(Toolkit, null=True, blank=True, related_name="grants")
     calls = models.CharField(max_length=12, choices=Calls.choices, default=Calls.ANY)
-    subject_kind = models.CharField(
-        max_length=10, choices=SubjectKind.choices, default=SubjectKind.EVERYONE
-    )
+    subject_kind = models.CharField(max_length=10, choices=SubjectKind.choices, default=SubjectKind.EVERYONE)
     subject = models.CharField(
         max_length=20, blank=True, help_text="The role, or the id of the person or key."
     )
@@ -139,9 +128,7 @@ class ToolGrant(TenantModel):
         default=ApproverKind.SELF,
         help_text="Who decides, when the effect is ask.",
     )
-    approver = models.CharField(
-        max_length=20, blank=True, help_text="The role, or the id of the person."
-    )
+    approver = models.CharField(max_length=20, blank=True, help_text="The role, or the id of the person.")
     approval_hours = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="Hours a call may wait; empty takes the server's setting."
     )
@@ -160,8 +147,7 @@ class ToolGrant(TenantModel):
                 name="tool_grant_target",
             ),
             models.CheckConstraint(
-                condition=models.Q(calls__in=["any", "read_only", "side_effects"]),
-                name="tool_grant_calls",
+                condition=models.Q(calls__in=["any", "read_only", "side_effects"]), name="tool_grant_calls"
             ),
             models.CheckConstraint(
                 condition=models.Q(subject_kind="everyone", subject="")
@@ -170,8 +156,7 @@ class ToolGrant(TenantModel):
             ),
             models.CheckConstraint(
                 condition=models.Q(approver_kind="self", approver="")
-                | models.Q(approver_kind__in=["role", "member"], effect="ask")
-                & ~models.Q(approver=""),
+                | models.Q(approver_kind__in=["role", "member"], effect="ask") & ~models.Q(approver=""),
                 name="tool_grant_approver",
             ),
             models.CheckConstraint(
@@ -179,9 +164,7 @@ class ToolGrant(TenantModel):
                 name="tool_grant_approval_hours",
             ),
         ]
-        indexes = [
-            models.Index(fields=["tenant", "subject_kind", "subject"], name="tool_grant_of_subject")
-        ]
+        indexes = [models.Index(fields=["tenant", "subject_kind", "subject"], name="tool_grant_of_subject")]
 
     def __str__(self) -> str:
         who = f"{self.subject_kind} {self.subject}".strip()

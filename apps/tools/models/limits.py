@@ -84,9 +84,7 @@ class ToolLimitUse(TenantModel):
     used = models.PositiveIntegerField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["limit", "subject"], name="tool_limit_use_one_each")
-        ]
+        constraints = [models.UniqueConstraint(fields=["limit", "subject"], name="tool_limit_use_one_each")]
 
     def __str__(self) -> str:
         return f"{self.used} by {self.subject}"

@@ -22,14 +22,7 @@ from basics.storable import json_storable, text_storable
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
-from runs.journal import (
-    call_arguments,
-    call_key,
-    name_storable,
-    result_size,
-    verdict_put,
-    version_of,
-)
+from runs.journal import call_arguments, call_key, name_storable, result_size, verdict_put, version_of
 from runs.models import CallPath, ChunkRead, Run, RunStatus, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.reads import reads_of
@@ -115,9 +108,13 @@ def calls_execute(
     if actor.user_id is None:
         raise Denied("actor_needed", "This key acts for nobody: make one that acts for a person.")
     if not 0 < len(calls) <= MAX_CALLS or len({c.id for c in calls}) != len(calls):
-        raise Invalid("invalid", f"Send 1 to {MAX_CALLS} calls whose ids differ.", data={"field": "tool_calls"})  # fmt: skip
+        raise Invalid(
+            "invalid", f"Send 1 to {MAX_CALLS} calls whose ids differ.", data={"field": "tool_calls"}
+        )
     if sum(len(c.raw) for c in calls) > MAX_ARGUMENTS:
-        raise Invalid("invalid", f"Arguments have at most {MAX_ARGUMENTS:,} characters.", data={"field": "tool_calls"})  # fmt: skip
+        raise Invalid(
+            "invalid", f"Arguments have at most {MAX_ARGUMENTS:,} characters.", data={"field": "tool_calls"}
+        )
     guard = offer_guard(actor=actor, collections=collections)
     # A client of MCP lists the tools by itself: one that it may not call is not there for it.
     toolset = offer_tools(guard, tells_withheld=path != CallPath.MCP)
@@ -138,9 +135,7 @@ def calls_execute(
     async def in_db(function: Callable[..., Any], *args: Any) -> Any:
         return await threads.run(lambda: function(*args))
 
-    context = offer_context(
-        tenant=tenant, run=run, guard=guard, collections=collections, in_db=in_db
-    )
+    context = offer_context(tenant=tenant, run=run, guard=guard, collections=collections, in_db=in_db)
     try:
         ended = loop_run(_until(stop, _all_run(checked, context, threads, runner)))
     except asyncio.CancelledError:
@@ -172,7 +167,16 @@ def _stopped(run: Run) -> None:
     run.status, run.stop_reason = RunStatus.STOPPED, "cancelled"
     run.error_code = run.error_message = ""
     run.stop_requested_at = run.finished_at = timezone.now()
-    run.save(update_fields=["status", "stop_reason", "error_code", "error_message", "stop_requested_at", "finished_at"])  # fmt: skip
+    run.save(
+        update_fields=[
+            "status",
+            "stop_reason",
+            "error_code",
+            "error_message",
+            "stop_requested_at",
+            "finished_at",
+        ]
+    )
 
 
 def _checked(
@@ -196,9 +200,7 @@ async def _all_run(
 ) -> list[tuple[ToolResult, float] | None]:
     slots = asyncio.Semaphore(MAX_PARALLEL)
 
-    async def one(
-        entry: Prepared | ToolResult | PendingCall,
-    ) -> tuple[ToolResult, float] | None:
+    async def one(entry: Prepared | ToolResult | PendingCall) -> tuple[ToolResult, float] | None:
         if isinstance(entry, PendingCall):
             return None
         if isinstance(entry, ToolResult):
@@ -206,10 +208,7 @@ async def _all_run(
         async with slots:
             begun = time.monotonic()
             result = await runner(
-                entry,
-                ToolContext(context, entry.call.id),
-                timeout_s=TIMEOUT_S,
-                run_blocking=threads.run,
+                entry, ToolContext(context, entry.call.id), timeout_s=TIMEOUT_S, run_blocking=threads.run
             )
         return result, time.monotonic() - begun
 
@@ -240,10 +239,8 @@ def _begin(
     verdicts: Mapping[str, Verdict],
 ) -> tuple[Run, list[Row | None]]:
     """Record what is about to run, as what a crash would leave: ended, and the outcomes unknown."""
-    ending = [c for c, entry in zip(calls, checked, strict=True) if not isinstance(entry, PendingCall)]  # fmt: skip
-    run = run_create(
-        tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(facts, ending),
-    )  # fmt: skip
+    ending = [c for c, entry in zip(calls, checked, strict=True) if not isinstance(entry, PendingCall)]
+    run = run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(facts, ending))
     run.status, run.error_code = RunStatus.FAILED, "interrupted"
     run.error_message = "The server ended before these calls did."
     run.started_at = run.finished_at = timezone.now()
@@ -256,26 +253,37 @@ def _begin(
         tool = toolset.get(call.name)
         arguments, shown = call_arguments(call, tool)
         row = Row(
-            tenant=tenant, run=run, user_id=run.user_id, step=0, call_id=call_key(0, call.id)[1], path=facts["path"],
-            name=name_storable(call.name), tool_version=version_of(tool), arguments=arguments, arguments_masked=shown,
-            has_side_effects=isinstance(entry, Prepared) and (entry.tool.side_effects or not entry.tool.idempotent),
-            status=ToolCallStatus.UNKNOWN, started_at=timezone.now(),
-        )  # fmt: skip
+            tenant=tenant,
+            run=run,
+            user_id=run.user_id,
+            step=0,
+            call_id=call_key(0, call.id)[1],
+            path=facts["path"],
+            name=name_storable(call.name),
+            tool_version=version_of(tool),
+            arguments=arguments,
+            arguments_masked=shown,
+            has_side_effects=isinstance(entry, Prepared)
+            and (entry.tool.side_effects or not entry.tool.idempotent),
+            status=ToolCallStatus.UNKNOWN,
+            started_at=timezone.now(),
+        )
         if call.id in verdicts:
             verdict_put(row, verdicts[call.id])
         rows.append(row)
     Row.objects.bulk_create([row for row in rows if row is not None])
     audit_record(
-        tenant=tenant, actor=actor, action="tool.execute", object=run,
+        tenant=tenant,
+        actor=actor,
+        action="tool.execute",
+        object=run,
         data={"tools": sorted({call.name[:64] for call in ending})},
-    )  # fmt: skip
+    )
     return run, rows
 
 
 @transaction.atomic
-def _end(
-    run: Run, rows: Sequence[Row | None], ended: Sequence[tuple[ToolResult, float] | None]
-) -> None:
+def _end(run: Run, rows: Sequence[Row | None], ended: Sequence[tuple[ToolResult, float] | None]) -> None:
     done: list[Row] = []
     for row, found in zip(rows, ended, strict=True):
         if row is None or found is None:
@@ -291,8 +299,7 @@ def _end(
         row.finished_at, row.duration_ms = timezone.now(), round(seconds * 1000)
         done.append(row)
     Row.objects.bulk_update(
-        done,
-        ["status", "content", "result_size", "payload", "error_code", "finished_at", "duration_ms"],
+        done, ["status", "content", "result_size", "payload", "error_code", "finished_at", "duration_ms"]
     )
     ChunkRead.objects.bulk_create(
         [
@@ -311,17 +318,18 @@ def _end(
 @transaction.atomic
 def _park(tenant: Tenant, actor: Actor, calls: Sequence[ToolCall], facts: Mapping[str, Any]) -> Run:
     """Start a run that makes these calls and nothing else; the loop parks it at once, and no worker waits with it."""
-    run = run_create(
-        tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(facts, calls),
-    )  # fmt: skip
+    run = run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=MODEL, request=_request(facts, calls))
     run.job = job_enqueue(
-        tenant=tenant, actor=actor, kind=JOB_KIND, payload={"run_id": run.pk}, dedupe_key=f"run:{run.pk}",
-    )  # fmt: skip
+        tenant=tenant, actor=actor, kind=JOB_KIND, payload={"run_id": run.pk}, dedupe_key=f"run:{run.pk}"
+    )
     run.save(update_fields=["job"])
     audit_record(
-        tenant=tenant, actor=actor, action="tool.ask", object=run,
+        tenant=tenant,
+        actor=actor,
+        action="tool.ask",
+        object=run,
         data={"tools": sorted({call.name[:64] for call in calls})},
-    )  # fmt: skip
+    )
     return run
 
 

@@ -35,12 +35,7 @@ def cell_set(
         Denied, Invalid, Missing: as ``grant_create``.
     """
     actor.require("tool.manage")
-    cell = {
-        "target_kind": target_kind,
-        "target": target,
-        "subject_kind": subject_kind,
-        "subject": subject,
-    }
+    cell = {"target_kind": target_kind, "target": target, "subject_kind": subject_kind, "subject": subject}
     for field, value in cell.items():
         if "\x00" in value:
             text = "Use plain text."

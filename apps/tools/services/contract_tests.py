@@ -84,30 +84,33 @@ def contract_test_set(
         found = versions.order_by("-number").values_list("source_id", flat=True).first()
         if found is None or source not in (None, found):
             raise Missing("tool")
-        own = ContractTest.objects.select_for_update(of=("self",)).filter(
-            tenant=tenant, tool_name=tool_name
-        )
+        own = ContractTest.objects.select_for_update(of=("self",)).filter(tenant=tenant, tool_name=tool_name)
         if not own.filter(name=name).exists() and own.count() >= MAX_TESTS:
             raise invalid("name", f"This tool has {MAX_TESTS} tests already: remove one.")
         row: ContractTest
         row, is_new = own.update_or_create(
-            tenant=tenant, tool_name=tool_name, name=name,
+            tenant=tenant,
+            tool_name=tool_name,
+            name=name,
             defaults={
-                "source_id": found, "arguments": json_checked("arguments", arguments), "expected": schema, "last_outcome": "",
-                "last_problem": "", "last_version": None, "last_run_at": None,
+                "source_id": found,
+                "arguments": json_checked("arguments", arguments),
+                "expected": schema,
+                "last_outcome": "",
+                "last_problem": "",
+                "last_version": None,
+                "last_run_at": None,
             },
-        )  # fmt: skip
+        )
         row.refresh_from_db()
         audit_record(
             tenant=tenant, actor=actor, action="contract_test.set", object=row, data={"is_new": is_new}
-        )  # fmt: skip
+        )
     return row
 
 
 @transaction.atomic
-def contract_test_delete(
-    *, tenant: Tenant, actor: Actor, pk: int, source: int | None = None
-) -> None:
+def contract_test_delete(*, tenant: Tenant, actor: Actor, pk: int, source: int | None = None) -> None:
     """Remove a test.
 
     Args:
@@ -124,12 +127,7 @@ def contract_test_delete(
 
 
 def contract_test_run(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    pk: int,
-    version: int | None = None,
-    source: int | None = None,
+    *, tenant: Tenant, actor: Actor, pk: int, version: int | None = None, source: int | None = None
 ) -> ContractTest:
     """Run a test with a version of its tool; the row says how it ended. A real call: call it outside of transactions.
 
@@ -172,9 +170,12 @@ def tests_execute(
     with transaction.atomic(), tenant_scope(tenant.pk):
         for test, version in pairs:
             audit_record(
-                tenant=tenant, actor=actor, action="contract_test.run", object=test,
+                tenant=tenant,
+                actor=actor,
+                action="contract_test.run",
+                object=test,
                 data={"tool": test.tool_name, "version": version.number},
-            )  # fmt: skip
+            )
     threads = BlockingThreads()
 
     async def in_db(function: Callable[..., Any], *args: Any) -> Any:
@@ -185,10 +186,7 @@ def tests_execute(
             problems = loop_run(_all(pairs, in_db, threads))
     finally:
         threads.close()
-    return [
-        TestRun(test, version, problem)
-        for (test, version), problem in zip(pairs, problems, strict=True)
-    ]
+    return [TestRun(test, version, problem) for (test, version), problem in zip(pairs, problems, strict=True)]
 
 
 @transaction.atomic
@@ -198,9 +196,11 @@ def tests_record(*, tenant: Tenant, runs: Sequence[TestRun]) -> None:
         for run in runs:
             outcome = ContractTest.Outcome.FAILED if run.problem else ContractTest.Outcome.PASSED
             ContractTest.objects.filter(tenant=tenant, pk=run.test.pk).update(
-                last_outcome=outcome, last_problem=run.problem, last_version=run.version.number,
+                last_outcome=outcome,
+                last_problem=run.problem,
+                last_version=run.version.number,
                 last_run_at=timezone.now(),
-            )  # fmt: skip
+            )
 
 
 async def _all(

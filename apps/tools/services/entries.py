@@ -49,7 +49,11 @@ def entry_set(*, tenant: Tenant, actor: Actor, name: str, **changes: Any) -> Too
     if timeout is not None and not 0 < timeout <= MAX_TIMEOUT_S:
         raise _invalid("timeout_s", f"Give more than 0 and at most {MAX_TIMEOUT_S:g} seconds.")
     tags = changes.get("tags", [])
-    if not isinstance(tags, list) or len(tags) > 20 or any(not isinstance(t, str) or len(t) > 40 for t in tags):  # fmt: skip
+    if (
+        not isinstance(tags, list)
+        or len(tags) > 20
+        or any(not isinstance(t, str) or len(t) > 40 for t in tags)
+    ):
         raise _invalid("tags", "Tags are a list of at most 20 texts of 40 characters.")
     with tenant_scope(tenant.pk):
         rows = ToolEntry.objects.select_for_update(of=("self",))
@@ -58,15 +62,14 @@ def entry_set(*, tenant: Tenant, actor: Actor, name: str, **changes: Any) -> Too
         row: ToolEntry
         row, is_new = rows.update_or_create(tenant=tenant, name=name, defaults=changes)
         audit_record(
-            tenant=tenant, actor=actor, action="tool_entry.set", object=row, object_name=name,
-            data={
-                "is_new": is_new, "fields": sorted(changes), "before": before,
-                "after": entry_state(row),
-            },
-        )  # fmt: skip
-        if "description" in changes and (
-            before is None or before["description"] != row.description
-        ):
+            tenant=tenant,
+            actor=actor,
+            action="tool_entry.set",
+            object=row,
+            object_name=name,
+            data={"is_new": is_new, "fields": sorted(changes), "before": before, "after": entry_state(row)},
+        )
+        if "description" in changes and (before is None or before["description"] != row.description):
             vectors_refresh(tenant)
     return row
 
@@ -84,9 +87,13 @@ def entry_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         if row is None:
             raise Missing("entry")
         audit_record(
-            tenant=tenant, actor=actor, action="tool_entry.delete", object=row,
-            object_name=row.name, data={"before": entry_state(row), "after": None},
-        )  # fmt: skip
+            tenant=tenant,
+            actor=actor,
+            action="tool_entry.delete",
+            object=row,
+            object_name=row.name,
+            data={"before": entry_state(row), "after": None},
+        )
         row.delete()
 
 

@@ -32,10 +32,20 @@ from tenancy.services import audit_record
 Status = Literal["new", "changed", "unchanged", "refused"]
 # What a rule is when its row does not say.
 _GRANT: Mapping[str, Any] = {
-    "target": "", "toolkit": None, "calls": "any", "subject_kind": "everyone", "subject": "", "collection": None,
-    "arguments": [], "expires_at": None, "note": "", "approver_kind": "self", "approver": "", "approval_hours": None,
+    "target": "",
+    "toolkit": None,
+    "calls": "any",
+    "subject_kind": "everyone",
+    "subject": "",
+    "collection": None,
+    "arguments": [],
+    "expires_at": None,
+    "note": "",
+    "approver_kind": "self",
+    "approver": "",
+    "approval_hours": None,
     "needs_reason": False,
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +111,11 @@ def catalog_export(
             grants = ToolGrant.objects.filter(tenant=tenant).order_by("pk")
             found["grants"] = [names.portable(grant_kept(row)) for row in grants]
         audit_record(
-            tenant=tenant, actor=actor, action="tool_catalog.export",
+            tenant=tenant,
+            actor=actor,
+            action="tool_catalog.export",
             data={kind: len(rows) for kind, rows in found.items()},
-        )  # fmt: skip
+        )
     return found
 
 
@@ -132,9 +144,12 @@ def catalog_import(
         done = Imported(outcomes, digest == expected, digest)
         if done.is_done:
             audit_record(
-                tenant=tenant, actor=actor, action="tool_catalog.import", object_name=file_name[:200],
+                tenant=tenant,
+                actor=actor,
+                action="tool_catalog.import",
+                object_name=file_name[:200],
                 data=dict(done.counts),
-            )  # fmt: skip
+            )
         else:
             transaction.set_rollback(True)
     return done
@@ -144,7 +159,7 @@ def _digest(tenant: Tenant, outcomes: Sequence[Outcome]) -> str:
     facts = [
         [o.row.kind, o.row.number, o.name, o.status, [[f.name, f.before, f.after] for f in o.fields]]
         for o in outcomes
-    ]  # fmt: skip
+    ]
     return hashlib.sha256(json.dumps([tenant.pk, facts]).encode()).hexdigest()
 
 
@@ -165,8 +180,8 @@ class _Names:
         found = dict(terms)
         found["toolkit"] = kits.get(terms["toolkit"], terms["toolkit"])
         found["collection"] = self._collections.get(terms["collection"], terms["collection"])
-        found["subject"] = self._subjects(terms["subject_kind"]).get(terms["subject"], terms["subject"])  # fmt: skip
-        found["approver"] = self._subjects(terms["approver_kind"]).get(terms["approver"], terms["approver"])  # fmt: skip
+        found["subject"] = self._subjects(terms["subject_kind"]).get(terms["subject"], terms["subject"])
+        found["approver"] = self._subjects(terms["approver_kind"]).get(terms["approver"], terms["approver"])
         return found
 
     def local(self, terms: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +202,7 @@ class _Names:
 def _ident(names: Mapping[Any, str], name: str, noun: str) -> Any:
     found = [ident for ident, known in names.items() if known == name]
     if len(found) != 1:
-        raise Invalid("invalid", f"There is no {noun.replace('_', ' ')} “{name[:120]}” in this workspace.")  # fmt: skip
+        raise Invalid("invalid", f"There is no {noun.replace('_', ' ')} “{name[:120]}” in this workspace.")
     return found[0]
 
 
@@ -197,12 +212,12 @@ class _Import:
     def __init__(self, tenant: Tenant, actor: Actor) -> None:
         self._tenant, self._actor = tenant, actor
         self._names = _Names(tenant, actor)
-        self._grants = {
-            _key(grant_kept(row)) for row in ToolGrant.objects.filter(tenant=tenant).iterator()
-        }
+        self._grants = {_key(grant_kept(row)) for row in ToolGrant.objects.filter(tenant=tenant).iterator()}
 
     def outcome(self, row: FileRow) -> Outcome:
-        name = str(row.values.get("name") or row.values.get("target") or row.values.get("toolkit") or "")[:120]  # fmt: skip
+        name = str(row.values.get("name") or row.values.get("target") or row.values.get("toolkit") or "")[
+            :120
+        ]
         if row.problem:
             return Outcome(row, name, "refused", row.problem)
         write = {"entries": self._entry, "toolkits": self._toolkit, "grants": self._grant}
@@ -255,9 +270,7 @@ def _moment(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise Invalid("invalid", f"“{text[:60]}” is no time: write 2027-03-31T12:00:00+00:00.") from error  # fmt: skip
+        raise Invalid("invalid", f"“{text[:60]}” is no time: write 2027-03-31T12:00:00+00:00.") from error
     if found.tzinfo is None:
-        raise Invalid(
-            "invalid", f"“{text[:60]}” does not say its time zone: write {text[:60]}+00:00."
-        )
+        raise Invalid("invalid", f"“{text[:60]}” does not say its time zone: write {text[:60]}+00:00.")
     return found.astimezone(UTC)

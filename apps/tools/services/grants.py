@@ -39,11 +39,15 @@ def default_grants(tenant: Tenant) -> None:
     with tenant_scope(tenant.pk):
         ToolGrant.objects.bulk_create(
             ToolGrant(
-                tenant=tenant, effect=effect, target_kind=ToolGrant.Target.GROUP, target=group,
-                calls=calls, note=DEFAULT_NOTE,
+                tenant=tenant,
+                effect=effect,
+                target_kind=ToolGrant.Target.GROUP,
+                target=group,
+                calls=calls,
+                note=DEFAULT_NOTE,
             )
             for effect, group, calls in DEFAULTS
-        )  # fmt: skip
+        )
 
 
 @transaction.atomic
@@ -114,7 +118,9 @@ def grant_create(
         raise _invalid("expires_at", "This time is over.")
     if len(note) > 200 or "\x00" in note:
         raise _invalid("note", "A note has at most 200 characters of plain text.")
-    if effect != ToolGrant.Effect.ASK and (approver_kind != "self" or approval_hours is not None or needs_reason):  # fmt: skip
+    if effect != ToolGrant.Effect.ASK and (
+        approver_kind != "self" or approval_hours is not None or needs_reason
+    ):
         raise _invalid("approver_kind", "Only a grant that asks has somebody who decides.")
     if approval_hours is not None and not 1 <= approval_hours <= MAX_APPROVAL_HOURS:
         raise _invalid("approval_hours", f"Give 1 to {MAX_APPROVAL_HOURS:,} hours.")
@@ -123,20 +129,35 @@ def grant_create(
             raise _invalid("effect", f"There are {MAX_GRANTS:,} grants already: remove some.")
         _check_subject(tenant, subject_kind, subject)
         _check_approver(tenant, approver_kind, approver)
-        if collection is not None and not Collection.objects.visible_to(actor).filter(pk=collection).exists():  # fmt: skip
+        if collection is not None and not Collection.objects.visible_to(actor).filter(pk=collection).exists():
             raise Missing("collection")
         if toolkit is not None and not Toolkit.objects.filter(tenant=tenant, pk=toolkit).exists():
             raise Missing("toolkit")
         row: ToolGrant = ToolGrant.objects.create(
-            tenant=tenant, effect=effect, target_kind=target_kind, target=target,
-            toolkit_id=toolkit, calls=calls, subject_kind=subject_kind, subject=subject,
-            collection_id=collection, arguments=conditions, expires_at=expires_at, note=note.strip(),
-            approver_kind=approver_kind, approver=approver, approval_hours=approval_hours, needs_reason=needs_reason,
-        )  # fmt: skip
+            tenant=tenant,
+            effect=effect,
+            target_kind=target_kind,
+            target=target,
+            toolkit_id=toolkit,
+            calls=calls,
+            subject_kind=subject_kind,
+            subject=subject,
+            collection_id=collection,
+            arguments=conditions,
+            expires_at=expires_at,
+            note=note.strip(),
+            approver_kind=approver_kind,
+            approver=approver,
+            approval_hours=approval_hours,
+            needs_reason=needs_reason,
+        )
         audit_record(
-            tenant=tenant, actor=actor, action="tool_grant.create", object=row,
+            tenant=tenant,
+            actor=actor,
+            action="tool_grant.create",
+            object=row,
             data={"replaces": replaces, "before": None, "after": grant_kept(row)},
-        )  # fmt: skip
+        )
     return row
 
 
@@ -156,9 +177,12 @@ def grant_delete(*, tenant: Tenant, actor: Actor, pk: int) -> dict[str, Any]:
         if row is None:
             raise Missing("grant")
         audit_record(
-            tenant=tenant, actor=actor, action="tool_grant.delete", object=row,
+            tenant=tenant,
+            actor=actor,
+            action="tool_grant.delete",
+            object=row,
             data={"before": grant_kept(row), "after": None},
-        )  # fmt: skip
+        )
         row.delete()
     return grant_terms(row)
 
@@ -194,11 +218,7 @@ class Change:
 
 @transaction.atomic
 def grants_change(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    remove: Sequence[int] = (),
-    add: Sequence[Mapping[str, Any]] = (),
+    *, tenant: Tenant, actor: Actor, remove: Sequence[int] = (), add: Sequence[Mapping[str, Any]] = ()
 ) -> Change:
     """Take grants back and give others in one step, so that no call is held against only half of it.
 

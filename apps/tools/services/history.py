@@ -38,12 +38,15 @@ def state_restore(*, tenant: Tenant, actor: Actor, event: int) -> Change:
         if change.state is None:
             raise Conflict("state_not_kept", "The audit trail keeps no state of this change.")
         if state_now(actor=actor, change=change) == change.state:
-            raise Conflict("state_present", "This is the present state: there is nothing to bring back.")  # fmt: skip
+            raise Conflict("state_present", "This is the present state: there is nothing to bring back.")
         _RESTORE[change.kind](tenant, actor, change, dict(change.state))
         audit_record(
-            tenant=tenant, actor=actor, action="tool_history.restore", object_name=change.object_name,
+            tenant=tenant,
+            actor=actor,
+            action="tool_history.restore",
+            object_name=change.object_name,
             data={"kind": change.kind, "object": change.object_id, "event": event},
-        )  # fmt: skip
+        )
     return change
 
 
@@ -86,7 +89,7 @@ def _source(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any])
         source_create(tenant=tenant, actor=actor, **state)
         return
     if row.kind != state["kind"]:
-        raise Conflict("source_other_kind", "Another kind of source has this name now: remove it first.")  # fmt: skip
+        raise Conflict("source_other_kind", "Another kind of source has this name now: remove it first.")
     stated = {field: value for field, value in state.items() if field not in ("kind", "name")}
     source_update(tenant=tenant, actor=actor, pk=row.pk, **stated)
 

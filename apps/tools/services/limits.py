@@ -57,24 +57,27 @@ def tool_limit_set(
     if (target_kind == ToolLimit.Target.ALL) != (not target) or len(target) > 120:
         raise _invalid("target", "Name the tool or group; all tools need no name.")
     if (user is not None and kind != "member") or (api_key is not None and kind != "key"):
-        raise _invalid("kind", "A member's limit names a member, a key's a key, the workspace's nobody.")  # fmt: skip
+        raise _invalid("kind", "A member's limit names a member, a key's a key, the workspace's nobody.")
     with tenant_scope(tenant.pk):
         if user is not None and not Membership.objects.filter(tenant=tenant, user_id=user).exists():
             raise Missing("member")
         if api_key is not None and not ApiKey.objects.filter(tenant=tenant, pk=api_key).exists():
             raise Missing("key")
         about = {
-            "tenant": tenant, "kind": kind, "user_id": user, "api_key_id": api_key,
-            "target_kind": target_kind, "target": target, "period": period,
-        }  # fmt: skip
+            "tenant": tenant,
+            "kind": kind,
+            "user_id": user,
+            "api_key_id": api_key,
+            "target_kind": target_kind,
+            "target": target,
+            "period": period,
+        }
         known = ToolLimit.objects.filter(**{k: v for k, v in about.items() if v is not None})
         known = known.filter(**{f"{k}__isnull": True for k, v in about.items() if v is None})
         if not known.exists() and ToolLimit.objects.filter(tenant=tenant).count() >= MAX_LIMITS:
             raise _invalid("calls", f"There are {MAX_LIMITS} limits already: remove some.")
-        row, _ = known.update_or_create(defaults={"calls": calls}, create_defaults=about | {"calls": calls})  # fmt: skip
-        audit_record(
-            tenant=tenant, actor=actor, action="tool_limit.set", object=row, data=_facts(row)
-        )
+        row, _ = known.update_or_create(defaults={"calls": calls}, create_defaults=about | {"calls": calls})
+        audit_record(tenant=tenant, actor=actor, action="tool_limit.set", object=row, data=_facts(row))
     return row
 
 
@@ -86,9 +89,7 @@ def tool_limit_remove(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         row = ToolLimit.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=pk).first()
         if row is None:
             raise Missing("limit")
-        audit_record(
-            tenant=tenant, actor=actor, action="tool_limit.remove", object=row, data=_facts(row)
-        )
+        audit_record(tenant=tenant, actor=actor, action="tool_limit.remove", object=row, data=_facts(row))
         row.delete()
 
 

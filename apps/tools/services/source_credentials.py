@@ -21,20 +21,27 @@ MAX_SECRET = 4_000
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,80}")
 # What frames a request or names its receiver is the transport's, not a credential's.
 _RESERVED = frozenset(
-    {"host", "content-length", "content-type", "transfer-encoding", "connection", "upgrade", "te", "trailer", "expect",
-     "accept-encoding", "proxy-authorization", "proxy-connection", "keep-alive"}
-)  # fmt: skip
+    {
+        "host",
+        "content-length",
+        "content-type",
+        "transfer-encoding",
+        "connection",
+        "upgrade",
+        "te",
+        "trailer",
+        "expect",
+        "accept-encoding",
+        "proxy-authorization",
+        "proxy-connection",
+        "keep-alive",
+    }
+)
 
 
 @transaction.atomic
 def credential_set(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    source: int,
-    placement: str,
-    secret: str,
-    parameter: str = "",
+    *, tenant: Tenant, actor: Actor, source: int, placement: str, secret: str, parameter: str = ""
 ) -> ToolCredential:
     """Store a credential of a source, encrypted; an earlier one of the same place is replaced. It is never shown again.
 
@@ -53,19 +60,18 @@ def credential_set(
     secret, parameter = secret.strip(), parameter.strip()
     _check(placement, parameter)
     if not secret or len(secret) > MAX_SECRET or not secret.isascii() or not secret.isprintable():
-        raise invalid(
-            "secret",
-            f"A credential is one line of 1 to {MAX_SECRET:,} characters of ASCII.",
-        )
+        raise invalid("secret", f"A credential is one line of 1 to {MAX_SECRET:,} characters of ASCII.")
     with tenant_scope(tenant.pk):
         row_source = source_locked(tenant, source)
         if row_source.kind != ToolSource.Kind.PLUGIN and not origin(row_source.url)[1]:
-            raise invalid("source", "Give the source its address first: a credential goes to that host alone.")  # fmt: skip
+            raise invalid(
+                "source", "Give the source its address first: a credential goes to that host alone."
+            )
         own = ToolCredential.objects.filter(tenant=tenant, source=row_source)
         row = own.filter(placement=placement, parameter=parameter).first()
         is_new = row is None
         if is_new and own.count() >= MAX_CREDENTIALS:
-            raise invalid("placement", f"There are {MAX_CREDENTIALS} credentials already: remove one.")  # fmt: skip
+            raise invalid("placement", f"There are {MAX_CREDENTIALS} credentials already: remove one.")
         row = row or ToolCredential(
             tenant=tenant, source=row_source, placement=placement, parameter=parameter
         )
@@ -74,9 +80,13 @@ def credential_set(
         row.save()
         row.refresh_from_db()
         audit_record(
-            tenant=tenant, actor=actor, action="tool_credential.set", object=row, object_name=row_source.name,
+            tenant=tenant,
+            actor=actor,
+            action="tool_credential.set",
+            object=row,
+            object_name=row_source.name,
             data={"is_new": is_new, "placement": placement, "parameter": parameter, "source": row_source.pk},
-        )  # fmt: skip
+        )
     return row
 
 
@@ -97,9 +107,13 @@ def credential_forget(*, tenant: Tenant, actor: Actor, pk: int, source: int | No
         if row is None or source not in (None, row.source_id):
             raise Missing("credential")
         audit_record(
-            tenant=tenant, actor=actor, action="tool_credential.forget", object=row, object_name=row.source.name,
+            tenant=tenant,
+            actor=actor,
+            action="tool_credential.forget",
+            object=row,
+            object_name=row.source.name,
             data={"placement": row.placement, "parameter": row.parameter, "source": row.source_id},
-        )  # fmt: skip
+        )
         row.delete()
 
 
@@ -109,13 +123,15 @@ def _check(placement: str, parameter: str) -> None:
         raise invalid("placement", f"Use one of {', '.join(kinds.values)}.")
     if placement == kinds.BEARER and parameter:
         raise invalid("parameter", "A bearer token needs no name: leave it empty.")
-    if placement == kinds.HEADER and (
-        not _HEADER.fullmatch(parameter) or parameter.lower() in _RESERVED
-    ):
-        raise invalid("parameter", "Give the name of a header that may carry a credential, for example X-Api-Key.")  # fmt: skip
+    if placement == kinds.HEADER and (not _HEADER.fullmatch(parameter) or parameter.lower() in _RESERVED):
+        raise invalid(
+            "parameter", "Give the name of a header that may carry a credential, for example X-Api-Key."
+        )
     if placement in (kinds.QUERY, kinds.BASIC) and (
         not 1 <= len(parameter) <= 80 or not parameter.isprintable()
     ):
-        raise invalid("parameter", "Give the name of the query parameter, or of the user, in at most 80 characters.")  # fmt: skip
+        raise invalid(
+            "parameter", "Give the name of the query parameter, or of the user, in at most 80 characters."
+        )
     if placement == kinds.BASIC and (":" in parameter or not parameter.isascii()):
         raise invalid("parameter", "A user name of this kind is ASCII and has no colon.")

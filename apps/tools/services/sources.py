@@ -37,7 +37,7 @@ _FIELDS = frozenset({*_READ_AGAIN, "title", "allowed_hosts", "is_enabled"})
 
 def source_state(row: ToolSource) -> dict[str, Any]:
     """Return what a source is, as ``source_create`` takes it; its document is not kept, it is read again."""
-    fields = ("kind", "name", "title", "url", "document_url", "settings", "allowed_hosts", "is_enabled")  # fmt: skip
+    fields = ("kind", "name", "title", "url", "document_url", "settings", "allowed_hosts", "is_enabled")
     return {field: getattr(row, field) for field in fields}
 
 
@@ -79,10 +79,14 @@ def source_create(
     _fill(
         row,
         {
-            "title": title, "url": url, "document_url": document_url, "document": document,
-            "settings": {} if settings is None else settings, "allowed_hosts": allowed_hosts,
+            "title": title,
+            "url": url,
+            "document_url": document_url,
+            "document": document,
+            "settings": {} if settings is None else settings,
+            "allowed_hosts": allowed_hosts,
         },
-    )  # fmt: skip
+    )
     kind_get(kind).check(row)
     with tenant_scope(tenant.pk):
         own = ToolSource.objects.filter(tenant=tenant)
@@ -93,9 +97,13 @@ def source_create(
         row.save()
         row.refresh_from_db()
         audit_record(
-            tenant=tenant, actor=actor, action="tool_source.create", object=row, object_name=row.name,
+            tenant=tenant,
+            actor=actor,
+            action="tool_source.create",
+            object=row,
+            object_name=row.name,
             data={"before": None, "after": source_state(row)},
-        )  # fmt: skip
+        )
         _enqueue(tenant, actor, row, accept_all=accept_all)
     return row
 
@@ -133,9 +141,13 @@ def source_update(*, tenant: Tenant, actor: Actor, pk: int, **changes: Any) -> T
             return row
         row.save()
         audit_record(
-            tenant=tenant, actor=actor, action="tool_source.update", object=row, object_name=row.name,
+            tenant=tenant,
+            actor=actor,
+            action="tool_source.update",
+            object=row,
+            object_name=row.name,
             data={"fields": changed, "before": kept, "after": source_state(row)},
-        )  # fmt: skip
+        )
         if _READ_AGAIN & set(changed):
             _enqueue(tenant, actor, row)
     return row
@@ -152,9 +164,13 @@ def source_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
     with tenant_scope(tenant.pk):
         row = source_locked(tenant, pk)
         audit_record(
-            tenant=tenant, actor=actor, action="tool_source.delete", object=row, object_name=row.name,
+            tenant=tenant,
+            actor=actor,
+            action="tool_source.delete",
+            object=row,
+            object_name=row.name,
             data={"versions": row.versions.count(), "before": source_state(row), "after": None},
-        )  # fmt: skip
+        )
         row.delete()
 
 
@@ -172,9 +188,13 @@ def source_refresh(*, tenant: Tenant, actor: Actor, pk: int, accept_all: bool = 
     with tenant_scope(tenant.pk):
         row = source_locked(tenant, pk)
         audit_record(
-            tenant=tenant, actor=actor, action="tool_source.refresh", object=row, object_name=row.name,
+            tenant=tenant,
+            actor=actor,
+            action="tool_source.refresh",
+            object=row,
+            object_name=row.name,
             data={"accept_all": accept_all},
-        )  # fmt: skip
+        )
         return _enqueue(tenant, actor, row, accept_all=accept_all)
 
 
@@ -207,9 +227,12 @@ def json_checked(field: str, value: Any) -> dict[str, Any]:
 
 def _enqueue(tenant: Tenant, actor: Actor, row: ToolSource, *, accept_all: bool = False) -> Job:
     return job_enqueue(
-        tenant=tenant, actor=actor, kind=JOB_KIND, dedupe_key=f"source:{row.pk}",
+        tenant=tenant,
+        actor=actor,
+        kind=JOB_KIND,
+        dedupe_key=f"source:{row.pk}",
         payload={"source_id": row.pk, "accept_all": int(accept_all)},
-    )  # fmt: skip
+    )
 
 
 def _name_checked(name: str) -> str:
@@ -221,7 +244,7 @@ def _name_checked(name: str) -> str:
         )
     for bundle in bundle_list():
         if name == bundle.name or any(t.name.startswith(f"{name}_") for t in bundle.tools()):
-            raise invalid("name", f"“{name}” belongs to tools of this installation: choose another name.")  # fmt: skip
+            raise invalid("name", f"“{name}” belongs to tools of this installation: choose another name.")
     return name
 
 
@@ -233,7 +256,9 @@ def _fill(row: ToolSource, values: Mapping[str, Any]) -> None:
             if len(value) > limit or not value.isprintable():
                 raise invalid(field, f"This is one line of at most {limit} characters.")
         elif field == "document" and (len(value) > MAX_DOCUMENT or "\0" in value):
-            raise invalid(field, f"A document has at most {MAX_DOCUMENT:,} characters, and no NUL among them.")  # fmt: skip
+            raise invalid(
+                field, f"A document has at most {MAX_DOCUMENT:,} characters, and no NUL among them."
+            )
         elif field == "settings":
             value = json_checked(field, value)
         elif field == "allowed_hosts":
@@ -245,7 +270,10 @@ def _hosts_checked(hosts: Sequence[str]) -> list[str]:
     found = [host.strip().lower().rstrip(".") for host in hosts]
     odd = next((host for host in found if not _HOST.fullmatch(host)), None)
     if odd is not None:
-        raise invalid("allowed_hosts", f"“{odd[:80]}” is no name of a host: give api.example.org, without https:// or port.")  # fmt: skip
+        raise invalid(
+            "allowed_hosts",
+            f"“{odd[:80]}” is no name of a host: give api.example.org, without https:// or port.",
+        )
     if len(found) > 50:
         raise invalid("allowed_hosts", "Name at most 50 hosts.")
     return list(dict.fromkeys(found))

@@ -40,7 +40,7 @@ def toolkit_set(
     actor.require("tool.manage")
     name = " ".join(name.split())
     if not 1 <= len(name) <= 80:
-        raise Invalid("invalid", "A toolkit needs a name of 1 to 80 characters.", data={"field": "name"})  # fmt: skip
+        raise Invalid("invalid", "A toolkit needs a name of 1 to 80 characters.", data={"field": "name"})
     names = list(dict.fromkeys(tool.strip() for tool in tools))
     if len(names) > MAX_MEMBERS or any(not 1 <= len(n) <= 64 for n in names):
         raise Invalid(
@@ -49,9 +49,7 @@ def toolkit_set(
             data={"field": "tools"},
         )
     with tenant_scope(tenant.pk):
-        found = (
-            Toolkit.objects.select_for_update(of=("self",)).filter(tenant=tenant, name=name).first()
-        )
+        found = Toolkit.objects.select_for_update(of=("self",)).filter(tenant=tenant, name=name).first()
         before = toolkit_state(found) if found else None
         kit: Toolkit
         kit, is_new = Toolkit.objects.update_or_create(
@@ -59,13 +57,15 @@ def toolkit_set(
         )
         kit.members.exclude(tool_name__in=names).delete()
         ToolkitMember.objects.bulk_create(
-            [ToolkitMember(tenant=tenant, toolkit=kit, tool_name=n) for n in names],
-            ignore_conflicts=True,
+            [ToolkitMember(tenant=tenant, toolkit=kit, tool_name=n) for n in names], ignore_conflicts=True
         )
         audit_record(
-            tenant=tenant, actor=actor, action="toolkit.set", object=kit,
+            tenant=tenant,
+            actor=actor,
+            action="toolkit.set",
+            object=kit,
             data={"is_new": is_new, "before": before, "after": toolkit_state(kit)},
-        )  # fmt: skip
+        )
     return kit
 
 
@@ -85,9 +85,12 @@ def toolkit_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         if kit.grants.exists():
             raise Invalid("toolkit_used", "Remove the grants of this toolkit first.")
         audit_record(
-            tenant=tenant, actor=actor, action="toolkit.delete", object=kit,
+            tenant=tenant,
+            actor=actor,
+            action="toolkit.delete",
+            object=kit,
             data={"before": toolkit_state(kit), "after": None},
-        )  # fmt: skip
+        )
         kit.delete()
 
 
@@ -116,18 +119,26 @@ def collection_toolkit_set(
             kit = Toolkit.objects.filter(tenant=tenant, pk=toolkit).first()
             if kit is None:
                 raise Invalid(
-                    "invalid", "This toolkit does not exist any more. Choose another.", data={"field": "toolkit"}
-                )  # fmt: skip
+                    "invalid",
+                    "This toolkit does not exist any more. Choose another.",
+                    data={"field": "toolkit"},
+                )
         own = CollectionToolkit.objects.filter(tenant=tenant, collection=row)
         before = own.values_list("toolkit__name", flat=True).first()
         if kit is None:
             own.delete()
         else:
-            own.update_or_create(defaults={"toolkit": kit}, create_defaults={"tenant": tenant, "collection": row, "toolkit": kit})  # fmt: skip
+            own.update_or_create(
+                defaults={"toolkit": kit},
+                create_defaults={"tenant": tenant, "collection": row, "toolkit": kit},
+            )
         after = None if kit is None else kit.name
         if before != after:
             audit_record(
-                tenant=tenant, actor=actor, action="collection.toolkit_set", object=row,
+                tenant=tenant,
+                actor=actor,
+                action="collection.toolkit_set",
+                object=row,
                 data={"before": before, "after": after},
-            )  # fmt: skip
+            )
     return kit

@@ -38,12 +38,7 @@ class Refreshed:
 
 @transaction.atomic
 def versions_store(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    read: ToolSource,
-    found: Sequence[FoundTool],
-    accept_all: bool = False,
+    *, tenant: Tenant, actor: Actor, read: ToolSource, found: Sequence[FoundTool], accept_all: bool = False
 ) -> Refreshed | None:
     """Store what a source was found to have: nothing for a tool that did not change, else a version that waits.
 
@@ -73,10 +68,19 @@ def versions_store(
         row.status, row.problem, row.refreshed_at = ToolSource.Status.READY, "", timezone.now()
         row.save()
         audit_record(
-            tenant=tenant, actor=actor, action="tool_source.read", object=row, object_name=row.name,
-            data={"tools": len(found), "added": len(report.added), "changed": sorted(report.changed)[:50],
-                  "gone": sorted(report.gone)[:50], "accept_all": accept_all},
-        )  # fmt: skip
+            tenant=tenant,
+            actor=actor,
+            action="tool_source.read",
+            object=row,
+            object_name=row.name,
+            data={
+                "tools": len(found),
+                "added": len(report.added),
+                "changed": sorted(report.changed)[:50],
+                "gone": sorted(report.gone)[:50],
+                "accept_all": accept_all,
+            },
+        )
         if accept_all and report.added:
             vectors_refresh(tenant)
     return report
@@ -90,9 +94,7 @@ def _store(row: ToolSource, found: dict[str, FoundTool], accept_all: bool) -> Re
     changed: list[str] = []
     returned: list[str] = []
     fresh: list[ToolVersion] = []
-    moved: list[
-        ToolVersion
-    ] = []  # before new ones are made: a tool has one waiting version at most
+    moved: list[ToolVersion] = []  # before new ones are made: a tool has one waiting version at most
     back: list[ToolVersion] = []
     for name, tool in found.items():
         versions, digest = known.get(name, []), tool.digest()
@@ -111,11 +113,16 @@ def _store(row: ToolSource, found: dict[str, FoundTool], accept_all: bool) -> Re
             (changed if versions else added).append(name)
             fresh.append(
                 ToolVersion(
-                    tenant_id=row.tenant_id, source=row, tool_name=name, state=state, digest=digest,
-                    number=versions[-1].number + 1 if versions else 1, spec=json_storable(tool.to_json()),
+                    tenant_id=row.tenant_id,
+                    source=row,
+                    tool_name=name,
+                    state=state,
+                    digest=digest,
+                    number=versions[-1].number + 1 if versions else 1,
+                    spec=json_storable(tool.to_json()),
                     decided_at=timezone.now() if state == State.CURRENT else None,
                 )
-            )  # fmt: skip
+            )
         elif same.state == State.RETIRED:
             # The source went back to a form it had before: that one is offered again.
             same.state = State.WAITING
@@ -147,12 +154,7 @@ def source_failed(*, tenant: Tenant, pk: int, problem: str) -> None:
 
 
 def version_accept(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    pks: Sequence[int],
-    force: bool = False,
-    source: int | None = None,
+    *, tenant: Tenant, actor: Actor, pks: Sequence[int], force: bool = False, source: int | None = None
 ) -> list[ToolVersion]:
     """Make versions current, after their tools' contract tests have passed with them; older ones retire.
 
@@ -201,7 +203,9 @@ def version_reject(
         rows = _versions(tenant, pks, source, lock=True)
         for row in rows:
             if row.state != State.WAITING:
-                raise Conflict("version_not_waiting", f"{row} does not wait any more: it is {row.get_state_display()}.")  # fmt: skip
+                raise Conflict(
+                    "version_not_waiting", f"{row} does not wait any more: it is {row.get_state_display()}."
+                )
         _decide(rows, State.REJECTED, actor)
         _audit(tenant, actor, "tool_version.reject", rows, {})
     return rows
@@ -236,12 +240,17 @@ def _refusal(failed: Sequence[TestRun]) -> Conflict:
         f"“{first.test.name}” of {first.version}: {first.problem}",
         data={
             "failures": [
-                {"test": r.test.pk, "name": r.test.name, "tool": r.test.tool_name, "version": r.version.number,
-                 "problem": r.problem}
+                {
+                    "test": r.test.pk,
+                    "name": r.test.name,
+                    "tool": r.test.tool_name,
+                    "version": r.version.number,
+                    "problem": r.problem,
+                }
                 for r in failed
             ]
         },
-    )  # fmt: skip
+    )
 
 
 def _versions(
@@ -269,9 +278,7 @@ def _check_acceptable(row: ToolVersion) -> None:
         raise Conflict("version_gone", f"The source does not have {row.tool_name} any more.")
 
 
-def _tests_of(
-    tenant: Tenant, rows: Sequence[ToolVersion]
-) -> list[tuple[ContractTest, ToolVersion]]:
+def _tests_of(tenant: Tenant, rows: Sequence[ToolVersion]) -> list[tuple[ContractTest, ToolVersion]]:
     by_name = {row.tool_name: row for row in rows}
     tests = ContractTest.objects.filter(tenant=tenant, tool_name__in=by_name).order_by("pk")
     return [(test, by_name[test.tool_name]) for test in tests]
@@ -281,9 +288,7 @@ def _decide(rows: Iterable[ToolVersion], state: str, actor: Actor) -> None:
     now = timezone.now()
     for row in rows:
         row.state, row.decided_at, row.decided_by_id = state, now, actor.user_id
-    ToolVersion.objects.bulk_update(
-        list(rows), ["state", "decided_at", "decided_by"], batch_size=500
-    )
+    ToolVersion.objects.bulk_update(list(rows), ["state", "decided_at", "decided_by"], batch_size=500)
 
 
 def _audit(
@@ -293,6 +298,9 @@ def _audit(
     for source in sorted({row.source_id for row in rows}):
         own = [row for row in rows if row.source_id == source]
         audit_record(
-            tenant=tenant, actor=actor, action=action, object_name=str(own[0]) if len(own) == 1 else f"{len(own)} versions",
+            tenant=tenant,
+            actor=actor,
+            action=action,
+            object_name=str(own[0]) if len(own) == 1 else f"{len(own)} versions",
             data={"source": source, "versions": [str(row) for row in own], **data},
-        )  # fmt: skip
+        )

@@ -5,13 +5,6 @@ and how to make callable tools of accepted versions. It decides nothing: ``apps.
 guard holds each call against the grants.
 """
 
-from apps.tools.sources.base import (
-    IN_DB,
-    FoundTool,
-    SourceError,
-    SourceKind,
-    kind_get,
-    kind_register,
-)
+from apps.tools.sources.base import IN_DB, FoundTool, SourceError, SourceKind, kind_get, kind_register
 
 __all__ = ["IN_DB", "FoundTool", "SourceError", "SourceKind", "kind_get", "kind_register"]

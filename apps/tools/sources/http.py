@@ -21,13 +21,7 @@ import httpx2
 
 from apps.tools.sources.base import SourceError
 from apps.tools.sources.secrets import SourceSecret
-from basics.net_guard import (
-    AddressRefused,
-    GuardedTransport,
-    NetPolicy,
-    system_resolver,
-    url_check,
-)
+from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, system_resolver, url_check
 from basics.net_guard_async import AsyncGuardedTransport
 
 if TYPE_CHECKING:
@@ -106,9 +100,7 @@ def host_check(source: ToolSource, url: str) -> None:
         )
 
 
-def secrets_apply(
-    request: httpx2.Request, source: ToolSource, secrets: Iterable[SourceSecret]
-) -> None:
+def secrets_apply(request: httpx2.Request, source: ToolSource, secrets: Iterable[SourceSecret]) -> None:
     """Put a source's secrets into a request, if it goes to the source's own server; what stands in their place goes."""
     if origin(str(request.url)) != origin(source.url):
         return
@@ -156,10 +148,7 @@ class Hider:
 
 
 async def request_send(
-    source: ToolSource,
-    request: httpx2.Request,
-    secrets: Sequence[SourceSecret],
-    policy: NetPolicy,
+    source: ToolSource, request: httpx2.Request, secrets: Sequence[SourceSecret], policy: NetPolicy
 ) -> Answer:
     """Send one request of a source; redirects are not followed.
 
@@ -188,17 +177,14 @@ async def request_send(
                 await response.aclose()
     except TimeoutError as error:
         raise RequestFailed(
-            f"The server did not answer completely within {CALL_SECONDS:g} s.",
-            may_have_arrived=True,
+            f"The server did not answer completely within {CALL_SECONDS:g} s.", may_have_arrived=True
         ) from error
     except (AddressRefused, httpx2.HTTPError, httpx2.StreamError) as error:
         raise _failed(error, hide) from None
     return _answer(response, bytes(body), hide)
 
 
-def document_fetch(
-    source: ToolSource, url: str, secrets: Sequence[SourceSecret], policy: NetPolicy
-) -> bytes:
+def document_fetch(source: ToolSource, url: str, secrets: Sequence[SourceSecret], policy: NetPolicy) -> bytes:
     """Return the document at an address; a few redirects are followed, each judged like the first.
 
     Secrets go along only to the source's own server.
@@ -225,7 +211,7 @@ def document_fetch(
     if answer.status != 200:
         hint = ""
         if answer.status in (401, 403):
-            hint = " If it needs a credential, store one: it is sent along when the document is on the source's own server."  # fmt: skip
+            hint = " If it needs a credential, store one: it is sent along when the document is on the source's own server."
         raise SourceError(
             f"The document could not be read: the server answered with status {answer.status}.{hint}"
         )
@@ -242,7 +228,9 @@ def _get(
 ) -> Answer:
     try:
         url_check(url, policy)
-        request = httpx2.Request("GET", url, headers={"Accept": "application/json, application/yaml, */*;q=0.5", **_HEADERS})  # fmt: skip
+        request = httpx2.Request(
+            "GET", url, headers={"Accept": "application/json, application/yaml, */*;q=0.5", **_HEADERS}
+        )
         secrets_apply(request, source, secrets)
         with GuardedTransport(policy, seconds=seconds, resolver=resolver, verify=_tls()) as wire:
             response = wire.handle_request(request)
@@ -265,8 +253,7 @@ def _check(response: httpx2.Response, limit: int) -> None:
     if encoding not in ("", "identity"):
         # Compressed, it could be a thousand times the size that is counted.
         raise RequestFailed(
-            "The server answered in a compressed form that was not asked for.",
-            may_have_arrived=True,
+            "The server answered in a compressed form that was not asked for.", may_have_arrived=True
         )
     size = response.headers.get("content-length", "")
     if size.isascii() and size.isdecimal() and int(size[:20]) > limit:

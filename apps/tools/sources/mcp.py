@@ -50,18 +50,28 @@ def source_check(source: ToolSource) -> None:
     given = source.settings
     unknown = sorted(set(given) - _SETTINGS)
     if unknown:
-        raise _invalid("settings", f"“{unknown[0][:64]}” is unknown here; known are command, trust_hints and read_only.")  # fmt: skip
+        raise _invalid(
+            "settings", f"“{unknown[0][:64]}” is unknown here; known are command, trust_hints and read_only."
+        )
     command = given.get("command", "")
     if not isinstance(command, str) or not isinstance(given.get("trust_hints", False), bool):
         raise _invalid("settings", "A command is a name, and trust_hints is true or false.")
     read_only = given.get("read_only", [])
-    if not isinstance(read_only, list) or len(read_only) > MAX_STATED or not all(isinstance(n, str) for n in read_only):  # fmt: skip
-        raise _invalid("settings", f"read_only is a list of at most {MAX_STATED} names of the server's tools.")  # fmt: skip
+    if (
+        not isinstance(read_only, list)
+        or len(read_only) > MAX_STATED
+        or not all(isinstance(n, str) for n in read_only)
+    ):
+        raise _invalid(
+            "settings", f"read_only is a list of at most {MAX_STATED} names of the server's tools."
+        )
     for field in ("document_url", "document"):
         if getattr(source, field):
             raise _invalid(field, "An MCP server has no document: leave this empty.")
     if bool(source.url) == bool(command):
-        raise _invalid("url", "Give the address of the MCP server, or the command that starts it, and not both.")  # fmt: skip
+        raise _invalid(
+            "url", "Give the address of the MCP server, or the command that starts it, and not both."
+        )
     if command and command not in settings.MCP_COMMANDS:
         raise _invalid("settings", command_refused(command))
     if source.url:
@@ -85,7 +95,7 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     try:
         definitions, problems = loop_run(_listed(source, secrets, policy))
     except TimeoutError as error:
-        raise SourceError(f"The MCP server did not list its tools within {READ_SECONDS:g} s.") from error  # fmt: skip
+        raise SourceError(f"The MCP server did not list its tools within {READ_SECONDS:g} s.") from error
     except McpError as error:
         raise SourceError(hide.text(error.message)) from error
     clean = [Definition(json.loads(hide.text(json.dumps(d.data)))) for d in definitions]
@@ -140,9 +150,7 @@ def _tool(source: ToolSource, version: ToolVersion) -> Tool:
         context: ToolContext = arguments.pop(_CONTEXT)
         hide = Hider(())
         try:
-            now, secrets, policy = await context.data[IN_DB](
-                source_now, source.tenant_id, source.pk
-            )
+            now, secrets, policy = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
             hide = Hider(secrets)
             async with session(now, secrets, policy) as server:
                 output: ToolOutput = await _accepted(server, now, version).function(**arguments)
@@ -150,12 +158,10 @@ def _tool(source: ToolSource, version: ToolVersion) -> Tool:
             raise ToolError(hide.text(error.message)) from error
         except ToolError as error:
             raise ToolError(hide.text(error.message), error.severity) from error
-        payload = None if output.payload is None else json.loads(hide.text(json.dumps(output.payload)))  # fmt: skip
+        payload = None if output.payload is None else json.loads(hide.text(json.dumps(output.payload)))
         return ToolOutput(hide.text(output.content), payload, output.parts)
 
-    return version_tool(
-        source, version, call, timeout_s=CALL_SECONDS + 15, context_parameter=_CONTEXT
-    )
+    return version_tool(source, version, call, timeout_s=CALL_SECONDS + 15, context_parameter=_CONTEXT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,9 +97,7 @@ async def sessions_close() -> None:
         await asyncio.wait(pool.ending)
 
 
-def server_make(
-    source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy
-) -> McpServer:
+def server_make(source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy) -> McpServer:
     """Return a source's server, not connected yet. Raises SourceError: the operator does not allow its command."""
     return McpServer(
         source.name,
@@ -140,9 +138,7 @@ def command_refused(name: str) -> str:
 class SourceNetwork(httpx2.AsyncBaseTransport):
     """What opens the connections of a source's session: where the policy allows it, its secrets for its own server alone."""
 
-    def __init__(
-        self, source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy
-    ) -> None:
+    def __init__(self, source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy) -> None:
         self._source, self._secrets = source, secrets
         self._inner = AsyncGuardedTransport(policy, resolver=http.resolver, keepalive=2)
 
@@ -162,10 +158,16 @@ class SourceNetwork(httpx2.AsyncBaseTransport):
 
 def _key(source: ToolSource, secrets: Sequence[SourceSecret], policy: NetPolicy) -> str:
     what = [
-        source.tenant_id, source.pk, source.name, source.url, source.settings.get("command", ""), source.allowed_hosts,
-        [(one.placement, one.parameter, one.secret.reveal()) for one in secrets], sorted(policy.hosts),
+        source.tenant_id,
+        source.pk,
+        source.name,
+        source.url,
+        source.settings.get("command", ""),
+        source.allowed_hosts,
+        [(one.placement, one.parameter, one.secret.reveal()) for one in secrets],
+        sorted(policy.hosts),
         sorted(map(str, policy.allow)),
-    ]  # fmt: skip
+    ]
     return hashlib.sha256(json.dumps(what).encode()).hexdigest()
 
 

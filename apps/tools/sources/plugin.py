@@ -155,7 +155,10 @@ def source_check(source: ToolSource) -> None:
             raise _invalid(field, "A plug-in is code of this installation: leave this empty.")
     known = plugins_available()
     if name not in known:
-        raise _invalid("settings", f"There is no plug-in “{name[:64]}”. This installation has: {', '.join(known) or 'none'}.")  # fmt: skip
+        raise _invalid(
+            "settings",
+            f"There is no plug-in “{name[:64]}”. This installation has: {', '.join(known) or 'none'}.",
+        )
 
 
 def _invalid(field: str, message: str) -> Invalid:
@@ -195,13 +198,19 @@ def _made(source: ToolSource, version: ToolVersion, tools: Mapping[str, Tool]) -
     tool = tools.get(str(version.spec.get("wire", {}).get("tool", "")))
     if tool is None or _found(source, tool).digest() != version.digest:
         return tool_refusing(
-            source, version, "the plug-in is not as it was accepted; an admin must refresh the source and look at what changed."
-        )  # fmt: skip
+            source,
+            version,
+            "the plug-in is not as it was accepted; an admin must refresh the source and look at what changed.",
+        )
     accepted = version_tool(source, version, tool.function)
     return replace(
-        tool, name=accepted.name, description=accepted.description, group=accepted.group, version=accepted.version,
+        tool,
+        name=accepted.name,
+        description=accepted.description,
+        group=accepted.group,
+        version=accepted.version,
         siblings={name: f"{source.name}_{name}" for name in tools},
-    )  # fmt: skip
+    )
 
 
 KIND = SourceKind("plugin", source_check, source_read, tools_make)

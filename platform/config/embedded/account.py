@@ -161,10 +161,21 @@ def _copy(tree: Path, system_dir: Path, account: Account) -> Path:
 
 def _system_account() -> Account:
     commands = (
-        ["useradd", "--system", "--user-group", "--no-create-home", "--home-dir", "/nonexistent",
-         "--shell", "/usr/sbin/nologin", "--comment", "Groundwork database", ACCOUNT],
+        [
+            "useradd",
+            "--system",
+            "--user-group",
+            "--no-create-home",
+            "--home-dir",
+            "/nonexistent",
+            "--shell",
+            "/usr/sbin/nologin",
+            "--comment",
+            "Groundwork database",
+            ACCOUNT,
+        ],
         ["adduser", "-S", "-D", "-H", "-h", "/nonexistent", "-s", "/sbin/nologin", ACCOUNT],  # busybox
-    )  # fmt: skip
+    )
     problem = "neither useradd nor adduser is installed"
     for attempt in range(5):
         try:

@@ -46,12 +46,28 @@ def create(bin_dir: Path, pgdata: Path, account: Account | None) -> None:
         if account:
             os.chown(scratch, account.uid, account.gid)
         result = subprocess.run(
-            [str(bin_dir / "initdb"), "-D", str(scratch), "-U", SUPERUSER, "--auth=trust", "--encoding=UTF8",
-             "--locale-provider=builtin", "--builtin-locale=C.UTF-8", f"--locale={ctype}", "--lc-messages=C",
-             "--no-instructions"],
-            cwd="/", env=environment() | {"LC_ALL": ctype}, capture_output=True, text=True, check=False,
-            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()), **popen_user(account),
-        )  # fmt: skip
+            [
+                str(bin_dir / "initdb"),
+                "-D",
+                str(scratch),
+                "-U",
+                SUPERUSER,
+                "--auth=trust",
+                "--encoding=UTF8",
+                "--locale-provider=builtin",
+                "--builtin-locale=C.UTF-8",
+                f"--locale={ctype}",
+                "--lc-messages=C",
+                "--no-instructions",
+            ],
+            cwd="/",
+            env=environment() | {"LC_ALL": ctype},
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
+            **popen_user(account),
+        )
         if result.returncode == 0:
             break
         problem = (result.stderr or result.stdout).strip()
@@ -128,12 +144,7 @@ def settings(port: int, *, durable: bool) -> dict[str, str | float]:
 
 
 def configure(
-    pgdata: Path,
-    account: Account | None,
-    port: int,
-    *,
-    durable: bool,
-    extra: Mapping[str, str | float],
+    pgdata: Path, account: Account | None, port: int, *, durable: bool, extra: Mapping[str, str | float]
 ) -> None:
     """Write ``groundwork.conf``."""
     path = pgdata / "groundwork.conf"
@@ -155,9 +166,7 @@ def provision(bin_dir: Path, pgdata: Path, account: Account | None, state: State
     Raises:
         EmbeddedPostgresError: Postgres did not come up; carries what it said.
     """
-    role = (
-        f"ALTER ROLE {USER} LOGIN NOSUPERUSER CREATEDB CREATEROLE PASSWORD {_quote(state.password)}"
-    )
+    role = f"ALTER ROLE {USER} LOGIN NOSUPERUSER CREATEDB CREATEROLE PASSWORD {_quote(state.password)}"
     missing = f"NOT EXISTS (SELECT FROM pg_roles WHERE rolname = {_quote(USER)})"
     in_template = [
         f"ALTER ROLE {SUPERUSER} PASSWORD {_quote(state.superuser_password)}",
@@ -184,12 +193,15 @@ def _single(
     result: subprocess.CompletedProcess[str] = subprocess.run(
         [str(bin_dir / "postgres"), "--single", "-D", str(pgdata), database],
         input="".join(f"{statement}\n" for statement in statements),
-        cwd="/", env=environment(), capture_output=True, text=True, check=False,
-            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()), **popen_user(account),
-    )  # fmt: skip
-    errors = [
-        line for line in result.stderr.splitlines() if " ERROR: " in line or "FATAL: " in line
-    ]
+        cwd="/",
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
+        **popen_user(account),
+    )
+    errors = [line for line in result.stderr.splitlines() if " ERROR: " in line or "FATAL: " in line]
     if result.returncode != 0 or errors:
         raise EmbeddedPostgresError(
             "The database could not be prepared: " + ("\n".join(errors) or result.stderr.strip())

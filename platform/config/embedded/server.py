@@ -21,14 +21,7 @@ import psycopg
 from basics.processes import die_with_parent
 from config import processes
 from config.embedded import cluster, state
-from config.embedded.account import (
-    SYSTEM_DIR,
-    Account,
-    choose_account,
-    choose_pgdata,
-    popen_user,
-    programs,
-)
+from config.embedded.account import SYSTEM_DIR, Account, choose_account, choose_pgdata, popen_user, programs
 from config.embedded.errors import EmbeddedPostgresError
 from config.embedded.ports import free_port, is_free
 from config.embedded.state import State
@@ -76,10 +69,7 @@ class EmbeddedPostgres:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
 
@@ -194,9 +184,7 @@ class EmbeddedPostgres:
         if fresh:
             if pgdata.is_relative_to(self._system_dir):
                 self._system_dir.mkdir(mode=0o755, parents=True, exist_ok=True)
-                self._system_dir.chmod(
-                    0o755
-                )  # whatever the umask: the database's user passes through
+                self._system_dir.chmod(0o755)  # whatever the umask: the database's user passes through
             cluster.create(bin_dir, pgdata, account)
         self._clear_stale_pid_file(pgdata)
         known = state.load(self.data_dir)
@@ -209,9 +197,7 @@ class EmbeddedPostgres:
                 return
             self._shut_down()
             if attempt or not cluster.is_refusal(problem):
-                raise EmbeddedPostgresError(
-                    f"Postgres started and refuses us: {problem}\n{self._log_tail()}"
-                )
+                raise EmbeddedPostgresError(f"Postgres started and refuses us: {problem}\n{self._log_tail()}")
             # A database restored from elsewhere, or a state file older than it: its passwords are not ours.
             known = self._new_credentials(bin_dir, pgdata, account, known)
 
@@ -246,9 +232,7 @@ class EmbeddedPostgres:
                 if "could not bind" in tail:  # somebody was faster
                     taken.add(port)
                     continue
-                if (
-                    "shared memory block" in tail
-                ):  # backends of a killed postmaster are still leaving
+                if "shared memory block" in tail:  # backends of a killed postmaster are still leaving
                     time.sleep(0.2)
                     continue
             raise EmbeddedPostgresError(f"Postgres does not start. The end of its log:\n{tail}")
@@ -275,9 +259,7 @@ class EmbeddedPostgres:
                     pass_fds=[lock],
                     start_new_session=True,
                     # SIGINT is Postgres' fast shutdown.
-                    preexec_fn=die_with_parent(signal.SIGINT, os.getpid())
-                    if self._die_with_parent
-                    else None,
+                    preexec_fn=die_with_parent(signal.SIGINT, os.getpid()) if self._die_with_parent else None,
                     **popen_user(account),
                 )
         finally:
@@ -321,11 +303,7 @@ class EmbeddedPostgres:
             self.reap()
             return
         pgdata = self._locate()
-        for signum, patience in (
-            (signal.SIGINT, 30.0),
-            (signal.SIGQUIT, 5.0),
-            (signal.SIGKILL, 5.0),
-        ):
+        for signum, patience in ((signal.SIGINT, 30.0), (signal.SIGQUIT, 5.0), (signal.SIGKILL, 5.0)):
             running = processes.postgres_on(pgdata)
             for process in running if signum == signal.SIGKILL else running[:1]:
                 with contextlib.suppress(psutil.NoSuchProcess):
@@ -358,9 +336,7 @@ class EmbeddedPostgres:
     def _state(self) -> State:
         known = state.load(self.data_dir)
         if known is None:
-            raise EmbeddedPostgresError(
-                f"No embedded database was ever started in {self.data_dir}."
-            )
+            raise EmbeddedPostgresError(f"No embedded database was ever started in {self.data_dir}.")
         return known
 
     def _locate(self) -> Path:

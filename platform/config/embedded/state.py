@@ -39,9 +39,7 @@ class State:
 
     def url(self, *, superuser: bool = False, database: str = DATABASE) -> str:
         """Return the connection URL; passwords are URL-safe by construction."""
-        user, password = (
-            (SUPERUSER, self.superuser_password) if superuser else (USER, self.password)
-        )
+        user, password = (SUPERUSER, self.superuser_password) if superuser else (USER, self.password)
         return f"postgresql://{user}:{password}@{HOST}:{self.port}/{database}"
 
 

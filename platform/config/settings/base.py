@@ -8,6 +8,7 @@ from pathlib import Path
 from config import env
 from config.data_dir import data_dir_open
 from config.embedded.state import read_state
+from config.logs import logging_settings
 from config.secrets import kept_secret
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -103,7 +104,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "web.context_processors.shell",
                 "apps.conversations.context_processors.recent",
-            ],
+            ]
         },
     }
 ]
@@ -116,10 +117,7 @@ AUTHENTICATION_BACKENDS = [
 ]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
-    {
-        "NAME": "django.contrib.auth.password_validation.MinimumLengthValidator",
-        "OPTIONS": {"min_length": 10},
-    },
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
 ]
 LOGIN_URL = "account_login"
@@ -181,9 +179,12 @@ FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
 STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(MEDIA_ROOT)}},
+    "default": {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": str(MEDIA_ROOT)},
+    },
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
-}  # fmt: skip
+}
 
 # REST
 RATE_PER_MINUTE: int = env.get("GROUNDWORK_RATE_PER_MINUTE")
@@ -195,10 +196,7 @@ REST_FRAMEWORK = {
     ],
     "DEFAULT_PERMISSION_CLASSES": ["web.drf.auth.ActionPermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": [
-        "web.drf.parsers.JSONParser",
-        "rest_framework.parsers.MultiPartParser",
-    ],
+    "DEFAULT_PARSER_CLASSES": ["web.drf.parsers.JSONParser", "rest_framework.parsers.MultiPartParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_PAGINATION_CLASS": "web.drf.pages.Pagination",
     "EXCEPTION_HANDLER": "web.drf.errors.exception_handler",
@@ -312,7 +310,7 @@ USE_TZ = True
 USE_I18N = True
 
 SILENCED_SYSTEM_CHECKS = [
-    "fields.W342",  # ChunkTerms.chunk: a foreign key that is the primary key, as TenantForeignKey needs it
+    "fields.W342"  # ChunkTerms.chunk: a foreign key that is the primary key, as TenantForeignKey needs it
 ]
 
-LOGGING = env.logging_settings(env.get("GROUNDWORK_LOG_LEVEL"), env.get("GROUNDWORK_LOG_FORMAT"))
+LOGGING = logging_settings(env.get("GROUNDWORK_LOG_LEVEL"), env.get("GROUNDWORK_LOG_FORMAT"))

@@ -6,13 +6,7 @@ from pathlib import Path
 
 os.environ.setdefault("GROUNDWORK_DATA_DIR", str(Path(tempfile.gettempdir()) / "groundwork-tests"))
 os.environ.setdefault("GROUNDWORK_SECRET_KEY", "only-for-tests-only-for-tests-only-for-tests-only")
-for _name in (
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "GEMINI_API_KEY",
-    "GOOGLE_API_KEY",
-    "XAI_API_KEY",
-):
+for _name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "XAI_API_KEY"):
     os.environ.pop(_name, None)  # a test never reaches a paid model
 
 from config.settings.base import *  # noqa: E402, F403

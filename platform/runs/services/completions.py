@@ -64,9 +64,7 @@ class CompletionFailed(DomainError):
 
     default_status = 502
 
-    def __init__(
-        self, code: str, message: str, *, is_retryable: bool, status: int | None = None
-    ) -> None:
+    def __init__(self, code: str, message: str, *, is_retryable: bool, status: int | None = None) -> None:
         super().__init__(code, message, status=status)
         self.is_retryable = is_retryable
 
@@ -112,9 +110,19 @@ def completion_run(
         RuntimeError: called from an event loop's thread.
     """
     question = completion_prepare(
-        tenant=tenant, actor=actor, model=model, system=system, prompt=prompt, output=output, purpose=purpose,
-        limits=limits, attribution=attribution, check=check, payer=payer, options=options,
-    )  # fmt: skip
+        tenant=tenant,
+        actor=actor,
+        model=model,
+        system=system,
+        prompt=prompt,
+        output=output,
+        purpose=purpose,
+        limits=limits,
+        attribution=attribution,
+        check=check,
+        payer=payer,
+        options=options,
+    )
     return question.answer_here()
 
 
@@ -147,9 +155,7 @@ def completion_prepare(
         raise ValueError(f"purpose must have 1 to {_MAX_PURPOSE} characters, got {purpose!r}")
     provider = provider or provider_for(tenant, model)
     if not provider.info.is_language_model:
-        raise Invalid(
-            "unknown_model", f"{provider.info.label} cannot write; choose a language model."
-        )
+        raise Invalid("unknown_model", f"{provider.info.label} cannot write; choose a language model.")
     payer = payer or Payer(tenant.pk, actor.user_id, actor.api_key_id)
     return Question(
         tenant=tenant,
@@ -216,11 +222,7 @@ class Question:
             UsageRecord(
                 tenant=self.tenant,
                 user_id=self.payer.user_id,
-                **{
-                    **usage_columns(event),
-                    "kind": usage_kind(event, self.purpose),
-                    "step": None,
-                },
+                **{**usage_columns(event), "kind": usage_kind(event, self.purpose), "step": None},
             )
             for event in self._used
             if not event.is_cached
@@ -230,15 +232,18 @@ class Question:
     def _completion(self, end: RunFinished) -> Completion:
         if end.status != "completed":
             raise CompletionFailed(
-                end.error_code or end.status, end.error_message, is_retryable=end.retryable,
+                end.error_code or end.status,
+                end.error_message,
+                is_retryable=end.retryable,
                 status=BudgetExceeded.default_status if end.error_code == EXCEEDED else None,
-            )  # fmt: skip
+            )
         if (self.output is not None and end.output is None) or not end.text.strip():
             why = f"its limit {end.limit} was met" if end.limit else f"it stopped with “{end.stop}”"
             raise CompletionFailed(
-                "no_answer", f"The model {self.provider.info.label} gave no usable answer: {why}.",
+                "no_answer",
+                f"The model {self.provider.info.label} gave no usable answer: {why}.",
                 is_retryable=False,
-            )  # fmt: skip
+            )
         return Completion(end.output, end.text, end.usage, end.data["cost_usd"])
 
     async def _ask(self, purse: Purse) -> RunFinished:

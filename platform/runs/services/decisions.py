@@ -81,7 +81,10 @@ def call_decide(
         decider_require(actor=actor, waiting=waiting)
         found = runs_withheld(actor, [row.pk]).get(row.pk, NOTHING)
         if decision.kind != "reject" and found.value(waiting.arguments) != waiting.arguments:
-            raise Denied("call_withheld", "This call rests on a document that you may not read. Reject it, or hand it over.")  # fmt: skip
+            raise Denied(
+                "call_withheld",
+                "This call rests on a document that you may not read. Reject it, or hand it over.",
+            )
         now = timezone.now()
         if waiting.status == DecisionStatus.PENDING and waiting.expires_at <= now:
             raise _decided(waiting, "expired")
@@ -90,21 +93,13 @@ def call_decide(
         _take(waiting, decision)
         waiting.decided_by_id, waiting.decided_at = actor.user_id, now
         waiting.save()
-        audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="run.decide",
-            object=row,
-            data=_facts(waiting, row),
-        )
+        audit_record(tenant=tenant, actor=actor, action="run.decide", object=row, data=_facts(waiting, row))
         _decided_tell(row, waiting)
         _resume_when_decided(tenant, actor, row)
     return waiting
 
 
-def call_hand_over(
-    *, tenant: Tenant, actor: Actor, run: Run, decision_id: int, to: int
-) -> PendingDecision:
+def call_hand_over(*, tenant: Tenant, actor: Actor, run: Run, decision_id: int, to: int) -> PendingDecision:
     """Hand a decision over to another member, who may take it from then on; who could before still can.
 
     Args:
@@ -145,9 +140,7 @@ def decisions_expire(limit: int = 100) -> int:
     """Reject what nobody decided in time and send those runs on; returns how many runs. For the sweeper."""
     with platform_scope():
         due = list(
-            PendingDecision.objects.filter(
-                status=DecisionStatus.PENDING, expires_at__lte=timezone.now()
-            )
+            PendingDecision.objects.filter(status=DecisionStatus.PENDING, expires_at__lte=timezone.now())
             .order_by("expires_at")
             .values_list("tenant_id", "run_id")[:limit]
         )
@@ -168,9 +161,7 @@ def _expire(run_id: int) -> None:
     if run is None:
         return
     now = timezone.now()
-    rows = PendingDecision.objects.filter(
-        run=run, status=DecisionStatus.PENDING, expires_at__lte=now
-    )
+    rows = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING, expires_at__lte=now)
     for waiting in rows.order_by("pk"):
         waiting.status, waiting.decided_at = DecisionStatus.EXPIRED, now
         waiting.decision_reason = EXPIRED
@@ -211,9 +202,7 @@ def _resume_when_decided(tenant: Tenant, actor: Actor, run: Run) -> None:
         return
     before = run.job
     if before is None:
-        raise Conflict(
-            "run_not_resumable", "This answer cannot go on. Stop it, and ask the question again."
-        )
+        raise Conflict("run_not_resumable", "This answer cannot go on. Stop it, and ask the question again.")
     run.job = job_enqueue(
         tenant=tenant,
         actor=actor,
@@ -249,10 +238,7 @@ def _edited(waiting: PendingDecision, given: Mapping[str, Any] | None) -> dict[s
     if given is None:
         return None
     if not isinstance(given, Mapping) or len(json.dumps(dict(given))) > MAX_ARGUMENTS:
-        raise _invalid(
-            "arguments",
-            f"Arguments are one JSON object of at most {MAX_ARGUMENTS:,} characters.",
-        )
+        raise _invalid("arguments", f"Arguments are one JSON object of at most {MAX_ARGUMENTS:,} characters.")
     # Secrets were shown masked: where the mask was left, the true value stays.
     arguments: dict[str, Any] = json_storable(unmasked(dict(given), waiting.arguments))
     return None if arguments == waiting.arguments else arguments

@@ -37,14 +37,7 @@ from runs.usage import attribution_of, usage_recorded
 from runs.withheld import run_require
 from toolloop.batches.base import AnswersLater
 from toolloop.deferred import Decision
-from toolloop.events import (
-    LimitReached,
-    ReasoningDelta,
-    RunFinished,
-    StepReset,
-    TextDelta,
-    ToolProgress,
-)
+from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta, ToolProgress
 from toolloop.limits import Limits
 from toolloop.messages import Message, Turn, Usage, message_from_json
 from toolloop.output import Output
@@ -232,9 +225,7 @@ async def _record(events: Any, recorder: Recorder) -> RunFinished:
             elif isinstance(event, StepReset):
                 recorder.add(STEP_RESET, {"step": event.step, "reason": event.reason})
             elif isinstance(event, LimitReached):
-                recorder.add(
-                    LIMIT, {"step": event.step, "limit": event.limit, "detail": event.detail}
-                )
+                recorder.add(LIMIT, {"step": event.step, "limit": event.limit, "detail": event.detail})
             elif isinstance(event, RunFinished):
                 return event
     raise RuntimeError("the loop ended without RunFinished")
@@ -245,20 +236,11 @@ def _with_helpers(finished: RunFinished, journal: RunJournal) -> RunFinished:
     cost = finished.data.get("cost_usd")
     if cost is not None:
         cost += journal.helped_usd
-    return replace(
-        finished,
-        usage=finished.usage + journal.helped,
-        data={**finished.data, "cost_usd": cost},
-    )
+    return replace(finished, usage=finished.usage + journal.helped, data={**finished.data, "cost_usd": cost})
 
 
 def _run_begin(
-    ctx: JobContext,
-    run: Run,
-    system: str,
-    history: list[Message],
-    toolset: Toolset,
-    limits: Limits,
+    ctx: JobContext, run: Run, system: str, history: list[Message], toolset: Toolset, limits: Limits
 ) -> _Start | None:
     """Mark the run as running; find where it stands when it is not the first attempt."""
     request = {
@@ -360,10 +342,18 @@ async def _run_finish(
     def end(stop_requested: bool) -> None:
         run.save(
             update_fields=[
-                "status", "stop_reason", "limit_reached", "error_code", "error_message",
-                "is_retryable", "usage", "cost_usd", "answer", "finished_at",
+                "status",
+                "stop_reason",
+                "limit_reached",
+                "error_code",
+                "error_message",
+                "is_retryable",
+                "usage",
+                "cost_usd",
+                "answer",
+                "finished_at",
             ]
-        )  # fmt: skip
+        )
         # A stop may leave a call's row open when the tool did not come back in time.
         open_ends_close(run)
         finished_tell(run)

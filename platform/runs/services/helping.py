@@ -138,9 +138,7 @@ def _passed_on(tool: Tool, context: ToolContext, made: dict[str, int], limits: L
     async def call(**arguments: Any) -> ToolOutput:
         key = _key(tool.name, arguments)
         made[key] = made.get(key, 0) + 1
-        result = await context.call(
-            tool.name, arguments, call_id=f"{context.call_id}.{key}{made[key]}"
-        )
+        result = await context.call(tool.name, arguments, call_id=f"{context.call_id}.{key}{made[key]}")
         if result.is_error:
             raise ToolError(result.content)
         return ToolOutput(result.content, result.payload, result.parts)

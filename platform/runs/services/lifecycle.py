@@ -17,14 +17,7 @@ from jobs.notify import notify
 from jobs.services import job_cancel
 from runs.actors import gone_of
 from runs.deciders import APPROVALS
-from runs.models import (
-    ACTIVE,
-    DecisionStatus,
-    Run,
-    RunEvent,
-    RunStatus,
-    ToolCallStatus,
-)
+from runs.models import ACTIVE, DecisionStatus, Run, RunEvent, RunStatus, ToolCallStatus
 from runs.providers import model_is_free
 from runs.purse import run_payer
 from runs.selectors import transcript_read
@@ -42,12 +35,7 @@ from webhooks.services import webhook_emit
 
 
 def run_create(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    kind: str,
-    model: str,
-    request: Mapping[str, Any] | None = None,
+    *, tenant: Tenant, actor: Actor, kind: str, model: str, request: Mapping[str, Any] | None = None
 ) -> Run:
     """Create a queued run in the current transaction; the caller enqueues the job that carries it and sets ``run.job``.
 
@@ -63,9 +51,7 @@ def run_create(
     try:
         provider, _ = parse_model(model)
     except ConfigurationError as error:
-        raise Invalid(
-            "unknown_model", error.message, data={"fields": {"model": [error.message]}}
-        ) from error
+        raise Invalid("unknown_model", error.message, data={"fields": {"model": [error.message]}}) from error
     run = Run(
         tenant=tenant,
         user_id=actor.user_id,
@@ -88,9 +74,7 @@ def run_stop(*, tenant: Tenant, actor: Actor, run: Run) -> Run:
     with transaction.atomic():
         # Job before run: the order in which everybody locks them. A decision may have given the run a new job.
         carrier = Run.objects.filter(tenant=tenant, pk=run.pk).values("job_id")
-        job: Job | None = (
-            Job.objects.select_for_update().filter(tenant=tenant, pk__in=carrier).first()
-        )
+        job: Job | None = Job.objects.select_for_update().filter(tenant=tenant, pk__in=carrier).first()
         row: Run = Run.objects.select_for_update().get(tenant=tenant, pk=run.pk)
         if row.status not in ACTIVE:
             return row
@@ -137,18 +121,14 @@ def run_abandon(*, job: Job) -> list[Run]:
     the job's reason.
     """
     runs: list[Run] = list(
-        Run.objects.select_for_update().filter(
-            tenant_id=job.tenant_id, job_id=job.pk, status__in=ACTIVE
-        )
+        Run.objects.select_for_update().filter(tenant_id=job.tenant_id, job_id=job.pk, status__in=ACTIVE)
     )
     for run in runs:
         _abandon(run, job.error_code or "job_ended", job.error_message or "The work was given up.")
     return runs
 
 
-_FAULTS_OF_OURS = frozenset(
-    {"internal_error", "worker_lost", "job_ended", "database_busy", "disk_full"}
-)
+_FAULTS_OF_OURS = frozenset({"internal_error", "worker_lost", "job_ended", "database_busy", "disk_full"})
 """How a job ends that may go better another time; every other reason is a refusal, which stays one."""
 
 
@@ -232,9 +212,7 @@ def finished_tell(run: Run) -> None:
         "status": str(run.status),
         "error_code": run.error_code,
     }
-    webhook_emit(
-        tenant_id=run.tenant_id, event=Event.RUN_FINISHED, object_key=f"run:{run.pk}", data=data
-    )
+    webhook_emit(tenant_id=run.tenant_id, event=Event.RUN_FINISHED, object_key=f"run:{run.pk}", data=data)
 
 
 _CLOSE = """

@@ -43,8 +43,8 @@ def usage_record(
     prices = () if input_price is None else (Prices(input_price, 0.0),)
     profile = Profile(prices=prices)
     quote = quote_of(
-        profile, provider=provider, model=model, input_tokens=input_tokens, most_output=0, seconds=seconds,
-    )  # fmt: skip
+        profile, provider=provider, model=model, input_tokens=input_tokens, most_output=0, seconds=seconds
+    )
     hold = quote_hold(payer, quote)
     began = time.monotonic()
 
@@ -55,12 +55,18 @@ def usage_record(
         usage = Usage(input_total=tokens, requests=1)
         cost = profile.cost_usd(usage)
         UsageRecord.objects.create(
-            tenant=tenant, user_id=payer.user_id, kind=kind, provider=provider, model=model[:120],
-            input_tokens=tokens, cost_usd=None if cost is None else f"{cost:.8f}",
-            charged_usd=f"{charged_usd(usage, cost):.8f}", hold_id=hold,
+            tenant=tenant,
+            user_id=payer.user_id,
+            kind=kind,
+            provider=provider,
+            model=model[:120],
+            input_tokens=tokens,
+            cost_usd=None if cost is None else f"{cost:.8f}",
+            charged_usd=f"{charged_usd(usage, cost):.8f}",
+            hold_id=hold,
             duration_ms=round((time.monotonic() - began) * 1000),
             attribution=payer.attribution,
-        )  # fmt: skip
+        )
         if hold is not None:
             budgets_tell(tenant.pk)
 

@@ -10,13 +10,7 @@ from typing import Any
 from django.db import connection
 
 from basics.storable import json_storable, text_storable
-from runs.journal import (
-    call_arguments,
-    call_key,
-    name_storable,
-    result_size,
-    version_of,
-)
+from runs.journal import call_arguments, call_key, name_storable, result_size, version_of
 from runs.models import CallPath, ToolCallStatus
 from runs.reads import reads_of
 from tenancy.models import Tenant
@@ -151,9 +145,7 @@ def _call_columns(made: AnsweredCall) -> dict[str, Any]:
         "decision": "" if verdict is None else str(verdict.effect),
         "rule_id": None if verdict is None else verdict.rule,
         "decision_why": "" if verdict is None else text_storable(verdict.why),
-        "status": (
-            ToolCallStatus.FAILED if made.result.is_error else ToolCallStatus.SUCCEEDED
-        ).value,
+        "status": (ToolCallStatus.FAILED if made.result.is_error else ToolCallStatus.SUCCEEDED).value,
         "content": text_storable(made.result.content),
         "payload": json_storable(made.result.payload),
         "result_size": result_size(made.result),

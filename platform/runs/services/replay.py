@@ -109,14 +109,18 @@ def run_replay(
     if run.pruned_at is not None:
         raise Conflict("run_pruned", "The retention rule has removed what was said in this run.")
     steps = RunStep.objects.filter(tenant=tenant, run=run).order_by("index")
-    turns = [m for data in steps.values_list("turn", flat=True) if isinstance(m := message_from_json(data), Turn)]  # fmt: skip
+    turns = [
+        m for data in steps.values_list("turn", flat=True) if isinstance(m := message_from_json(data), Turn)
+    ]
     if not turns or "history" not in run.request:
         raise Conflict("nothing_to_replay", "This run asked no model. Replay its calls one by one.")
     calls = list(ToolCall.objects.filter(tenant=tenant, run=run, parent_call_id="").order_by("pk"))
     provider: Provider = provider_for(tenant, run.model) if ask_model else _Recorded(turns)
     used: list[UsageEvent] = []
     with transaction.atomic():
-        audit_record(tenant=tenant, actor=actor, action="run.replay", object=run, data={"ask_model": ask_model})  # fmt: skip
+        audit_record(
+            tenant=tenant, actor=actor, action="run.replay", object=run, data={"ask_model": ask_model}
+        )
     stage = _Stage(run, turns, calls, toolset, actor.api_key_id)
     here = Here()
     purse = BudgetPurse(Payer(tenant.pk, actor.user_id, actor.api_key_id), here.in_db)
@@ -144,12 +148,14 @@ def _brought(calls: Iterable[ToolCall]) -> set[str]:
 def _record(tenant: Tenant, actor: Actor, run: Run, used: Iterable[UsageEvent]) -> None:
     UsageRecord.objects.bulk_create(
         UsageRecord(
-            tenant=tenant, user_id=actor.user_id, run_id=run.pk,
+            tenant=tenant,
+            user_id=actor.user_id,
+            run_id=run.pk,
             **{**usage_columns(event), "kind": usage_kind(event, PURPOSE), "step": None},
         )
         for event in used
         if not event.is_cached and event.usage.requests
-    )  # fmt: skip
+    )
 
 
 class _Recorded:
@@ -184,9 +190,7 @@ class _Capture(NullJournal):
     async def turn_finished(self, step: int, turn: Turn) -> None:
         self.turns[step] = turn
 
-    async def call_finished(
-        self, step: int, call: Call, result: ToolResult, duration_s: float
-    ) -> None:
+    async def call_finished(self, step: int, call: Call, result: ToolResult, duration_s: float) -> None:
         self.results[call_key(step, call.id)] = result
 
     def items(self) -> list[_Item]:
@@ -223,9 +227,7 @@ class _Stage:
         gone = [self._stand_in(name) for name in sorted(recorded) if toolset.get(name) is None]
         self._toolset = Toolset([*here, *(tool for tool in gone if tool is not None)])
 
-    async def play(
-        self, provider: Provider, used: list[UsageEvent], purse: Purse | None
-    ) -> _Capture:
+    async def play(self, provider: Provider, used: list[UsageEvent], purse: Purse | None) -> _Capture:
         """Return what the loop does with the recorded outputs."""
         capture = _Capture()
         profile = None
@@ -257,7 +259,9 @@ class _Stage:
         return capture
 
     def _limits(self) -> Limits:
-        known = {k: v for k, v in self._run.request.get("limits", {}).items() if k in Limits.__dataclass_fields__}  # fmt: skip
+        known = {
+            k: v for k, v in self._run.request.get("limits", {}).items() if k in Limits.__dataclass_fields__
+        }
         return replace(Limits(**known), max_seconds=SECONDS)
 
     def _mocked(self, tool: Tool) -> Tool:
@@ -265,9 +269,17 @@ class _Stage:
             return self._output(tool.name, arguments, replay_context.call_id)
 
         return replace(
-            tool, function=recorded, mock=recorded, context_parameter="replay_context", injected={}, converters={},
-            blocking=False, external=False, permit=None, needs_approval=False,
-        )  # fmt: skip
+            tool,
+            function=recorded,
+            mock=recorded,
+            context_parameter="replay_context",
+            injected={},
+            converters={},
+            blocking=False,
+            external=False,
+            permit=None,
+            needs_approval=False,
+        )
 
     def _stand_in(self, name: str) -> Tool | None:
         schema = {"type": "object", "properties": {}}
@@ -335,10 +347,13 @@ def _compared(recorded: Sequence[_Item], replayed: Sequence[_Item]) -> list[Repl
                 b = right[place] if place < len(right) else None
                 rows.append(
                     ReplayRow(
-                        step, kind, a.shown if a else "", b.shown if b else "",
+                        step,
+                        kind,
+                        a.shown if a else "",
+                        b.shown if b else "",
                         a is not None and b is not None and _same(a, b),
                     )
-                )  # fmt: skip
+                )
     return rows
 
 

@@ -110,13 +110,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         use_noted(self)
         wanted = LOGIN if _login_role.get() else current()
         if self._applied != wanted and not self._in_savepoint_rollback:
-            role, tenant = {
-                LOGIN: ("none", ""),
-                ALL: (PLATFORM_ROLE, ""),
-            }.get(wanted, (APP_ROLE, wanted))
+            role, tenant = {LOGIN: ("none", ""), ALL: (PLATFORM_ROLE, "")}.get(wanted, (APP_ROLE, wanted))
             self.connection.execute(
-                "SELECT set_config('role', %s, false), set_config('app.tenant_id', %s, false)",
-                (role, tenant),
+                "SELECT set_config('role', %s, false), set_config('app.tenant_id', %s, false)", (role, tenant)
             )
             self._applied = wanted
         return super().create_cursor(name)

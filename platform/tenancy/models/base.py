@@ -30,9 +30,7 @@ class UserManager(BaseUserManager["User"]):
 
     def create_superuser(self, email: str, password: str | None = None, **extra: Any) -> User:
         """Create a person who may see every workspace in the admin."""
-        return self.create_user(
-            email, password, **{"is_staff": True, "is_superuser": True, **extra}
-        )
+        return self.create_user(email, password, **{"is_staff": True, "is_superuser": True, **extra})
 
 
 class User(AbstractUser):

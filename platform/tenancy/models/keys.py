@@ -68,12 +68,8 @@ class OAuthToken(TenantModel):
     api_key = TenantForeignKey(ApiKey, related_name="tokens")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     sha256 = models.CharField(max_length=64, unique=True)
-    redirect_uri = models.TextField(
-        blank=True, default="", help_text="Of a code: where it was sent."
-    )
-    challenge = models.CharField(
-        max_length=43, blank=True, default="", help_text="Of a code: PKCE, S256."
-    )
+    redirect_uri = models.TextField(blank=True, default="", help_text="Of a code: where it was sent.")
+    challenge = models.CharField(max_length=43, blank=True, default="", help_text="Of a code: PKCE, S256.")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
@@ -81,9 +77,8 @@ class OAuthToken(TenantModel):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(kind__in=["code", "access", "refresh"]),
-                name="oauth_token_kind_known",
-            ),
+                condition=models.Q(kind__in=["code", "access", "refresh"]), name="oauth_token_kind_known"
+            )
         ]
         indexes = [models.Index(fields=["expires_at"], name="oauth_token_expiry")]
 
@@ -113,9 +108,7 @@ class RateLimit(TenantModel):
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["tenant", "kind", "user", "api_key"],
-                nulls_distinct=False,
-                name="rate_limit_one_each",
+                fields=["tenant", "kind", "user", "api_key"], nulls_distinct=False, name="rate_limit_one_each"
             ),
             models.CheckConstraint(
                 condition=models.Q(per_minute__gt=0, burst__gt=0), name="rate_limit_positive"
@@ -129,9 +122,7 @@ class RateLimit(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return (
-            f"{self.per_minute} a minute for {self.api_key or self.user or self.get_kind_display()}"
-        )
+        return f"{self.per_minute} a minute for {self.api_key or self.user or self.get_kind_display()}"
 
 
 class RateBucket(TenantModel):
@@ -142,9 +133,7 @@ class RateBucket(TenantModel):
     updated_at = models.DateTimeField()
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "subject"], name="rate_bucket_one_each")
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "subject"], name="rate_bucket_one_each")]
 
     def __str__(self) -> str:
         return self.subject
@@ -169,7 +158,7 @@ class IdempotentAnswer(TenantModel):
         constraints = [
             models.UniqueConstraint(
                 fields=["tenant", "caller", "route", "key"], name="idempotent_answer_one_per_key"
-            ),
+            )
         ]
         indexes = [models.Index(fields=["expires_at"], name="idempotent_answer_expiry")]
 

@@ -17,18 +17,14 @@ class Role(models.TextChoices):
 
 
 class Membership(TenantModel):
-    user = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships"
-    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices, default=Role.MEMBER)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["tenant", "user"], name="membership_one_per_user"),
-            models.CheckConstraint(
-                condition=models.Q(role__in=Role.values), name="membership_role_known"
-            ),
+            models.CheckConstraint(condition=models.Q(role__in=Role.values), name="membership_role_known"),
         ]
 
     def __str__(self) -> str:
@@ -123,8 +119,7 @@ class ModelEntry(TenantModel):
                 name="model_entry_window_positive",
             ),
             models.CheckConstraint(
-                condition=models.Q(max_output_tokens__isnull=True)
-                | models.Q(max_output_tokens__gt=0),
+                condition=models.Q(max_output_tokens__isnull=True) | models.Q(max_output_tokens__gt=0),
                 name="model_entry_output_positive",
             ),
         ]
@@ -141,8 +136,7 @@ class OutgoingHost(TenantModel):
     """
 
     pattern = models.CharField(
-        max_length=253,
-        help_text="A host, such as api.example.com, or *.example.com for all below one.",
+        max_length=253, help_text="A host, such as api.example.com, or *.example.com for all below one."
     )
     created_at = models.DateTimeField(db_default=Now())
 
@@ -182,9 +176,7 @@ class AuditEvent(TenantModel):
     hash = models.CharField(max_length=64, blank=True, default="", editable=False)
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["tenant", "seq"], name="audit_one_per_seq"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["tenant", "seq"], name="audit_one_per_seq")]
         indexes = [
             models.Index(fields=["tenant", "-at"], name="audit_tenant_at"),
             models.Index(fields=["tenant", "object_type", "object_id"], name="audit_object"),

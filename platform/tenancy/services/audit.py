@@ -35,9 +35,7 @@ def audit_record(
         RuntimeError: when called outside a transaction (a programming error).
     """
     if not connection.in_atomic_block:
-        raise RuntimeError(
-            f"audit_record({action!r}) outside a transaction: use transaction.atomic"
-        )
+        raise RuntimeError(f"audit_record({action!r}) outside a transaction: use transaction.atomic")
     name = object_name or ("" if object is None else str(object))
     where = origin.current()
     return AuditEvent.objects.create(

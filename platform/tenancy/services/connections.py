@@ -87,7 +87,7 @@ def connection_allow(
     if not chosen or set(chosen) - set(APP_SCOPES):
         raise Invalid("invalid", "Choose what the application may do.", data={"field": "scopes"})
     if beyond := set(chosen) - actor.actions:
-        raise Denied("scope_above_own", f"It cannot do what you may not: {', '.join(sorted(beyond))}.")  # fmt: skip
+        raise Denied("scope_above_own", f"It cannot do what you may not: {', '.join(sorted(beyond))}.")
     _, prefix, digest = keys.make()  # nobody is given this secret
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(
@@ -119,9 +119,7 @@ def connection_allow(
     return code
 
 
-def code_redeem(
-    *, tenant: Tenant, client_id: str, code: str, redirect_uri: str, verifier: str
-) -> Tokens:
+def code_redeem(*, tenant: Tenant, client_id: str, code: str, redirect_uri: str, verifier: str) -> Tokens:
     """Give tokens for a code. Whatever is wrong with how it is shown ends the connection: only a thief shows it so.
 
     Raises:
@@ -136,7 +134,7 @@ def code_redeem(
                 _end(tenant, row, wrong)
             else:
                 tokens = _issue(tenant, row, token)
-                audit_record(tenant=tenant, actor=_acting(row), action="connection.begin", object=row)  # fmt: skip
+                audit_record(tenant=tenant, actor=_acting(row), action="connection.begin", object=row)
     if tokens is None:
         raise GrantRefused
     return tokens
@@ -217,9 +215,7 @@ def _locked(tenant: Tenant, key_id: int) -> ApiKey | None:
     return found
 
 
-def _code_fault(
-    token: OAuthToken, row: ApiKey, client_id: str, redirect_uri: str, verifier: str
-) -> str:
+def _code_fault(token: OAuthToken, row: ApiKey, client_id: str, redirect_uri: str, verifier: str) -> str:
     if token.used_at is not None:
         return "code used twice"
     if token.expires_at <= timezone.now():
@@ -248,12 +244,9 @@ def _issue(tenant: Tenant, row: ApiKey, used: OAuthToken) -> Tokens:
     OAuthToken.objects.bulk_create(
         OAuthToken(tenant=tenant, api_key=row, kind=kind, sha256=sha256, expires_at=now + lives[kind])
         for kind, (_, sha256) in made.items()
-    )  # fmt: skip
+    )
     return Tokens(
-        made[Kind.ACCESS][0],
-        made[Kind.REFRESH][0],
-        int(ACCESS_LIFE.total_seconds()),
-        tuple(row.scopes),
+        made[Kind.ACCESS][0], made[Kind.REFRESH][0], int(ACCESS_LIFE.total_seconds()), tuple(row.scopes)
     )
 
 
@@ -262,7 +255,7 @@ def _end(tenant: Tenant, row: ApiKey, reason: str) -> None:
     row.save(update_fields=["revoked_at"])
     audit_record(
         tenant=tenant, actor=_acting(row), action="connection.end", object=row, data={"reason": reason}
-    )  # fmt: skip
+    )
     loss_tell(tenant_id=tenant.pk, user_id=row.user_id, api_key_id=row.pk)
 
 

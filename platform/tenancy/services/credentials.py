@@ -62,16 +62,12 @@ def credential_set(
     """
     actor.require("credential.manage")
     if provider not in PROVIDERS:
-        raise Invalid(
-            "invalid", f"Unknown provider “{provider}”: use one of {', '.join(PROVIDERS)}."
-        )
+        raise Invalid("invalid", f"Unknown provider “{provider}”: use one of {', '.join(PROVIDERS)}.")
     _check_endpoint(provider, endpoint)
     secret = secret.strip()
     if not secret.isprintable() or " " in secret or len(secret) > 500:
         raise Invalid(
-            "invalid",
-            "This is no key: keys have no spaces or line breaks.",
-            data={"field": "secret"},
+            "invalid", "This is no key: keys have no spaces or line breaks.", data={"field": "secret"}
         )
     url = checked_url(base_url)
     if provider == "compatible" and not url:
@@ -91,9 +87,7 @@ def credential_set(
         # A stored key belongs to the host it was entered for: moving the URL alone would send it elsewhere.
         if not secret and row is not None and row.last_four and url != row.base_url:
             raise Invalid(
-                "invalid",
-                "Enter the key again to use it with another address.",
-                data={"field": "secret"},
+                "invalid", "Enter the key again to use it with another address.", data={"field": "secret"}
             )
         is_new = row is None
         row = row or ProviderCredential(tenant=tenant, provider=provider, endpoint=endpoint)
@@ -123,18 +117,10 @@ def credential_delete(*, tenant: Tenant, actor: Actor, provider: str, endpoint: 
     """
     actor.require("credential.manage")
     with tenant_scope(tenant.pk):
-        row = ProviderCredential.objects.filter(
-            tenant=tenant, provider=provider, endpoint=endpoint
-        ).first()
+        row = ProviderCredential.objects.filter(tenant=tenant, provider=provider, endpoint=endpoint).first()
         if row is None:
             raise Missing("credential")
-        audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="credential.delete",
-            object=row,
-            object_name=row.name,
-        )
+        audit_record(tenant=tenant, actor=actor, action="credential.delete", object=row, object_name=row.name)
         row.delete()
 
 

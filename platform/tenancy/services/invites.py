@@ -19,13 +19,7 @@ from tenancy.actors import Actor
 from tenancy.models import Invite, Membership, Tenant, User
 from tenancy.permissions import rank
 from tenancy.scope import tenant_scope
-from tenancy.selectors import (
-    INVITE_LIFETIME,
-    INVITE_SALT,
-    invite_problem,
-    invite_read,
-    user_actor,
-)
+from tenancy.selectors import INVITE_LIFETIME, INVITE_SALT, invite_problem, invite_read, user_actor
 from tenancy.services.audit import audit_record
 from tenancy.services.members import lock_members, require_rank
 
@@ -38,12 +32,7 @@ _PROBLEMS = {
 
 @transaction.atomic
 def invite_create(
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    email: str,
-    role: str,
-    link_for: Callable[[str], str],
+    *, tenant: Tenant, actor: Actor, email: str, role: str, link_for: Callable[[str], str]
 ) -> tuple[Invite, str]:
     """Invite an address, and mail the link once the invitation is committed.
 
@@ -65,17 +54,13 @@ def invite_create(
     try:
         validate_email(email)
     except ValidationError:
-        raise Invalid(
-            "invalid", f"“{email}” is no e-mail address.", data={"field": "email"}
-        ) from None
+        raise Invalid("invalid", f"“{email}” is no e-mail address.", data={"field": "email"}) from None
     with tenant_scope(tenant.pk):
         lock_members(tenant)
         require_rank(actor, role)
         if Membership.objects.filter(tenant=tenant, user__email__iexact=email).exists():
             raise Conflict(
-                "already_member",
-                f"{email} is a member of this workspace already.",
-                data={"field": "email"},
+                "already_member", f"{email} is a member of this workspace already.", data={"field": "email"}
             )
         now = timezone.now()
         Invite.objects.filter(tenant=tenant, email=email, accepted_at=None, revoked_at=None).update(
@@ -157,11 +142,7 @@ def invite_revoke(*, tenant: Tenant, actor: Actor, invite_id: int) -> Invite:
     """
     actor.require("member.manage")
     with tenant_scope(tenant.pk):
-        invite = (
-            Invite.objects.select_for_update(of=("self",))
-            .filter(tenant=tenant, pk=invite_id)
-            .first()
-        )
+        invite = Invite.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=invite_id).first()
         if invite is None:
             raise Missing("invitation")
         if invite.accepted_at or invite.revoked_at:
@@ -169,20 +150,14 @@ def invite_revoke(*, tenant: Tenant, actor: Actor, invite_id: int) -> Invite:
         invite.revoked_at = timezone.now()
         invite.save(update_fields=["revoked_at"])
         audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="invite.revoke",
-            object=invite,
-            object_name=invite.email,
+            tenant=tenant, actor=actor, action="invite.revoke", object=invite, object_name=invite.email
         )
     return invite
 
 
 def _require_inviter(invite: Invite) -> None:
     """An invitation carries its maker's rights, and they may have lost them since."""
-    maker = Membership.objects.filter(
-        tenant_id=invite.tenant_id, user_id=invite.invited_by_id or 0
-    ).first()
+    maker = Membership.objects.filter(tenant_id=invite.tenant_id, user_id=invite.invited_by_id or 0).first()
     if maker is None or rank(maker.role) < rank(invite.role):
         raise Denied(
             "invite_void",

@@ -43,14 +43,10 @@ def api_key_create(
     actor.require("key.manage")
     name = " ".join(name.split())
     if not 1 <= len(name) <= 80:
-        raise Invalid(
-            "invalid", "A key needs a name of 1 to 80 characters.", data={"field": "name"}
-        )
+        raise Invalid("invalid", "A key needs a name of 1 to 80 characters.", data={"field": "name"})
     chosen = sorted(set(scopes))
     if not chosen:
-        raise Invalid(
-            "invalid", "Choose what the key may do: at least one scope.", data={"field": "scopes"}
-        )
+        raise Invalid("invalid", "Choose what the key may do: at least one scope.", data={"field": "scopes"})
     try:
         actions = expand_scopes(chosen)
     except ValueError as error:
@@ -64,9 +60,7 @@ def api_key_create(
     if collections is not None:
         _limited_check(collections, actions)
     if expires_at is not None and expires_at <= timezone.now():
-        raise Invalid(
-            "invalid", "The key would have expired already.", data={"field": "expires_at"}
-        )
+        raise Invalid("invalid", "The key would have expired already.", data={"field": "expires_at"})
     key, prefix, digest = keys.make()
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(
@@ -108,21 +102,16 @@ def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey
         row = _locked(tenant, key_id)
         if row.user_id is not None and row.user_id != actor.user_id:
             raise Denied(
-                "key_of_another",
-                "This key acts for somebody else. Revoke it, and let them make a new one.",
+                "key_of_another", "This key acts for somebody else. Revoke it, and let them make a new one."
             )
         if row.client_id:
-            raise Conflict("key_of_app", "This is a connected application: it gets its tokens by itself.")  # fmt: skip
+            raise Conflict("key_of_app", "This is a connected application: it gets its tokens by itself.")
         before = row.prefix
         key, row.prefix, row.secret_sha256 = keys.make()
         row.last_used_at = None
         row.save(update_fields=["prefix", "secret_sha256", "last_used_at"])
         audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="key.rotate",
-            object=row,
-            data={"replaced_prefix": before},
+            tenant=tenant, actor=actor, action="key.rotate", object=row, data={"replaced_prefix": before}
         )
     return row, key
 
@@ -151,7 +140,9 @@ def key_collection_add(*, tenant: Tenant, actor: Actor, collection: int) -> None
     row = _locked(tenant, actor.api_key_id or 0)
     row.collections = [*(row.collections or ()), collection]
     row.save(update_fields=["collections"])
-    audit_record(tenant=tenant, actor=actor, action="key.collection_add", object=row, data={"collection": collection})  # fmt: skip
+    audit_record(
+        tenant=tenant, actor=actor, action="key.collection_add", object=row, data={"collection": collection}
+    )
 
 
 def _limited_check(collections: Sequence[int], actions: frozenset[str]) -> None:

@@ -136,9 +136,7 @@ def require_rank(actor: Actor, role: str) -> None:
         raise Invalid("invalid", f"Unknown role “{role}”: use one of {', '.join(Role.values)}.")
     own = actor.role
     if actor.kind == "user":
-        row = Membership.objects.filter(
-            tenant_id=actor.tenant_id, user_id=actor.user_id or 0
-        ).first()
+        row = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id or 0).first()
         own = row.role if row else ""
     if rank(own) < rank(role):
         raise Denied(
@@ -149,11 +147,7 @@ def require_rank(actor: Actor, role: str) -> None:
 
 
 def _get(tenant: Tenant, member_id: int) -> Membership:
-    member = (
-        Membership.objects.select_related("user", "tenant")
-        .filter(tenant=tenant, pk=member_id)
-        .first()
-    )
+    member = Membership.objects.select_related("user", "tenant").filter(tenant=tenant, pk=member_id).first()
     if member is None:
         raise Missing("member")
     return member
@@ -161,7 +155,4 @@ def _get(tenant: Tenant, member_id: int) -> Membership:
 
 def _keep_an_owner(tenant: Tenant) -> None:
     if Membership.objects.filter(tenant=tenant, role=Role.OWNER, user__is_active=True).count() < 2:
-        raise Conflict(
-            "last_owner",
-            "This is the workspace's only owner. Make somebody else an owner first.",
-        )
+        raise Conflict("last_owner", "This is the workspace's only owner. Make somebody else an owner first.")

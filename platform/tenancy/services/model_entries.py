@@ -132,9 +132,7 @@ def model_entry_delete(*, tenant: Tenant, actor: Actor, name: str) -> None:
         row = ModelEntry.objects.filter(tenant=tenant, name=name).first()
         if row is None:
             raise Missing("model")
-        audit_record(
-            tenant=tenant, actor=actor, action="model_entry.delete", object=row, object_name=name
-        )
+        audit_record(tenant=tenant, actor=actor, action="model_entry.delete", object=row, object_name=name)
         row.delete()
 
 
@@ -183,8 +181,7 @@ def _checked_prices(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, float
     starts = [tier["above_tokens"] or 0 for tier in tiers]
     if starts and (starts[0] != 0 or starts != sorted(set(starts))):
         raise _invalid(
-            "prices",
-            "The first price tier begins at 0 tokens, and each further one above the last.",
+            "prices", "The first price tier begins at 0 tokens, and each further one above the last."
         )
     return tiers
 
@@ -195,9 +192,7 @@ def _checked_price(key: str, value: Any) -> float | None:
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     # A price below zero or NaN would switch off every limit on money.
     if not is_number or not math.isfinite(value) or not 0 <= value <= MAX_PRICE_USD:
-        raise _invalid(
-            "prices", f"A price is USD per million tokens, from 0 to {MAX_PRICE_USD:,.0f}."
-        )
+        raise _invalid("prices", f"A price is USD per million tokens, from 0 to {MAX_PRICE_USD:,.0f}.")
     return float(value)
 
 
@@ -205,8 +200,7 @@ def _checked_capabilities(capabilities: Mapping[str, bool]) -> dict[str, bool]:
     for key, has in capabilities.items():
         if key not in CAPABILITIES or not isinstance(has, bool):
             raise _invalid(
-                "capabilities",
-                f"Capabilities are true or false, by the names {', '.join(CAPABILITIES)}.",
+                "capabilities", f"Capabilities are true or false, by the names {', '.join(CAPABILITIES)}."
             )
     return dict(capabilities)
 

@@ -48,9 +48,12 @@ def outgoing_hosts_set(*, tenant: Tenant, actor: Actor, hosts: Iterable[str]) ->
             OutgoingHost(tenant=tenant, pattern=one) for one in wanted if one not in before
         )
         audit_record(
-            tenant=tenant, actor=actor, action="outgoing_hosts.set", object=tenant,
+            tenant=tenant,
+            actor=actor,
+            action="outgoing_hosts.set",
+            object=tenant,
             data={"before": before, "after": wanted},
-        )  # fmt: skip
+        )
     return wanted
 
 

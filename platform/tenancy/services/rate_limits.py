@@ -42,7 +42,7 @@ def rate_limit_set(
     if not 1 <= per_minute <= MAX_PER_MINUTE:
         raise _invalid("per_minute", f"Give 1 to {MAX_PER_MINUTE:,} requests.")
     if (user is not None and kind != "member") or (api_key is not None and kind != "key"):
-        raise _invalid("kind", "A member's limit names a member, a key's a key, the workspace's nobody.")  # fmt: skip
+        raise _invalid("kind", "A member's limit names a member, a key's a key, the workspace's nobody.")
     with tenant_scope(tenant.pk):
         if user is not None and not Membership.objects.filter(tenant=tenant, user_id=user).exists():
             raise Missing("member")
@@ -50,12 +50,9 @@ def rate_limit_set(
             raise Missing("key")
         whose: dict[str, Any] = {"kind": kind, "user_id": user, "api_key_id": api_key}
         row, _ = RateLimit.objects.update_or_create(
-            tenant=tenant, **whose,
-            defaults={"per_minute": per_minute, "burst": max(per_minute // 6, 1)},
-        )  # fmt: skip
-        audit_record(
-            tenant=tenant, actor=actor, action="rate_limit.set", object=row, data=_facts(row)
+            tenant=tenant, **whose, defaults={"per_minute": per_minute, "burst": max(per_minute // 6, 1)}
         )
+        audit_record(tenant=tenant, actor=actor, action="rate_limit.set", object=row, data=_facts(row))
     return row
 
 
@@ -67,19 +64,12 @@ def rate_limit_remove(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         row = RateLimit.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=pk).first()
         if row is None:
             raise Missing("limit")
-        audit_record(
-            tenant=tenant, actor=actor, action="rate_limit.remove", object=row, data=_facts(row)
-        )
+        audit_record(tenant=tenant, actor=actor, action="rate_limit.remove", object=row, data=_facts(row))
         row.delete()
 
 
 def _facts(row: RateLimit) -> dict[str, Any]:
-    return {
-        "kind": row.kind,
-        "member": row.user_id,
-        "key": row.api_key_id,
-        "per_minute": row.per_minute,
-    }
+    return {"kind": row.kind, "member": row.user_id, "key": row.api_key_id, "per_minute": row.per_minute}
 
 
 def _invalid(field: str, message: str) -> Invalid:

@@ -55,9 +55,7 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
         )
     name = " ".join(name.split())
     if not 1 <= len(name) <= 120:
-        raise Invalid(
-            "invalid", "A workspace needs a name of 1 to 120 characters.", data={"field": "name"}
-        )
+        raise Invalid("invalid", "A workspace needs a name of 1 to 120 characters.", data={"field": "name"})
     if not _SLUG.match(slug):
         raise Invalid(
             "invalid",
@@ -73,8 +71,6 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
         ) from None
     with tenant_scope(tenant.pk):
         membership = Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)
-        audit_record(
-            tenant=tenant, actor=user_actor(membership), action="tenant.create", object=tenant
-        )
+        audit_record(tenant=tenant, actor=user_actor(membership), action="tenant.create", object=tenant)
         tenant_start(tenant)
     return tenant

@@ -37,8 +37,7 @@ def id_in(data: Mapping[str, Any], field: str) -> str:
     value = data.get(field)
     if not isinstance(value, str) or not _ID.fullmatch(value):
         raise MalformedResponse(
-            f"A batch or file came without a usable name in {field}: {str(value)[:80]!r}.",
-            retryable=False,
+            f"A batch or file came without a usable name in {field}: {str(value)[:80]!r}.", retryable=False
         )
     return value
 

@@ -80,9 +80,7 @@ class AnthropicBatches:
         batch = await self._calls.ask("POST", _PATH, body=body)
         return self._handle(batch, model, mark)
 
-    async def find(
-        self, mark: str, *, model: str, total: int, since: datetime
-    ) -> dict[str, Any] | None:
+    async def find(self, mark: str, *, model: str, total: int, since: datetime) -> dict[str, Any] | None:
         """Look into the batches of that many requests begun since then, as far as they have ended."""
         earliest = since - CLOCKS_APART
         running = False
@@ -122,10 +120,7 @@ class AnthropicBatches:
         with whose_batch(self.name):
             async with self._calls.download(f"{_PATH}/{id_in(handle, 'id')}/results") as pieces:
                 found = answers_of(
-                    pieces,
-                    lambda line: _key(line, prefix),
-                    lambda line: self._answer(line, model),
-                    set(),
+                    pieces, lambda line: _key(line, prefix), lambda line: self._answer(line, model), set()
                 )
                 async with aclosing(found):
                     async for answer in found:

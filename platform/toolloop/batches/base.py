@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal, Protocol
 
-from toolloop.errors import (
-    ConfigurationError,
-    ProviderError,
-    ProviderUnavailable,
-    UnsupportedFeature,
-)
+from toolloop.errors import ConfigurationError, ProviderError, ProviderUnavailable, UnsupportedFeature
 from toolloop.messages import Turn
 from toolloop.providers.base import ModelRequest
 from toolloop.service import Service
@@ -135,9 +130,7 @@ class BatchProvider(Protocol):
         """
         ...
 
-    async def find(
-        self, mark: str, *, model: str, total: int, since: datetime
-    ) -> dict[str, Any] | None:
+    async def find(self, mark: str, *, model: str, total: int, since: datetime) -> dict[str, Any] | None:
         """Return the handle of the batch that was submitted under a mark, None when there surely is none.
 
         Args:

@@ -80,18 +80,14 @@ class GoogleBatches:
         path = model if "/" in model else f"models/{model}"
         body = {"batch": {"displayName": mark, "inputConfig": {"fileName": file_id}}}
         try:
-            batch = await self._calls.ask(
-                "POST", f"{quote(path, safe='/')}:batchGenerateContent", body=body
-            )
+            batch = await self._calls.ask("POST", f"{quote(path, safe='/')}:batchGenerateContent", body=body)
         except ProviderError as error:
             if not error.retryable:
                 await self._delete(file_id)
             raise
         return handle_of(self.name, id_in(batch, "name"), model)
 
-    async def find(
-        self, mark: str, *, model: str, total: int, since: datetime
-    ) -> dict[str, Any] | None:
+    async def find(self, mark: str, *, model: str, total: int, since: datetime) -> dict[str, Any] | None:
         """Look for the mark in the names of the account's batches; nothing else tells more."""
         query: dict[str, str | int] = {"pageSize": 100}
         for _ in range(MAX_PAGES):
@@ -117,9 +113,7 @@ class GoogleBatches:
         status = _status(batch)
         if status in {"expired", "cancelled"}:
             failed = max(failed, total - done)
-        return BatchStanding(
-            status, total, done, failed, string(mapping(batch.get("error")).get("message"))
-        )
+        return BatchStanding(status, total, done, failed, string(mapping(batch.get("error")).get("message")))
 
     async def results(self, handle: Mapping[str, Any]) -> AsyncGenerator[tuple[str, Answer]]:
         """Read the file of answers."""
@@ -134,9 +128,7 @@ class GoogleBatches:
             return
         model = string(handle.get("model"))
         with whose_batch(self.name):
-            async with self._calls.download(
-                f"{id_in(output, 'responsesFile')}:download?alt=media"
-            ) as pieces:
+            async with self._calls.download(f"{id_in(output, 'responsesFile')}:download?alt=media") as pieces:
                 found = answers_of(
                     pieces,
                     lambda line: string(line.get("key")),

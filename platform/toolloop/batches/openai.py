@@ -88,9 +88,7 @@ class OpenAIBatches:
             raise
         return handle_of(self.name, id_in(batch, "id"), model)
 
-    async def find(
-        self, mark: str, *, model: str, total: int, since: datetime
-    ) -> dict[str, Any] | None:
+    async def find(self, mark: str, *, model: str, total: int, since: datetime) -> dict[str, Any] | None:
         """Look for the mark in the metadata of the account's batches; ``total`` adds nothing to it."""
         earliest = (since - CLOCKS_APART).timestamp()
         async with aclosing(newest_first(self._calls, "/batches", "after")) as batches:
@@ -104,9 +102,7 @@ class OpenAIBatches:
     async def standing(self, handle: Mapping[str, Any]) -> BatchStanding:
         """Ask how far a batch has come."""
         batch = await self._batch(handle)
-        total, done, failed = counts_of(
-            mapping(batch.get("request_counts")), "total", "completed", "failed"
-        )
+        total, done, failed = counts_of(mapping(batch.get("request_counts")), "total", "completed", "failed")
         status = _OVER.get(string(batch.get("status")), "running")
         if status in {"expired", "cancelled"}:
             failed = max(failed, total - done)

@@ -41,11 +41,7 @@ class SandboxBackend(Protocol):
         """Run a program to its end, or to a call that somebody must approve."""
 
     async def resume(
-        self,
-        state: Mapping[str, Any],
-        host: ToolHost,
-        limits: CodeLimits,
-        on_output: Callable[[str], None],
+        self, state: Mapping[str, Any], host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
     ) -> Outcome:
         """Go on with a paused program; ``host.decisions`` says what was decided."""
 

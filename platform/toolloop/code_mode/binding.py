@@ -41,9 +41,7 @@ def arguments_bound(tool: Tool, args: Sequence[Any], kwargs: Mapping[str, Any]) 
     """Give positional arguments their names. Raises TypeError with the text Python would use."""
     order = list(tool.parameters.get("properties", {}))
     if len(args) > len(order):
-        raise TypeError(
-            f"{tool.name}() takes {len(order)} positional arguments but {len(args)} were given"
-        )
+        raise TypeError(f"{tool.name}() takes {len(order)} positional arguments but {len(args)} were given")
     bound = dict(zip(order, args, strict=False))
     for name, value in kwargs.items():
         if name in bound:

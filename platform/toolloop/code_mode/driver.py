@@ -11,14 +11,7 @@ from typing import Any
 
 from toolloop.code_mode.backend import Outcome, Program, program_prepare
 from toolloop.code_mode.endings import problem_of
-from toolloop.code_mode.host import (
-    Answer,
-    ApprovalNeeded,
-    CallsExhausted,
-    Planned,
-    ToolHost,
-    tasks_end,
-)
+from toolloop.code_mode.host import Answer, ApprovalNeeded, CallsExhausted, Planned, ToolHost, tasks_end
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.names import PARALLEL
 from toolloop.code_mode.pool import VERSION, monty, pool_open
@@ -61,11 +54,7 @@ class MontyBackend:
         return outcome
 
     async def resume(
-        self,
-        state: Mapping[str, Any],
-        host: ToolHost,
-        limits: CodeLimits,
-        on_output: Callable[[str], None],
+        self, state: Mapping[str, Any], host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
     ) -> Outcome:
         """See ``SandboxBackend``."""
         if state["interpreter"] != f"monty {VERSION}":
@@ -84,8 +73,7 @@ class MontyBackend:
         run.spent_s = state["spent_s"]
         run.settled = {int(k): Answer(*answer) for k, answer in state["settled"].items()}
         run.planned = {
-            int(k): Planned(ToolCall.from_json(call), line)
-            for k, (call, line) in state["unsettled"].items()
+            int(k): Planned(ToolCall.from_json(call), line) for k, (call, line) in state["unsettled"].items()
         }
         return await run.go(await pool_open(self._processes), base64.b64decode(state["snapshot"]))
 
@@ -167,9 +155,7 @@ class _Run:
             if self._flooded or (
                 problem.ending is Ending.LIMIT_TIME and self.output.total > 4 * limits.output_chars
             ):
-                problem = Problem(
-                    Ending.LIMIT_OUTPUT, "The program printed without end.", problem.line
-                )
+                problem = Problem(Ending.LIMIT_OUTPUT, "The program printed without end.", problem.line)
             return self._ended(problem)
         except CallsExhausted as error:
             return self._ended(Problem(Ending.LIMIT_CALLS, str(error), self._last_line()))

@@ -31,9 +31,7 @@ def problem_of(error: Any, module: Any, program: Program, host: ToolHost) -> Pro
     """
     if isinstance(error, module.MontyCrashedError):
         if error.timed_out:
-            return Problem(
-                Ending.LIMIT_TIME, "TimeoutError: the interpreter did not answer in time"
-            )
+            return Problem(Ending.LIMIT_TIME, "TimeoutError: the interpreter did not answer in time")
         return Problem(Ending.WORKER_CRASHED, f"The interpreter was lost: {str(error)[:300]}")
     shown = error.display("type-msg") if hasattr(error, "traceback") else str(error)
     kind, _, text = shown.partition(": ")
@@ -52,7 +50,12 @@ def _classified(kind: str, text: str, line: int, program: Program, host: ToolHos
         what = text.removeprefix(NOT_SUPPORTED)
         return Problem(Ending.UNSUPPORTED_SYNTAX, f"{what} cannot be used here.", line)
     if kind == "NotImplementedError" and CANNOT_WAIT in text:
-        return Problem(Ending.RUNTIME_ERROR, shown, line, "Call the tool in a plain loop or comprehension, then use the results.")  # fmt: skip
+        return Problem(
+            Ending.RUNTIME_ERROR,
+            shown,
+            line,
+            "Call the tool in a plain loop or comprehension, then use the results.",
+        )
     if kind == "RuntimeError" and text.startswith(SUSPENSIONS):
         return Problem(Ending.LIMIT_CALLS, "The program called out too many times.", line)
     if kind == "TimeoutError" and any(mark in text for mark in TIME):
@@ -76,17 +79,13 @@ def hint(kind: str, text: str, host: ToolHost) -> str:
         host: what the program called.
     """
     if kind == "KeyError" or (kind == "AttributeError" and "'dict' object" in text):
-        wanted = (
-            _unquoted(text) if kind == "KeyError" else text.rpartition("attribute ")[2].strip("'")
-        )
+        wanted = _unquoted(text) if kind == "KeyError" else text.rpartition("attribute ")[2].strip("'")
         shapes = host.keys_seen()
         if shapes:
             known = [key for keys in shapes.values() for key in keys]
             close = difflib.get_close_matches(wanted, known, n=1)
             hint = f"Did you mean {close[0]!r}? " if close else ""
-            shown = "; ".join(
-                f"{name}: {', '.join(keys)}" for name, keys in list(shapes.items())[:8]
-            )
+            shown = "; ".join(f"{name}: {', '.join(keys)}" for name, keys in list(shapes.items())[:8])
             access = "" if kind == "KeyError" else "Results are dicts: use result['key']. "
             return f"{access}{hint}Keys in the results so far: {shown}."
     if kind == "NameError":
@@ -94,9 +93,7 @@ def hint(kind: str, text: str, host: ToolHost) -> str:
     if kind == "AttributeError" and (found := re.search(r"has no attribute '(\w+)'", text)):
         return f"{found[1]} does not exist on it here; write out what it would do, or use lambda x: x.{found[1]}()."
     if kind == "PermissionError" or "not supported in this environment" in text:
-        return (
-            "There are no files, no network, no environment and no processes here; use the tools."
-        )
+        return "There are no files, no network, no environment and no processes here; use the tools."
     if kind == "RecursionError":
         return "Use a loop instead of recursion."
     return ""

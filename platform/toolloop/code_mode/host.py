@@ -12,13 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolloop.code_mode.binding import (
-    arguments_bound,
-    parallel_specs,
-    python_names,
-    result_value,
-    shortened,
-)
+from toolloop.code_mode.binding import arguments_bound, parallel_specs, python_names, result_value, shortened
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.names import PARALLEL
 from toolloop.code_mode.result import CallRecord, Ending
@@ -35,12 +29,13 @@ Invoke = Callable[[ToolCall, Decision | None], Awaitable[ToolResult]]
 _DENIED = frozenset({"denied", "permission_denied", "rejected"})
 _NOT_RUN = frozenset({"invalid_arguments", "unknown_tool", "limit"})
 # Exceptions that exist in the interpreter; others become the nearest of these.
-_KNOWN = frozenset({
-    "ArithmeticError", "AssertionError", "AttributeError", "Exception", "FileExistsError", "FileNotFoundError",
-    "ImportError", "IndexError", "IsADirectoryError", "KeyError", "LookupError", "NameError", "NotADirectoryError",
-    "NotImplementedError", "OSError", "OverflowError", "PermissionError", "RuntimeError", "TimeoutError", "TypeError",
-    "ValueError", "ZeroDivisionError",
-})  # fmt: skip
+_KNOWN = frozenset(
+    """
+        ArithmeticError AssertionError AttributeError Exception FileExistsError FileNotFoundError ImportError
+        IndexError IsADirectoryError KeyError LookupError NameError NotADirectoryError NotImplementedError
+        OSError OverflowError PermissionError RuntimeError TimeoutError TypeError ValueError ZeroDivisionError
+    """.split()
+)
 
 
 class CallsExhausted(Exception):
@@ -116,9 +111,7 @@ class ToolHost:
         self.decisions: dict[str, Decision] = {}
         self.parts: list[Media] = []  # Images and files that results hold for the model.
         self._answers: dict[str, Answer] = {}  # Of calls that ended beside one that waits.
-        self._waits: dict[
-            str, PendingCall
-        ] = {}  # What has begun and waits, beside what is asked about.
+        self._waits: dict[str, PendingCall] = {}  # What has begun and waits, beside what is asked about.
 
     @property
     def names(self) -> Sequence[str]:
@@ -168,9 +161,7 @@ class ToolHost:
 
     # Planning
 
-    def plan(
-        self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], line: int
-    ) -> list[Planned]:
+    def plan(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], line: int) -> list[Planned]:
         """Bind one call, or all calls of ``parallel(...)``.
 
         Raises:
@@ -229,9 +220,7 @@ class ToolHost:
             return self._bad(name[:100], line, f"{name[:100]!r} is not one of your tools")
         try:
             given = arguments_bound(tool, args, kwargs)
-            arguments = value_plain(
-                given, nodes=self._limits.value_nodes, size=self._limits.result_bytes
-            )
+            arguments = value_plain(given, nodes=self._limits.value_nodes, size=self._limits.result_bytes)
         except ValueTooLarge:
             text = f"{tool.name}(): the arguments are too large; pass a smaller part"
             return self._bad(tool.name, line, text)

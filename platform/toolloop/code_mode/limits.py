@@ -44,9 +44,7 @@ class CodeLimits:
     def __post_init__(self) -> None:
         for name in self.__slots__:
             if getattr(self, name) <= 0:
-                raise ConfigurationError(
-                    f"CodeLimits.{name} must be above 0, got {getattr(self, name)}"
-                )
+                raise ConfigurationError(f"CodeLimits.{name} must be above 0, got {getattr(self, name)}")
 
     @property
     def suspensions(self) -> int:

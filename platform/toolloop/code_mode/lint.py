@@ -140,9 +140,7 @@ class _Lint(ast.NodeVisitor):
             self.refuse(item, item.name, f"It would be ignored. {IGNORED_SPECIALS[item.name]}")
         elif _is_special(item.name) and item.name not in WAITING_SPECIALS and self.scan.waits(item):
             self.refuse(
-                item,
-                f"a tool call inside {item.name}",
-                "Call the tool in an ordinary method or function.",
+                item, f"a tool call inside {item.name}", "Call the tool in an ordinary method or function."
             )
 
     def visit_Yield(self, node: ast.Yield) -> None:
@@ -155,9 +153,7 @@ class _Lint(ast.NodeVisitor):
         self.refuse(node, "async for", _ASYNC_COMPREHENSION)
 
     def visit_AsyncWith(self, node: ast.AsyncWith) -> None:
-        self.refuse(
-            node, "async with", "Call tools directly; at most a few run at once by themselves."
-        )
+        self.refuse(node, "async with", "Call tools directly; at most a few run at once by themselves.")
 
     def visit_TryStar(self, node: ast.AST) -> None:
         self.refuse(node, "except*", "Use plain except.")
@@ -200,9 +196,7 @@ class _Lint(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         module, name = self.scan.member(node)
         if module in BROUGHT_MODULES and name not in module_names(module):
-            self.refuse(
-                node, f"{module}.{name}", f"It has: {', '.join(sorted(module_names(module)))}."
-            )
+            self.refuse(node, f"{module}.{name}", f"It has: {', '.join(sorted(module_names(module)))}.")
         elif module in NATIVE_NAMES and not _is_known(module, name):
             has = ", ".join(sorted(NATIVE_NAMES[module]))
             self.refuse(node, f"{module}.{name}", f"{module} has: {has}.")
@@ -216,9 +210,7 @@ class _Lint(ast.NodeVisitor):
         if plain == "defaultdict" or name == "defaultdict":
             if node.args and self.scan.waits(node.args[0]):
                 self.refuse(
-                    node,
-                    "a tool as the factory of a defaultdict",
-                    "Call the tool where the key is missing.",
+                    node, "a tool as the factory of a defaultdict", "Call the tool where the key is missing."
                 )
         elif (module, name) == ("itertools", "groupby") and any(
             self.scan.waits(part) for part in (*node.args[1:], *_values(node))

@@ -17,16 +17,7 @@ from toolloop.code_mode.default import default_backend
 from toolloop.code_mode.host import ToolHost
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.result import CallRecord, CodeResult, Ending
-from toolloop.code_mode.running import (
-    Called,
-    CodeEvent,
-    Printed,
-    Seen,
-    declaring,
-    parked,
-    streamed,
-    until,
-)
+from toolloop.code_mode.running import Called, CodeEvent, Printed, Seen, declaring, parked, streamed, until
 from toolloop.code_mode.state import state_open, state_seal
 from toolloop.code_mode.toolset import CodeToolset
 from toolloop.deferred import Decision
@@ -110,9 +101,7 @@ class CodeMode:
         return next((tool for tool in self._original if tool.name == name), None)
 
     def filter(
-        self,
-        names: Iterable[str] | None = None,
-        predicate: Callable[[Tool], bool] | None = None,
+        self, names: Iterable[str] | None = None, predicate: Callable[[Tool], bool] | None = None
     ) -> CodeMode:
         """Return a code mode with those tools that are named and for which ``predicate`` is true.
 
@@ -137,12 +126,7 @@ class CodeMode:
 
     def prompt(self) -> str:
         """Return the system prompt for a model that writes programs in its replies."""
-        parts = (
-            self._preamble,
-            self._functions(),
-            prompts.environment(self._backend.name),
-            self._postamble,
-        )
+        parts = (self._preamble, self._functions(), prompts.environment(self._backend.name), self._postamble)
         return "\n\n".join(part for part in parts if part)
 
     @staticmethod
@@ -184,9 +168,7 @@ class CodeMode:
         earlier: tuple[CallRecord, ...] = ()
         attempt = 1
         while True:
-            parent = self._parent(
-                context, journal, f"{call_id}.{attempt}" if attempt > 1 else call_id
-            )
+            parent = self._parent(context, journal, f"{call_id}.{attempt}" if attempt > 1 else call_id)
             seen = Seen(on_event)
             result = await until(stop, self._run(code, parent, None, seen), seen)
             result = replace(result, calls=earlier + result.calls, attempts=attempt)
@@ -209,9 +191,7 @@ class CodeMode:
             async for event in events:
                 yield event
 
-    async def converse(
-        self, question: str, ask: Ask, *, rounds: int = 6
-    ) -> tuple[str, list[CodeResult]]:
+    async def converse(self, question: str, ask: Ask, *, rounds: int = 6) -> tuple[str, list[CodeResult]]:
         """Let a model without native tools answer a question by programs.
 
         Args:
@@ -222,10 +202,7 @@ class CodeMode:
         Returns:
             The final answer, and the results of its programs.
         """
-        messages = [
-            {"role": "system", "content": self.prompt()},
-            {"role": "user", "content": question},
-        ]
+        messages = [{"role": "system", "content": self.prompt()}, {"role": "user", "content": question}]
         results: list[CodeResult] = []
         while True:
             reply = await ask(messages)
@@ -269,11 +246,7 @@ class CodeMode:
         async def execute_tools(code: str, ctx: ToolContext) -> ToolOutput:
             decided = ctx.decision
             paused = None
-            if (
-                decided is not None
-                and isinstance(decided.state, dict)
-                and "program" in decided.state
-            ):
+            if decided is not None and isinstance(decided.state, dict) and "program" in decided.state:
                 data = state_open(decided.state["program"], key=self._key, binding=self._binding)
                 inner = replace(decided, state=decided.state["inner"])
                 paused = (data, {decided.state["call_id"]: inner})
@@ -290,9 +263,7 @@ class CodeMode:
             description=self.tool_prompt(),
             parameters={
                 "type": "object",
-                "properties": {
-                    "code": {"type": "string", "description": "One complete Python program."}
-                },
+                "properties": {"code": {"type": "string", "description": "One complete Python program."}},
                 "required": ["code"],
                 "additionalProperties": False,
             },
@@ -341,13 +312,9 @@ class CodeMode:
     def _functions(self) -> str:
         if not self._described:
             return prompts.BESIDE
-        return prompts.functions_text(
-            self._tools, chaining=self._chaining, return_schemas=self._schemas
-        )
+        return prompts.functions_text(self._tools, chaining=self._chaining, return_schemas=self._schemas)
 
-    def _parent(
-        self, context: Mapping[str, Any] | None, journal: Journal, call_id: str
-    ) -> ToolContext:
+    def _parent(self, context: Mapping[str, Any] | None, journal: Journal, call_id: str) -> ToolContext:
         """Return the context of a program that no run started: with accounts and journal of its own."""
         nested = NestedCalls(
             toolset=self._tools,
@@ -368,9 +335,7 @@ class CodeMode:
         on_event: Callable[[CodeEvent], None] | None,
     ) -> CodeResult:
         async def invoke(call: ToolCall, decision: Decision | None) -> ToolResult:
-            return await parent.call(
-                call.name, call.arguments or {}, call_id=call.id, decision=decision
-            )
+            return await parent.call(call.name, call.arguments or {}, call_id=call.id, decision=decision)
 
         def printed(text: str) -> None:
             if on_event is not None:
@@ -381,11 +346,7 @@ class CodeMode:
                 on_event(Called(record))
 
         host = ToolHost(
-            toolset=self._tools,
-            limits=self._limits,
-            invoke=invoke,
-            call_id=parent.call_id,
-            on_call=called,
+            toolset=self._tools, limits=self._limits, invoke=invoke, call_id=parent.call_id, on_call=called
         )
         if paused is None:
             outcome = await self._backend.run(code, host, self._limits, printed)

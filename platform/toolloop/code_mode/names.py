@@ -8,10 +8,19 @@ from toolloop.code_mode.native import NATIVE_NAMES
 NATIVE_MODULES = frozenset(NATIVE_NAMES)
 # Modules that ``sandboxed/`` brings along, by the file that holds them.
 BROUGHT_MODULES = {
-    "calendar": "calendar_", "contextlib": "contextlib_", "heapq": "heapq_", "html": "html_", "io": "io_",
-    "operator": "operator_", "pprint": "pprint_", "statistics": "statistics_", "string": "string_",
-    "textwrap": "textwrap_", "types": "types_", "urllib.parse": "urllib_parse_",
-}  # fmt: skip
+    "calendar": "calendar_",
+    "contextlib": "contextlib_",
+    "heapq": "heapq_",
+    "html": "html_",
+    "io": "io_",
+    "operator": "operator_",
+    "pprint": "pprint_",
+    "statistics": "statistics_",
+    "string": "string_",
+    "textwrap": "textwrap_",
+    "types": "types_",
+    "urllib.parse": "urllib_parse_",
+}
 # Names that an interpreter's module lacks, and what of ``sandboxed/core_.py`` stands in for them.
 PATCHES: dict[tuple[str, str], str] = {
     ("re", "subn"): "subn_",
@@ -56,15 +65,31 @@ MISSING_BUILTINS: dict[str, str] = {
 }
 # Exceptions that do not exist, and the nearest that does: what tools raise arrives as that one.
 NEAREST_EXCEPTIONS = {
-    "IOError": "OSError", "EnvironmentError": "OSError", "ConnectionError": "OSError", "BrokenPipeError": "OSError",
-    "ConnectionRefusedError": "OSError", "ConnectionResetError": "OSError", "InterruptedError": "OSError",
+    "IOError": "OSError",
+    "EnvironmentError": "OSError",
+    "ConnectionError": "OSError",
+    "BrokenPipeError": "OSError",
+    "ConnectionRefusedError": "OSError",
+    "ConnectionResetError": "OSError",
+    "InterruptedError": "OSError",
     "UnicodeError": "ValueError",
-}  # fmt: skip
+}
 MISSING_BUILTINS |= dict.fromkeys(
-    ("EOFError", "GeneratorExit", "Warning", "UserWarning", "DeprecationWarning", "BufferError", "SystemError",
-     "StopAsyncIteration", "ReferenceError", "FloatingPointError", "ExceptionGroup"),
+    (
+        "EOFError",
+        "GeneratorExit",
+        "Warning",
+        "UserWarning",
+        "DeprecationWarning",
+        "BufferError",
+        "SystemError",
+        "StopAsyncIteration",
+        "ReferenceError",
+        "FloatingPointError",
+        "ExceptionGroup",
+    ),
     "use another built-in exception",
-)  # fmt: skip
+)
 # Special methods that would be ignored, or never called.
 IGNORED_SPECIALS = {
     "__bool__": "Write a method of another name and call it.",
@@ -82,29 +107,30 @@ IGNORED_SPECIALS = {
     "__reversed__": "Use reversed(list(...)).",
 }
 # Special attributes that exist; reading any other fails.
-KNOWN_SPECIAL_ATTRIBUTES = frozenset({
-    "__class__", "__name__", "__dataclass_fields__", "__call__", "__init__", "__len__", "__iter__", "__next__",
-    "__contains__", "__getitem__", "__setitem__", "__delitem__", "__add__", "__eq__", "__enter__", "__exit__",
-    "__hash__", "__repr__", "__str__",
-})  # fmt: skip
-# Method names that are hardly ever data: an attribute of that name used as a value is a bound method.
-METHOD_NAMES = frozenset({
-    "append", "appendleft", "capitalize", "casefold", "endswith", "extend", "isalnum", "isalpha", "isdigit", "islower",
-    "isspace", "isupper", "lower", "lstrip", "rstrip", "setdefault", "splitlines", "startswith", "strip", "swapcase",
-    "upper", "zfill", "most_common", "popleft",
-})  # fmt: skip
-# Further names that are methods of built-in types, for places where a function is expected.
-MORE_METHOD_NAMES = frozenset({
-    "add", "clear", "copy", "count", "decode", "difference", "discard", "encode", "find", "findall", "format",
-    "fullmatch", "get", "group", "index", "insert", "intersection", "isoformat", "items", "join", "keys", "ljust",
-    "match", "partition", "pop", "remove", "replace", "rfind", "rjust", "search", "sort", "split", "strftime", "sub",
-    "symmetric_difference", "title", "total", "union", "update", "values", "weekday", "date", "time", "year", "month",
-    "issubset", "issuperset", "elements", "center", "is_integer", "bit_length", "hex", "timestamp", "groups",
-    "groupdict", "start", "end", "span", "removeprefix", "removesuffix", "rsplit", "rpartition", "reverse", "popitem",
-})  # fmt: skip
-BUILTIN_TYPES = frozenset(
-    {"str", "list", "dict", "set", "tuple", "bytes", "int", "float", "frozenset"}
+KNOWN_SPECIAL_ATTRIBUTES = frozenset(
+    """
+        __class__ __name__ __dataclass_fields__ __call__ __init__ __len__ __iter__ __next__ __contains__
+        __getitem__ __setitem__ __delitem__ __add__ __eq__ __enter__ __exit__ __hash__ __repr__ __str__
+    """.split()
 )
+# Method names that are hardly ever data: an attribute of that name used as a value is a bound method.
+METHOD_NAMES = frozenset(
+    """
+        append appendleft capitalize casefold endswith extend isalnum isalpha isdigit islower isspace isupper
+        lower lstrip rstrip setdefault splitlines startswith strip swapcase upper zfill most_common popleft
+    """.split()
+)
+# Further names that are methods of built-in types, for places where a function is expected.
+MORE_METHOD_NAMES = frozenset(
+    """
+        add clear copy count decode difference discard encode find findall format fullmatch get group index
+        insert intersection isoformat items join keys ljust match partition pop remove replace rfind rjust
+        search sort split strftime sub symmetric_difference title total union update values weekday date time
+        year month issubset issuperset elements center is_integer bit_length hex timestamp groups groupdict
+        start end span removeprefix removesuffix rsplit rpartition reverse popitem
+    """.split()
+)
+BUILTIN_TYPES = frozenset({"str", "list", "dict", "set", "tuple", "bytes", "int", "float", "frozenset"})
 # Special methods in which the interpreter can wait for a tool; in all others it cannot.
 WAITING_SPECIALS = frozenset({"__init__", "__call__", "__enter__", "__exit__"})
 PARALLEL = "parallel"
@@ -119,8 +145,4 @@ def importable() -> list[str]:
 
 def is_importable(module: str) -> bool:
     """Tell whether a module, or a package on the way to one, can be imported."""
-    return (
-        module in NATIVE_MODULES
-        or module in ("collections.abc", "urllib")
-        or module in BROUGHT_MODULES
-    )
+    return module in NATIVE_MODULES or module in ("collections.abc", "urllib") or module in BROUGHT_MODULES

@@ -164,8 +164,7 @@ def _binary() -> str:
     """Return the worker's path, or that of a script that starts it with fewer rights."""
     scripts = Path(sysconfig.get_path("scripts"))
     found = next(
-        (str(p) for p in (scripts / "monty", Path(sys.executable).parent / "monty") if p.is_file()),
-        "",
+        (str(p) for p in (scripts / "monty", Path(sys.executable).parent / "monty") if p.is_file()), ""
     )
     found = found or shutil.which("monty") or ""
     if not found:
@@ -197,8 +196,15 @@ def _confined(binary: str) -> list[str]:
     if not sys.platform.startswith("linux") or not setpriv or not prlimit:
         return []
     limits = [prlimit, f"--as={_ADDRESS_SPACE}", "--core=0", "--nofile=64"]
-    nobody = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
-              "--inh-caps=-all", "--bounding-set=-all"]  # fmt: skip
+    nobody = [
+        setpriv,
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--no-new-privs",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]
     plain = [setpriv, "--no-new-privs"]
     for rights in (nobody, plain):
         command = [*rights, *limits, binary]
@@ -211,8 +217,6 @@ def _confined(binary: str) -> list[str]:
 
 def _works(command: list[str]) -> bool:
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        done = subprocess.run(
-            command, capture_output=True, timeout=10, check=False, cwd="/", env={}
-        )
+        done = subprocess.run(command, capture_output=True, timeout=10, check=False, cwd="/", env={})
         return done.returncode == 0
     return False

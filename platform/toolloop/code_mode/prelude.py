@@ -42,9 +42,7 @@ class _Bare(ast.NodeTransformer):
 def _parsed(file: str) -> tuple[ast.stmt, ...]:
     tree = ast.parse((_FOLDER / f"{file}.py").read_text(encoding="utf-8"))
     kept = [
-        item
-        for item in tree.body[1:]
-        if not (isinstance(item, ast.ImportFrom) and item.module == "typing")
+        item for item in tree.body[1:] if not (isinstance(item, ast.ImportFrom) and item.module == "typing")
     ]
     bare = _Bare().visit(ast.Module(kept, []))
     ast.fix_missing_locations(bare)
@@ -79,9 +77,7 @@ def _module_source(module: str) -> str:
     name = module_variable(module)
     body = "\n".join(ast.unparse(item) for item in _parsed(BROUGHT_MODULES[module]))
     made = "\n".join(f"_m.{n} = {n}" for n in sorted(module_names(module)))
-    inner = "\n".join(
-        f"    {line}" for line in f"{body}\n_m = {PREFIX}Module()\n{made}".split("\n")
-    )
+    inner = "\n".join(f"    {line}" for line in f"{body}\n_m = {PREFIX}Module()\n{made}".split("\n"))
     return f"def {name}_make():\n{inner}\n    return _m\n{name} = {name}_make()\n"
 
 
@@ -122,7 +118,9 @@ def _core_source(names: tuple[str, ...]) -> str:
     targets = ", ".join(PREFIX + name for name in names)
     result = ", ".join(names)
     comma = "," if len(names) == 1 else ""
-    return f"def {PREFIX}core():\n{inner}\n    return ({result}{comma})\n({targets}{comma}) = {PREFIX}core()\n"
+    return (
+        f"def {PREFIX}core():\n{inner}\n    return ({result}{comma})\n({targets}{comma}) = {PREFIX}core()\n"
+    )
 
 
 def module_variable(module: str) -> str:
@@ -139,9 +137,7 @@ def prelude_source(core: Iterable[str], modules: Iterable[str]) -> str:
         parts += [_module_source(module) for module in modules]
         if "urllib.parse" in modules:
             holder = f"{PREFIX}urllib"
-            parts.append(
-                f"{holder} = {PREFIX}Module()\n{holder}.parse = {module_variable('urllib.parse')}\n"
-            )
+            parts.append(f"{holder} = {PREFIX}Module()\n{holder}.parse = {module_variable('urllib.parse')}\n")
     if core:
         parts.append(_core_source(core))
     return "".join(parts)

@@ -28,9 +28,14 @@ BESIDE = (
     "name and returns the tool's result: the value where the result is JSON, else text."
 )
 _TYPES = {
-    "string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None", "array": "list",
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "null": "None",
+    "array": "list",
     "object": "dict",
-}  # fmt: skip
+}
 _FENCE = re.compile(
     r"^[ \t]*(```+|~~~+)[ \t]*([^\s`~]*)[^\n]*\n(.*?)^[ \t]*\1[ \t]*$", re.DOTALL | re.MULTILINE
 )
@@ -245,12 +250,7 @@ def schema_render(tool: Tool, form: str) -> dict[str, Any]:
     plain = {"name": tool.name, "description": tool.description}
     if form in ("openai", "xai"):
         # Left out, the Responses API takes a schema for strict.
-        return {
-            "type": "function",
-            **plain,
-            "parameters": dict(tool.parameters),
-            "strict": False,
-        }
+        return {"type": "function", **plain, "parameters": dict(tool.parameters), "strict": False}
     if form in ("compatible", "mistral", "openai-chat"):
         return {"type": "function", "function": {**plain, "parameters": dict(tool.parameters)}}
     if form == "anthropic":

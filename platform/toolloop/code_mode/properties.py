@@ -12,18 +12,32 @@ import re
 from toolloop.code_mode.names import METHOD_NAMES, MORE_METHOD_NAMES
 
 # Attributes of what the interpreter's own types and modules make.
-_TAKEN = frozenset({
-    "args", "day", "days", "default", "denominator", "elements", "errors", "fold", "hour", "imag", "lastgroup", "lastindex",
-    "maxlen", "microsecond", "microseconds", "minute", "msg", "name", "names", "numerator", "parent", "parents", "parts",
-    "pattern", "pos", "re", "real", "second", "seconds", "stem", "string", "suffix", "suffixes", "tzinfo", "value", "fieldnames",
-    "line_num", "func", "keywords", "netloc", "scheme", "path", "query", "fragment", "hostname", "port", "username", "password",
-    "params", "root", "lineno", "colno", "doc", "week", "lower", "upper", "step", "start", "stop",
-})  # fmt: skip
+_TAKEN = frozenset(
+    """
+        args day days default denominator elements errors fold hour imag lastgroup lastindex maxlen
+        microsecond microseconds minute msg name names numerator parent parents parts pattern pos re real
+        second seconds stem string suffix suffixes tzinfo value fieldnames line_num func keywords netloc
+        scheme path query fragment hostname port username password params root lineno colno doc week lower
+        upper step start stop
+    """.split()
+)
 # Methods of those types that make no sense as values: where nothing of that name is called, none is meant.
 _ONLY_CALLED = frozenset({"total", "count", "start", "end", "span", "elements"})
 _BY_TEXT = frozenset(
-    {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "methodcaller", "namedtuple", "vars", "asdict", "eval", "exec"}
-)  # fmt: skip
+    {
+        "getattr",
+        "setattr",
+        "hasattr",
+        "delattr",
+        "attrgetter",
+        "methodcaller",
+        "namedtuple",
+        "vars",
+        "asdict",
+        "eval",
+        "exec",
+    }
+)
 
 
 def properties_find(tree: ast.Module) -> frozenset[str]:

@@ -39,9 +39,7 @@ def _forward(function: ast.expr) -> ast.Lambda:
         kwarg=ast.arg("_k"),
         defaults=[],
     )
-    call = ast.Call(
-        function, [ast.Starred(_name("_a"), ast.Load())], [ast.keyword(None, _name("_k"))]
-    )
+    call = ast.Call(function, [ast.Starred(_name("_a"), ast.Load())], [ast.keyword(None, _name("_k"))])
     return ast.Lambda(arguments, call)
 
 
@@ -115,9 +113,7 @@ class Rewriter(ast.NodeTransformer):
         if alias.name in ("urllib", "urllib.parse"):
             self.modules.add("urllib.parse")
             return (
-                module_variable(alias.name)
-                if alias.asname or alias.name == "urllib"
-                else f"{PREFIX}urllib"
+                module_variable(alias.name) if alias.asname or alias.name == "urllib" else f"{PREFIX}urllib"
             )
         if alias.name in BROUGHT_MODULES:
             self.modules.add(alias.name)
@@ -154,9 +150,7 @@ class Rewriter(ast.NodeTransformer):
             ]
             return f"{PREFIX}delete_slice_({ast.unparse(holder)}, {', '.join(bounds)})"
         self.core.add("delete_")
-        return (
-            f"{PREFIX}delete_({ast.unparse(holder)}, {ast.unparse(self.lowered(target.slice)[0])})"
-        )
+        return f"{PREFIX}delete_({ast.unparse(holder)}, {ast.unparse(self.lowered(target.slice)[0])})"
 
     def sorted_in_place(self, node: ast.Expr) -> str:
         """Return what replaces ``xs.sort(key=<waits for a tool>)``; "" for any other statement."""
@@ -167,9 +161,7 @@ class Rewriter(ast.NodeTransformer):
             return ""
         self.core.add("sort_")
         options = [ast.keyword(k.arg, self.lowered(k.value)[0]) for k in call.keywords]
-        new = ast.Call(
-            _name(f"{PREFIX}sort_"), [self.lowered(call.func.value)[0], *call.args], options
-        )
+        new = ast.Call(_name(f"{PREFIX}sort_"), [self.lowered(call.func.value)[0], *call.args], options)
         return ast.unparse(new)
 
     def method_kept(self, node: ast.Assign) -> ast.expr | None:
@@ -194,9 +186,7 @@ class Rewriter(ast.NodeTransformer):
         if patched:
             return None
         self._changed = True
-        is_type = (
-            isinstance(node.value, ast.Name) and node.value.id in BUILTIN_TYPES - self.scan.bound
-        )
+        is_type = isinstance(node.value, ast.Name) and node.value.id in BUILTIN_TYPES - self.scan.bound
         if is_type:
             method = ast.Attribute(_name("_s"), node.attr, ast.Load())
             call = ast.Call(method, [ast.Starred(_name("_a"), ast.Load())], [])
@@ -208,11 +198,7 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         module, name = self.scan.member(node)
-        if (
-            isinstance(node.value, ast.Name)
-            and node.value.id == "str"
-            and "str" not in self.scan.bound
-        ):
+        if isinstance(node.value, ast.Name) and node.value.id == "str" and "str" not in self.scan.bound:
             module, name = "str", node.attr
         if patch := PATCHES.get((module, name)):
             return self._use(patch)
@@ -308,9 +294,7 @@ class Rewriter(ast.NodeTransformer):
         if name == "reduce":
             return bool(node.args) and self.scan.waits(node.args[0])
         repl = node.args[1] if len(node.args) > 1 else None
-        return (
-            repl is not None and not isinstance(repl, ast.Constant | ast.JoinedStr)
-        ) or "repl" in given
+        return (repl is not None and not isinstance(repl, ast.Constant | ast.JoinedStr)) or "repl" in given
 
     def _method_call(self, node: ast.Call, function: ast.Attribute) -> ast.expr | None:
         if function.attr == "write" and ast.unparse(function.value) == "sys.stdout":
@@ -371,9 +355,7 @@ class Rewriter(ast.NodeTransformer):
         self._changed = True
         return ast.Call(node.func, args, node.keywords)
 
-    def _short_circuit(
-        self, name: str, node: ast.Call, generator: ast.GeneratorExp
-    ) -> ast.expr | None:
+    def _short_circuit(self, name: str, node: ast.Call, generator: ast.GeneratorExp) -> ast.expr | None:
         """Keep ``any(tool(x) for x in xs)`` from calling more tools than Python would."""
         waits = self.scan.waits(generator.elt) or any(
             self.scan.waits(test) for part in generator.generators for test in part.ifs
@@ -389,9 +371,7 @@ class Rewriter(ast.NodeTransformer):
         function = self._use(_SHORT_CIRCUIT[name])
         rest = [self.visit(arg) for arg in node.args[1:]]
         made = _one(target, self.visit(generator.elt))
-        return ast.Call(
-            function, [self.visit(first.iter), _one(target, wanted), made, *rest], node.keywords
-        )
+        return ast.Call(function, [self.visit(first.iter), _one(target, wanted), made, *rest], node.keywords)
 
 
 def _own_file(node: ast.expr) -> bool:

@@ -39,9 +39,7 @@ class Ended:
 CodeEvent = Printed | Called | Ended
 
 
-async def streamed(
-    run: Callable[..., Coroutine[Any, Any, CodeResult]],
-) -> AsyncGenerator[CodeEvent, None]:
+async def streamed(run: Callable[..., Coroutine[Any, Any, CodeResult]]) -> AsyncGenerator[CodeEvent, None]:
     """Run a program, ``run(on_event=...)``, and yield what happens in order; ``Ended`` is the last."""
     events: asyncio.Queue[CodeEvent] = asyncio.Queue()
     loop = asyncio.get_running_loop()
@@ -90,9 +88,7 @@ class Seen:
             self._on_event(event)
 
 
-async def until(
-    stop: asyncio.Event | None, work: Coroutine[Any, Any, CodeResult], seen: Seen
-) -> CodeResult:
+async def until(stop: asyncio.Event | None, work: Coroutine[Any, Any, CodeResult], seen: Seen) -> CodeResult:
     """Await a program; a cancelled result, with what it did so far, when ``stop`` is set first."""
     if stop is None:
         return await work

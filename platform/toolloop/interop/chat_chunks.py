@@ -6,24 +6,32 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from toolloop.events import (
-    ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
-)
+from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from toolloop.messages import StopReason, ToolCall, Turn, Usage
 from toolloop.providers._common import cut_stream, make_call, mapping, new_call_id, number, string
 
 _STOPS: Final[dict[str, StopReason]] = {
-    "stop": "end", "end_turn": "end", "stop_sequence": "end", "completed": "end",
-    "tool_calls": "tools", "tool_use": "tools", "function_call": "tools",
-    "length": "length", "max_tokens": "length", "max_output_tokens": "length", "incomplete": "length",
-    "content_filter": "filter", "safety": "filter", "recitation": "filter", "blocklist": "filter",
-    "prohibited_content": "filter", "refusal": "refusal", "pause_turn": "pause",
-    "model_context_window_exceeded": "length", "malformed_function_call": "error",
-}  # fmt: skip
+    "stop": "end",
+    "end_turn": "end",
+    "stop_sequence": "end",
+    "completed": "end",
+    "tool_calls": "tools",
+    "tool_use": "tools",
+    "function_call": "tools",
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "incomplete": "length",
+    "content_filter": "filter",
+    "safety": "filter",
+    "recitation": "filter",
+    "blocklist": "filter",
+    "prohibited_content": "filter",
+    "refusal": "refusal",
+    "pause_turn": "pause",
+    "model_context_window_exceeded": "length",
+    "malformed_function_call": "error",
+}
 
 
 class TurnReader:
@@ -39,10 +47,7 @@ class TurnReader:
     @property
     def usage(self) -> Usage:
         told = mapping(getattr(self._whole, "usage_metadata", None))
-        read, wrote = (
-            mapping(told.get("input_token_details")),
-            mapping(told.get("output_token_details")),
-        )
+        read, wrote = (mapping(told.get("input_token_details")), mapping(told.get("output_token_details")))
         return Usage(
             input_total=number(told.get("input_tokens")),
             cached_read=number(read.get("cache_read")),

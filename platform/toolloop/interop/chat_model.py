@@ -48,12 +48,7 @@ _FIELDS: Final[dict[str, tuple[str, ...]]] = {
 }
 _LIMIT_FIELDS: Final = ("max_tokens", "max_output_tokens", "num_predict", "max_new_tokens")
 # How LangChain calls providers whose prices we know, and under which name.
-_OURS: Final = {
-    "openai": "openai",
-    "anthropic": "anthropic",
-    "google_genai": "google",
-    "xai": "xai",
-}
+_OURS: Final = {"openai": "openai", "anthropic": "anthropic", "google_genai": "google", "xai": "xai"}
 _KINDS: Final[dict[str, type[ProviderError]]] = {
     "ContextOverflowError": ContextTooLong,
     "ModelAuthenticationError": AuthFailed,
@@ -131,16 +126,10 @@ class LangChainProvider:
     def profile(self) -> Profile:
         """Return what is known about the model: prices and sizes where it is one of a provider's own."""
         owner = _OURS.get(self._ls_provider)
-        own_server = any(
-            getattr(self._model, name, None) for name in ("openai_api_base", "base_url")
-        )
+        own_server = any(getattr(self._model, name, None) for name in ("openai_api_base", "base_url"))
         known = profile_for(owner, self.model) if owner and not own_server else Profile()
         return replace(
-            known,
-            structured_output="never",
-            web_search=False,
-            file_search=False,
-            deferred_tools=False,
+            known, structured_output="never", web_search=False, file_search=False, deferred_tools=False
         )
 
     async def aclose(self) -> None:
@@ -255,11 +244,7 @@ class LangChainProvider:
 
 
 def _function(spec: ToolSpec) -> dict[str, Any]:
-    function = {
-        "name": spec.name,
-        "description": spec.description,
-        "parameters": dict(spec.parameters),
-    }
+    function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
     return {"type": "function", "function": function}
 
 
@@ -290,7 +275,11 @@ def _translated(error: Exception, name: str) -> ProviderError | None:
 
 def _status(error: Exception) -> int | None:
     response = getattr(error, "response", None)
-    for value in (getattr(error, "status_code", None), getattr(response, "status_code", None), getattr(error, "code", None)):  # fmt: skip
+    for value in (
+        getattr(error, "status_code", None),
+        getattr(response, "status_code", None),
+        getattr(error, "code", None),
+    ):
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
             return value
     return None

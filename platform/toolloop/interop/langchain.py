@@ -19,22 +19,8 @@ from toolloop.interop.portal import run_in_portal
 from toolloop.media import Media
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import (
-    BlockingRunner,
-    Prepared,
-    call_prepare,
-    call_run,
-    output_cut,
-    run_in_thread,
-)
-from toolloop.tools.tool import (
-    ApprovalRule,
-    Tool,
-    ToolContext,
-    ToolDefinitionError,
-    ToolError,
-    ToolOutput,
-)
+from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, call_run, output_cut, run_in_thread
+from toolloop.tools.tool import ApprovalRule, Tool, ToolContext, ToolDefinitionError, ToolError, ToolOutput
 from toolloop.tools.toolset import Toolset
 
 if TYPE_CHECKING:
@@ -177,7 +163,7 @@ async def call_run_langchain(
         return with_parts(result.content, result.parts), result
 
     call = prepared.call
-    sent = {"name": call.name, "args": dict(call.arguments or {}), "id": call.id, "type": "tool_call"}  # fmt: skip
+    sent = {"name": call.name, "args": dict(call.arguments or {}), "id": call.id, "type": "tool_call"}
     message = await _declared(tools, prepared.tool, coroutine).ainvoke(sent)
     result: ToolResult = message.artifact
     return result
@@ -329,9 +315,7 @@ def _injected(tool: BaseTool, shown: set[str]) -> tuple[set[str], dict[str, bool
         name: field.is_required()
         for name, field in hidden.items()
         # The call's id LangChain fills in.
-        if not any(
-            m is InjectedToolCallId or isinstance(m, InjectedToolCallId) for m in field.metadata
-        )
+        if not any(m is InjectedToolCallId or isinstance(m, InjectedToolCallId) for m in field.metadata)
     }
     return set(hidden), ours
 
@@ -343,8 +327,7 @@ def _output(message: Any, *, images: bool) -> ToolOutput:
     if not isinstance(message, ToolMessage):
         # A Command of LangGraph changes a graph's state; outside of a graph there is none.
         raise ToolError(
-            "The tool answered with a command for a LangGraph graph; it can only be used in one.",
-            "fatal",
+            "The tool answered with a command for a LangGraph graph; it can only be used in one.", "fatal"
         )
     text, parts = _content(message.content, images=images)
     if message.status == "error":

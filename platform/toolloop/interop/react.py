@@ -14,13 +14,7 @@ from toolloop.client import Client
 from toolloop.client_options import RunOptions
 from toolloop.deferred import Decision
 from toolloop.errors import ConfigurationError, ToolloopError
-from toolloop.events import (
-    Event,
-    StepReset,
-    TextDelta,
-    ToolFinished,
-    ToolRunning,
-)
+from toolloop.events import Event, StepReset, TextDelta, ToolFinished, ToolRunning
 from toolloop.interop.chat_model import LangChainProvider, provider_of
 from toolloop.interop.memory import BufferMemory, Memory
 from toolloop.interop.portal import iterate_in_portal, run_in_portal
@@ -211,9 +205,7 @@ class ReActAgent:
         """Go on with a parked question from plain code; see ``aresume``."""
         return run_in_portal(self.aresume(decisions))
 
-    def stream(
-        self, question: str | Mapping[str, Any], *, text: bool = False
-    ) -> Iterator[dict[str, Any]]:
+    def stream(self, question: str | Mapping[str, Any], *, text: bool = False) -> Iterator[dict[str, Any]]:
         """Answer a question from plain code and tell what happens; see ``astream``."""
         return iterate_in_portal(self.astream(question, text=text))
 

@@ -78,11 +78,5 @@ class AgentExchange:
         if result is None:
             return AgentStep(thought, call.name, call.arguments, call_id=call.id)
         return AgentStep(
-            thought,
-            call.name,
-            call.arguments,
-            result.content,
-            result.is_error,
-            result.payload,
-            call.id,
+            thought, call.name, call.arguments, result.content, result.is_error, result.payload, call.id
         )

@@ -9,12 +9,4 @@ from toolloop.mcp.failures import McpError
 from toolloop.mcp.toolset import McpToolset
 from toolloop.mcp.transports import HttpTransport, StdioTransport
 
-__all__ = [
-    "Change",
-    "Drift",
-    "HttpTransport",
-    "McpError",
-    "McpServer",
-    "McpToolset",
-    "StdioTransport",
-]
+__all__ = ["Change", "Drift", "HttpTransport", "McpError", "McpServer", "McpToolset", "StdioTransport"]

@@ -22,14 +22,10 @@ from toolloop.mcp.failures import REFUSED, SESSION_LOST, TIMED_OUT, UNREACHABLE
 from toolloop.mcp.transports import HttpTransport
 
 _NOTICE_SECONDS = 10.0  # For what has no answer: notifications, and the end of a session.
-_SLACK_SECONDS = (
-    5.0  # The call's own timeout comes first; this one closes what the server still holds open.
-)
+_SLACK_SECONDS = 5.0  # The call's own timeout comes first; this one closes what the server still holds open.
 _STREAMS_A_MINUTE = 20
 _WINDOW_S = 60.0
-_STREAM_BYTES = (
-    1_000_000  # A minute's notifications; each costs about 0.1 ms, whoever asked for them.
-)
+_STREAM_BYTES = 1_000_000  # A minute's notifications; each costs about 0.1 ms, whoever asked for them.
 _EVENT_LINES = 100_000  # Of an answer that comes as events, for the same reason.
 _REDIRECTS = (301, 302, 303, 307, 308)
 
@@ -64,9 +60,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return _answer(request, REFUSED, "too many streams were opened within a minute", 429)
         refusal = await self._refused(str(request.url))
         if refusal:
-            return _answer(
-                request, REFUSED, f"the URL {_shown(request.url)} may not be used: {refusal}", 403
-            )
+            return _answer(request, REFUSED, f"the URL {_shown(request.url)} may not be used: {refusal}", 403)
         is_call = request.method == "POST" and not method.startswith("notifications/")
         seconds = self._seconds if is_call or is_stream else _NOTICE_SECONDS
         deadline = anyio.current_time() + seconds
@@ -78,9 +72,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         except TimeoutError:
             return _answer(request, TIMED_OUT, f"it did not answer within {seconds:g} s", 504)
         except (httpx2.TransportError, OSError) as error:
-            return _answer(
-                request, UNREACHABLE, f"{type(error).__name__}: {error}".strip(": "), 503
-            )
+            return _answer(request, UNREACHABLE, f"{type(error).__name__}: {error}".strip(": "), 503)
         reason = self._unusable(request, response)
         if reason is not None:
             await response.aclose()
@@ -114,9 +106,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return str(error) or type(error).__name__
         return ""
 
-    def _unusable(
-        self, request: httpx2.Request, response: httpx2.Response
-    ) -> tuple[int, str, int] | None:
+    def _unusable(self, request: httpx2.Request, response: httpx2.Response) -> tuple[int, str, int] | None:
         status, headers = response.status_code, response.headers
         if status in _REDIRECTS and not self._settings.follow_redirects:
             target = headers.get("location", "")
@@ -124,11 +114,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 target = _shown(request.url.join(target))
             except httpx2.InvalidURL:
                 target = ascii(target)[:200]
-            return (
-                REFUSED,
-                f"it redirects to {target}; use that URL if it is the server you mean",
-                502,
-            )
+            return (REFUSED, f"it redirects to {target}; use that URL if it is the server you mean", 502)
         if status == 404 and "mcp-session-id" in request.headers:
             return SESSION_LOST, "it does not know the session any more", 404
         if status in (401, 403):
@@ -137,11 +123,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             return REFUSED, f"it refused the credentials (HTTP {status})", status
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding not in ("", "identity"):
-            return (
-                REFUSED,
-                f"it answered in encoding {ascii(encoding)[:40]}, which was not asked for",
-                502,
-            )
+            return (REFUSED, f"it answered in encoding {ascii(encoding)[:40]}, which was not asked for", 502)
         size = headers.get("content-length", "")
         limit = self._settings.max_response_bytes
         if size.isdecimal() and int(size) > limit:

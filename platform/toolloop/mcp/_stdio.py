@@ -20,13 +20,7 @@ from typing import Any
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import (
-    PARSE_ERROR,
-    ErrorData,
-    JSONRPCError,
-    JSONRPCResponse,
-    jsonrpc_message_adapter,
-)
+from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCResponse, jsonrpc_message_adapter
 
 from toolloop.mcp.failures import McpError
 from toolloop.mcp.transports import StdioTransport
@@ -35,9 +29,7 @@ logger = logging.getLogger(__name__)
 
 _CHUNK = 65_536
 _STDERR_KEPT = 16_384
-_MAX_GARBAGE = (
-    100  # Lines that are no JSON-RPC; programs that print a greeting are common, and harmless.
-)
+_MAX_GARBAGE = 100  # Lines that are no JSON-RPC; programs that print a greeting are common, and harmless.
 _BURST, _PER_SECOND = 1_000.0, 100.0  # Notifications and requests of the server.
 
 Item = SessionMessage | Exception
@@ -91,9 +83,7 @@ class StdioProcess:
     async def _hand_on(self, line: bytes, out: MemoryObjectSendStream[Item]) -> bool:
         """Pass one message on; False when the conversation must end."""
         if len(line) > self._settings.max_message_bytes:
-            self.failure = (
-                f"it sent a message of more than {self._settings.max_message_bytes} bytes"
-            )
+            self.failure = f"it sent a message of more than {self._settings.max_message_bytes} bytes"
             return False
         try:
             message: Any = jsonrpc_message_adapter.validate_json(line, by_name=False)
@@ -195,9 +185,7 @@ def _broken_answer(line: bytes) -> Any:
 
 
 @asynccontextmanager
-async def stdio_open(
-    settings: StdioTransport, started: list[StdioProcess]
-) -> AsyncIterator[tuple[Any, Any]]:
+async def stdio_open(settings: StdioTransport, started: list[StdioProcess]) -> AsyncIterator[tuple[Any, Any]]:
     """Start the program; yields the SDK's two message streams.
 
     Args:

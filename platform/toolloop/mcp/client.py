@@ -237,8 +237,7 @@ class McpServer:
         """
         if asyncio.get_running_loop() is not self._loop:
             raise McpError(
-                f"MCP server {self.name!r} is not connected in this event loop: connect it first",
-                "gone",
+                f"MCP server {self.name!r} is not connected in this event loop: connect it first", "gone"
             )
         for attempt in (0, 1):
             connection = await self._connected()
@@ -335,8 +334,7 @@ class McpServer:
             return []
         listed = await self._pages(client.session.list_tools, "tools")
         return [
-            Definition.of(tool.model_dump(mode="json", by_alias=True, exclude_none=True))
-            for tool in listed
+            Definition.of(tool.model_dump(mode="json", by_alias=True, exclude_none=True)) for tool in listed
         ]
 
     async def _listing_read(self, definitions: list[Definition]) -> Listing:
@@ -374,9 +372,7 @@ class McpServer:
         self._listing, self._tools = listing, made
         if listing.drift:
             names = ", ".join(f"{c.name!a} {c.kind}" for c in listing.drift.changes[:20])
-            logger.warning(
-                "tools of MCP server %s differ from what was accepted: %s", self.name, names
-            )
+            logger.warning("tools of MCP server %s differ from what was accepted: %s", self.name, names)
 
     async def _refresh(self) -> None:
         while True:
@@ -385,9 +381,7 @@ class McpServer:
             try:
                 await self.refresh()
             except McpError as error:
-                logger.warning(
-                    "tools of MCP server %s could not be listed again: %s", self.name, error
-                )
+                logger.warning("tools of MCP server %s could not be listed again: %s", self.name, error)
             await asyncio.sleep(_REFRESH_PAUSE_S)
 
     @property

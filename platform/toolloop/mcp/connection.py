@@ -11,14 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any, Literal
 
 from toolloop.errors import ConfigurationError
-from toolloop.mcp.failures import (
-    REFUSED,
-    SESSION_LOST,
-    TIMED_OUT,
-    UNREACHABLE,
-    Kind,
-    McpError,
-)
+from toolloop.mcp.failures import REFUSED, SESSION_LOST, TIMED_OUT, UNREACHABLE, Kind, McpError
 from toolloop.mcp.text import text_clean
 from toolloop.mcp.transports import HttpTransport, Transport
 
@@ -206,9 +199,7 @@ class Connection:
         from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 
         tools = client.server_capabilities.tools
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (
-            tools and tools.list_changed
-        ):
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools and tools.list_changed):
             return
         while True:
             with contextlib.suppress(SubscriptionLost, TimeoutError):
@@ -217,9 +208,7 @@ class Connection:
                         async for _ in events:
                             self._changed()
                 except MCPError as error:
-                    logger.info(
-                        "MCP server %s refuses to tell of changes: %s", self._name, error.message
-                    )
+                    logger.info("MCP server %s refuses to tell of changes: %s", self._name, error.message)
                     return
             await asyncio.sleep(_RELISTEN_SECONDS)
             self._changed()  # What happened in between was not told.

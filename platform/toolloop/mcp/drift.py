@@ -73,12 +73,7 @@ class Change:
 
     def to_json(self) -> dict[str, str]:
         """Return the change as JSON values."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "fingerprint": self.fingerprint,
-            "diff": self.diff,
-        }
+        return {"name": self.name, "kind": self.kind, "fingerprint": self.fingerprint, "diff": self.diff}
 
     @classmethod
     def from_json(cls, data: Mapping[str, str]) -> Change:
@@ -141,9 +136,7 @@ def _diff(before: Definition | None, after: Definition | None) -> str:
 
 def pin_make(server: str, definitions: Sequence[Definition]) -> dict[str, Any]:
     """Return accepted definitions as JSON values to store."""
-    tools = {
-        d.name: {"fingerprint": d.fingerprint, "definition": dict(d.data)} for d in definitions
-    }
+    tools = {d.name: {"fingerprint": d.fingerprint, "definition": dict(d.data)} for d in definitions}
     return {"version": PIN_VERSION, "server": server, "tools": tools}
 
 
@@ -169,7 +162,5 @@ def pin_read(server: str, pin: Mapping[str, Any]) -> dict[str, Definition]:
                 )
             accepted[name] = definition
     except (KeyError, TypeError, AttributeError) as error:
-        raise ConfigurationError(
-            f"the pin cannot be read ({error!r}): take a new snapshot"
-        ) from error
+        raise ConfigurationError(f"the pin cannot be read ({error!r}): take a new snapshot") from error
     return accepted

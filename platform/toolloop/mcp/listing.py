@@ -72,9 +72,7 @@ def listing_read(
     names = Counter(definition.name for definition in definitions)
     shown = Counter(tool_name(server, name) for name in names)
     shown.update(reserved)
-    collisions = [
-        f"tool {name_shown(n)} is listed {count} times" for n, count in names.items() if count > 1
-    ]
+    collisions = [f"tool {name_shown(n)} is listed {count} times" for n, count in names.items() if count > 1]
     for name, count in shown.items():
         if count > 1:
             own = ", ".join(name_shown(n) for n in names if tool_name(server, n) == name)

@@ -21,8 +21,18 @@ _OF_NAMES = frozenset({"properties", "$defs", "definitions", "dependentSchemas"}
 _OF_VALUES = frozenset({"enum", "const", "default", "examples", "required"})
 # Base URIs and dynamic references change where a reference points to.
 _DROPPED = frozenset(
-    {"$id", "$schema", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$comment", "$vocabulary", "id"}
-)  # fmt: skip
+    {
+        "$id",
+        "$schema",
+        "$anchor",
+        "$dynamicAnchor",
+        "$dynamicRef",
+        "$recursiveRef",
+        "$comment",
+        "$vocabulary",
+        "id",
+    }
+)
 
 
 class SchemaRefused(Exception):
@@ -86,7 +96,9 @@ def schema_check(schema: Mapping[str, Any]) -> None:
     for part in _parts(schema):
         ref = part.get("$ref", "#")
         if not ref.startswith("#"):
-            raise SchemaRefused(f"its schema refers to {ascii(ref)[:120]}, and other documents are not fetched")  # fmt: skip
+            raise SchemaRefused(
+                f"its schema refers to {ascii(ref)[:120]}, and other documents are not fetched"
+            )
         if "pattern" in part or "patternProperties" in part:
             raise SchemaRefused(
                 "regular expressions are not run here: leave out pattern and patternProperties"

@@ -38,9 +38,7 @@ def text_clean(text: str, limit: int) -> str:
     Hidden characters in a tool's description are a known way to give a model orders that no reviewer sees.
     """
     kept = "".join(
-        char
-        for char in text
-        if char in "\n\t" or char in _JOINERS or unicodedata.category(char)[0] != "C"
+        char for char in text if char in "\n\t" or char in _JOINERS or unicodedata.category(char)[0] != "C"
     )
     return kept if len(kept) <= limit else f"{kept[:limit]}… [cut]"
 

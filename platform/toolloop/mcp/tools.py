@@ -65,9 +65,7 @@ def tool_make(
     async def call(**arguments: Any) -> ToolOutput:
         from mcp.types import CallToolRequest, CallToolRequestParams, CallToolResult
 
-        request = CallToolRequest(
-            params=CallToolRequestParams(name=own_name, arguments=arguments or {})
-        )
+        request = CallToolRequest(params=CallToolRequestParams(name=own_name, arguments=arguments or {}))
         with _told():
             # Not the SDK's call_tool: it checks the answer with the server's own regular expressions, in our event
             # loop.
@@ -78,18 +76,14 @@ def tool_make(
                 check=check,
             )
         if not isinstance(result, CallToolResult):
-            raise ToolError(
-                f"{offer.name} asks for input from a person, which cannot be given.", "fatal"
-            )
+            raise ToolError(f"{offer.name} asks for input from a person, which cannot be given.", "fatal")
         output = content.output_of_result(result, images=images)
         if result.is_error:
             raise ToolError(output.content[:_MAX_ERROR])
         await _check_output(offer, result)
         return output
 
-    needs_approval: ApprovalRule = approval == "always" or (
-        approval == "side_effects" and not read_only
-    )
+    needs_approval: ApprovalRule = approval == "always" or (approval == "side_effects" and not read_only)
     return Tool(
         name=offer.name,
         description=offer.description,
@@ -215,9 +209,7 @@ def prompt_tools(server: Requester, *, call_timeout_s: float) -> list[Tool]:
         """
         with _told():
             result = await server.request(
-                lambda client: client.session.get_prompt(
-                    name, arguments or {}, allow_input_required=True
-                )
+                lambda client: client.session.get_prompt(name, arguments or {}, allow_input_required=True)
             )
         if not hasattr(result, "messages"):
             raise ToolError("The server asks for input from a person, which cannot be given.")
@@ -232,9 +224,7 @@ def _resource_line(item: Any) -> str:
 
 
 def _prompt_line(item: Any) -> str:
-    arguments = ", ".join(
-        f"{a.name}{'' if a.required else ' (optional)'}" for a in item.arguments or ()
-    )
+    arguments = ", ".join(f"{a.name}{'' if a.required else ' (optional)'}" for a in item.arguments or ())
     return f"{item.name}({arguments}): {item.description or item.title or ''}"
 
 

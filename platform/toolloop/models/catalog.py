@@ -138,9 +138,7 @@ class ModelOverride:
             )
         starts = [tier.above_tokens for tier in self.prices or ()]
         if starts and (starts[0] != 0 or starts != sorted(set(starts))):
-            raise ConfigurationError(
-                f"{self.name}: price tiers must begin at 0 tokens and rise from there."
-            )
+            raise ConfigurationError(f"{self.name}: price tiers must begin at 0 tokens and rise from there.")
 
     def applied(self, profile: Profile) -> Profile:
         """Return the profile with what is stated here."""
@@ -150,9 +148,7 @@ class ModelOverride:
             if (value := getattr(self, name)) is not None
         }
         changed |= {
-            name: value
-            for name in ("deprecated_on", "replaced_by")
-            if (value := getattr(self, name))
+            name: value for name in ("deprecated_on", "replaced_by") if (value := getattr(self, name))
         }
         for name, has in self.capabilities.items():
             if name == "structured_output":
@@ -179,9 +175,7 @@ class ModelCatalog:
         ConfigurationError: an override names no model.
     """
 
-    def __init__(
-        self, overrides: Iterable[ModelOverride] = (), *, endpoints: Iterable[str] = ()
-    ) -> None:
+    def __init__(self, overrides: Iterable[ModelOverride] = (), *, endpoints: Iterable[str] = ()) -> None:
         self.endpoints = frozenset(endpoints)
         self._overrides: dict[str, ModelOverride] = {}
         for override in overrides:
@@ -214,10 +208,7 @@ class ModelCatalog:
         return override is not None and override.is_hidden
 
     def list_models(
-        self,
-        provider: str | None = None,
-        capability: str | None = None,
-        include_deprecated: bool = False,
+        self, provider: str | None = None, capability: str | None = None, include_deprecated: bool = False
     ) -> list[ModelInfo]:
         """List the models that facts are stated about, by provider: built-in ones first, then additions.
 
@@ -237,9 +228,7 @@ class ModelCatalog:
             )
         if provider is not None:
             if provider not in PREFIXES:
-                raise ConfigurationError(
-                    f"Unknown provider {provider!r}; known are {', '.join(PREFIXES)}."
-                )
+                raise ConfigurationError(f"Unknown provider {provider!r}; known are {', '.join(PREFIXES)}.")
             provider = PREFIXES[provider]
         names = [f"{owner}/{model}" for owner, models in MODELS.items() for model in models]
         found = [

@@ -98,19 +98,11 @@ async def by_rule(
     for event in call_events(call):
         yield event
     yield TurnFinished(
-        Turn(
-            provider.name,
-            request.model,
-            tool_calls=(call,),
-            stop="tools",
-            stop_detail=BY_RULE,
-        )
+        Turn(provider.name, request.model, tool_calls=(call,), stop="tools", stop_detail=BY_RULE)
     )
 
 
-async def thinking(
-    provider: Provider, request: ModelRequest
-) -> AsyncGenerator[ProviderEvent, None]:
+async def thinking(provider: Provider, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
     """Ask a model for a turn that is no answer: what it says is shown as its reasoning."""
     stream = cast(AsyncGenerator[ProviderEvent, None], provider.stream(request))
     async with aclosing(stream):

@@ -32,9 +32,7 @@ class AttachedProvider:
         notice: what the model is told before it.
     """
 
-    def __init__(
-        self, inner: Provider, *, tool: str = ATTACHED_TOOL, notice: str = _NOTICE
-    ) -> None:
+    def __init__(self, inner: Provider, *, tool: str = ATTACHED_TOOL, notice: str = _NOTICE) -> None:
         self.name = inner.name
         self._inner, self._tool, self._notice = inner, tool, notice
 

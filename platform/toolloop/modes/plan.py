@@ -66,14 +66,9 @@ class Plan:
     def to_json(self) -> dict[str, Any]:
         """Return the plan as the arguments of a call of the plan tool."""
         steps = [
-            {"action": s.action, "description": s.description, "inputs": dict(s.inputs)}
-            for s in self.steps
+            {"action": s.action, "description": s.description, "inputs": dict(s.inputs)} for s in self.steps
         ]
-        return {
-            "schema_version": self.schema_version,
-            "reasoning": self.reasoning,
-            "steps": steps,
-        }
+        return {"schema_version": self.schema_version, "reasoning": self.reasoning, "steps": steps}
 
 
 def plan_tool(max_steps: int = 8) -> Tool:
@@ -108,10 +103,7 @@ def plan_schema(max_steps: int = 8) -> dict[str, Any]:
         "type": "object",
         "properties": {
             "schema_version": {"type": "string", "enum": [SCHEMA_VERSION]},
-            "reasoning": {
-                "type": "string",
-                "description": "Why these steps, in a sentence or two.",
-            },
+            "reasoning": {"type": "string", "description": "Why these steps, in a sentence or two."},
             "steps": {"type": "array", "items": step, "maxItems": max_steps},
         },
         "required": ["reasoning", "steps"],
@@ -167,9 +159,7 @@ def plan_by_rule(question: str, query: str, search: ToolSpec | None) -> Plan:
         return Plan((), _RULE.format(what="nothing, as there is nothing to search with"))
     parts = [part.strip() for part in _SENTENCE.split(question.strip()) if part.strip()]
     queries = parts[:_RULE_STEPS] if len(parts) > 1 else [query]
-    steps = tuple(
-        PlanStep(search.name, f"Search for “{text}”", {"query": text}) for text in queries
-    )
+    steps = tuple(PlanStep(search.name, f"Search for “{text}”", {"query": text}) for text in queries)
     what = "the question" if len(queries) == 1 else "each of its questions"
     return Plan(steps, _RULE.format(what=what))
 

@@ -128,9 +128,7 @@ class PlannedProvider:
             return self._answer(request)
         return self._act(request, at.plan, at.done, replan=may_replan)
 
-    def _answer(
-        self, request: ModelRequest, *, note: bool = True
-    ) -> AsyncGenerator[ProviderEvent, None]:
+    def _answer(self, request: ModelRequest, *, note: bool = True) -> AsyncGenerator[ProviderEvent, None]:
         if note:
             request = noted(request, answer_text())
         asked = answer_request(request, self._output, profile_of(request, self._inner))
@@ -167,9 +165,7 @@ class PlannedProvider:
                     turn = _with_calls(turn, made)
                 yield TurnFinished(_refused(turn, spec, others))
 
-    def _plan_by_rule(
-        self, request: ModelRequest, stood: Standing
-    ) -> AsyncGenerator[ProviderEvent, None]:
+    def _plan_by_rule(self, request: ModelRequest, stood: Standing) -> AsyncGenerator[ProviderEvent, None]:
         search = next((tool for tool in request.tools if tool.name == SEARCH_TOOL), None)
         said = [m.text for m in stood.past if isinstance(m, UserMessage) and not m.notice]
         question = stood.question.text
@@ -190,9 +186,7 @@ class PlannedProvider:
         if not replan:
             tools = [tool for tool in tools if tool.name != PLAN_TOOL]
         asked = replace(
-            noted(request, act_text(plan, index, replan=replan)),
-            tools=tools,
-            tool_choice="required",
+            noted(request, act_text(plan, index, replan=replan)), tools=tools, tool_choice="required"
         )
         async with aclosing(thinking(self._inner, asked)) as events:
             async for event in events:
@@ -257,9 +251,7 @@ def _refused(turn: Turn, spec: ToolSpec, others: Sequence[ToolSpec]) -> Turn:
     if not made or made[0].arguments is None or problems_find(made[0].arguments, spec.parameters):
         return turn  # The loop says what is wrong with its form.
     problem = plan_problem(made[0].arguments, others)
-    return (
-        _with_calls(turn, (replace(made[0], arguments=None, problem=problem),)) if problem else turn
-    )
+    return _with_calls(turn, (replace(made[0], arguments=None, problem=problem),)) if problem else turn
 
 
 def _with_calls(turn: Turn, calls: tuple[ToolCall, ...]) -> Turn:

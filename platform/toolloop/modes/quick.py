@@ -89,9 +89,7 @@ class QuickProvider:
             query = search_query(_questions(stood))
         return by_rule(request, self._inner, call_make(self._tool, self._arguments(query)))
 
-    async def _condensed(
-        self, request: ModelRequest, stood: Standing
-    ) -> AsyncGenerator[ProviderEvent, None]:
+    async def _condensed(self, request: ModelRequest, stood: Standing) -> AsyncGenerator[ProviderEvent, None]:
         """Have the question rewritten, and search for that."""
         turn = await turn_of(self._inner, self._condense_request(request, stood))
         query = turn.text.strip().strip('"“”').strip()

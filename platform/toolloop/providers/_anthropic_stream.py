@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolloop.events import (
-    ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
-)
+from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from toolloop.messages import Citation, ToolCall, Usage
 from toolloop.providers._anthropic_citations import Marking, passage_cited
 from toolloop.providers._common import (
@@ -72,9 +66,7 @@ class MessageReader:
             details = mapping(delta.get("stop_details"))
             self.stop_reason = string(delta.get("stop_reason")) or self.stop_reason
             self.stop_detail = joined(
-                self.stop_reason,
-                string(details.get("category")),
-                string(details.get("explanation")),
+                self.stop_reason, string(details.get("category")), string(details.get("explanation"))
             )
             self._count(event.get("usage"))
         elif kind == "message_stop":

@@ -88,9 +88,7 @@ class BackgroundCalls:
                                     await request.resume.started(response_id)
                             is_over = _ends(event)
                             if is_over and request.resume is not None:
-                                request.resume.response_id = (
-                                    ""  # The next attempt is another answer.
-                                )
+                                request.resume.response_id = ""  # The next attempt is another answer.
                             yield event
                             if is_over:
                                 break
@@ -102,7 +100,7 @@ class BackgroundCalls:
                         raise
                     await self._wait(failures, deadline)
         except (GeneratorExit, asyncio.CancelledError):
-            if response_id and not is_over and (request.resume is None or request.resume.is_given_up()):  # fmt: skip
+            if response_id and not is_over and (request.resume is None or request.resume.is_given_up()):
                 self._cancel(response_id)
             raise
         except ProviderError:
@@ -110,9 +108,7 @@ class BackgroundCalls:
                 self._cancel(response_id)
             raise
 
-    def _opened(
-        self, response_id: str, seen: int | None, body: dict[str, Any], deadline: float
-    ) -> Any:
+    def _opened(self, response_id: str, seen: int | None, body: dict[str, Any], deadline: float) -> Any:
         left = deadline - asyncio.get_running_loop().time()
         if left <= 0:
             raise timed_out()

@@ -81,23 +81,16 @@ class StainlessCalls:
             async with _within(seconds):
                 options["timeout"] = _timeout(seconds)
                 if method == "POST":
-                    answer = await self._client.post(
-                        path, cast_to=object, content=content, options=options
-                    )
+                    answer = await self._client.post(path, cast_to=object, content=content, options=options)
                 elif method == "DELETE":
                     answer = await self._client.delete(path, cast_to=object, options=options)
                 else:
                     answer = await self._client.get(path, cast_to=object, options=options)
         return mapping(answer)
 
-    async def upload(
-        self, path: str, name: str, content: bytes, fields: dict[str, Any]
-    ) -> dict[str, Any]:
+    async def upload(self, path: str, name: str, content: bytes, fields: dict[str, Any]) -> dict[str, Any]:
         """Send a file as a form and return the JSON object that answers it."""
-        options = {
-            "headers": {"Content-Type": "multipart/form-data"},
-            "timeout": _timeout(_FILE_S),
-        }
+        options = {"headers": {"Content-Type": "multipart/form-data"}, "timeout": _timeout(_FILE_S)}
         files = [("file", (name, content, "application/jsonl"))]
         with self._failing():
             async with _within(_FILE_S):

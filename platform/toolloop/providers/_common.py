@@ -88,9 +88,7 @@ def checked_base_url(url: str) -> str:
     except (ValueError, httpx2.InvalidURL) as exc:
         raise ConfigurationError(f"Base URL {cleaned!r} cannot be read: {exc}") from exc
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigurationError(
-            f"Base URL {cleaned!r} must begin with http:// or https:// and name a host."
-        )
+        raise ConfigurationError(f"Base URL {cleaned!r} must begin with http:// or https:// and name a host.")
     return cleaned
 
 
@@ -308,9 +306,7 @@ def timed_out() -> ProviderUnavailable:
 
 def cut_stream(provider: str) -> ProviderUnavailable:
     """Return the error for a stream that ended before the provider said so."""
-    return ProviderUnavailable(
-        f"The answer of {provider} ended before it was complete.", code="stream_cut"
-    )
+    return ProviderUnavailable(f"The answer of {provider} ended before it was complete.", code="stream_cut")
 
 
 @dataclass(slots=True)  # not frozen: a long history makes hundreds, for three times the price
@@ -354,9 +350,7 @@ def exchanges(messages: Sequence[Message]) -> Iterator[UserMessage | Exchange]:
             raise BadRequest(_ORPHAN.format(message.call_id))
 
 
-def native_items(
-    turn: Turn, *, provider: str, model: str, account: str
-) -> list[dict[str, Any]] | None:
+def native_items(turn: Turn, *, provider: str, model: str, account: str) -> list[dict[str, Any]] | None:
     """Return the turn's native items if this provider, model and account wrote them, else None."""
     if turn.native and (turn.provider, turn.model, turn.account) == (provider, model, account):
         return turn.native

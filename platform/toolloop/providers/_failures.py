@@ -97,9 +97,7 @@ def classify(
     """
     failed_status = status if status is not None and status >= 400 else None
     text = scrub(message, key) or f"The provider answered with status {status}."
-    known = [
-        _WORDS[word.lower()] for word in words if isinstance(word, str) and word.lower() in _WORDS
-    ]
+    known = [_WORDS[word.lower()] for word in words if isinstance(word, str) and word.lower() in _WORDS]
     kind = _kind(text, known, failed_status, fallback)
     if kind is BadRequest and failed_status == 404:
         text = f"{text} (Check the model name and the base URL.)"
@@ -190,19 +188,14 @@ def translate(exc: Exception, provider: str, key: str) -> ProviderError | None:
     if isinstance(exc, httpx2.HTTPError | httpx2.StreamError):
         return _cut_off(exc, provider, key)
     if isinstance(exc, UnicodeEncodeError):
-        return BadRequest(
-            "The history holds text that is no valid Unicode (half a surrogate pair)."
-        )
+        return BadRequest("The history holds text that is no valid Unicode (half a surrogate pair).")
     if isinstance(exc, json.JSONDecodeError | UnicodeDecodeError):
         return MalformedResponse(f"{provider} sent an answer that is not valid JSON.")
     return None
 
 
 def _kind(
-    text: str,
-    known: list[type[ProviderError]],
-    status: int | None,
-    fallback: type[ProviderError],
+    text: str, known: list[type[ProviderError]], status: int | None, fallback: type[ProviderError]
 ) -> type[ProviderError]:
     """Pick the kind. Message patterns refine only what the words and the status leave open."""
     # "insufficient_quota" comes beside "rate_limit_exceeded" at times, and the graver one counts.

@@ -6,22 +6,9 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from toolloop.events import (
-    ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
-)
+from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from toolloop.messages import Citation, ToolCall, Usage
-from toolloop.providers._common import (
-    mapping,
-    new_call_id,
-    number,
-    objects,
-    parse_arguments,
-    string,
-)
+from toolloop.providers._common import mapping, new_call_id, number, objects, parse_arguments, string
 from toolloop.service import tier_used
 
 _READ = "URL_RETRIEVAL_STATUS_SUCCESS"
@@ -137,8 +124,7 @@ def _usage(data: dict[str, Any]) -> Usage:
     thoughts = number(data.get("thoughtsTokenCount"))
     return Usage(
         # What tools of the provider read for the model is counted apart from the prompt.
-        input_total=number(data.get("promptTokenCount"))
-        + number(data.get("toolUsePromptTokenCount")),
+        input_total=number(data.get("promptTokenCount")) + number(data.get("toolUsePromptTokenCount")),
         cached_read=number(data.get("cachedContentTokenCount")),
         output_total=number(data.get("candidatesTokenCount")) + thoughts,
         reasoning=thoughts,

@@ -46,10 +46,7 @@ class MediaLimits:
 NO_MEDIA: Final = MediaLimits(0, 0)
 # https://developers.openai.com/api/docs/guides/file-inputs; sound goes through chat completions alone.
 OPENAI_MEDIA: Final = MediaLimits(
-    50 * _MB,
-    50 * _MB,
-    frozenset({"image", "pdf", "office", "text"}),
-    files=frozenset({"office", "text"}),
+    50 * _MB, 50 * _MB, frozenset({"image", "pdf", "office", "text"}), files=frozenset({"office", "text"})
 )
 XAI_MEDIA: Final = MediaLimits(20 * _MB, 50 * _MB, frozenset({"image"}))
 # Of the 32 MB that a request may have, some are left for the rest of it.
@@ -64,9 +61,7 @@ GOOGLE_MEDIA: Final = MediaLimits(
     files=frozenset({"text"}),
 )
 # Whoever lets a local server fetch URLs lets a user reach into its network.
-COMPATIBLE_MEDIA: Final = MediaLimits(
-    20 * _MB, 50 * _MB, audio=frozenset({"audio/wav", "audio/mpeg"})
-)
+COMPATIBLE_MEDIA: Final = MediaLimits(20 * _MB, 50 * _MB, audio=frozenset({"audio/wav", "audio/mpeg"}))
 
 
 LIMITS: Final[dict[str, MediaLimits]] = {
@@ -84,9 +79,7 @@ def takes_media(provider: str, media_type: str, profile: Profile) -> bool:
     return is_taken(media_type, LIMITS.get(provider, NO_MEDIA), profile)
 
 
-def media_check(
-    request: ModelRequest, limits: MediaLimits, *, provider: str, profile: Profile
-) -> None:
+def media_check(request: ModelRequest, limits: MediaLimits, *, provider: str, profile: Profile) -> None:
     """Refuse a request whose files this model cannot be given.
 
     Args:
@@ -152,7 +145,11 @@ def _responses_part(part: Media) -> dict[str, Any]:
         return {"type": "input_image", "image_url": part.data_url, "detail": "auto"}
     if part.url:
         return {"type": "input_file", "file_url": part.url}
-    return {"type": "input_file", "filename": file_name(part.name, part.media_type), "file_data": part.data_url}  # fmt: skip
+    return {
+        "type": "input_file",
+        "filename": file_name(part.name, part.media_type),
+        "file_data": part.data_url,
+    }
 
 
 def chat_content(text: str, parts: Iterable[Media]) -> str | list[dict[str, Any]]:
@@ -197,8 +194,7 @@ def gemini_parts(parts: Iterable[Media]) -> list[dict[str, Any]]:
     # Its document calls MP3 by a name of its own.
     types = {"audio/mpeg": "audio/mp3"}
     return [
-        {"inlineData": {"mimeType": types.get(p.media_type, p.media_type), "data": p.data}}
-        for p in parts
+        {"inlineData": {"mimeType": types.get(p.media_type, p.media_type), "data": p.data}} for p in parts
     ]
 
 

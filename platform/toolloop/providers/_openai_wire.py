@@ -63,9 +63,7 @@ class OpenAIWire:
         self.account = account or account_of(name, url, api_key)
         self._url = url
         self._http = http_client or sdk.DefaultAsyncHttpxClient()
-        self._client = sdk.AsyncOpenAI(
-            api_key=api_key, base_url=url, max_retries=0, http_client=self._http
-        )
+        self._client = sdk.AsyncOpenAI(api_key=api_key, base_url=url, max_retries=0, http_client=self._http)
         self._client.organization = organization
         self._client.project = project
         self._headers: dict[str, str] = {}
@@ -135,9 +133,7 @@ class OpenAIWire:
         url = self._urls.get(path) or httpx2.URL(self._url + path)
         if method == "POST":  # The paths of what is followed are each used once.
             self._urls[path] = url
-        request = self._http.build_request(
-            method, url, content=body, headers=self._headers, timeout=timeout
-        )
+        request = self._http.build_request(method, url, content=body, headers=self._headers, timeout=timeout)
         response = await self._http.send(request, stream=True)
         if response.is_success:
             return response

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolloop.events import (
-    ProviderEvent,
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
-)
+from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
 from toolloop.messages import Citation, ToolCall, Usage
-from toolloop.providers._common import (
-    make_call,
-    mapping,
-    new_call_id,
-    number,
-    objects,
-    raw_arguments,
-    string,
-)
+from toolloop.providers._common import make_call, mapping, new_call_id, number, objects, raw_arguments, string
 
-_ENDS = frozenset(
-    {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}
-)
+_ENDS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
 
 
 class ResponsesReader:
@@ -52,9 +36,7 @@ class ResponsesReader:
         if kind in {"response.output_text.delta", "response.refusal.delta"}:
             return self._add_text(place, string(event.get("delta")), "refusal" in kind)
         if kind in {"response.reasoning_summary_text.delta", "response.reasoning_text.delta"}:
-            return self._add_reasoning(
-                place, event.get("summary_index"), string(event.get("delta"))
-            )
+            return self._add_reasoning(place, event.get("summary_index"), string(event.get("delta")))
         if kind == "response.output_item.added":
             return self._start(place, mapping(event.get("item")))
         if kind == "response.function_call_arguments.delta":
@@ -90,9 +72,7 @@ class ResponsesReader:
             if not call_id or any(call.id == call_id for call in calls):
                 call_id = self._call_ids.get(index) or new_call_id()
                 reliable = False
-            calls.append(
-                make_call(call_id, string(item.get("name")), raw_arguments(item.get("arguments")))
-            )
+            calls.append(make_call(call_id, string(item.get("name")), raw_arguments(item.get("arguments"))))
         return tuple(calls), reliable
 
     def citations(self, items: list[dict[str, Any]]) -> tuple[Citation, ...]:

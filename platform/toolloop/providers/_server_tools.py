@@ -37,9 +37,7 @@ def server_tools_check(request: ModelRequest, profile: Profile, provider: str) -
     for tool in request.server_tools:
         capability, what = _NEEDS[type(tool)]
         if not getattr(profile, capability):
-            raise UnsupportedFeature(
-                f"The model {request.model!r} of {provider} cannot {what} by itself."
-            )
+            raise UnsupportedFeature(f"The model {request.model!r} of {provider} cannot {what} by itself.")
 
 
 def responses_server_tools(
@@ -103,7 +101,7 @@ def anthropic_server_tools(request: ModelRequest) -> list[dict[str, Any]]:
             raise _cannot("anthropic", "choose how much of what is found goes to the model")
         entry: dict[str, Any] = {"type": "web_search_20250305", "name": "web_search"}
         if isinstance(tool, WebFetch):
-            entry = {"type": "web_fetch_20250910", "name": "web_fetch", "citations": {"enabled": True}}  # fmt: skip
+            entry = {"type": "web_fetch_20250910", "name": "web_fetch", "citations": {"enabled": True}}
             if tool.max_tokens is not None:
                 entry["max_content_tokens"] = tool.max_tokens
         if tool.max_uses is not None:
@@ -133,9 +131,7 @@ def gemini_server_tools(request: ModelRequest) -> list[dict[str, Any]]:
             continue
         if isinstance(tool, WebFetch):
             if tool != WebFetch():
-                raise _cannot(
-                    "google", "restrict which pages it reads: leave WebFetch's fields empty"
-                )
+                raise _cannot("google", "restrict which pages it reads: leave WebFetch's fields empty")
             tools.append({"urlContext": {}})
             continue
         if tool != WebSearch():

@@ -39,11 +39,7 @@ from toolloop.providers._common import (
 )
 from toolloop.providers._failures import billed, normalised_errors
 from toolloop.providers._media import ANTHROPIC_MEDIA, anthropic_blocks, media_check
-from toolloop.providers._server_tools import (
-    anthropic_server_tools,
-    server_tools_check,
-    tools_offered,
-)
+from toolloop.providers._server_tools import anthropic_server_tools, server_tools_check, tools_offered
 from toolloop.providers._sse import EventReader
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
@@ -60,10 +56,7 @@ _DEFAULT_MAX_TOKENS: Final = 32_000
 _UNKNOWN_MAX_TOKENS: Final = 8_192
 _MIN_THINKING_BUDGET: Final = 1_024
 _THINKING_BUDGETS: Final = {"low": 2_048, "medium": 8_192, "high": 16_384}
-_TOOL_SEARCH: Final = {
-    "type": "tool_search_tool_bm25_20251119",
-    "name": "tool_search_tool_bm25",
-}
+_TOOL_SEARCH: Final = {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"}
 # https://platform.claude.com/docs/en/api/service-tiers: "auto" takes priority capacity where there is some.
 _TIERS: Final = {"standard": "standard_only", "priority": "auto"}
 _STOPS: Final[dict[str, StopReason]] = {
@@ -119,9 +112,7 @@ class AnthropicProvider:
         import httpx2
 
         deadline = asyncio.get_running_loop().time() + request.timeout_s
-        timeout = httpx2.Timeout(
-            request.timeout_s, connect=min(request.timeout_s, CONNECT_TIMEOUT_S)
-        )
+        timeout = httpx2.Timeout(request.timeout_s, connect=min(request.timeout_s, CONNECT_TIMEOUT_S))
         body = {**self.body(request), "stream": True}
         reader = MessageReader(ids_sent(body))
         with billed(request, self.name, reader.usage), normalised_errors(self.name, self._key):
@@ -150,9 +141,7 @@ class AnthropicProvider:
                         break
                 if not reader.done:
                     raise cut_stream(self.name)
-                turn = self._turn(
-                    reader, request.model, stream.response.headers.get("request-id", "")
-                )
+                turn = self._turn(reader, request.model, stream.response.headers.get("request-id", ""))
                 await events.drain()
             finally:
                 await events.aclose()
@@ -243,9 +232,7 @@ class AnthropicProvider:
                     blocks.append({"type": "text", "text": part.text})
                 _push(messages, "user", blocks)
                 continue
-            native = native_items(
-                part.turn, provider=self.name, model=request.model, account=self.account
-            )
+            native = native_items(part.turn, provider=self.name, model=request.model, account=self.account)
             echo = native is not None and part.whole
             own = native is not None and echo
             blocks = cited.echoed(native or []) if own else _assistant_blocks(part)
@@ -313,12 +300,7 @@ def _assistant_blocks(part: Exchange) -> list[dict[str, Any]]:
     if part.turn.text.strip():
         blocks.append({"type": "text", "text": part.turn.text.rstrip()})
     blocks += [
-        {
-            "type": "tool_use",
-            "id": wire_id(call.id),
-            "name": call.name,
-            "input": call.arguments or {},
-        }
+        {"type": "tool_use", "id": wire_id(call.id), "name": call.name, "input": call.arguments or {}}
         for call in part.calls
     ]
     return blocks

@@ -13,10 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from toolloop.errors import ConfigurationError
-from toolloop.events import (
-    ProviderEvent,
-    TurnFinished,
-)
+from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, ToolCall, Turn, UserMessage
 from toolloop.providers._chat_stream import ChatReader
 from toolloop.providers._common import (
@@ -35,12 +32,7 @@ from toolloop.providers._common import (
     timed_out,
 )
 from toolloop.providers._failures import billed, normalised_errors
-from toolloop.providers._media import (
-    COMPATIBLE_MEDIA,
-    chat_content,
-    media_check,
-    result_label,
-)
+from toolloop.providers._media import COMPATIBLE_MEDIA, chat_content, media_check, result_label
 from toolloop.providers._openai_wire import OpenAIWire
 from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
@@ -151,11 +143,7 @@ class CompatibleProvider:
         profile = replace(profile, **self._takes)
         media_check(request, COMPATIBLE_MEDIA, provider=self.name, profile=profile)
         server_tools_check(request, profile, self.name)
-        body: dict[str, Any] = {
-            "model": request.model,
-            "messages": self._messages(request),
-            "stream": True,
-        }
+        body: dict[str, Any] = {"model": request.model, "messages": self._messages(request), "stream": True}
         if self._stream_usage:
             body["stream_options"] = {"include_usage": True}
         specs = [spec for spec in request.tools if not spec.deferred]
@@ -211,9 +199,7 @@ class CompatibleProvider:
         return messages
 
     def _exchange_messages(self, part: Exchange, model: str) -> list[dict[str, Any]]:
-        native = native_items(
-            part.turn, provider=self.name, model=model, account=self._wire.account
-        )
+        native = native_items(part.turn, provider=self.name, model=model, account=self._wire.account)
         messages: list[dict[str, Any]] = []
         if native is not None and part.whole:
             messages += [self._echoed(message) for message in native]
@@ -264,11 +250,7 @@ class CompatibleProvider:
 
 
 async def list_remote_models(
-    base_url: str,
-    api_key: str = "",
-    http_client: httpx2.AsyncClient | None = None,
-    *,
-    timeout_s: float = 3.0,
+    base_url: str, api_key: str = "", http_client: httpx2.AsyncClient | None = None, *, timeout_s: float = 3.0
 ) -> list[str]:
     """Ask a compatible server which models it has.
 

@@ -13,13 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolloop.events import (
-    ProviderEvent,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
-    TurnFinished,
-)
+from toolloop.events import ProviderEvent, TextDelta, ToolArgumentsDelta, ToolCallStarted, TurnFinished
 from toolloop.evidence import Evidence, evidence_of
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers._media import NO_MEDIA, media_check
@@ -32,9 +26,7 @@ from toolloop.service import service_checked
 SEARCH_TOOL = "search_documents"
 ATTACHED_TOOL = "read_attached_files"
 """What this tool has found is quoted from too, whatever question it was read for."""
-_INTRO = (
-    "These passages answer your question best (quoted by the extractive mode, no language model):"
-)
+_INTRO = "These passages answer your question best (quoted by the extractive mode, no language model):"
 _NOT_FOUND = (
     "I did not find this in your documents. (Extractive mode, no language model: it can only quote passages that "
     "share words with the question.)"
@@ -147,11 +139,7 @@ def answer_write(query: str, results: Sequence[ToolResult]) -> str:
     if not passages and results and all(result.is_error for result in results):
         return _SEARCH_FAILED + results[-1].content
     named = " and ".join(f"“{_escaped(code)}”" for code in dict.fromkeys(missing))
-    absent = (
-        f"{named} {'is' if named.count('“') == 1 else 'are'} not in your documents."
-        if named
-        else ""
-    )
+    absent = f"{named} {'is' if named.count('“') == 1 else 'are'} not in your documents." if named else ""
     quotes = best_quotes(query, passages, 1 if evidence == "near" else _MOST_QUOTES)
     if not quotes or evidence == "none":
         return f"{_NOT_FOUND} {absent}".strip()

@@ -15,10 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from toolloop.errors import BadRequest, ContentRefused, MalformedResponse
-from toolloop.events import (
-    ProviderEvent,
-    TurnFinished,
-)
+from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, Turn, UserMessage
 from toolloop.providers._common import (
     CONNECT_TIMEOUT_S,
@@ -70,9 +67,7 @@ _STOPS: Final[dict[str, StopReason]] = {
     "OTHER": "error",
 }
 # The model wrote something unusable; asking again often helps.
-_MALFORMED: Final = frozenset(
-    {"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"}
-)
+_MALFORMED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
 # The response of the call this task is making: the SDK hands out none, and only its close frees the connection at once.
 _responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_responses", default=None)
@@ -133,10 +128,7 @@ class GoogleProvider:
         opened: list[httpx2.Response] = []
         reader = GeminiReader()
         try:
-            with (
-                billed(request, self.name, reader.total_usage),
-                normalised_errors(self.name, self._key),
-            ):
+            with billed(request, self.name, reader.total_usage), normalised_errors(self.name, self._key):
                 async with aclosing(await self._open(request, deadline, opened)) as chunks:
                     with closing(Until(chunks, deadline)) as timed:
                         async for chunk in timed:
@@ -249,9 +241,7 @@ class GoogleProvider:
                     parts.append({"text": part.text})
                 contents.append({"role": "user", "parts": parts})
                 continue
-            native = native_items(
-                part.turn, provider=self.name, model=request.model, account=self.account
-            )
+            native = native_items(part.turn, provider=self.name, model=request.model, account=self.account)
             if native is not None and part.whole:
                 contents += native
                 ids = _native_ids(native)
@@ -270,8 +260,7 @@ class GoogleProvider:
     def _turn(self, reader: GeminiReader, model: str) -> Turn:
         if reader.block_reason:
             raise ContentRefused(
-                f"The prompt was blocked by {self.name}: "
-                f"{joined(reader.block_reason, reader.block_message)}"
+                f"The prompt was blocked by {self.name}: {joined(reader.block_reason, reader.block_message)}"
             )
         reason = reader.finish_reason
         if not reason:
@@ -319,11 +308,7 @@ async def _remember(response: httpx2.Response) -> None:
 
 
 def _tool(spec: ToolSpec) -> dict[str, Any]:
-    return {
-        "name": spec.name,
-        "description": spec.description,
-        "parametersJsonSchema": spec.parameters,
-    }
+    return {"name": spec.name, "description": spec.description, "parametersJsonSchema": spec.parameters}
 
 
 def _native_ids(native: list[dict[str, Any]]) -> list[str]:
@@ -342,9 +327,7 @@ def _model_content(part: Exchange, profile: Profile) -> list[dict[str, Any]]:
         parts.append({"text": part.turn.text})
     for index, call in enumerate(part.calls):
         # Without ids on both sides calls and results are matched by their order.
-        call_part: dict[str, Any] = {
-            "functionCall": {"name": call.name, "args": call.arguments or {}}
-        }
+        call_part: dict[str, Any] = {"functionCall": {"name": call.name, "args": call.arguments or {}}}
         if index == 0 and profile.thinking == "level":
             call_part["thoughtSignature"] = _FOREIGN_SIGNATURE
         parts.append(call_part)

@@ -111,9 +111,7 @@ _CLAUDE_4_5: Final = Profile(
     prompt_cache="marked",
     cache_ttls=("5m", "1h"),
 )
-_CLAUDE_4_6: Final = replace(
-    _CLAUDE_4_5, temperature="never", efforts=_CLAUDE_EFFORTS, thinking="adaptive"
-)
+_CLAUDE_4_6: Final = replace(_CLAUDE_4_5, temperature="never", efforts=_CLAUDE_EFFORTS, thinking="adaptive")
 _CLAUDE_5: Final = replace(_CLAUDE_4_6, context_window=1_000_000, max_output_tokens=128_000)
 _CLAUDE_5_5: Final = replace(_CLAUDE_5, forced_tool_choice=False)
 
@@ -157,9 +155,7 @@ _GROK_4: Final = replace(
 _GROK_REASONING: Final = replace(_GROK_4, efforts=("low", "medium", "high"), thinking="effort")
 
 # Local servers know neither strict schemas nor reasoning efforts for sure; endpoint settings switch them on.
-_COMPATIBLE_DEFAULT: Final = Profile(
-    temperature="always", efforts=_ALL_EFFORTS, stop_sequences=True
-)
+_COMPATIBLE_DEFAULT: Final = Profile(temperature="always", efforts=_ALL_EFFORTS, stop_sequences=True)
 
 
 def _claude_prices(input_price: float, output_price: float, read: float) -> tuple[Prices, ...]:
@@ -187,41 +183,23 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
         prices=(Prices(2.0, 10.0, 0.10), Prices(4.0, 15.0, 0.20, above_tokens=272_000)),
     ),
     ("openai", "gpt-6.1-terra"): replace(
-        _GPT_6,
-        prices=(Prices(1.0, 5.0, 0.05), Prices(2.0, 7.5, 0.10, above_tokens=272_000)),
+        _GPT_6, prices=(Prices(1.0, 5.0, 0.05), Prices(2.0, 7.5, 0.10, above_tokens=272_000))
     ),
     ("openai", "gpt-6"): _GPT_6,
     ("openai", "gpt-6-sol"): replace(
-        _GPT_6,
-        prices=(
-            Prices(2.0, 10.0, 0.20, 2.50),
-            Prices(4.0, 15.0, 0.40, 5.0, above_tokens=272_000),
-        ),
+        _GPT_6, prices=(Prices(2.0, 10.0, 0.20, 2.50), Prices(4.0, 15.0, 0.40, 5.0, above_tokens=272_000))
     ),
     ("openai", "gpt-6-luna"): replace(
-        _GPT_6,
-        prices=(
-            Prices(0.10, 0.50, 0.01, 0.125),
-            Prices(0.20, 0.75, 0.02, 0.25, above_tokens=272_000),
-        ),
+        _GPT_6, prices=(Prices(0.10, 0.50, 0.01, 0.125), Prices(0.20, 0.75, 0.02, 0.25, above_tokens=272_000))
     ),
     ("openai", "gpt-5"): replace(
-        _GPT_5,
-        prices=(Prices(1.25, 10.0, 0.125),),
-        deprecated_on="2026-12-11",
-        replaced_by="gpt-6.1-terra",
+        _GPT_5, prices=(Prices(1.25, 10.0, 0.125),), deprecated_on="2026-12-11", replaced_by="gpt-6.1-terra"
     ),
     ("openai", "gpt-5-mini"): replace(
-        _GPT_5,
-        prices=(Prices(0.25, 2.0, 0.025),),
-        deprecated_on="2026-12-11",
-        replaced_by="gpt-6-luna",
+        _GPT_5, prices=(Prices(0.25, 2.0, 0.025),), deprecated_on="2026-12-11", replaced_by="gpt-6-luna"
     ),
     ("openai", "gpt-5-nano"): replace(
-        _GPT_5,
-        prices=(Prices(0.05, 0.40, 0.005),),
-        deprecated_on="2026-12-11",
-        replaced_by="gpt-6-luna",
+        _GPT_5, prices=(Prices(0.05, 0.40, 0.005),), deprecated_on="2026-12-11", replaced_by="gpt-6-luna"
     ),
     # Variants cost a multiple of what their family costs: without a row of their own they would seem cheap.
     ("openai", "gpt-5-pro"): _GPT_5,
@@ -234,27 +212,19 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
     ("openai", "gpt-4o-search"): replace(_GPT_4, tools=False, deprecated_on="2026-07-23"),
     ("openai", "gpt-4o-mini-search"): replace(_GPT_4, tools=False, deprecated_on="2026-07-23"),
     ("openai", "gpt-5.1"): replace(
-        _GPT_5_1,
-        prices=(Prices(1.25, 10.0, 0.125),),
-        deprecated_on="2027-04-01",
-        replaced_by="gpt-6.1-terra",
+        _GPT_5_1, prices=(Prices(1.25, 10.0, 0.125),), deprecated_on="2027-04-01", replaced_by="gpt-6.1-terra"
     ),
     ("openai", "gpt-5.2"): replace(_GPT_5_1, prices=(Prices(1.75, 14.0, 0.175),)),
     ("openai", "gpt-5."): _GPT_5_1,
     ("openai", "gpt-5.4"): _GPT_5_4,
-    ("openai", "gpt-5.4-nano"): replace(
-        _GPT_5_4, deprecated_on="2027-04-01", replaced_by="gpt-6-luna"
-    ),
+    ("openai", "gpt-5.4-nano"): replace(_GPT_5_4, deprecated_on="2027-04-01", replaced_by="gpt-6-luna"),
     ("openai", "gpt-5.5"): _GPT_5_4,
     ("openai", "gpt-5.6"): _GPT_6,
     ("openai", "o1"): replace(_O_SERIES, deprecated_on="2026-10-23", replaced_by="gpt-6.1-terra"),
     ("openai", "o1-mini"): replace(_O_SERIES, tools=False, deprecated_on="2025-10-27"),
     ("openai", "o1-preview"): replace(_O_SERIES, tools=False, deprecated_on="2025-07-28"),
     ("openai", "o3"): replace(
-        _O_SERIES,
-        prices=(Prices(2.0, 8.0, 0.50),),
-        deprecated_on="2026-12-11",
-        replaced_by="gpt-6.1-terra",
+        _O_SERIES, prices=(Prices(2.0, 8.0, 0.50),), deprecated_on="2026-12-11", replaced_by="gpt-6.1-terra"
     ),
     ("openai", "o3-mini"): replace(
         _O_SERIES,
@@ -265,24 +235,15 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
         replaced_by="gpt-6-luna",
     ),
     ("openai", "o4-mini"): replace(
-        _O_SERIES,
-        prices=(Prices(1.10, 4.40, 0.275),),
-        deprecated_on="2026-10-23",
-        replaced_by="gpt-6-luna",
+        _O_SERIES, prices=(Prices(1.10, 4.40, 0.275),), deprecated_on="2026-10-23", replaced_by="gpt-6-luna"
     ),
     ("openai", "gpt-3.5"): replace(_GPT_OLD, context_window=16_385),
     ("openai", "gpt-4"): _GPT_OLD,
     ("openai", "gpt-4.1"): replace(
-        _GPT_4_1,
-        prices=(Prices(2.0, 8.0, 0.50),),
-        deprecated_on="2027-01-14",
-        replaced_by="gpt-6.1-terra",
+        _GPT_4_1, prices=(Prices(2.0, 8.0, 0.50),), deprecated_on="2027-01-14", replaced_by="gpt-6.1-terra"
     ),
     ("openai", "gpt-4.1-mini"): replace(
-        _GPT_4_1,
-        prices=(Prices(0.40, 1.60, 0.10),),
-        deprecated_on="2027-01-14",
-        replaced_by="gpt-6-luna",
+        _GPT_4_1, prices=(Prices(0.40, 1.60, 0.10),), deprecated_on="2027-01-14", replaced_by="gpt-6-luna"
     ),
     ("openai", "gpt-4.1-nano"): replace(
         _GPT_4_1,
@@ -292,16 +253,10 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
         replaced_by="gpt-6-luna",
     ),
     ("openai", "gpt-4o"): replace(
-        _GPT_4,
-        prices=(Prices(2.50, 10.0, 1.25),),
-        deprecated_on="2027-01-14",
-        replaced_by="gpt-6.1-terra",
+        _GPT_4, prices=(Prices(2.50, 10.0, 1.25),), deprecated_on="2027-01-14", replaced_by="gpt-6.1-terra"
     ),
     ("openai", "gpt-4o-mini"): replace(
-        _GPT_4,
-        prices=(Prices(0.15, 0.60, 0.075),),
-        deprecated_on="2027-01-14",
-        replaced_by="gpt-6-luna",
+        _GPT_4, prices=(Prices(0.15, 0.60, 0.075),), deprecated_on="2027-01-14", replaced_by="gpt-6-luna"
     ),
     ("openai", "chatgpt-4o"): replace(_GPT_4, tools=False, deprecated_on="2026-02-17"),
     ("anthropic", "claude-haiku-4-5"): replace(
@@ -314,23 +269,16 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
         replaced_by="claude-sonnet-5-5",
     ),
     ("anthropic", "claude-opus-4-5"): replace(_CLAUDE_4_5, prices=_claude_prices(5.0, 25.0, 0.50)),
-    ("anthropic", "claude-sonnet-4-6"): replace(
-        _CLAUDE_4_6, prices=_claude_prices(3.0, 15.0, 0.30)
-    ),
+    ("anthropic", "claude-sonnet-4-6"): replace(_CLAUDE_4_6, prices=_claude_prices(3.0, 15.0, 0.30)),
     ("anthropic", "claude-opus-4-"): _CLAUDE_4_6,
     ("anthropic", "claude-opus-5"): replace(_CLAUDE_5, prices=_claude_prices(5.0, 25.0, 0.50)),
     ("anthropic", "claude-opus-5-5"): replace(_CLAUDE_5_5, prices=_claude_prices(4.0, 20.0, 0.20)),
     ("anthropic", "claude-sonnet-5"): replace(_CLAUDE_5, prices=_claude_prices(2.0, 10.0, 0.20)),
-    ("anthropic", "claude-sonnet-5-5"): replace(
-        _CLAUDE_5_5, prices=_claude_prices(2.0, 10.0, 0.20)
-    ),
+    ("anthropic", "claude-sonnet-5-5"): replace(_CLAUDE_5_5, prices=_claude_prices(2.0, 10.0, 0.20)),
     # The cache-read prices of this one are unknown here: they count as input.
     ("anthropic", "claude-haiku-5-5"): replace(
         _CLAUDE_5_5,
-        prices=(
-            Prices(0.10, 0.50, None, 0.125),
-            Prices(0.50, 2.50, None, 0.625, above_tokens=100_000),
-        ),
+        prices=(Prices(0.10, 0.50, None, 0.125), Prices(0.50, 2.50, None, 0.625, above_tokens=100_000)),
     ),
     ("anthropic", "claude-fable-5"): _CLAUDE_5_5,
     ("anthropic", "claude-fable-5-1"): replace(_CLAUDE_5_5, prices=(Prices(10.0, 50.0),)),
@@ -349,9 +297,7 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
     ),
     ("xai", "grok-4"): _GROK_4,
     ("xai", "grok-4.3"): replace(_GROK_REASONING, context_window=1_000_000),
-    ("xai", "grok-4.5"): replace(
-        _GROK_REASONING, context_window=500_000, prices=(Prices(2.0, 6.0, 0.50),)
-    ),
+    ("xai", "grok-4.5"): replace(_GROK_REASONING, context_window=500_000, prices=(Prices(2.0, 6.0, 0.50),)),
 }
 
 DEFAULT_MODELS: Final[dict[str, tuple[str, ...]]] = {
@@ -363,36 +309,12 @@ DEFAULT_MODELS: Final[dict[str, tuple[str, ...]]] = {
 """Models offered when a key is there and nobody chose others, the best default first."""
 
 MODELS: Final[dict[str, tuple[str, ...]]] = {
-    "openai": (
-        "gpt-6.1-sol",
-        "gpt-6.1-terra",
-        "gpt-6-luna",
-        "gpt-6-sol",
-        "gpt-6-astra",
-        "gpt-5.6-sol",
-        "gpt-5.6-terra",
-        "gpt-5.6-luna",
-        "gpt-5.5",
-        "gpt-5.4",
-        "gpt-5.4-mini",
-        "gpt-5.4-nano",
-        "gpt-5.2",
-        "gpt-5.2-pro",
-        "gpt-5.1",
-        "gpt-5",
-        "gpt-5-mini",
-        "gpt-5-nano",
-        "gpt-4.1",
-        "gpt-4.1-mini",
-        "gpt-4.1-nano",
-        "gpt-4o",
-        "gpt-4o-mini",
-        "gpt-4",
-        "gpt-3.5-turbo",
-        "o4-mini",
-        "o3",
-        "o3-mini",
-        "o1",
+    "openai": tuple(
+        """
+        gpt-6.1-sol gpt-6.1-terra gpt-6-luna gpt-6-sol gpt-6-astra gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna
+        gpt-5.5 gpt-5.4 gpt-5.4-mini gpt-5.4-nano gpt-5.2 gpt-5.2-pro gpt-5.1 gpt-5 gpt-5-mini gpt-5-nano
+        gpt-4.1 gpt-4.1-mini gpt-4.1-nano gpt-4o gpt-4o-mini gpt-4 gpt-3.5-turbo o4-mini o3 o3-mini o1
+    """.split()
     ),
     "anthropic": (
         "claude-sonnet-5-5",

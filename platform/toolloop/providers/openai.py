@@ -7,10 +7,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from toolloop.errors import MalformedResponse, ProviderError, ProviderUnavailable
-from toolloop.events import (
-    ProviderEvent,
-    TurnFinished,
-)
+from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.messages import StopReason, Turn, UserMessage
 from toolloop.providers._background import BackgroundCalls
 from toolloop.providers._common import (
@@ -49,10 +46,7 @@ if TYPE_CHECKING:
 
     from toolloop.providers._calls import StainlessCalls
 
-_INCOMPLETE: Final[dict[str, StopReason]] = {
-    "max_output_tokens": "length",
-    "content_filter": "filter",
-}
+_INCOMPLETE: Final[dict[str, StopReason]] = {"max_output_tokens": "length", "content_filter": "filter"}
 
 
 class OpenAIProvider:
@@ -113,9 +107,7 @@ class OpenAIProvider:
         """Call the model once; see ``toolloop.providers.base.Provider``."""
         body = {**self.body(request), "stream": True}
         reader = ResponsesReader(self.name)
-        with billed(
-            request, self.name, lambda: responses_usage(mapping(reader.response), reader.items)
-        ):
+        with billed(request, self.name, lambda: responses_usage(mapping(reader.response), reader.items)):
             async with self._events(request, body) as (request_id, events):
                 async for event in events:
                     for delta in reader.read(event):
@@ -158,11 +150,7 @@ class OpenAIProvider:
         profile = request.profile or profile_for(self.name, request.model)
         media_check(request, self._media, provider=self.name, profile=profile)
         items = self._items(request)
-        body: dict[str, Any] = {
-            "model": request.model,
-            "input": items,
-            "store": False,
-        }
+        body: dict[str, Any] = {"model": request.model, "input": items, "store": False}
         if request.system and self._system_field:
             body[self._system_field] = request.system
         elif request.system:
@@ -212,9 +200,7 @@ class OpenAIProvider:
         server_tools_check(request, profile, self.name)
         specs, searched = tools_offered(request, profile)
         tools = [_tool(spec, profile) for spec in specs]
-        tools += responses_server_tools(
-            request, blocking=self._blocked_domains, container=self._container
-        )
+        tools += responses_server_tools(request, blocking=self._blocked_domains, container=self._container)
         return [*tools, {"type": "tool_search"}] if searched else tools
 
     def _items(self, request: ModelRequest) -> list[dict[str, Any]]:
@@ -228,16 +214,12 @@ class OpenAIProvider:
         return items
 
     def _exchange_items(self, part: Exchange, model: str) -> list[dict[str, Any]]:
-        native = native_items(
-            part.turn, provider=self.name, model=model, account=self._wire.account
-        )
+        native = native_items(part.turn, provider=self.name, model=model, account=self._wire.account)
         echo = native is not None and part.whole
         if native is not None and echo:
             # Nothing is stored at the provider, so a reasoning item without its content refers to nothing.
             items = [
-                item
-                for item in native
-                if item.get("type") != "reasoning" or item.get("encrypted_content")
+                item for item in native if item.get("type") != "reasoning" or item.get("encrypted_content")
             ]
         else:
             items = []
@@ -300,9 +282,7 @@ class OpenAIProvider:
 
 def cache_fields(ttl: str) -> dict[str, Any]:
     """Return the fields that keep a prompt: earlier models know a longest retention, later ones a least lifetime."""
-    return (
-        {"prompt_cache_retention": ttl} if ttl == "24h" else {"prompt_cache_options": {"ttl": ttl}}
-    )
+    return {"prompt_cache_retention": ttl} if ttl == "24h" else {"prompt_cache_options": {"ttl": ttl}}
 
 
 def error_text(content: str) -> str:

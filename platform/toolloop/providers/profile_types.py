@@ -32,13 +32,9 @@ class Prices:
 
     def __post_init__(self) -> None:
         """Refuse what would make a cost limit useless: a price below zero, NaN or infinity."""
-        for value in (
-            self.input, self.output, self.cached_read, self.cache_write, self.cache_write_long,
-        ):  # fmt: skip
+        for value in (self.input, self.output, self.cached_read, self.cache_write, self.cache_write_long):
             if value is not None and (
-                isinstance(value, bool)
-                or not isinstance(value, int | float)
-                or not 0 <= value < math.inf
+                isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf
             ):
                 raise ConfigurationError(
                     f"A price must be a finite number of USD, zero or more, not {value!r}."
@@ -140,9 +136,7 @@ class Profile:
 
     def allows_temperature(self, effort: str | None) -> bool:
         """Tell whether ``temperature`` may be sent together with this effort."""
-        return self.temperature == "always" or (
-            self.temperature == "without_reasoning" and effort == "none"
-        )
+        return self.temperature == "always" or (self.temperature == "without_reasoning" and effort == "none")
 
     def cost_usd(self, usage: Usage, tier: str = "") -> float | None:
         """Price one model call in USD, None when the price is unknown.

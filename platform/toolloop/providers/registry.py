@@ -150,9 +150,7 @@ def environment_settings(name: str, env: Mapping[str, str]) -> dict[str, Any] | 
     elif name == "xai":
         settings = {"api_key": read("XAI_API_KEY"), "base_url": None}
     else:
-        raise ConfigurationError(
-            f"Unknown provider {name!r}; known are {', '.join(sorted(PROVIDERS))}."
-        )
+        raise ConfigurationError(f"Unknown provider {name!r}; known are {', '.join(sorted(PROVIDERS))}.")
     return settings if settings["api_key"] else None
 
 
@@ -162,9 +160,7 @@ def shared_settings(name: str, env: Mapping[str, str]) -> dict[str, Any]:
     return {"api_version": version} if version else {}
 
 
-def configured_models(
-    env: Mapping[str, str], catalog: ModelCatalog | None = None
-) -> list[ModelInfo]:
+def configured_models(env: Mapping[str, str], catalog: ModelCatalog | None = None) -> list[ModelInfo]:
     """List the models an environment makes usable, without asking anybody over the network.
 
     Providers with a key offer their default models; a compatible server offers what ``GROUNDWORK_COMPATIBLE_MODELS``

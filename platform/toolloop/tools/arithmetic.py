@@ -55,9 +55,7 @@ def calculated(expression: str) -> Calculated:
     if not text:
         raise CannotCalculate("The expression is empty.")
     if len(text) > _MOST_CHARS:
-        raise CannotCalculate(
-            f"The expression has more than {_MOST_CHARS} characters: compute it in parts."
-        )
+        raise CannotCalculate(f"The expression has more than {_MOST_CHARS} characters: compute it in parts.")
     if not text.isascii() or not (text.replace("\n", " ").replace("\t", " ").isprintable()):
         raise CannotCalculate("Write the expression with the digits 0-9 and ASCII signs only.")
     try:

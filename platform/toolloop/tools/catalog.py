@@ -306,7 +306,7 @@ class Catalog:
         named = [hit for hit in by_words if hit.found_by == "name"]
         numbers = {entry.name: number for number, entry in enumerate(self._order)}
         words = {numbers[hit.entry.name]: hit.score for hit in by_words}
-        alike = {n for n, like in likeness.items() if like is not None and like >= self._min_similarity}  # fmt: skip
+        alike = {n for n, like in likeness.items() if like is not None and like >= self._min_similarity}
         nearest = sorted(alike, key=lambda n: -(likeness[n] or 0.0))[:_SEMANTIC_DEPTH]
         scores = scores_joined(words, likeness)
         hits = [

@@ -12,14 +12,20 @@ from toolloop.tools.tool import ToolDefinitionError
 Fail = Callable[[str], ToolDefinitionError]
 
 _DOC_TYPES = {
-    "str": "string", "string": "string", "int": "integer", "integer": "integer", "float": "number", "number": "number",
-    "bool": "boolean", "boolean": "boolean", "list": "array", "dict": "object",
-}  # fmt: skip
+    "str": "string",
+    "string": "string",
+    "int": "integer",
+    "integer": "integer",
+    "float": "number",
+    "number": "number",
+    "bool": "boolean",
+    "boolean": "boolean",
+    "list": "array",
+    "dict": "object",
+}
 
 
-def type_compare(
-    fail: Fail, entry: Documented, schema: Mapping[str, Any], has_default: bool
-) -> None:
+def type_compare(fail: Fail, entry: Documented, schema: Mapping[str, Any], has_default: bool) -> None:
     """Raise unless the type that a docstring names is one of those the schema takes."""
     options = {schema.get("type")} | {o.get("type") for o in schema.get("anyOf", ())}
     for word in _type_words(entry.type):
@@ -43,17 +49,11 @@ def words_compare(fail: Fail, written: str, hint: Any) -> None:
     """Raise for a type that is no part of the hint; for the compact form, where a type is always written."""
     shown = hint.__name__ if isinstance(hint, type) else str(hint)
     for word in _type_words(written):
-        if (
-            word not in _DOC_TYPES
-            and word not in ("None", "Any", "any", "enum")
-            and word not in shown
-        ):
+        if word not in _DOC_TYPES and word not in ("None", "Any", "any", "enum") and word not in shown:
             raise fail(f"the docstring says {written}, the type hint says {shown}")
 
 
-def names_compare(
-    name: str, doc: Docstring, properties: Mapping[str, Any], hidden: set[str]
-) -> None:
+def names_compare(name: str, doc: Docstring, properties: Mapping[str, Any], hidden: set[str]) -> None:
     """Raise unless a docstring describes exactly the parameters the model sees; it may describe hidden ones."""
     if doc.unreadable:
         raise ToolDefinitionError(
@@ -67,6 +67,4 @@ def names_compare(
     if doc.has_args:
         missing = [n for n, s in properties.items() if not s.get("description")]
         if missing:
-            raise ToolDefinitionError(
-                f"{name}: the docstring's Args leave out {', '.join(missing)}"
-            )
+            raise ToolDefinitionError(f"{name}: the docstring's Args leave out {', '.join(missing)}")

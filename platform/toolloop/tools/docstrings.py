@@ -16,9 +16,24 @@ import re
 from dataclasses import dataclass, field
 
 _SECTIONS = {
-    "args", "arguments", "parameters", "returns", "return", "raises", "yields", "example", "examples", "note", "notes",
-    "attributes", "see also", "warning", "warnings", "todo", "references",
-}  # fmt: skip
+    "args",
+    "arguments",
+    "parameters",
+    "returns",
+    "return",
+    "raises",
+    "yields",
+    "example",
+    "examples",
+    "note",
+    "notes",
+    "attributes",
+    "see also",
+    "warning",
+    "warnings",
+    "todo",
+    "references",
+}
 _ARGS = {"args", "arguments", "parameters"}
 _SHOWN = {"note", "notes", "example", "examples", "warning", "warnings"}
 _RULE = "---"
@@ -65,8 +80,7 @@ def docstring_read(text: str | None) -> Docstring:
         return Docstring()
     lines = inspect.cleandoc(text).splitlines()
     if _RULE in (line.strip() for line in lines) and not any(
-        line.rstrip().endswith(":") and line.rstrip().removesuffix(":").lower() in _ARGS
-        for line in lines
+        line.rstrip().endswith(":") and line.rstrip().removesuffix(":").lower() in _ARGS for line in lines
     ):
         return _compact_read(lines)
     kept: list[str] = []

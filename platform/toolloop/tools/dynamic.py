@@ -57,9 +57,7 @@ class DynamicToolset(Toolset):
         self._native = native
         self._deferred: tuple[ToolSpec, ...] | None = None
         if native:
-            self._specs = tuple(
-                replace(spec, finder=spec.name in META_TOOLS) for spec in self._specs
-            )
+            self._specs = tuple(replace(spec, finder=spec.name in META_TOOLS) for spec in self._specs)
         # The rights of an actor may have shrunk since the session was stored.
         session.unload(n for n in session.active if n in self._fixed or not self.may_load(n))
 
@@ -114,7 +112,9 @@ class DynamicToolset(Toolset):
     def missing(self, name: str) -> str:
         """Say in words for the model why there is no such tool now, and what it can do."""
         if self.may_load(name):
-            return f"The tool {name!r} is not loaded. Load it with load_tools, then call it in your next turn."
+            return (
+                f"The tool {name!r} is not loaded. Load it with load_tools, then call it in your next turn."
+            )
         return super().missing(name)
 
     def call_ended(self, name: str, *, is_error: bool) -> None:
@@ -136,9 +136,7 @@ class DynamicToolset(Toolset):
         if self._deferred is None:
             names = [e.name for e in self.catalog if e.name not in self._fixed]
             tools = (self.catalog.get(name) for name in names if self.may_load(name))
-            self._deferred = tuple(
-                replace(tool.spec(), deferred=True) for tool in tools if tool is not None
-            )
+            self._deferred = tuple(replace(tool.spec(), deferred=True) for tool in tools if tool is not None)
         return self._deferred
 
     def names(self) -> tuple[str, ...]:

@@ -78,9 +78,7 @@ def _is_enough(decision: Decision, verdict: Verdict) -> bool:
     return decision.state is not None or verdict.approval.by in (decision.by, SELF.by)
 
 
-def _decided(
-    prepared: Prepared, toolset: Toolset, decision: Decision
-) -> Prepared | ToolResult | PendingCall:
+def _decided(prepared: Prepared, toolset: Toolset, decision: Decision) -> Prepared | ToolResult | PendingCall:
     call, tool = prepared.call, prepared.tool
     if decision.state is not None:
         return prepared  # The tool parked itself and goes on by itself.
@@ -96,13 +94,9 @@ def _decided(
     return _edited(prepared, toolset, dict(decision.arguments))
 
 
-def _edited(
-    prepared: Prepared, toolset: Toolset, arguments: dict[str, Any]
-) -> Prepared | PendingCall:
+def _edited(prepared: Prepared, toolset: Toolset, arguments: dict[str, Any]) -> Prepared | PendingCall:
     call = prepared.call
-    changed = replace(
-        call, arguments=arguments, raw=json.dumps(arguments, ensure_ascii=False), problem=""
-    )
+    changed = replace(call, arguments=arguments, raw=json.dumps(arguments, ensure_ascii=False), problem="")
     checked = call_prepare(changed, toolset)
     if isinstance(checked, ToolResult):
         return PendingCall(call, "approval", checked.content)

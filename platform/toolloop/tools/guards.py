@@ -66,9 +66,7 @@ class CircleGuard:
         failure_warn, failure_stop: failures of one tool in a row, whatever the arguments, for the same.
     """
 
-    def __init__(
-        self, *, repeat_warn: int, repeat_stop: int, failure_warn: int, failure_stop: int
-    ) -> None:
+    def __init__(self, *, repeat_warn: int, repeat_stop: int, failure_warn: int, failure_stop: int) -> None:
         self._repeat_warn, self._repeat_stop = repeat_warn, repeat_stop
         self._failure_warn, self._failure_stop = failure_warn, failure_stop
         self._calls: Counter[str] = Counter()

@@ -88,9 +88,7 @@ class Meaning:
         return vectors
 
 
-def scores_joined(
-    words: Mapping[int, float], likeness: Mapping[int, float | None]
-) -> dict[int, float]:
+def scores_joined(words: Mapping[int, float], likeness: Mapping[int, float | None]) -> dict[int, float]:
     """Join both scores of the same tools: the weighted sum of each divided by its best.
 
     A tool without a vector is taken to mean as much as its words say, so that it is neither hidden nor put first.
@@ -125,8 +123,11 @@ def embedded_text(
 ) -> str:
     """Return what of a tool is embedded: its name in words, its description, and what its parameters are called."""
     names = ", ".join(dict.fromkeys(name_words(key) for key, _ in parameters_of(schema or {})))
-    lines = (f"{name_words(name)}: {description}", f"Parameters: {names}" if names else "",
-             " ".join(filter(None, (category, *tags))))  # fmt: skip
+    lines = (
+        f"{name_words(name)}: {description}",
+        f"Parameters: {names}" if names else "",
+        " ".join(filter(None, (category, *tags))),
+    )
     return "\n".join(filter(None, lines))
 
 
@@ -151,7 +152,7 @@ def parameters_of(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str,
             yield from ((str(k), v) for k, v in properties.items() if isinstance(v, dict))
         for key in _PARTS:
             below = part.get(key)
-            inside = below.values() if key in ("properties", "$defs") and isinstance(below, dict) else below  # fmt: skip
+            inside = below.values() if key in ("properties", "$defs") and isinstance(below, dict) else below
             if isinstance(inside, dict):
                 waiting.append((depth + 1, inside))
             elif inside is not None and not isinstance(inside, str | bool | int | float):

@@ -14,14 +14,7 @@ if TYPE_CHECKING:
     from toolloop.tools.dynamic import DynamicToolset
 
 META_TOOLS = frozenset(
-    {
-        "browse_toolkit",
-        "load_tools",
-        "load_tool_group",
-        "unload_tool_group",
-        "unload_tools",
-        "find_tools",
-    }
+    {"browse_toolkit", "load_tools", "load_tool_group", "unload_tool_group", "unload_tools", "find_tools"}
 )
 Chooser = Callable[[str, Sequence[CatalogEntry]], Awaitable[Sequence[str]]]
 """Picks the names of fitting tools for an intent, the best first; asks a cheap model, say."""

@@ -21,10 +21,11 @@ _PREFIX_WEIGHT = 0.5  # "invoic" finds "invoice", for less than the whole word d
 _LEAST_PREFIX = 3
 _WORD = re.compile(r"[^\W_]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_STOP = {
-    "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "how", "i", "in", "is", "it", "me", "my", "of", "on",
-    "or", "that", "the", "this", "to", "what", "when", "which", "with", "you",
-}  # fmt: skip
+_STOP = set(
+    """
+    a an and are as at be by for from how i in is it me my of on or that the this to what when which with you
+""".split()
+)
 
 
 def words_of(text: str) -> list[str]:

@@ -37,15 +37,18 @@ _MOST_DEPTH = 150
 _MOST_BITS = 13_000  # About 4,000 digits; Python writes no number of more than 4,300.
 
 # By name, so that a process that knows none of them need not load their modules.
-_TEXTUAL = frozenset({
-    ("decimal", "Decimal"), ("fractions", "Fraction"), ("uuid", "UUID"), ("ipaddress", "_BaseAddress"),
-    ("ipaddress", "_BaseNetwork"),
-})  # fmt: skip
+_TEXTUAL = frozenset(
+    {
+        ("decimal", "Decimal"),
+        ("fractions", "Fraction"),
+        ("uuid", "UUID"),
+        ("ipaddress", "_BaseAddress"),
+        ("ipaddress", "_BaseNetwork"),
+    }
+)
 MOMENTS: tuple[type, ...] = (dt.date, dt.time)  # datetime is a date.
 BINARY: tuple[type, ...] = (bytes, bytearray, memoryview)
-ARRAYS: tuple[type, ...] = (
-    list, tuple, collections.deque, range, collections.abc.Set, MappingView, Iterator,
-)  # fmt: skip
+ARRAYS: tuple[type, ...] = (list, tuple, collections.deque, range, collections.abc.Set, MappingView, Iterator)
 OBJECTS: tuple[type, ...] = (Mapping, types.SimpleNamespace)
 
 
@@ -158,9 +161,7 @@ class _Encoder:
         if isinstance(value, types.SimpleNamespace):
             return self._mapping(vars(value).items(), at, depth)
         if isinstance(value, collections.abc.Set) and not isinstance(value, MappingView):
-            return sorted(
-                self._array(value, at, depth), key=lambda v: json.dumps(v, sort_keys=True)
-            )
+            return sorted(self._array(value, at, depth), key=lambda v: json.dumps(v, sort_keys=True))
         if type(value).__module__.partition(".")[0] == "numpy":
             return self.encode(value.tolist(), at, depth)
         if isinstance(value, io.IOBase):

@@ -17,16 +17,42 @@ from toolloop.tools.results import ARRAYS, BINARY, MOMENTS, OBJECTS, is_textual
 from toolloop.tools.tool import ToolDefinitionError, ToolOutput
 
 _WRITTEN: tuple[type, ...] = (
-    str, int, float, bool, type(None), dt.timedelta, re.Pattern, BaseException, enum.Enum, ToolOutput, ToolResult,
-    *MOMENTS, *BINARY, *ARRAYS, *OBJECTS,
-)  # fmt: skip
+    str,
+    int,
+    float,
+    bool,
+    type(None),
+    dt.timedelta,
+    re.Pattern,
+    BaseException,
+    enum.Enum,
+    ToolOutput,
+    ToolResult,
+    *MOMENTS,
+    *BINARY,
+    *ARRAYS,
+    *OBJECTS,
+)
 # Their instances may be of a type that can be written: that is seen when the call has ended.
-_OPEN = frozenset({
-    Any, object, collections.abc.Iterable, collections.abc.Collection, collections.abc.Sequence, collections.abc.Hashable,
-    collections.abc.Sized, collections.abc.Container, collections.abc.Reversible, collections.abc.AsyncIterable,
-    collections.abc.AsyncIterator, collections.abc.AsyncGenerator, collections.abc.Awaitable, collections.abc.Coroutine,
-    collections.abc.Buffer if hasattr(collections.abc, "Buffer") else bytes,
-})  # fmt: skip
+_OPEN = frozenset(
+    {
+        Any,
+        object,
+        collections.abc.Iterable,
+        collections.abc.Collection,
+        collections.abc.Sequence,
+        collections.abc.Hashable,
+        collections.abc.Sized,
+        collections.abc.Container,
+        collections.abc.Reversible,
+        collections.abc.AsyncIterable,
+        collections.abc.AsyncIterator,
+        collections.abc.AsyncGenerator,
+        collections.abc.Awaitable,
+        collections.abc.Coroutine,
+        collections.abc.Buffer if hasattr(collections.abc, "Buffer") else bytes,
+    }
+)
 
 
 def return_check(function: str, hint: Any) -> None:

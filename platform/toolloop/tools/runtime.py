@@ -20,14 +20,7 @@ from toolloop.errors import ConfigurationError
 from toolloop.json_cut import json_cut
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.streams import Pieces, is_stream, stream_read
-from toolloop.tools.tool import (
-    CallRefused,
-    Tool,
-    ToolContext,
-    ToolError,
-    ToolOutput,
-    is_async,
-)
+from toolloop.tools.tool import CallRefused, Tool, ToolContext, ToolError, ToolOutput, is_async
 from toolloop.tools.toolset import Toolset
 from toolloop.tools.validation import problems_find
 
@@ -46,12 +39,7 @@ class Prepared:
 
 
 def error_result(
-    call: ToolCall,
-    code: str,
-    text: str,
-    *,
-    severity: str = "non_fatal",
-    raised: BaseException | None = None,
+    call: ToolCall, code: str, text: str, *, severity: str = "non_fatal", raised: BaseException | None = None
 ) -> ToolResult:
     """Answer a call with an error for the model; the payload repeats it for the application.
 
@@ -85,18 +73,14 @@ def call_prepare(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult:
         text = f"The arguments of {call.name} are no JSON: NaN and infinite numbers, or too many levels. Correct them."
         return error_result(call, "invalid_arguments", text)
     problems = [
-        f"{name} is set by the application: leave it out"
-        for name in call.arguments
-        if name in tool.injected
+        f"{name} is set by the application: leave it out" for name in call.arguments if name in tool.injected
     ] or problems_find(call.arguments, tool.parameters)
     if not problems:
         arguments = dict(call.arguments)
         problems = _convert(tool, arguments)
         if not problems:
             return Prepared(call, tool, arguments)
-    text = (
-        f"The arguments do not fit {call.name}: {'; '.join(problems)}. Correct them and call again."
-    )
+    text = f"The arguments do not fit {call.name}: {'; '.join(problems)}. Correct them and call again."
     return error_result(call, "invalid_arguments", text)
 
 
@@ -241,9 +225,7 @@ def _first(group: BaseExceptionGroup[BaseException], kind: type[E]) -> E | None:
 
 
 def _told(call: ToolCall, error: ToolError) -> ToolResult:
-    return error_result(
-        call, "tool_error", error.message, severity=error.severity, raised=error.__cause__
-    )
+    return error_result(call, "tool_error", error.message, severity=error.severity, raised=error.__cause__)
 
 
 def _failed(call: ToolCall, error: BaseException) -> ToolResult:
@@ -273,10 +255,7 @@ def _filled(prepared: Prepared, context: ToolContext) -> dict[str, Any]:
     for parameter, key in tool.injected.items():
         if key in context.data:
             arguments[parameter] = context.data[key]
-        elif (
-            inspect.signature(tool.function).parameters[parameter].default
-            is inspect.Parameter.empty
-        ):
+        elif inspect.signature(tool.function).parameters[parameter].default is inspect.Parameter.empty:
             raise ConfigurationError(f"tool {tool.name!r} needs {key!r} in the run's context")
     if tool.context_parameter:
         arguments[tool.context_parameter] = context
@@ -288,10 +267,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
 
     What cannot be written is told as what it is: the call was carried out. A failure would be repeated.
     """
-    from toolloop.tools.results import (
-        NoJsonForm,
-        json_text,
-    )  # With the first call: see test_import_cost.
+    from toolloop.tools.results import NoJsonForm, json_text  # With the first call: see test_import_cost.
 
     try:
         if isinstance(value, ToolOutput):
@@ -299,11 +275,7 @@ def result_of(call: ToolCall, value: Any) -> ToolResult:
             content = given if isinstance(given, str) else json_text(given)[0]
             payload = None if value.payload is None else json_text(value.payload)[1]
             return ToolResult(
-                call.id,
-                call.name,
-                text_storable(content),
-                payload=payload,
-                parts=tuple(value.parts),
+                call.id, call.name, text_storable(content), payload=payload, parts=tuple(value.parts)
             )
         if isinstance(value, ToolResult):
             value = value.content

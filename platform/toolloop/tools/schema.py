@@ -16,16 +16,7 @@ import types
 import typing
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-    is_typeddict,
-)
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from toolloop.tools.docchecks import names_compare, type_compare, words_compare
 from toolloop.tools.docstrings import docstring_read
@@ -102,9 +93,7 @@ class _Reader:
         if origin in _SEQUENCES:
             return self._sequence(args[0], list)
         if origin in _SETS or hint in (set, frozenset):
-            form = self._sequence(
-                args[0] if args else Any, frozenset if origin is frozenset else set
-            )
+            form = self._sequence(args[0] if args else Any, frozenset if origin is frozenset else set)
             return _Form({**form.schema, "uniqueItems": True}, form.convert)
         if origin is tuple:
             return self._tuple(args)
@@ -124,9 +113,7 @@ class _Reader:
         if all(not isinstance(member, enum.Enum) for member in members):
             return _Form(_enum_schema(values))
         pairs = list(zip(values, members, strict=True))
-        return _Form(
-            _enum_schema(values), lambda value: next(m for v, m in pairs if json_equal(v, value))
-        )
+        return _Form(_enum_schema(values), lambda value: next(m for v, m in pairs if json_equal(v, value)))
 
     def _annotated(self, hint: Any) -> _Form:
         inner, *marks = get_args(hint)
@@ -150,9 +137,7 @@ class _Reader:
                     continue
                 try:
                     return form.convert(value) if form.convert else value
-                except (
-                    ValueError
-                ) as error:  # A schema says less than its type: not every text is a date.
+                except ValueError as error:  # A schema says less than its type: not every text is a date.
                     problem = problem or error
             if problem is not None:
                 raise problem
@@ -182,16 +167,12 @@ class _Reader:
         }
         return _Form(
             schema,
-            lambda value: tuple(
-                f.convert(v) if f.convert else v for f, v in zip(forms, value, strict=True)
-            ),
+            lambda value: tuple(f.convert(v) if f.convert else v for f, v in zip(forms, value, strict=True)),
         )
 
     def _mapping(self, args: tuple[Any, ...]) -> _Form:
         if args[0] is not str:
-            raise self.fail(
-                f"JSON keys are strings: use dict[str, ...] instead of dict[{args[0]}, ...]"
-            )
+            raise self.fail(f"JSON keys are strings: use dict[str, ...] instead of dict[{args[0]}, ...]")
         form = self.read(args[1])
         schema: dict[str, Any] = {"type": "object"}
         if form.schema:
@@ -203,9 +184,7 @@ class _Reader:
 
     def _typed_dict(self, hint: type) -> _Form:
         if hint in self.open_types:
-            raise self.fail(
-                f"{hint.__name__} contains itself; use a pydantic model for recursive data"
-            )
+            raise self.fail(f"{hint.__name__} contains itself; use a pydantic model for recursive data")
         self.open_types.append(hint)
         required = set(hint.__required_keys__)  # type: ignore[attr-defined]
         forms: dict[str, _Form] = {}
@@ -227,8 +206,7 @@ class _Reader:
         if not converters:
             return _Form(schema)
         return _Form(
-            schema,
-            lambda value: {k: converters[k](v) if k in converters else v for k, v in value.items()},
+            schema, lambda value: {k: converters[k](v) if k in converters else v for k, v in value.items()}
         )
 
     def _pydantic(self, hint: Any) -> _Form:

@@ -13,9 +13,23 @@ from toolloop.providers.base import ToolSpec
 _CHARS_PER_TOKEN = 4
 _COMPACT_DESCRIPTION = 160
 _COMPACT_KEPT = frozenset(
-    {"type", "enum", "const", "properties", "required", "items", "anyOf", "oneOf", "allOf", "prefixItems", "$ref",
-     "$defs", "additionalProperties", "format"}
-)  # fmt: skip
+    {
+        "type",
+        "enum",
+        "const",
+        "properties",
+        "required",
+        "items",
+        "anyOf",
+        "oneOf",
+        "allOf",
+        "prefixItems",
+        "$ref",
+        "$defs",
+        "additionalProperties",
+        "format",
+    }
+)
 
 
 def spec_tokens(spec: ToolSpec) -> int:

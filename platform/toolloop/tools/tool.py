@@ -116,12 +116,7 @@ class ToolContext:
     siblings: Mapping[str, str] = field(default_factory=dict)
 
     async def call(
-        self,
-        name: str,
-        arguments: Mapping[str, Any],
-        *,
-        call_id: str = "",
-        decision: Decision | None = None,
+        self, name: str, arguments: Mapping[str, Any], *, call_id: str = "", decision: Decision | None = None
     ) -> ToolResult:
         """Call another tool of the run, under the same checks, approvals, journal and limits as a call of the model.
 
@@ -253,9 +248,7 @@ class Tool:
         if not self.description.strip():
             raise ToolDefinitionError(f"tool {self.name!r} has no description: write a docstring")
         if self.parameters.get("type") != "object":
-            raise ToolDefinitionError(
-                f"tool {self.name!r}: parameters must be a JSON Schema of type object"
-            )
+            raise ToolDefinitionError(f"tool {self.name!r}: parameters must be a JSON Schema of type object")
         if self.blocking is None:
             object.__setattr__(self, "blocking", not is_async(self.function))
         elif self.blocking and is_async(self.function):

@@ -44,9 +44,7 @@ class Toolset:
 
     __slots__ = ("_by_name", "_specs", "withheld")
 
-    def __init__(
-        self, tools: Iterable[Tool] = (), *, withheld: Callable[[str], str] | None = None
-    ) -> None:
+    def __init__(self, tools: Iterable[Tool] = (), *, withheld: Callable[[str], str] | None = None) -> None:
         self._by_name: dict[str, Tool] = {}
         self.withheld: Callable[[str], str] = withheld or _nothing
         for tool in tools:

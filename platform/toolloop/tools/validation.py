@@ -23,8 +23,7 @@ _STEPS, _STEPS_PER_NODE = 20_000, 50
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda v: isinstance(v, str),
     "integer": lambda v: (
-        (isinstance(v, int) and not isinstance(v, bool))
-        or (isinstance(v, float) and v.is_integer())
+        (isinstance(v, int) and not isinstance(v, bool)) or (isinstance(v, float) and v.is_integer())
     ),
     "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v),
     "boolean": lambda v: isinstance(v, bool),
@@ -149,9 +148,7 @@ class _Check:
             node = node[key]
         return node
 
-    def _object(
-        self, value: dict[str, Any], schema: Mapping[str, Any], at: str, depth: int
-    ) -> None:
+    def _object(self, value: dict[str, Any], schema: Mapping[str, Any], at: str, depth: int) -> None:
         properties: Mapping[str, Any] = schema.get("properties", {})
         prefix = f"{at}." if at else ""
         for name in schema.get("required", ()):
@@ -222,9 +219,7 @@ class _Check:
         if step and not float(value / step).is_integer():
             self.say(at, f"must be a multiple of {step}, got {_shown(value)}")
 
-    def _count(
-        self, count: int, schema: Mapping[str, Any], at: str, suffix: str, unit: str
-    ) -> None:
+    def _count(self, count: int, schema: Mapping[str, Any], at: str, suffix: str, unit: str) -> None:
         low, high = schema.get(f"min{suffix}"), schema.get(f"max{suffix}")
         if low is not None and count < low:
             self.say(at, f"needs at least {low} {unit}, got {count}")

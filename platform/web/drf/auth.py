@@ -23,9 +23,7 @@ class ApiKeyAuthentication(BaseAuthentication):
             return None
         keyword, _, key = header.partition(" ")
         if keyword.lower() != self.keyword.lower() or not key.strip():
-            raise exceptions.AuthenticationFailed(
-                "Use the header “Authorization: Bearer <API key>”."
-            )
+            raise exceptions.AuthenticationFailed("Use the header “Authorization: Bearer <API key>”.")
         found = api_key_authenticate(key=key.strip())
         if found is None:
             raise exceptions.AuthenticationFailed(

@@ -14,7 +14,7 @@ class BatchRoundOutput(serializers.Serializer[Any]):
         help_text="From 1; each turn of an answer that calls tools takes a round."
     )
     total = serializers.IntegerField(help_text="Requests in it.")
-    done = serializers.IntegerField(help_text="Answers that are back, as far as the provider tells.")  # fmt: skip
+    done = serializers.IntegerField(help_text="Answers that are back, as far as the provider tells.")
     sent_at = serializers.DateTimeField(allow_null=True)
     due_at = serializers.DateTimeField(
         allow_null=True, help_text="When the provider gives up on what it has not answered."

@@ -55,12 +55,7 @@ def watch_uploads(request: HttpRequest) -> HashingUploadHandler | None:
 
 
 def repeatable(
-    handler: Handler,
-    *,
-    tenant: Tenant,
-    actor: Actor,
-    uploads: HashingUploadHandler,
-    waits: bool = False,
+    handler: Handler, *, tenant: Tenant, actor: Actor, uploads: HashingUploadHandler, waits: bool = False
 ) -> Handler:
     """Return the handler of a write such that a repetition with the same key gets the first answer.
 
@@ -145,9 +140,7 @@ def _fingerprint(request: Request, uploads: HashingUploadHandler) -> str:
     """Hash what was asked for: the values of a form or JSON body, for its bytes differ by boundary and spaces."""
     data = request.data
     fields = (
-        {k: data.getlist(k) for k in data if k not in request.FILES}
-        if hasattr(data, "getlist")
-        else data
+        {k: data.getlist(k) for k in data if k not in request.FILES} if hasattr(data, "getlist") else data
     )
     said = [request.method, request.get_full_path(), fields, uploads.files]
     return hashlib.sha256(json.dumps(said, sort_keys=True, default=str).encode()).hexdigest()

@@ -33,9 +33,7 @@ class Pagination(pagination.CursorPagination):
 class WholeList(pagination.BasePagination):
     """The same shape for lists that are short by their nature: one page with everything."""
 
-    def paginate_queryset(
-        self, queryset: Iterable[Any], request: Request, view: Any = None
-    ) -> list[Any]:
+    def paginate_queryset(self, queryset: Iterable[Any], request: Request, view: Any = None) -> list[Any]:
         """Return all there is."""
         return list(queryset)
 
@@ -45,7 +43,12 @@ class WholeList(pagination.BasePagination):
 
     def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """Return the schema of the one page."""
-        link = {"type": "string", "nullable": True, "format": "uri", "description": "Always null: this page has everything."}  # fmt: skip
+        link = {
+            "type": "string",
+            "nullable": True,
+            "format": "uri",
+            "description": "Always null: this page has everything.",
+        }
         return {
             "type": "object",
             "required": ["next", "previous", "results"],
@@ -53,9 +56,7 @@ class WholeList(pagination.BasePagination):
         }
 
 
-def page_linked(
-    request: Request, results: list[Any], following: Mapping[str, Any] | None
-) -> Response:
+def page_linked(request: Request, results: list[Any], following: Mapping[str, Any] | None) -> Response:
     """Return a page of rows that have no cursor of their own.
 
     Args:

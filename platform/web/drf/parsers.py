@@ -16,10 +16,7 @@ class JSONParser(parsers.JSONParser):
     """
 
     def parse(
-        self,
-        stream: IO[Any],
-        media_type: str | None = None,
-        parser_context: Mapping[str, Any] | None = None,
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> Any:
         """Return the body's value.
 

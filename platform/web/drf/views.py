@@ -71,11 +71,7 @@ class TenantAPIView(APIView):
                 body_check(self, request)
         if self._uploads is not None and handler is not None:
             wrapped = repeatable(
-                handler,
-                tenant=self.tenant,
-                actor=self.actor,
-                uploads=self._uploads,
-                waits=self.waits,
+                handler, tenant=self.tenant, actor=self.actor, uploads=self._uploads, waits=self.waits
             )
             setattr(self, name, wrapped)  # of this request's view alone: what dispatch calls next
 

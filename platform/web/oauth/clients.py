@@ -58,8 +58,7 @@ class Client:
     def takes(self, redirect_uri: str) -> bool:
         """Tell whether it registered this address: exactly, but for the port on the person's own machine (RFC 8252, 7.3)."""
         return any(
-            redirect_uri == known or _same_but_port(redirect_uri, known)
-            for known in self.redirect_uris
+            redirect_uri == known or _same_but_port(redirect_uri, known) for known in self.redirect_uris
         )
 
 
@@ -92,13 +91,15 @@ def client_find(tenant: Tenant, client_id: str) -> Client:
         except signing.BadSignature:
             facts = {}
     if facts.get("t") != tenant.slug:
-        raise ClientRefused("invalid_client", "This application is not registered here. Let it register again.")  # fmt: skip
+        raise ClientRefused(
+            "invalid_client", "This application is not registered here. Let it register again."
+        )
     return Client(client_id, facts["n"], tuple(facts["r"]))
 
 
 def redirect_uri_fault(uri: str) -> str:
     """Return why codes may not be sent to an address, "" when they may."""
-    if len(uri) > MAX_URI or not uri.isascii() or not uri.isprintable() or any(c in uri for c in ' \\"<>'):  # fmt: skip
+    if len(uri) > MAX_URI or not uri.isascii() or not uri.isprintable() or any(c in uri for c in ' \\"<>'):
         return f"a redirect URI has at most {MAX_URI} printable ASCII characters, without blanks, quotes and backslashes"
     try:
         parts = urlsplit(uri)
@@ -110,7 +111,7 @@ def redirect_uri_fault(uri: str) -> str:
     if parts.scheme == "https":
         return "" if host else "a redirect URI names its host"
     if parts.scheme == "http":
-        return "" if host in _LOOPBACK else "http:// leads only to the person's own machine; use https://"  # fmt: skip
+        return "" if host in _LOOPBACK else "http:// leads only to the person's own machine; use https://"
     if parts.scheme in _EDITORS or _APP_SCHEME.match(parts.scheme):
         return ""
     return "a scheme of an application is a reversed domain name, for example com.example.app:/callback"
@@ -118,9 +119,13 @@ def redirect_uri_fault(uri: str) -> str:
 
 def _described(client_id: str, said: Any, home: str = "") -> Client:
     if not isinstance(said, Mapping):
-        raise ClientRefused("invalid_client_metadata", "Send the client's metadata as a JSON object.")  # fmt: skip
+        raise ClientRefused("invalid_client_metadata", "Send the client's metadata as a JSON object.")
     uris = said.get("redirect_uris")
-    if not isinstance(uris, list) or not 1 <= len(uris) <= MAX_URIS or not all(isinstance(u, str) for u in uris):  # fmt: skip
+    if (
+        not isinstance(uris, list)
+        or not 1 <= len(uris) <= MAX_URIS
+        or not all(isinstance(u, str) for u in uris)
+    ):
         raise ClientRefused("invalid_redirect_uri", f"Name 1 to {MAX_URIS} redirect_uris.")
     for uri in uris:
         if fault := redirect_uri_fault(uri):
@@ -140,15 +145,22 @@ def _of_document(url: str, policy: NetPolicy) -> Client:
     try:
         parts = urlsplit(url)
         if parts.path in ("", "/") or "#" in url or "/./" in url or "/../" in url:
-            raise ClientRefused("invalid_client", "A client id that is an address needs a path, and no fragment.")  # fmt: skip
+            raise ClientRefused(
+                "invalid_client", "A client id that is an address needs a path, and no fragment."
+            )
         said = json.loads(document_fetch(url, policy))
         if not isinstance(said, dict) or said.get("client_id") != url:
-            raise ClientRefused("invalid_client", "The document at the client's address is about another one.")  # fmt: skip
+            raise ClientRefused(
+                "invalid_client", "The document at the client's address is about another one."
+            )
         if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
-            raise ClientRefused("invalid_client", "Only clients without a secret (token_endpoint_auth_method “none”) can be connected.")  # fmt: skip
+            raise ClientRefused(
+                "invalid_client",
+                "Only clients without a secret (token_endpoint_auth_method “none”) can be connected.",
+            )
         return _described(url, said, home=parts.hostname or "")
     except (ValueError, RecursionError) as error:
-        raise ClientRefused("invalid_client", "There is no JSON document at the client's address.") from error  # fmt: skip
+        raise ClientRefused("invalid_client", "There is no JSON document at the client's address.") from error
 
 
 def document_fetch(url: str, policy: NetPolicy) -> bytes:
@@ -176,13 +188,19 @@ def document_fetch(url: str, policy: NetPolicy) -> bytes:
             for piece in response.iter_raw():
                 body += piece
                 if len(body) > MAX_DOCUMENT:
-                    raise ClientRefused("invalid_client", f"The client's document is larger than {MAX_DOCUMENT:,} bytes.")  # fmt: skip
+                    raise ClientRefused(
+                        "invalid_client", f"The client's document is larger than {MAX_DOCUMENT:,} bytes."
+                    )
     except AddressRefused as refused:
         raise ClientRefused("invalid_client", refused.message) from refused
     except httpx2.HTTPError as failed:
-        raise ClientRefused("invalid_client", "The client's document could not be fetched. Try again later.") from failed  # fmt: skip
+        raise ClientRefused(
+            "invalid_client", "The client's document could not be fetched. Try again later."
+        ) from failed
     if response.status_code != 200:
-        raise ClientRefused("invalid_client", f"The client's document was answered with status {response.status_code}.")  # fmt: skip
+        raise ClientRefused(
+            "invalid_client", f"The client's document was answered with status {response.status_code}."
+        )
     return body
 
 
@@ -194,4 +212,4 @@ def _same_but_port(uri: str, known: str) -> bool:
         return False
     if one.scheme != "http" or one.hostname not in _LOOPBACK or redirect_uri_fault(uri):
         return False
-    return (one.scheme, one.hostname, one.path, one.query) == (two.scheme, two.hostname, two.path, two.query)  # fmt: skip
+    return (one.scheme, one.hostname, one.path, one.query) == (two.scheme, two.hostname, two.path, two.query)

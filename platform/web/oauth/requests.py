@@ -14,9 +14,15 @@ from web.oauth.clients import Client, client_find
 
 _CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}\Z")  # SHA-256 in base64url
 _ONCE = (
-    "client_id", "redirect_uri", "response_type", "scope", "state", "code_challenge",
-    "code_challenge_method", "resource",
-)  # fmt: skip
+    "client_id",
+    "redirect_uri",
+    "response_type",
+    "scope",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "resource",
+)
 MAX_STATE = 2000
 
 
@@ -61,7 +67,7 @@ class AuthorizationRequest:
         return f"{self.redirect_uri}{mark}{urlencode(said)}"
 
 
-def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: str) -> AuthorizationRequest:  # fmt: skip
+def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: str) -> AuthorizationRequest:
     """Read the parameters of an authorization request.
 
     Args:
@@ -82,19 +88,25 @@ def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: st
         client.redirect_uris[0] if len(client.redirect_uris) == 1 else ""
     )
     if not client.takes(redirect_uri):
-        raise Invalid("invalid_request", "The application did not register the address that it wants its answer sent to.")  # fmt: skip
+        raise Invalid(
+            "invalid_request",
+            "The application did not register the address that it wants its answer sent to.",
+        )
     if given.get("response_type") != "code":
-        raise Invalid("unsupported_response_type", "The application must ask for response_type “code”.")  # fmt: skip
+        raise Invalid("unsupported_response_type", "The application must ask for response_type “code”.")
     challenge = given.get("code_challenge", "")
     if given.get("code_challenge_method") != "S256" or not _CHALLENGE.match(challenge):
         raise Invalid("invalid_request", "The application must use PKCE with the method S256.")
     if given.get("resource", resource) != resource:
-        raise Invalid("invalid_target", "The application asks for another server than this workspace.")  # fmt: skip
+        raise Invalid("invalid_target", "The application asks for another server than this workspace.")
     state = given.get("state", "")
     if len(state) > MAX_STATE:
-        raise Invalid("invalid_request", f"The application's state has more than {MAX_STATE} characters.")  # fmt: skip
+        raise Invalid("invalid_request", f"The application's state has more than {MAX_STATE} characters.")
     asked = frozenset(given.get("scope", "").split())
     scopes = asked & APP_SCOPES.keys() if asked else APP_DEFAULT
     if not scopes:
-        raise Invalid("invalid_scope", f"The application asks for nothing that there is: {', '.join(sorted(APP_SCOPES))}.")  # fmt: skip
+        raise Invalid(
+            "invalid_scope",
+            f"The application asks for nothing that there is: {', '.join(sorted(APP_SCOPES))}.",
+        )
     return AuthorizationRequest(client, redirect_uri, scopes, state, challenge, issuer)

@@ -104,7 +104,7 @@ def token(request: HttpRequest, tenant_slug: str) -> HttpResponse:
         raise Invalid("invalid_target", "Tokens of this server are for its own workspace alone.")
     kind = posted.get("grant_type")
     if kind not in ("authorization_code", "refresh_token"):
-        raise Invalid("unsupported_grant_type", "grant_type is authorization_code or refresh_token.")  # fmt: skip
+        raise Invalid("unsupported_grant_type", "grant_type is authorization_code or refresh_token.")
     tenant = tenant_find(slug=tenant_slug)
     if tenant is None:  # as for a code that is none
         raise GrantRefused
@@ -132,9 +132,7 @@ def revoke(request: HttpRequest, tenant_slug: str) -> HttpResponse:
     tenant = tenant_find(slug=tenant_slug)
     if tenant is not None:
         services.connection_forget(
-            tenant=tenant,
-            client_id=request.POST.get("client_id", ""),
-            token=request.POST.get("token", ""),
+            tenant=tenant, client_id=request.POST.get("client_id", ""), token=request.POST.get("token", "")
         )
     return HttpResponse(status=200)
 
@@ -174,7 +172,7 @@ def authorize(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     return _sent_back(asked.answer(code=code))
 
 
-def _question(request: TenantRequest, asked: AuthorizationRequest, problem: str = "") -> HttpResponse:  # fmt: skip
+def _question(request: TenantRequest, asked: AuthorizationRequest, problem: str = "") -> HttpResponse:
     choices = [
         {"value": scope, "words": words, "is_asked": scope in asked.scopes}
         for scope, words in APP_SCOPES.items()

@@ -36,9 +36,7 @@ def reference() -> dict[str, Any]:
     }
 
 
-def _operation(
-    schema: dict[str, Any], method: str, path: str, operation: dict[str, Any]
-) -> dict[str, Any]:
+def _operation(schema: dict[str, Any], method: str, path: str, operation: dict[str, Any]) -> dict[str, Any]:
     description = operation.get("description", "").strip()
     summary, _, rest = description.partition("\n")
     body = operation.get("requestBody", {}).get("content", {})

@@ -51,10 +51,7 @@ class BudgetForm(forms.Form):
             ("assistant", "each assistant"),
             *((f"member:{m.user_id}", str(m.user)) for m in member_list(actor=actor)),
             *((f"key:{k.pk}", f"the key “{k.name}”") for k in api_key_list(actor=actor)),
-            *(
-                (f"assistant:{pk}", f"the assistant “{name}”")
-                for pk, name in assistant_names(actor)
-            ),
+            *((f"assistant:{pk}", f"the assistant “{name}”") for pk, name in assistant_names(actor)),
         ]
 
 

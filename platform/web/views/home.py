@@ -49,9 +49,7 @@ def create_tenant(request: UserRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             tenant = tenant_create(
-                user=request.user,
-                name=form.cleaned_data["name"],
-                slug=form.cleaned_data["slug"].lower(),
+                user=request.user, name=form.cleaned_data["name"], slug=form.cleaned_data["slug"].lower()
             )
         except DomainError as error:
             if error.status == 403:

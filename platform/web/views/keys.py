@@ -50,9 +50,7 @@ def keys(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _page(request, ApiKeyForm(actor=actor), new_key=key)
     try:
         if action == "rotate":
-            _, key = services.api_key_rotate(
-                tenant=tenant, actor=actor, key_id=posted_id(request, "key")
-            )
+            _, key = services.api_key_rotate(tenant=tenant, actor=actor, key_id=posted_id(request, "key"))
             return _page(request, form, new_key=key)
         if action != "revoke":
             raise Invalid("invalid", "Unknown action.")
@@ -63,16 +61,15 @@ def keys(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     return redirect("web:settings-keys", tenant.slug)
 
 
-def _page(
-    request: TenantRequest, form: ApiKeyForm, *, new_key: str = "", status: int = 200
-) -> HttpResponse:
+def _page(request: TenantRequest, form: ApiKeyForm, *, new_key: str = "", status: int = 200) -> HttpResponse:
     rows = list(api_key_list(actor=request.actor).filter(client_id=""))
     now = timezone.now()
     limits = form.fields.get("collections")
     names = dict(getattr(limits, "choices", ()))
     for row in rows:
         # What was deleted is not counted, nor the private collection of what the key itself has attached.
-        row.limited_to = None if row.collections is None else [names[pk] for pk in row.collections if pk in names]  # type: ignore[attr-defined]  # fmt: skip
+        limited = None if row.collections is None else [names[pk] for pk in row.collections if pk in names]
+        row.limited_to = limited  # type: ignore[attr-defined]
         row.is_expired = row.expires_at is not None and row.expires_at <= now  # type: ignore[attr-defined]
     context = {
         "section": "keys",

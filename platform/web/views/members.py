@@ -39,9 +39,7 @@ def members(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             )
             messages.success(request, f"{row.user} is {row.get_role_display().lower()} now.")
         elif action == "remove":
-            services.member_remove(
-                tenant=tenant, actor=actor, member_id=posted_id(request, "membership")
-            )
+            services.member_remove(tenant=tenant, actor=actor, member_id=posted_id(request, "membership"))
             messages.success(request, "Removed.")
         elif action == "revoke":
             invite = services.invite_revoke(
@@ -71,9 +69,7 @@ def invites(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             actor=request.actor,
             email=form.cleaned_data["email"],
             role=form.cleaned_data["role"],
-            link_for=lambda token: request.build_absolute_uri(
-                reverse("web:invite-accept", args=[token])
-            ),
+            link_for=lambda token: request.build_absolute_uri(reverse("web:invite-accept", args=[token])),
         )
     except DomainError as error:
         if error.status == 403:
@@ -116,9 +112,7 @@ def leave(request: HttpRequest, tenant_slug: str) -> HttpResponse:
     """Leave the workspace."""
     inside = cast("TenantRequest", request)
     try:
-        services.member_remove(
-            tenant=inside.tenant, actor=inside.actor, member_id=inside.membership.pk
-        )
+        services.member_remove(tenant=inside.tenant, actor=inside.actor, member_id=inside.membership.pk)
     except Conflict as error:
         messages.error(request, error.message)
         return redirect("web:profile")
@@ -142,9 +136,7 @@ def _entrance(name: str, request: HttpRequest) -> str:
     return f"{reverse(name)}?{urlencode({'next': request.path})}"
 
 
-def _page(
-    request: TenantRequest, form: InviteForm, *, link: str = "", status: int = 200
-) -> HttpResponse:
+def _page(request: TenantRequest, form: InviteForm, *, link: str = "", status: int = 200) -> HttpResponse:
     can_manage = request.actor.can("member.manage")
     people = list(member_list(actor=request.actor))
     for person in people:

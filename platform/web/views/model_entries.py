@@ -46,11 +46,7 @@ def model_lines(request: TenantRequest) -> list[ModelShown]:
     """Return the models the workspace can use, then those it hides or has no key for."""
     entries = {row.name: row for row in model_entry_list(actor=request.actor)}
     offered, catalog = models_and_catalog(request.tenant)
-    lines = [
-        ModelShown(info, entries.pop(info.id, None), True)
-        for info in offered
-        if info.id != EXTRACTIVE
-    ]
+    lines = [ModelShown(info, entries.pop(info.id, None), True) for info in offered if info.id != EXTRACTIVE]
     for name, entry in entries.items():
         try:
             lines.append(ModelShown(catalog.get_model_info(name), entry, False))
@@ -110,10 +106,7 @@ def model_switch(request: TenantRequest, *, is_enabled: bool) -> None:
         Invalid: the name posted means no model.
     """
     entry = services.model_entry_switch(
-        tenant=request.tenant,
-        actor=request.actor,
-        name=request.POST.get("model", ""),
-        is_enabled=is_enabled,
+        tenant=request.tenant, actor=request.actor, name=request.POST.get("model", ""), is_enabled=is_enabled
     )
     messages.success(request, f"{entry} is {'offered again' if is_enabled else 'hidden now'}.")
 

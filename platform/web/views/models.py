@@ -22,13 +22,7 @@ from toolloop.providers.registry import configured_models
 from web.forms import CredentialForm, ModelEntryForm, add_refusal
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id
-from web.views.model_entries import (
-    model_forget,
-    model_form,
-    model_lines,
-    model_save,
-    model_switch,
-)
+from web.views.model_entries import model_forget, model_form, model_lines, model_save, model_switch
 
 
 @never_cache
@@ -86,10 +80,7 @@ def _switch(request: TenantRequest, row: ProviderCredential, action: str) -> Non
     name = _name(row.provider, row.endpoint)
     if action == "remove":
         services.credential_delete(
-            tenant=request.tenant,
-            actor=request.actor,
-            provider=row.provider,
-            endpoint=row.endpoint,
+            tenant=request.tenant, actor=request.actor, provider=row.provider, endpoint=row.endpoint
         )
         messages.success(request, f"The key of {name} is forgotten.")
         return
@@ -146,11 +137,7 @@ def _providers(request: TenantRequest) -> list[dict[str, Any]]:
 
 
 def _page(
-    request: TenantRequest,
-    form: CredentialForm,
-    stated: ModelEntryForm | None = None,
-    *,
-    status: int = 200,
+    request: TenantRequest, form: CredentialForm, stated: ModelEntryForm | None = None, *, status: int = 200
 ) -> HttpResponse:
     context = {
         "section": "models",

@@ -26,9 +26,7 @@ def outgoing(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         try:
             outgoing_hosts_set(
-                tenant=request.tenant,
-                actor=request.actor,
-                hosts=form.cleaned_data["hosts"].split(),
+                tenant=request.tenant, actor=request.actor, hosts=form.cleaned_data["hosts"].split()
             )
         except Invalid as error:
             add_refusal(form, error)

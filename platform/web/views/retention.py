@@ -24,9 +24,7 @@ def retention(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     form = RetentionForm(request.POST or None, initial={"days": own})
     if request.method == "POST" and form.is_valid():
         try:
-            retention_set(
-                tenant=request.tenant, actor=request.actor, days=form.cleaned_data["days"]
-            )
+            retention_set(tenant=request.tenant, actor=request.actor, days=form.cleaned_data["days"])
         except Invalid as error:
             add_refusal(form, error)
         else:

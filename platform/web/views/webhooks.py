@@ -36,9 +36,7 @@ def webhooks(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if not form.is_valid():
         return _list(request, form, status=422)
     try:
-        row, secret = services.webhook_create(
-            tenant=request.tenant, actor=request.actor, **form.cleaned_data
-        )
+        row, secret = services.webhook_create(tenant=request.tenant, actor=request.actor, **form.cleaned_data)
     except DomainError as error:
         if error.status == 403:
             raise

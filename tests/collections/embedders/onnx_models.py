@@ -96,9 +96,7 @@ def model_write(
     rows = table() if values is None else values
     nodes = [
         helper.make_node("Gather", ["table", "input_ids"], ["found"], axis=0),
-        helper.make_node(
-            "CumSum", ["found", "one"], ["summed"]
-        ),  # a token knows what came before it
+        helper.make_node("CumSum", ["found", "one"], ["summed"]),  # a token knows what came before it
         helper.make_node("Mul", ["summed", "tenth"], ["before"]),
         helper.make_node("ReduceSum", ["found", "middle"], ["all"], keepdims=1),
         helper.make_node("Mul", ["all", "tenth"], ["around"]),
@@ -112,30 +110,30 @@ def model_write(
     kind = TensorProto.FLOAT16 if is_half else TensorProto.FLOAT
     nodes.append(helper.make_node("Cast", [last], [output], to=kind))
     shape = ["texts", rows.shape[1]] if is_pooled else ["texts", "tokens", rows.shape[1]]
-    columns = [
-        helper.make_tensor_value_info(n, _TYPES[integers], ["texts", "tokens"]) for n in inputs
-    ]
+    columns = [helper.make_tensor_value_info(n, _TYPES[integers], ["texts", "tokens"]) for n in inputs]
     graph = helper.make_graph(
-        nodes, "sentence", columns, [helper.make_tensor_value_info(output, kind, shape)],
-        [numpy_helper.from_array(rows, "table"), numpy_helper.from_array(np.array(1, np.int64), "one"),
-         numpy_helper.from_array(np.array([1], np.int64), "middle"),
-         numpy_helper.from_array(np.array(0.1, np.float32), "tenth")],
-    )  # fmt: skip
+        nodes,
+        "sentence",
+        columns,
+        [helper.make_tensor_value_info(output, kind, shape)],
+        [
+            numpy_helper.from_array(rows, "table"),
+            numpy_helper.from_array(np.array(1, np.int64), "one"),
+            numpy_helper.from_array(np.array([1], np.int64), "middle"),
+            numpy_helper.from_array(np.array(0.1, np.float32), "tenth"),
+        ],
+    )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     made.ir_version = 9
     file.parent.mkdir(parents=True, exist_ok=True)
     if external:
-        onnx.save(
-            made, str(file), save_as_external_data=True, location=external, size_threshold=256
-        )
+        onnx.save(made, str(file), save_as_external_data=True, location=external, size_threshold=256)
     else:
         onnx.save(made, str(file))
     return file
 
 
-def folder_write(
-    folder: Path, *, pooling: str = "mean", settings: Any = None, **graph: Any
-) -> Path:
+def folder_write(folder: Path, *, pooling: str = "mean", settings: Any = None, **graph: Any) -> Path:
     """Write a whole folder as sentence-transformers lays it out."""
     folder.mkdir(parents=True, exist_ok=True)
     tokenizer_write(folder)

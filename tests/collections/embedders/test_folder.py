@@ -75,9 +75,7 @@ def test_half_precision_output_and_one_that_the_graph_pools(tmp_path: Path) -> N
     own = FolderEmbedder(found.model).embed_query(TEXTS[0])
     assert np.abs(own - reference(TEXTS[0], "mean")).max() < 1e-6
     assert "pools by itself" in refusal(pooled, pooling="cls")
-    both = folder_write(
-        tmp_path / "both", pooling="cls", is_pooled=True
-    )  # its files speak of pooling too
+    both = folder_write(tmp_path / "both", pooling="cls", is_pooled=True)  # its files speak of pooling too
     assert folder_check(both).model.options.pooling == "pooled"
 
 
@@ -123,9 +121,7 @@ def test_longest_text_follows_the_model_where_nothing_else_says_it(
 ) -> None:
     folder = folder_write(tmp_path / "tiny")
     (folder / "config.json").write_text(json.dumps(config))
-    (folder / "tokenizer_config.json").write_text(
-        '{"model_max_length": 1000000000000000019884624838656}'
-    )
+    (folder / "tokenizer_config.json").write_text('{"model_max_length": 1000000000000000019884624838656}')
     assert folder_check(folder).model.options.max_tokens == most
 
 
@@ -155,9 +151,7 @@ def test_hub_cache_is_read_through_its_links_with_external_weights(tmp_path: Pat
     (hub / "refs" / "main").write_text("abc123")
     model = folder_check(hub).model
     assert model.name == "tiny-embed"
-    assert (
-        np.abs(FolderEmbedder(model).embed_query("wine") - reference("wine", "mean")).max() < 1e-6
-    )
+    assert np.abs(FolderEmbedder(model).embed_query("wine") - reference("wine", "mean")).max() < 1e-6
 
 
 def test_weights_beside_the_graph_are_read_and_belong_to_what_the_model_is(tmp_path: Path) -> None:
@@ -165,9 +159,7 @@ def test_weights_beside_the_graph_are_read_and_belong_to_what_the_model_is(tmp_p
     model_write(folder / "onnx" / "model.onnx", external="model.onnx_data")
     model = folder_check(folder).model
     assert "onnx/model.onnx_data" in model.digests
-    assert (
-        np.abs(FolderEmbedder(model).embed_query("wine") - reference("wine", "mean")).max() < 1e-6
-    )
+    assert np.abs(FolderEmbedder(model).embed_query("wine") - reference("wine", "mean")).max() < 1e-6
     weights = folder / "onnx" / "model.onnx_data"
     weights.write_bytes(weights.read_bytes()[::-1])
     with pytest.raises(EmbeddingError, match="other files on the machine"):
@@ -263,9 +255,7 @@ def test_what_cannot_be_used_is_refused_with_one_line(tmp_path: Path, kind: str,
         ({"file": "/etc/passwd"}, "leads out"),
     ],
 )
-def test_options_that_cannot_be_are_refused(
-    tmp_path: Path, said: dict[str, Any], told: str
-) -> None:
+def test_options_that_cannot_be_are_refused(tmp_path: Path, said: dict[str, Any], told: str) -> None:
     assert told in refusal(folder_write(tmp_path / "tiny"), **said)
 
 
@@ -313,9 +303,7 @@ def test_linked_weights_outside_of_the_folder_are_refused(tmp_path: Path) -> Non
     assert "leads out of" in refusal(folder)
 
 
-def test_giant_and_special_files_are_refused_unread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_giant_and_special_files_are_refused_unread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = folder_write(tmp_path / "tiny")
     with (folder / "tokenizer.json").open("r+b") as stream:
         stream.truncate(onnx_files.TOKENIZER_BYTES + 1)  # a hole: it takes no disk

@@ -36,9 +36,7 @@ def add(*args: Any) -> str:
     return out.getvalue()
 
 
-def test_command_checks_and_installs_what_collections_can_then_choose(
-    cast: Cast, folder: Path
-) -> None:
+def test_command_checks_and_installs_what_collections_can_then_choose(cast: Cast, folder: Path) -> None:
     said = add(folder, "--query-prefix", "query: ")
     assert "dimensions:     8" in said
     assert "similarity:" in said
@@ -53,9 +51,11 @@ def test_command_checks_and_installs_what_collections_can_then_choose(
         assert np.abs(vector - reference("query: wine", "mean")).max() < 1e-6
         assert embedder_for(space, tenant=cast.tenant) is embedder  # loaded once a process
         swap = services.swap_start(
-            tenant=cast.tenant, actor=cast.actor("member"),
-            collection=make_collection(cast.tenant, "Trade"), embedder="local/tiny-embed",
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            collection=make_collection(cast.tenant, "Trade"),
+            embedder="local/tiny-embed",
+        )
         assert swap.to_space == space
 
 
@@ -91,9 +91,7 @@ def test_machine_without_the_folder_says_which_and_what_to_do(cast: Cast, folder
     with tenant_scope(cast.tenant.pk):
         space = space_for("local/tiny-embed", tenant=cast.tenant)  # needs no files
         shutil.rmtree(folder)
-        with pytest.raises(
-            EmbeddingError, match=r"isn't on the machine .* Copy its folder"
-        ) as caught:
+        with pytest.raises(EmbeddingError, match=r"isn't on the machine .* Copy its folder") as caught:
             embedder_for(space, tenant=cast.tenant).embed_query("wine")
         assert caught.value.code == "embedder_misconfigured"
 
@@ -103,9 +101,7 @@ def test_embedder_that_nobody_installed_is_refused(cast: Cast) -> None:
         space_for("local/tiny-embed", tenant=cast.tenant)
 
 
-def test_prepare_verifies_the_installed_model_of_new_collections(
-    folder: Path, settings: Any
-) -> None:
+def test_prepare_verifies_the_installed_model_of_new_collections(folder: Path, settings: Any) -> None:
     settings.EMBEDDER = "local/tiny-embed"
     with pytest.raises(CommandError, match="embedder_add"):
         call_command("embedder_prepare")

@@ -23,8 +23,7 @@ TEXTS = [
     "Heading 8539.50.00 covers light-emitting diode (LED) lamps. " * 8,
     "x",
     "",
-    "Unemployment insurance is administered by the Department of Labor and its state partners. "
-    * 30,
+    "Unemployment insurance is administered by the Department of Labor and its state partners. " * 30,
 ]
 
 
@@ -107,8 +106,7 @@ def test_vectors_agree_when_threads_share_an_embedder(models):
     shared = MiniLmEmbedder(models)
     results: list[np.ndarray] = []
     threads = [
-        threading.Thread(target=lambda: results.append(shared.embed_query("one question")))
-        for _ in range(6)
+        threading.Thread(target=lambda: results.append(shared.embed_query("one question"))) for _ in range(6)
     ]
     for thread in threads:
         thread.start()
@@ -127,8 +125,7 @@ def test_model_is_built_once_when_processes_race(tmp_path):
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     runs = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment())
-        for _ in range(3)
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=_environment()) for _ in range(3)
     ]
     times = {run.communicate(timeout=120)[0] for run in runs}
     assert [run.returncode for run in runs] == [0, 0, 0]
@@ -184,11 +181,7 @@ def test_importing_costs_nothing_when_nothing_is_embedded():
         "print(*sorted(heavy & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=_environment(),
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, "-c", code], env=_environment(), capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == ""
     assert done.returncode == 0, done.stderr

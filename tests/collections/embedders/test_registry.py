@@ -51,10 +51,7 @@ def test_local_embedder_is_shared_and_remote_is_not(tmp_path):
     first = make_embedder(data_dir=tmp_path)
     assert isinstance(first, MiniLmEmbedder)
     assert make_embedder(data_dir=tmp_path) is first
-    remote = [
-        make_embedder("openai/text-embedding-3-small", data_dir=tmp_path, api_key=key)
-        for key in "ab"
-    ]
+    remote = [make_embedder("openai/text-embedding-3-small", data_dir=tmp_path, api_key=key) for key in "ab"]
     assert remote[0] is not remote[1]
 
 
@@ -67,8 +64,6 @@ def test_spaces_differ_when_anything_that_moves_vectors_differs(tmp_path):
         "google/gemini-embedding-001",
     ]
     keys = [make_embedder(s, data_dir=tmp_path, api_key="k").space.key for s in settings]
-    other = make_embedder(
-        settings[2], data_dir=tmp_path, api_key="k", base_url="http://else.test/v1"
-    )
+    other = make_embedder(settings[2], data_dir=tmp_path, api_key="k", base_url="http://else.test/v1")
     assert len({*keys, other.space.key}) == 6
     assert not (tmp_path / "models").exists()  # naming a space builds nothing

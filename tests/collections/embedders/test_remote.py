@@ -32,9 +32,7 @@ class Service:
         if "requests" in body:  # Gemini
             texts = [r["content"]["parts"][0]["text"] for r in body["requests"]]
             dims = body["requests"][0]["outputDimensionality"]
-            return httpx2.Response(
-                200, json={"embeddings": [{"values": vector(t, dims)} for t in texts]}
-            )
+            return httpx2.Response(200, json={"embeddings": [{"values": vector(t, dims)} for t in texts]})
         dims = body.get("dimensions", 1536)
         data = [
             {"object": "embedding", "index": i, "embedding": vector(text, dims)}
@@ -121,9 +119,9 @@ def test_request_says_model_and_dimensions_when_openai():
 
 def test_dimensions_are_not_sent_when_the_model_cannot_shorten():
     service = Service()
-    openai_with(
-        service, model="nomic-embed-text", dims=1536, base_url="http://server.test/v1"
-    ).embed_query("hi")
+    openai_with(service, model="nomic-embed-text", dims=1536, base_url="http://server.test/v1").embed_query(
+        "hi"
+    )
     assert "dimensions" not in service.bodies[0]
     assert str(service.requests[0].url) == "http://server.test/v1/embeddings"
 
@@ -133,10 +131,7 @@ def test_task_differs_when_gemini_embeds_a_question():
     embedder = google_with(service)
     embedder.embed_documents(["passage"])
     embedder.embed_query("question")
-    assert [b["requests"][0]["taskType"] for b in service.bodies] == [
-        "RETRIEVAL_DOCUMENT",
-        "RETRIEVAL_QUERY",
-    ]
+    assert [b["requests"][0]["taskType"] for b in service.bodies] == ["RETRIEVAL_DOCUMENT", "RETRIEVAL_QUERY"]
     assert service.requests[0].url.path.endswith("gemini-embedding-001:batchEmbedContents")
     assert service.requests[0].headers["x-goog-api-key"] == "key-test"
 
@@ -153,9 +148,7 @@ def openai_error(status: int, code: str = "", **headers: str) -> httpx2.Response
     return httpx2.Response(status, json=body, headers=headers)
 
 
-def google_error(
-    status: int, message: str = "said no", details: list[Any] | None = None
-) -> httpx2.Response:
+def google_error(status: int, message: str = "said no", details: list[Any] | None = None) -> httpx2.Response:
     body = {"error": {"code": status, "message": message, "status": "X", "details": details or []}}
     return httpx2.Response(status, json=body)
 
@@ -190,17 +183,10 @@ def test_call_waits_as_told_when_gemini_is_busy(no_waiting):
         (google_with, google_error(400, "API key not valid."), "embedder_auth_failed", False),
         (google_with, google_error(400), "embedder_bad_request", False),
         (google_with, google_error(404), "embedder_bad_request", False),
-        (
-            google_with,
-            google_error(429, details=[{"retryDelay": "999s"}]),
-            "embedder_rate_limited",
-            True,
-        ),
+        (google_with, google_error(429, details=[{"retryDelay": "999s"}]), "embedder_rate_limited", True),
     ],
 )
-def test_error_is_typed_and_sent_once_when_waiting_is_useless(
-    make, failure, code, retryable, no_waiting
-):
+def test_error_is_typed_and_sent_once_when_waiting_is_useless(make, failure, code, retryable, no_waiting):
     service = Service(failure)
     with pytest.raises(EmbeddingError) as caught:
         make(service).embed_query("x")

@@ -81,9 +81,7 @@ def make_hnsw(folder: Path, chunks: list[dict[str, Any]]) -> None:
     ] + [(links + bytes(size), 99)]
     data = b"".join(body + label.to_bytes(8, "little") for body, label in elements)
     width = len(links) + size + 8
-    header = struct.pack(
-        "<i6Qi", 1, 0, 1000, len(elements), width, len(links) + size, len(links), 0
-    )
+    header = struct.pack("<i6Qi", 1, 0, 1000, len(elements), width, len(links) + size, len(links), 0)
     (folder / "header.bin").write_bytes(header + bytes(40))
     (folder / "data_level0.bin").write_bytes(data)
     facts = {"dimensionality": size // 4, "id_to_label": labels}

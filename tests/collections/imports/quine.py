@@ -10,32 +10,7 @@ import struct
 import zlib
 
 NAME = b"endless/again/endless.zip"  # so long that R of its header takes exactly five bytes
-_LENGTHS = (
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-    9,
-    10,
-    11,
-    13,
-    15,
-    17,
-    19,
-    23,
-    27,
-    31,
-    35,
-    43,
-    51,
-    59,
-    67,
-    83,
-    99,
-    115,
-)
+_LENGTHS = (3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17, 19, 23, 27, 31, 35, 43, 51, 59, 67, 83, 99, 115)
 _DISTANCES = (1, 2, 3, 4, 5, 7, 9, 13, 17, 25, 33, 49, 65, 97, 129)
 
 
@@ -80,12 +55,44 @@ def _program(head: bytes, tail: bytes) -> bytes:
     r_both, r20 = _repeat(len(head) + 10, 40), _repeat(20, 40)
     l0, l5, l20 = _print(0), _print(5), _print(20)
     end = _repeat(len(tail) + 6, 48, is_last=True) + tail
-    return b"".join([
-        l_head, head, l_both, l_head, head, l_both, r_both,
-        l5, r_both, l5, l5, l20, r_both, l5, l5, l20, r20,
-        l20, r20, l20, r20, l20, r20,
-        l20, r20, l0, l0, _print(len(end)), r20, l0, l0, _print(len(end)), end, end[: -len(tail)],
-    ])  # fmt: skip
+    return b"".join(
+        [
+            l_head,
+            head,
+            l_both,
+            l_head,
+            head,
+            l_both,
+            r_both,
+            l5,
+            r_both,
+            l5,
+            l5,
+            l20,
+            r_both,
+            l5,
+            l5,
+            l20,
+            r20,
+            l20,
+            r20,
+            l20,
+            r20,
+            l20,
+            r20,
+            l20,
+            r20,
+            l0,
+            l0,
+            _print(len(end)),
+            r20,
+            l0,
+            l0,
+            _print(len(end)),
+            end,
+            end[: -len(tail)],
+        ]
+    )
 
 
 def _print(count: int) -> bytes:
@@ -118,15 +125,14 @@ def _lsb(value: int, width: int) -> str:
 
 
 def _head(crc: int, packed: int, size: int) -> bytes:
-    return (
-        struct.pack("<4s5H3I2H", b"PK\x03\x04", 20, 0, 8, 0, 33, crc, packed, size, len(NAME), 0)
-        + NAME
-    )
+    return struct.pack("<4s5H3I2H", b"PK\x03\x04", 20, 0, 8, 0, 33, crc, packed, size, len(NAME), 0) + NAME
 
 
 def _tail(crc: int, packed: int, size: int, head: int) -> bytes:
     entry = (
-        struct.pack("<4s6H3I5H2I", b"PK\x01\x02", 20, 20, 0, 8, 0, 33, crc, packed, size, len(NAME), 0, 0, 0, 0, 0, 0)
+        struct.pack(
+            "<4s6H3I5H2I", b"PK\x01\x02", 20, 20, 0, 8, 0, 33, crc, packed, size, len(NAME), 0, 0, 0, 0, 0, 0
+        )
         + NAME
-    )  # fmt: skip
+    )
     return entry + struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, 1, 1, len(entry), head + packed, 0)

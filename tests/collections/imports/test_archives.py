@@ -12,13 +12,7 @@ from pathlib import Path
 import pytest
 
 from apps.collections.ingestion.sources.archives import archive_entries
-from apps.collections.ingestion.sources.base import (
-    Entry,
-    EntryFailure,
-    Rules,
-    SourceFailure,
-    SourceLimits,
-)
+from apps.collections.ingestion.sources.base import Entry, EntryFailure, Rules, SourceFailure, SourceLimits
 from apps.collections.ingestion.sources.folders import folder_entries, folder_open
 from tests.collections.imports.quine import zip_quine
 from tests.collections.imports.support import make_tar, make_zip
@@ -26,9 +20,7 @@ from tests.collections.imports.support import make_tar, make_zip
 LIMITS = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000)
 
 
-def read(
-    tmp_path: Path, data: bytes, name: str = "a.zip", limits: SourceLimits = LIMITS
-) -> dict[str, str]:
+def read(tmp_path: Path, data: bytes, name: str = "a.zip", limits: SourceLimits = LIMITS) -> dict[str, str]:
     """Return for each entry its size as text, or its reason; the archive's own failure under “!”."""
     path = tmp_path / "archive"
     path.write_bytes(data)
@@ -47,7 +39,9 @@ def read(
     return found
 
 
-@pytest.mark.parametrize("name", ["../up.md", "/etc/passwd", "a/../../b.md", "C:\\windows\\x.md", "..\\..\\x.md", "\\\\host\\x.md"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["../up.md", "/etc/passwd", "a/../../b.md", "C:\\windows\\x.md", "..\\..\\x.md", "\\\\host\\x.md"]
+)
 @pytest.mark.parametrize("make", [make_zip, make_tar])
 def test_name_that_leads_out_is_listed(tmp_path: Path, name: str, make: object) -> None:
     found = read(tmp_path, make({name: b"x", "good.md": b"y"}))  # type: ignore[operator]
@@ -58,7 +52,9 @@ def test_name_that_leads_out_is_listed(tmp_path: Path, name: str, make: object) 
 def test_links_and_devices_are_listed(tmp_path: Path) -> None:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as archive:
-        for number, kind in enumerate((tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)):  # fmt: skip
+        for number, kind in enumerate(
+            (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE)
+        ):
             info = tarfile.TarInfo(f"{number}.md")
             info.type, info.linkname = kind, "/etc/passwd"
             archive.addfile(info)
@@ -104,7 +100,7 @@ def test_archives_that_multiply_inside_each_other_end_at_the_shared_budget(tmp_p
     data = make_zip({f"{n}.md": b"x" for n in range(16)})
     for _ in range(5):
         data = make_zip({f"{n}.zip": data for n in range(16)})
-    limits = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000, max_depth=20)  # fmt: skip
+    limits = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000, max_depth=20)
     assert read(tmp_path, data, limits=limits)["!"] == "too_many_entries"
 
 
@@ -114,7 +110,7 @@ def test_archive_that_holds_itself_ends_at_the_depth(tmp_path: Path, depth: int)
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         (name,) = archive.namelist()
         assert archive.read(name) == data, "it is what it is said to be"
-    limits = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000, max_depth=depth)  # fmt: skip
+    limits = SourceLimits(max_entries=200, max_bytes=80_000_000, max_file_bytes=40_000_000, max_depth=depth)
     ((path, reason),) = read(tmp_path, data, limits=limits).items()
     assert reason == "nested_too_deep"
     assert path.count(".zip") == 3 or depth > 2  # long paths are shown shortened
@@ -162,24 +158,9 @@ def test_folder_is_walked_without_following_links(tmp_path: Path) -> None:
     finally:
         os.close(descriptor)
     problems = {item.path: str(item.reason) for item in items if not isinstance(item, Entry)}
-    assert problems == {
-        "link.md": "link",
-        "out": "link",
-        "hard.md": "link",
-        "pipe.md": "special_file",
-    }
-    assert [item.path for item in items if isinstance(item, Entry)] == [
-        "docs/a.md",
-        "docs/in.zip/z.md",
-    ]
-    for hostile in (
-        f"{root}/../secret.md",
-        f"{root}/out",
-        str(tmp_path),
-        "/etc",
-        "relative",
-        f"{root}x",
-    ):
+    assert problems == {"link.md": "link", "out": "link", "hard.md": "link", "pipe.md": "special_file"}
+    assert [item.path for item in items if isinstance(item, Entry)] == ["docs/a.md", "docs/in.zip/z.md"]
+    for hostile in (f"{root}/../secret.md", f"{root}/out", str(tmp_path), "/etc", "relative", f"{root}x"):
         with pytest.raises(SourceFailure):
             folder_open(hostile, [root])
 
@@ -189,9 +170,7 @@ def test_folder_is_walked_without_following_links(tmp_path: Path) -> None:
     [(b"gr_n.md", b"gr\x81n.md"), (b"gr__n.md", "grün.md".encode())],
     ids=["cp437", "utf-8 without its flag"],
 )
-def test_name_is_read_when_its_encoding_is_not_told(
-    tmp_path: Path, stand_in: bytes, stored: bytes
-) -> None:
+def test_name_is_read_when_its_encoding_is_not_told(tmp_path: Path, stand_in: bytes, stored: bytes) -> None:
     data = make_zip({stand_in.decode(): b"text"})
     assert data.count(stand_in) == 2
     assert read(tmp_path, data.replace(stand_in, stored)) == {"grün.md": "4"}

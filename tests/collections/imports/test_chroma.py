@@ -72,9 +72,7 @@ def embedded(embedder: WordEmbedder) -> list[str]:
     return given
 
 
-def bring(
-    cast: Cast, collection: Collection, folder: Path, **options: Any
-) -> tuple[Import, list[Document]]:
+def bring(cast: Cast, collection: Collection, folder: Path, **options: Any) -> tuple[Import, list[Document]]:
     row = run(start(cast, collection, "chroma", path=str(folder), **options))
     return row, ingest_all(collection)
 
@@ -183,7 +181,7 @@ def test_damaged_or_hostile_index_file_is_refused_by_name(
 ) -> None:
     folder = make_chroma(tmp_path / "store", chunks(), indexed=2)
     spoil(folder / "segment-vector")
-    row = run(start(cast, collection, "chroma", path=str(folder), vectors_model=collection.space.model))  # fmt: skip
+    row = run(start(cast, collection, "chroma", path=str(folder), vectors_model=collection.space.model))
     assert (row.status, row.error_code) == ("failed", "chroma_damaged")
     assert not Path("/tmp/groundwork-was-here").exists()
     row, documents = bring(cast, collection, folder)
@@ -191,11 +189,7 @@ def test_damaged_or_hostile_index_file_is_refused_by_name(
 
 
 def test_chunks_are_embedded_anew_when_the_vectors_have_another_length(
-    cast: Cast,
-    collection: Collection,
-    embedder: WordEmbedder,
-    tmp_path: Path,
-    embedded: list[str],
+    cast: Cast, collection: Collection, embedder: WordEmbedder, tmp_path: Path, embedded: list[str]
 ) -> None:
     folder = make_chroma(tmp_path / "store", chunks(dimensions=3))
     _, documents = bring(cast, collection, folder, vectors_model=collection.space.model)
@@ -218,7 +212,10 @@ def test_vectors_of_another_model_are_refused_by_name(
 def test_second_import_changes_nothing_and_a_chunk_without_text_is_listed(
     cast: Cast, collection: Collection, tmp_path: Path
 ) -> None:
-    came = [*chunks(), {"id": "c0", "text": " ", "metadata": {"source_file": "c.md"}, "vector": np.ones(DIMS)}]  # fmt: skip
+    came = [
+        *chunks(),
+        {"id": "c0", "text": " ", "metadata": {"source_file": "c.md"}, "vector": np.ones(DIMS)},
+    ]
     folder = make_chroma(tmp_path / "store", came)
     row, _ = bring(cast, collection, folder)
     assert reasons(row) == {"c.md": "no_text"}

@@ -24,12 +24,8 @@ def repository(tmp_path: Path) -> Path:
     (root / "guide.md").write_text("# Guide\n\nHow lamps are declared.")
     (root / "logo.png").write_bytes(b"x")
     (root / "link.md").symlink_to("/etc/passwd")
-    porcelain.add(
-        str(root), paths=[str(root / name) for name in ("guide.md", "logo.png", "link.md")]
-    )
-    porcelain.commit(
-        str(root), message=b"One", author=b"A <a@example.org>", committer=b"A <a@example.org>"
-    )
+    porcelain.add(str(root), paths=[str(root / name) for name in ("guide.md", "logo.png", "link.md")])
+    porcelain.commit(str(root), message=b"One", author=b"A <a@example.org>", committer=b"A <a@example.org>")
     return root
 
 

@@ -43,9 +43,7 @@ def repository(tmp_path: Path, settings: Any) -> Path:
     settings.IMPORT_PATHS = [str(root.parent)]
     porcelain.init(str(root))
     lines = "".join(f"line {n}\n" for n in range(12))
-    commit(
-        root, "One", {"src/a.py": b"x = 1\n", "guide.md": lines.encode(), "logo.png": b"\x89PNG"}
-    )
+    commit(root, "One", {"src/a.py": b"x = 1\n", "guide.md": lines.encode(), "logo.png": b"\x89PNG"})
     commit(root, "Two", {"src/a.py": b"x = 2\n", ".gitignore": b"*.log\nbuild/\n"})
     commit(root, "Three", {"docs/guide.md": (lines + "more\n").encode(), "guide.md": None})
     return root
@@ -80,9 +78,7 @@ def imported(cast: Cast, collection: Collection, repository: Path) -> Any:
         yield row
 
 
-def test_repository_of_the_server_comes_whole(
-    cast: Cast, collection: Collection, imported: Import
-) -> None:
+def test_repository_of_the_server_comes_whole(cast: Cast, collection: Collection, imported: Import) -> None:
     assert paths(collection) == ["app/docs/guide.md", "app/src/a.py"]
     assert reasons(imported) == {".gitignore": "hidden", "logo.png": "binary"}
     assert imported.entries["branch"] in ("master", "main")
@@ -93,8 +89,9 @@ def test_repository_of_the_server_comes_whole(
     assert status["left_out"] == 2
     blame = repositories.git_blame(**asked(cast, collection), path="app/docs/guide.md")
     assert [(run["subject"], run["lines"], run["was"]) for run in blame["runs"]] == [
-        ("One", 12, "app/guide.md"), ("Three", 1, ""),
-    ]  # fmt: skip
+        ("One", 12, "app/guide.md"),
+        ("Three", 1, ""),
+    ]
     assert blame["text"][-1] == "more"
 
 
@@ -158,9 +155,7 @@ def test_commit_has_author_message_parent_and_tree(
     everything = asked(cast, collection)
     base = repositories.git_log(**everything, limit=1)[0]["id"]
     for path, content in (("app/src/a.py", "x = 9\n"), ("app/lib/new.py", "z = 1\n")):
-        services.file_write(
-            tenant=cast.tenant, **everything, path=path, content=content, may_overwrite=True
-        )
+        services.file_write(tenant=cast.tenant, **everything, path=path, content=content, may_overwrite=True)
     services.file_delete(tenant=cast.tenant, **everything, path="app/docs/guide.md")
     made = services.git_commit(
         tenant=cast.tenant, **everything, message="Change a\n\nBecause.", paths=["app/src"]
@@ -174,8 +169,9 @@ def test_commit_has_author_message_parent_and_tree(
     assert (status["changed"], status["untracked"], status["commit"]) == ([], [], second.commit)
     log = repositories.git_log(**everything, limit=2)
     assert [(one["id"], one["parents"]) for one in log] == [
-        (second.commit, [made.commit]), (made.commit, [base]),
-    ]  # fmt: skip
+        (second.commit, [made.commit]),
+        (made.commit, [base]),
+    ]
     user = cast.actor("member")
     assert log[1]["message"] == "Change a\n\nBecause.\n"
     assert f"<{cast.user('member').email}>" in log[1]["author"], user

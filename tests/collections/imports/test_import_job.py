@@ -15,15 +15,7 @@ from jobs.models import Job, JobStatus
 from tenancy.models import Membership
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.imports.support import (
-    ingest_all,
-    make_tar,
-    make_zip,
-    paths,
-    reasons,
-    run,
-    start,
-)
+from tests.collections.imports.support import ingest_all, make_tar, make_zip, paths, reasons, run, start
 
 pytestmark = pytest.mark.django_db
 FILES = {
@@ -86,30 +78,23 @@ def test_second_import_changes_only_what_changed_and_removes_what_is_gone(
     row = run(start(cast, collection, "archive", data=make_zip(changed), name="trade.zip"))
     assert (row.entries["created"], row.entries["unchanged"], row.entries["removed"]) == (1, 1, 0)
     changed["guide/lamps.md"] = b"# Lamps\n\nLamps are free of duty now."
-    row = run(
-        start(cast, collection, "archive", data=make_zip(changed), name="trade.zip", sync=True)
-    )
+    row = run(start(cast, collection, "archive", data=make_zip(changed), name="trade.zip", sync=True))
     assert (row.entries["updated"], row.entries["unchanged"], row.entries["removed"]) == (1, 1, 1)
-    assert paths(collection) == [
-        "trade/guide/lamps.md",
-        "trade/guide/lamps.md",
-        "trade/guide/new.md",
-    ]
+    assert paths(collection) == ["trade/guide/lamps.md", "trade/guide/lamps.md", "trade/guide/new.md"]
 
 
 def test_sync_leaves_what_others_brought_and_what_is_merely_left_out(
     cast: Cast, collection: Collection
 ) -> None:
     run(start(cast, collection, "archive", data=make_zip(FILES), name="trade.zip"))
-    run(
-        start(
-            cast, collection, "archive", data=make_zip({"x.md": b"# X\n\nOther."}), name="other.zip"
-        )
-    )
+    run(start(cast, collection, "archive", data=make_zip({"x.md": b"# X\n\nOther."}), name="other.zip"))
     services.document_upload(
-        tenant=cast.tenant, actor=cast.actor("member"), collection=collection, name="own.md",
+        tenant=cast.tenant,
+        actor=cast.actor("member"),
+        collection=collection,
+        name="own.md",
         chunks=[b"# Own\n\nUploaded by hand."],
-    )  # fmt: skip
+    )
     broken = {"guide/lamps.md": b"", "other.md": b"# Other\n\nText."}
     run(start(cast, collection, "archive", data=make_zip(broken), name="trade.zip", sync=True))
     # The empty file is a listed problem, not a file that is gone.
@@ -176,12 +161,14 @@ def test_cancelled_import_keeps_what_it_brought(
     assert waiting.status == ImportStatus.CANCELLED
     assert Job.objects.get(pk=waiting.job_id or 0).status == JobStatus.CANCELLED
     with pytest.raises(Conflict):
-        services.import_cancel(tenant=cast.tenant, actor=cast.actor("member"), row=run(start(cast, collection, "archive", data=make_zip(FILES))))  # fmt: skip
+        services.import_cancel(
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            row=run(start(cast, collection, "archive", data=make_zip(FILES))),
+        )
 
 
-def test_import_stops_when_its_person_has_lost_the_right(
-    cast: Cast, collection: Collection
-) -> None:
+def test_import_stops_when_its_person_has_lost_the_right(cast: Cast, collection: Collection) -> None:
     started = start(cast, collection, "archive", data=make_zip(FILES))
     Membership.objects.filter(tenant=cast.tenant, user=cast.user("member")).update(role="viewer")
     row = run(started)
@@ -191,12 +178,8 @@ def test_import_stops_when_its_person_has_lost_the_right(
         start(cast, collection, "archive", data=make_zip(FILES), role="viewer")
 
 
-def test_truncated_tar_keeps_what_came_before_and_says_so(
-    cast: Cast, collection: Collection
-) -> None:
-    data = make_tar(
-        {f"{n}.md": b"# Page\n\n" + bytes(str(n), "ascii") * 3000 for n in range(9)}, "w"
-    )
+def test_truncated_tar_keeps_what_came_before_and_says_so(cast: Cast, collection: Collection) -> None:
+    data = make_tar({f"{n}.md": b"# Page\n\n" + bytes(str(n), "ascii") * 3000 for n in range(9)}, "w")
     row = run(start(cast, collection, "archive", data=data[: len(data) // 2], name="cut.tar"))
     assert (row.status, row.error_code) == ("failed", "archive_damaged")
     assert 0 < len(paths(collection)) < 9

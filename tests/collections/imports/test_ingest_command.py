@@ -30,9 +30,7 @@ def ingest(cast: Cast, *args: str) -> tuple[int, str]:
     """Return the exit code and what the command printed."""
     out = io.StringIO()
     try:
-        call_command(
-            "ingest", *args, "--tenant", cast.tenant.slug, "--collection", "trade", stdout=out
-        )
+        call_command("ingest", *args, "--tenant", cast.tenant.slug, "--collection", "trade", stdout=out)
     except SystemExit as ended:
         return int(str(ended.code)), out.getvalue()
     return 0, out.getvalue()
@@ -45,17 +43,13 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
-def test_archive_is_ready_when_no_worker_is_alive(
-    cast: Cast, collection: Collection, archive: Path
-) -> None:
+def test_archive_is_ready_when_no_worker_is_alive(cast: Cast, collection: Collection, archive: Path) -> None:
     code, printed = ingest(cast, str(archive), "--json")
     found = json.loads(printed)
     (document,) = found["documents"]
     assert (code, document["status"]) == (0, "ready")
     (row,) = found["imports"]
-    assert (row["status"], row["entries"]["found"], row["entries"]["created"]) == (
-        "completed", 2, 1,
-    )  # fmt: skip
+    assert (row["status"], row["entries"]["found"], row["entries"]["created"]) == ("completed", 2, 1)
     assert [(p["path"], p["is_skip"]) for p in row["problems"]] == [("logo.png", True)]
     with tenant_scope(cast.tenant.pk):
         assert Document.objects.get().path == "docs/a/lamps.md"
@@ -112,9 +106,7 @@ def test_repository_is_read_at_the_revision_asked_for(
         (root / "guide.md").write_text(f"# Guide\n\n{text}")
         porcelain.add(str(root), paths=[str(root / "guide.md")])
         who = b"A <a@example.org>"
-        commits.append(
-            porcelain.commit(str(root), message=b"Change", author=who, committer=who).decode()
-        )
+        commits.append(porcelain.commit(str(root), message=b"Change", author=who, committer=who).decode())
     refused, printed = ingest(cast, "--git", str(root))
     assert refused == 1
     assert "GROUNDWORK_IMPORT_PATHS" in printed

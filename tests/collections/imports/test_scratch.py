@@ -94,9 +94,7 @@ def test_next_import_sweeps_what_killed_ones_left_but_not_what_is_in_use(
     assert not ended.exists()
 
 
-def test_second_attempt_sweeps_what_the_first_left(
-    cast: Cast, collection: Collection, scratch: Path
-) -> None:
+def test_second_attempt_sweeps_what_the_first_left(cast: Cast, collection: Collection, scratch: Path) -> None:
     row, left = _killed(cast, collection, scratch, ImportStatus.QUEUED)
     run(row)
     assert not left.exists()

@@ -59,9 +59,7 @@ def refused(cast: Cast, collection: Collection, url: str) -> dict[str, Any]:
 
 
 def refetch(cast: Cast, document: Document) -> Import:
-    return run(
-        services.document_refetch(tenant=cast.tenant, actor=cast.actor("member"), document=document)
-    )
+    return run(services.document_refetch(tenant=cast.tenant, actor=cast.actor("member"), document=document))
 
 
 def test_page_becomes_a_document(cast: Cast, collection: Collection, web: Any) -> None:
@@ -79,7 +77,7 @@ def test_page_becomes_a_document(cast: Cast, collection: Collection, web: Any) -
 def test_nothing_changes_when_the_server_says_not_modified(
     cast: Cast, collection: Collection, web: Any
 ) -> None:
-    web.answer = (200, {**HTML, "ETag": '"one"', "Last-Modified": "Mon, 05 Jan 2026 00:00:00 GMT"}, PAGE)  # fmt: skip
+    web.answer = (200, {**HTML, "ETag": '"one"', "Last-Modified": "Mon, 05 Jan 2026 00:00:00 GMT"}, PAGE)
     bring(cast, collection, address(web))
     (document,) = ingest_all(collection)
     before = Document.objects.filter(pk=document.pk).values().get()
@@ -112,9 +110,7 @@ def test_same_bytes_stay_one_version_and_changed_ones_become_the_second(
     assert "three percent" in second.pages.get().text
 
 
-def test_packed_page_is_read_and_a_bomb_is_cut(
-    cast: Cast, collection: Collection, web: Any
-) -> None:
+def test_packed_page_is_read_and_a_bomb_is_cut(cast: Cast, collection: Collection, web: Any) -> None:
     packed = {**HTML, "Content-Encoding": "gzip"}
     web.answer = (200, packed, gzip.compress(bytes(45_000_000)))
     assert refused(cast, collection, address(web))["reason"] == "bomb"
@@ -137,9 +133,7 @@ def test_redirect_to_a_blocked_address_is_not_followed(
     assert web.hits == ["/lamps"]
 
 
-def test_redirect_to_an_allowed_address_is_followed(
-    cast: Cast, collection: Collection, web: Any
-) -> None:
+def test_redirect_to_an_allowed_address_is_followed(cast: Cast, collection: Collection, web: Any) -> None:
     def answer(handler: Any) -> tuple[int, dict[str, str], bytes]:
         return (200, HTML, PAGE) if handler.path == "/there" else (301, {"Location": "/there"}, b"")
 
@@ -165,18 +159,14 @@ def test_page_larger_than_allowed_is_refused(
     assert refused(cast, collection, address(web))["reason"] == "too_large"
 
 
-def test_what_holds_no_text_is_refused_by_its_type(
-    cast: Cast, collection: Collection, web: Any
-) -> None:
+def test_what_holds_no_text_is_refused_by_its_type(cast: Cast, collection: Collection, web: Any) -> None:
     web.answer = (200, {"Content-Type": "image/png"}, b"\x89PNG\r\n\x1a\n")
     problem = refused(cast, collection, address(web))
     assert problem["reason"] == "unsupported_type"
     assert "image/png" in problem["message"]
 
 
-def test_one_page_that_fails_does_not_stop_the_next(
-    cast: Cast, collection: Collection, web: Any
-) -> None:
+def test_one_page_that_fails_does_not_stop_the_next(cast: Cast, collection: Collection, web: Any) -> None:
     def answer(handler: Any) -> tuple[int, dict[str, str], bytes]:
         return (200, HTML, PAGE) if handler.path == "/good" else (503, HTML, b"later")
 

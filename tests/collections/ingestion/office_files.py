@@ -32,9 +32,7 @@ def relations(targets: dict[str, tuple[str, str]]) -> str:
 
 def xlsx(path: Path, sheets: dict[str, str], *, styles: str = "", strings: str = "") -> Path:
     """Write a workbook; a sheet is the inner XML of its ``worksheet``."""
-    names = "".join(
-        f'<sheet name="{name}" sheetId="{i}" r:id="s{i}"/>' for i, name in enumerate(sheets, 1)
-    )
+    names = "".join(f'<sheet name="{name}" sheetId="{i}" r:id="s{i}"/>' for i, name in enumerate(sheets, 1))
     targets = {f"s{i}": ("worksheet", f"worksheets/s{i}.xml") for i in range(1, len(sheets) + 1)}
     targets["st"] = ("styles", "styles.xml")
     targets["ss"] = ("sharedStrings", "sharedStrings.xml")
@@ -113,10 +111,7 @@ def odt(path: Path, body: str, *, head: str = "") -> Path:
         f'xmlns:text="{space}:text:1.0" xmlns:table="{space}:table:1.0" office:version="1.2">'
         f"<office:body><office:text>{body}</office:text></office:body></office:document-content>"
     )
-    return package(
-        path,
-        {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content},
-    )
+    return package(path, {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content})
 
 
 def epub(path: Path, chapters: list[str]) -> Path:

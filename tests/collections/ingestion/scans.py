@@ -22,11 +22,7 @@ LINES = (
 
 
 def page_picture(
-    lines: tuple[str, ...] = LINES,
-    *,
-    size: tuple[int, int] = (1000, 420),
-    letters: int = 34,
-    font: str = "",
+    lines: tuple[str, ...] = LINES, *, size: tuple[int, int] = (1000, 420), letters: int = 34, font: str = ""
 ) -> Image.Image:
     """Draw lines of text, black on white; ``font`` is one of those that come with reportlab, for more than ASCII."""
     picture = Image.new("RGB", size, "white")

@@ -9,13 +9,7 @@ from apps.collections.ingestion.chunking import chunk_document, chunks_iterate
 from apps.collections.ingestion.junk import mark_junk
 from apps.collections.ingestion.readers.csv import CsvReader
 from apps.collections.ingestion.readers.markdown import markdown_reading
-from apps.collections.ingestion.types import (
-    ExtractedDocument,
-    Heading,
-    JunkReason,
-    PageText,
-    ReaderLimits,
-)
+from apps.collections.ingestion.types import ExtractedDocument, Heading, JunkReason, PageText, ReaderLimits
 
 WORDS = "This sentence tells what the agency did during the year and why it matters to people. "
 
@@ -55,7 +49,9 @@ def test_parent_stretch_is_named_when_a_section_is_split():
 
 
 def test_table_is_a_chunk_of_its_own_with_its_caption_even_when_short():
-    text = "# Duty\n\nSome words.\n\nTable 3: Rates of duty\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nMore words.\n"
+    text = (
+        "# Duty\n\nSome words.\n\nTable 3: Rates of duty\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nMore words.\n"
+    )
     chunks = chunk_document(document_of(text))
     assert [c.kind for c in chunks] == ["doc", "table", "doc"]
     assert chunks[1].metadata["table_caption"] == "Table 3: Rates of duty"
@@ -144,9 +140,7 @@ def test_page_of_codes_is_kept_when_it_has_no_words():
 
 
 def test_section_numbers_of_contents_are_no_facts_to_keep_it_for():
-    contents = "Contents\n" + "".join(
-        f"1.{i} A part of the book ........ {i}\n" for i in range(1, 15)
-    )
+    contents = "Contents\n" + "".join(f"1.{i} A part of the book ........ {i}\n" for i in range(1, 15))
     pages = [PageText(1, contents), *[PageText(p.number + 1, p.text) for p in running(5)]]
     assert mark_junk(pages)[0].junk is JunkReason.TABLE_OF_CONTENTS
 

@@ -28,9 +28,7 @@ def document_of(text: str) -> ExtractedDocument:
 def paged(*texts: str, junk: dict[int, JunkReason] | None = None) -> ExtractedDocument:
     return ExtractedDocument(
         "application/pdf",
-        tuple(
-            PageText(i, text + "\n\n", junk=(junk or {}).get(i)) for i, text in enumerate(texts, 1)
-        ),
+        tuple(PageText(i, text + "\n\n", junk=(junk or {}).get(i)) for i, text in enumerate(texts, 1)),
     )
 
 
@@ -60,9 +58,7 @@ def test_neighbours_overlap_when_prose_is_split():
 
 
 def test_heading_path_is_kept_when_sections_nest():
-    text = (
-        "# Guide\n\n" + prose(30) + "\n\n## Setup\n\n" + prose(30) + "\n\n### Linux\n\n" + prose(30)
-    )
+    text = "# Guide\n\n" + prose(30) + "\n\n## Setup\n\n" + prose(30) + "\n\n### Linux\n\n" + prose(30)
     chunks = chunk_document(document_of(text + "\n\n## Use\n\n" + prose(30)))
     paths = list(dict.fromkeys(chunk.headings for chunk in chunks))
     assert paths == [("Guide",), ("Guide", "Setup"), ("Guide", "Setup", "Linux"), ("Guide", "Use")]
@@ -93,9 +89,7 @@ def test_header_is_carried_when_a_table_is_split():
     for chunk in chunks[1:]:
         assert chunk.metadata["table_header"] == "| Code | What | Duty |\n|---|---|---|"
         assert chunk.indexed_text.startswith("| Code | What | Duty |")
-        assert all(
-            line.startswith("| 85") and line.endswith("|") for line in chunk.text.split("\n")
-        )
+        assert all(line.startswith("| 85") and line.endswith("|") for line in chunk.text.split("\n"))
     joined = "\n".join(c.text for c in chunks)
     assert all(joined.count(f"85{i:02d}.10.00") == 1 for i in range(80))
 
@@ -125,9 +119,7 @@ def test_code_is_cut_at_lines_when_it_is_long():
 
 
 def test_junk_pages_are_left_out_when_marked():
-    document = paged(
-        prose(10), "Contents 1 2 3", prose(10, 2), junk={2: JunkReason.TABLE_OF_CONTENTS}
-    )
+    document = paged(prose(10), "Contents 1 2 3", prose(10, 2), junk={2: JunkReason.TABLE_OF_CONTENTS})
     chunks = chunk_document(document)
     assert "Contents" not in " ".join(c.text for c in chunks)
     assert [(c.page_start, c.page_end) for c in chunks] == [(1, 1), (3, 3)]
@@ -183,9 +175,7 @@ PIECES = st.sampled_from(
 
 
 @settings(max_examples=150, deadline=None)
-@given(
-    st.lists(PIECES, max_size=60), st.sampled_from([(200, 0), (200, 60), (300, 100), (1200, 200)])
-)
+@given(st.lists(PIECES, max_size=60), st.sampled_from([(200, 0), (200, 60), (300, 100), (1200, 200)]))
 def test_chunks_are_exact_slices_and_lose_nothing_when_text_is_anything(pieces, sizes):
     document = document_of("".join(pieces))
     size, overlap = sizes
@@ -204,14 +194,7 @@ def test_chunks_are_exact_slices_and_lose_nothing_when_text_is_anything(pieces, 
 
 def test_parts_join_to_the_same_text_when_document_is_long():
     rows = "".join(f"| {i} | row {i} |\n" for i in range(9000))
-    text = (
-        "# One\n\n"
-        + prose(2000)
-        + "\n\n| n | what |\n|---|---|\n"
-        + rows
-        + "\n# Two\n\n"
-        + prose(2000)
-    )
+    text = "# One\n\n" + prose(2000) + "\n\n| n | what |\n|---|---|\n" + rows + "\n# Two\n\n" + prose(2000)
     document = document_of(text)
     assert len(document.pages) > 4
     assert document.text == text

@@ -7,18 +7,29 @@ from typing import Any
 
 import pytest
 
-from apps.collections.ingestion.codes import (
-    EVERYWHERE,
-    CodesInvalid,
-    code_kinds_parse,
-    tariff_code,
-)
+from apps.collections.ingestion.codes import EVERYWHERE, CodesInvalid, code_kinds_parse, tariff_code
 
 SPELLINGS = (
-    "8481.80.3055", "8481.80.30.55", "84.81.80.30.55", "848180.3055", "8481803055", "8481 80 3055", "8481 80 30 55",
-    "84 81 80 30 55", "8481-80-3055", "8481–80–3055", "8481‑80‑30‑55", "8481\u00a080\u00a03055", "8481\u202f80\u202f3055",
-    "８４８１．８０．３０５５", "８４８１８０３０５５", "٨٤٨١٨٠٣٠٥٥", "8481·80·3055", "8481.\u200b80.\u200b3055", "8481 . 80 . 3055",
-)  # fmt: skip
+    "8481.80.3055",
+    "8481.80.30.55",
+    "84.81.80.30.55",
+    "848180.3055",
+    "8481803055",
+    "8481 80 3055",
+    "8481 80 30 55",
+    "84 81 80 30 55",
+    "8481-80-3055",
+    "8481–80–3055",
+    "8481‑80‑30‑55",
+    "8481\u00a080\u00a03055",
+    "8481\u202f80\u202f3055",
+    "８４８１．８０．３０５５",
+    "８４８１８０３０５５",
+    "٨٤٨١٨٠٣٠٥٥",
+    "8481·80·3055",
+    "8481.\u200b80.\u200b3055",
+    "8481 . 80 . 3055",
+)
 
 
 def found(text: str, **kinds: Any) -> set[str]:
@@ -27,9 +38,7 @@ def found(text: str, **kinds: Any) -> set[str]:
 
 
 @pytest.mark.parametrize("text", SPELLINGS)
-@pytest.mark.parametrize(
-    "around", ["{}", "In 2025 {} was free.", "(HTS {}),", "is {}?", "x\n{}\ty"]
-)
+@pytest.mark.parametrize("around", ["{}", "In 2025 {} was free.", "(HTS {}),", "is {}?", "x\n{}\ty"])
 def test_every_spelling_is_one_code(text: str, around: str) -> None:
     assert found(around.format(text)) == {"hts:8481803055"}
 
@@ -58,10 +67,13 @@ def test_what_a_tool_is_given_as_a_code_may_be_spelled_in_any_way(text: str) -> 
         ("call 202-555-1234", set()),
         ("1 2 3 4 5 6 7 8 and 3.14159", set()),
         ("CAS No. 7782-78-7", {"cas:7782787"}),
-        ("19 CFR 134.11; 19 C.F.R. § 134.12; 19 CFR part 134", {"cfr:19.134.11", "cfr:19.134.12", "cfr:19.134"}),
+        (
+            "19 CFR 134.11; 19 C.F.R. § 134.12; 19 CFR part 134",
+            {"cfr:19.134.11", "cfr:19.134.12", "cfr:19.134"},
+        ),
         ("USTR–2024–0016", {"docket:ustr20240016"}),
     ],
-)  # fmt: skip
+)
 def test_what_stands_around_a_code_is_no_part_of_it(text: str, codes: set[str]) -> None:
     assert found(text) == codes
 
@@ -71,7 +83,13 @@ def test_what_may_be_a_date_or_an_amount_is_not_sure() -> None:
         c.text: c.is_sure
         for c in EVERYWHERE.find("2025-11-23 and 150000 and 8481.80.30 55 and 7320.20.10.30")
     }
-    assert sure == {"2025-11-23": False, "150000": False, "8481.80.30 55": False, "8481.80.30": True, "7320.20.10.30": True}  # fmt: skip
+    assert sure == {
+        "2025-11-23": False,
+        "150000": False,
+        "8481.80.30 55": False,
+        "8481.80.30": True,
+        "7320.20.10.30": True,
+    }
 
 
 def test_shorter_codes_lead_down_and_longer_ones_up() -> None:
@@ -84,12 +102,12 @@ def test_shorter_codes_lead_down_and_longer_ones_up() -> None:
     assert EVERYWHERE.below(code) == "code:cfr:19.134."
 
 
-PART = {"name": "part", "pattern": r"\bPX[- ]?(\d{4})(?:[- /](\d))?\b", "keep": "digits", "prefixes": True}  # fmt: skip
+PART = {"name": "part", "pattern": r"\bPX[- ]?(\d{4})(?:[- /](\d))?\b", "keep": "digits", "prefixes": True}
 
 
 def test_own_pattern_finds_its_codes_beside_the_others() -> None:
     own = {"version": 1, "kinds": [PART]}
-    assert found("px-1234/5 or PX 1234, 8481.80.30", **own) == {"part:1234.5", "part:1234", "hts:84818030"}  # fmt: skip
+    assert found("px-1234/5 or PX 1234, 8481.80.30", **own) == {"part:1234.5", "part:1234", "hts:84818030"}
     assert code_kinds_parse(own).form != EVERYWHERE.form
     other = {"version": 1, "kinds": [PART | {"keep": "letters_digits"}]}
     assert code_kinds_parse(other).form != code_kinds_parse(own).form

@@ -16,9 +16,7 @@ def read(tmp_path, name, data):
 
 
 def test_records_become_a_table_when_json_is_a_flat_list(tmp_path):
-    data = (
-        '[{"code": "0201.20.04", "rate": 2.50}, {"code": "8539.50.00", "rate": 1e3, "note": "a|b"}]'
-    )
+    data = '[{"code": "0201.20.04", "rate": 2.50}, {"code": "8539.50.00", "rate": 1e3, "note": "a|b"}]'
     document = read(tmp_path, "a.json", data)
     assert document.text == (
         "| code | rate | note |\n| --- | --- | --- |\n| 0201.20.04 | 2.50 |  |\n"
@@ -40,9 +38,7 @@ def test_large_members_become_sections_when_json_is_an_object(tmp_path):
 
 
 def test_nothing_is_cut_inside_when_items_are_nested(tmp_path):
-    items = ",".join(
-        f'{{"id": {i}, "tags": ["one", "two"], "text": "word {i}"}}' for i in range(300)
-    )
+    items = ",".join(f'{{"id": {i}, "tags": ["one", "two"], "text": "word {i}"}}' for i in range(300))
     chunks = chunk_document(read(tmp_path, "a.json", f"[{items}]"), size=400, overlap=50)
     assert len(chunks) > 10
     assert all(c.text.startswith("id: ") for c in chunks)
@@ -50,9 +46,13 @@ def test_nothing_is_cut_inside_when_items_are_nested(tmp_path):
 
 @pytest.mark.parametrize(
     "data",
-    ['{"a": 1', '{"a": 1} trailing', "[" * 100_000 + "8539.50.00" + "]" * 100_000,
-     '{"a":' * 3000 + '"8539.50.00"' + "}" * 3000],
-)  # fmt: skip
+    [
+        '{"a": 1',
+        '{"a": 1} trailing',
+        "[" * 100_000 + "8539.50.00" + "]" * 100_000,
+        '{"a":' * 3000 + '"8539.50.00"' + "}" * 3000,
+    ],
+)
 def test_text_is_kept_with_a_warning_when_json_is_broken_or_too_deep(tmp_path, data):
     document = read(tmp_path, "a.json", data)
     assert document.text.strip() == data.strip()
@@ -92,9 +92,7 @@ def test_headers_and_plain_text_are_read_when_a_message_has_both_bodies(tmp_path
     mail = message()
     mail.set_content("Please see 0201.20.04.\n")
     mail.add_alternative("<p>Please see <b>0201.20.04</b>, in HTML.</p>", subtype="html")
-    mail.add_attachment(
-        b"%PDF-1.4 ...", maintype="application", subtype="pdf", filename="rates.pdf"
-    )
+    mail.add_attachment(b"%PDF-1.4 ...", maintype="application", subtype="pdf", filename="rates.pdf")
     document = read(tmp_path, "a.eml", mail.as_bytes())
     assert document.title == "Größe der Sendung 8539.50.00"
     assert document.text.startswith("From: Ana <ana@example.org>\nTo: bo@example.org\n")
@@ -108,9 +106,7 @@ def test_headers_and_plain_text_are_read_when_a_message_has_both_bodies(tmp_path
 
 def test_words_of_the_page_are_read_when_a_message_is_html_only(tmp_path):
     mail = message()
-    mail.set_content(
-        "<style>p{}</style><p>Duty of <i>2.5</i> %</p><p>Code 8539.50.00</p>", subtype="html"
-    )
+    mail.set_content("<style>p{}</style><p>Duty of <i>2.5</i> %</p><p>Code 8539.50.00</p>", subtype="html")
     text = read(tmp_path, "a.eml", mail.as_bytes()).text
     assert "Duty of 2.5 %\nCode 8539.50.00" in text
     assert "p{}" not in text

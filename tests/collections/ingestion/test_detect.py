@@ -77,8 +77,7 @@ def test_size_is_refused_when_over_the_limit(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("member", "said"),
-    [("xl/workbook.bin", "XLSB"), ("META-INF/MANIFEST.MF", "Java"), ("x.txt", "ZIP")],
+    ("member", "said"), [("xl/workbook.bin", "XLSB"), ("META-INF/MANIFEST.MF", "Java"), ("x.txt", "ZIP")]
 )
 def test_archive_is_named_when_it_is_no_document(tmp_path, member, said):
     path = tmp_path / "a.docx"

@@ -38,7 +38,9 @@ PLAN = (
     "U.S. Department of Energy\nStrategic Plan, Fiscal Years 2026-2030\nUnder the GPRA Modernization Act the "
     "Department sets its goals.\n"
 )
-LETTER = "Dear Ana,\nthe shipment of lamps under 8539.50.00 arrived. CBP asked about section 301 duties.\nBo\n"
+LETTER = (
+    "Dear Ana,\nthe shipment of lamps under 8539.50.00 arrived. CBP asked about section 301 duties.\nBo\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -127,11 +129,18 @@ def broken(**changes: object) -> dict[str, object]:
         (broken(weight=float("nan")), "number"),
         (broken(at_least=0), "at_least"),
         (broken(at_least=True), "at_least"),
-        ({"version": 1, "rules": [{"type": "a", "threshold": 9, "signals": [
-            {"field": "name", "pattern": "a", "weight": 1}]}]}, "never win"),
+        (
+            {
+                "version": 1,
+                "rules": [
+                    {"type": "a", "threshold": 9, "signals": [{"field": "name", "pattern": "a", "weight": 1}]}
+                ],
+            },
+            "never win",
+        ),
         ({"version": 1, "rules": [{"type": "a", "signals": []}]}, "signals"),
     ],
-)  # fmt: skip
+)
 def test_rule_set_is_refused_when_it_is_wrong(data, said):
     with pytest.raises(RulesInvalid) as caught:
         document_type_rules_parse(data)
@@ -140,10 +149,7 @@ def test_rule_set_is_refused_when_it_is_wrong(data, said):
 
 
 def rules_of(*signals: dict[str, object], threshold: float = 1) -> object:
-    return {
-        "version": 1,
-        "rules": [{"type": "mine", "threshold": threshold, "signals": list(signals)}],
-    }
+    return {"version": 1, "rules": [{"type": "mine", "threshold": threshold, "signals": list(signals)}]}
 
 
 @pytest.mark.parametrize("pattern", [r"(a+)+$", r"(\w+\s?)*!", r"(.*a){20}b"])
@@ -160,9 +166,7 @@ def test_search_ends_when_a_pattern_explodes(pattern):
 
 
 def test_matches_are_counted_when_a_signal_asks_for_several():
-    rules = document_type_rules_parse(
-        rules_of({"field": "content", "pattern": r"\bduty\b", "at_least": 3})
-    )
+    rules = document_type_rules_parse(rules_of({"field": "content", "pattern": r"\bduty\b", "at_least": 3}))
     assert document_type_infer(rules, "a", "text/plain", "Duty, duty")[0] == "general"
     assert document_type_infer(rules, "a", "text/plain", "Duty, duty and DUTY")[0] == "mine"
 

@@ -31,9 +31,7 @@ def hostile(monkeypatch):
 
 
 def test_pages_arrive_in_order_with_progress_when_pdf_is_good(tmp_path):
-    path = make_pdf(
-        tmp_path / "a.pdf", [[f"Page number {i} says 8539.50.{i:02d}."] for i in range(40)]
-    )
+    path = make_pdf(tmp_path / "a.pdf", [[f"Page number {i} says 8539.50.{i:02d}."] for i in range(40)])
     seen: list[int] = []
     progress: list[tuple[int, int]] = []
     document = document_extract(

@@ -18,9 +18,7 @@ PROGRAMS = {
     "marked-big": b"\xfe\xff" + rng.randbytes(6000),
     # Small numbers of two bytes, as sounds, tables and machine code of small processors have them.
     "samples": b"".join(struct.pack("<H", rng.randrange(0, 200)) for _ in range(4000)),
-    "opcodes": bytes(
-        rng.choice((0, 1, 5, 0x1B, 0x90, 0xC3)) if i % 2 == 0 else 0 for i in range(6000)
-    ),
+    "opcodes": bytes(rng.choice((0, 1, 5, 0x1B, 0x90, 0xC3)) if i % 2 == 0 else 0 for i in range(6000)),
     "ascii-with-mark": b"\xff\xfe" + b"int main(void) { return 0; }" * 80,
     "marked-32": b"\xff\xfe\x00\x00" + rng.randbytes(6000),
 }

@@ -87,10 +87,29 @@ def overlapping_zip() -> bytes:
         "<4sHHHHHIIIHH", b"PK\x03\x04", 20, 0, 8, 0, 0, crc, len(packed), 10 * MB, len(name), 0
     )
     central = b"".join(
-        struct.pack("<4sHHHHHHIIIHHHHHII", b"PK\x01\x02", 20, 20, 0, 8, 0, 0, crc, len(packed), 10 * MB,
-                    len(entry), 0, 0, 0, 0, 0, 0) + entry
+        struct.pack(
+            "<4sHHHHHHIIIHHHHHII",
+            b"PK\x01\x02",
+            20,
+            20,
+            0,
+            8,
+            0,
+            0,
+            crc,
+            len(packed),
+            10 * MB,
+            len(entry),
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        )
+        + entry
         for entry in (name, *(b"xl/worksheets/s%d.xml" % i for i in range(3000)))
-    )  # fmt: skip
+    )
     body = local + name + packed
     end = struct.pack("<4sHHHHIIH", b"PK\x05\x06", 0, 0, 3001, 3001, len(central), len(body), 0)
     return body + central + end
@@ -128,9 +147,7 @@ def staircase() -> str:
             letters = chr(65 + rest) + letters
         return letters
 
-    cells = "".join(
-        f'<row r="{i}"><c r="{place(i)}{i}"><v>{i}</v></c></row>' for i in range(1, 4000)
-    )
+    cells = "".join(f'<row r="{i}"><c r="{place(i)}{i}"><v>{i}</v></c></row>' for i in range(1, 4000))
     return f"<sheetData>{cells}</sheetData>"
 
 
@@ -142,56 +159,176 @@ ANY_FAILURE = {str(code) for code in FailureCode} - {"crashed"}
 READY = {"ready"}
 
 FILES: list[tuple[str, Maker, set[str]]] = [
-    ("bomb-sheet.xlsx", part("xlsx", "xl/worksheets/s1.xml", lambda: bomb(310)), {"too_large", "corrupt_file"}),
-    ("bomb-strings.xlsx", part("xlsx", "xl/sharedStrings.xml", lambda: bomb(310)), {"too_large", "corrupt_file"}),
+    (
+        "bomb-sheet.xlsx",
+        part("xlsx", "xl/worksheets/s1.xml", lambda: bomb(310)),
+        {"too_large", "corrupt_file"},
+    ),
+    (
+        "bomb-strings.xlsx",
+        part("xlsx", "xl/sharedStrings.xml", lambda: bomb(310)),
+        {"too_large", "corrupt_file"},
+    ),
     ("bomb.pptx", part("pptx", "ppt/slides/slide1.xml", lambda: bomb(310)), {"too_large", "corrupt_file"}),
     ("bomb.odt", part("odt", "content.xml", lambda: bomb(310)), {"too_large", "corrupt_file"}),
-    ("bomb.epub", part("epub", "OPS/c0.xhtml", lambda: b"<p>" + b"x" * 310 * MB), {"too_large", "out_of_memory"}),
-    ("laughs.xlsx", part("xlsx", "xl/worksheets/s1.xml", lambda: laughs("w") + "<w>&l9;</w>"), {"corrupt_file"}),
-    ("laughs.pptx", part("pptx", "ppt/slides/slide1.xml", lambda: laughs("w") + "<w>&l9;</w>"), {"corrupt_file"}),
+    (
+        "bomb.epub",
+        part("epub", "OPS/c0.xhtml", lambda: b"<p>" + b"x" * 310 * MB),
+        {"too_large", "out_of_memory"},
+    ),
+    (
+        "laughs.xlsx",
+        part("xlsx", "xl/worksheets/s1.xml", lambda: laughs("w") + "<w>&l9;</w>"),
+        {"corrupt_file"},
+    ),
+    (
+        "laughs.pptx",
+        part("pptx", "ppt/slides/slide1.xml", lambda: laughs("w") + "<w>&l9;</w>"),
+        {"corrupt_file"},
+    ),
     ("laughs.odt", lambda p: make.odt(p, "<text:p>&l9;</text:p>", head=laughs("d")[21:]), {"corrupt_file"}),
     ("laughs.epub", part("epub", "OPS/book.opf", lambda: laughs("d") + "<d>&l9;</d>"), {"corrupt_file"}),
-    ("xxe.xlsx", part("xlsx", "xl/sharedStrings.xml", lambda: XXE + "<sst><si><t>&x;</t></si></sst>"), {"corrupt_file"}),
+    (
+        "xxe.xlsx",
+        part("xlsx", "xl/sharedStrings.xml", lambda: XXE + "<sst><si><t>&x;</t></si></sst>"),
+        {"corrupt_file"},
+    ),
     ("xxe.odt", lambda p: make.odt(p, "<text:p>&x;</text:p>", head=XXE[21:]), {"corrupt_file"}),
     ("deep.xlsx", part("xlsx", "xl/worksheets/s1.xml", lambda: "<a>" * 200_000), {"corrupt_file"}),
-    ("deep.pptx", part("pptx", "ppt/slides/slide1.xml", lambda: "<a>" * 200_000 + "</a>" * 200_000), {"corrupt_file"}),
-    ("huge-number.xlsx", sheet(f'<sheetData><row r="1"><c r="A1"><v>{"9" * 100_000}</v></c><c r="B1"><v>1e999</v></c></row></sheetData>'), READY),
-    ("far-cells.xlsx", sheet('<sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData>'), READY),
+    (
+        "deep.pptx",
+        part("pptx", "ppt/slides/slide1.xml", lambda: "<a>" * 200_000 + "</a>" * 200_000),
+        {"corrupt_file"},
+    ),
+    (
+        "huge-number.xlsx",
+        sheet(
+            f'<sheetData><row r="1"><c r="A1"><v>{"9" * 100_000}</v></c><c r="B1"><v>1e999</v></c></row></sheetData>'
+        ),
+        READY,
+    ),
+    (
+        "far-cells.xlsx",
+        sheet(
+            '<sheetData><row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>2</v></c></row></sheetData>'
+        ),
+        READY,
+    ),
     ("staircase.xlsx", sheet(staircase()), READY),
-    ("merged-all.xlsx", sheet('<sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData><mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'), READY),
-    ("bad-index.xlsx", sheet('<sheetData><row r="1"><c r="A1" t="s"><v>99999999</v></c><c r="B1" s="777"><v>5</v></c></row></sheetData>'), READY),
-    ("bad-places.xlsx", sheet('<sheetData><row r="-1"><c r="??"><v>5</v></c><c r="A99999999999"><v>6</v></c></row></sheetData>'), READY),
-    ("no-sheets.xlsx", part("xlsx", "xl/workbook.xml", lambda: f'<workbook xmlns="{SHEET}"/>'), {"corrupt_file"}),
-    ("outside.xlsx", part("xlsx", "xl/_rels/workbook.xml.rels", lambda: make.relations({"s1": ("worksheet", "../../../../etc/passwd")})), {"corrupt_file"}),
+    (
+        "merged-all.xlsx",
+        sheet(
+            '<sheetData><row r="1"><c r="A1"><v>1</v></c></row></sheetData><mergeCells><mergeCell ref="A1:XFD1048576"/></mergeCells>'
+        ),
+        READY,
+    ),
+    (
+        "bad-index.xlsx",
+        sheet(
+            '<sheetData><row r="1"><c r="A1" t="s"><v>99999999</v></c><c r="B1" s="777"><v>5</v></c></row></sheetData>'
+        ),
+        READY,
+    ),
+    (
+        "bad-places.xlsx",
+        sheet(
+            '<sheetData><row r="-1"><c r="??"><v>5</v></c><c r="A99999999999"><v>6</v></c></row></sheetData>'
+        ),
+        READY,
+    ),
+    (
+        "no-sheets.xlsx",
+        part("xlsx", "xl/workbook.xml", lambda: f'<workbook xmlns="{SHEET}"/>'),
+        {"corrupt_file"},
+    ),
+    (
+        "outside.xlsx",
+        part(
+            "xlsx",
+            "xl/_rels/workbook.xml.rels",
+            lambda: make.relations({"s1": ("worksheet", "../../../../etc/passwd")}),
+        ),
+        {"corrupt_file"},
+    ),
     ("noise.xlsx", part("xlsx", "xl/worksheets/s1.xml", lambda: bytes(range(256)) * 100), {"corrupt_file"}),
     ("locked.xlsx", raw(encrypted_zip), {"corrupt_file"}),
     ("overlapping.xlsx", raw(overlapping_zip), {"corrupt_file", "too_large"}),
-    ("loop.epub", part("epub", "OPS/book.opf", lambda: '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="book.opf" media-type="application/xhtml+xml"/></manifest><spine>' + '<itemref idref="a"/>' * 1000 + "</spine></package>"), {"no_text", "ready", "corrupt_file"}),
+    (
+        "loop.epub",
+        part(
+            "epub",
+            "OPS/book.opf",
+            lambda: (
+                '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="a" href="book.opf" media-type="application/xhtml+xml"/></manifest><spine>'
+                + '<itemref idref="a"/>' * 1000
+                + "</spine></package>"
+            ),
+        ),
+        {"no_text", "ready", "corrupt_file"},
+    ),
     ("no-root.epub", part("epub", "META-INF/container.xml", lambda: "<container/>"), {"corrupt_file"}),
     ("form-loop.pdf", raw(looping_form), {"ready", "corrupt_file"}),
     ("deep-array.pdf", raw(deep_array_pdf), {"no_text", "corrupt_file"}),
     ("no-objects.pdf", raw(lambda: b"%PDF-1.4\n%%EOF"), {"corrupt_file"}),
-    ("columns.csv", raw(lambda: b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n" + b"1," * 999_999 + b"1\n"), READY),
+    (
+        "columns.csv",
+        raw(lambda: b",".join(b"c%d" % i for i in range(1_000_000)) + b"\n" + b"1," * 999_999 + b"1\n"),
+        READY,
+    ),
     ("one-line.csv", raw(lambda: b"a,b\n" + b"x" * (5 * MB) + b",1\n"), READY),
-    ("quotes.csv", raw(lambda: b'a,b\n' + b'"' * (2 * MB)), READY | {"no_text"}),
+    ("quotes.csv", raw(lambda: b"a,b\n" + b'"' * (2 * MB)), READY | {"no_text"}),
     ("nuls.json", raw(lambda: b'{"a": "x\x00y ' + CODE.encode() + b'"}'), READY),
     ("deep.json", raw(lambda: b"[" * 300_000), {"no_text"}),
     ("long-number.json", raw(lambda: b"[" + b"1" * 100_000 + b"]"), READY),
-    ("many-keys.json", raw(lambda: b"[" + b",".join(b'{"k%d": %d}' % (i, i) for i in range(50_000)) + b"]"), READY),
+    (
+        "many-keys.json",
+        raw(lambda: b"[" + b",".join(b'{"k%d": %d}' % (i, i) for i in range(50_000)) + b"]"),
+        READY,
+    ),
     ("wide.jsonl", raw(lambda: b"\n".join(b'{"a": {"b": [%d]}}' % i for i in range(50_000))), READY),
-    ("headers.eml", raw(lambda: mail(b"X: " + b"y" * 2 * MB + b"\n" + b"A: b\n" * 50_000 + b"\nwords here")), READY | ANY_FAILURE),
-    ("parts.eml", raw(lambda: mail(b'Content-Type: multipart/mixed; boundary="b"\n\n' + b"--b\n\nx\n" * 5000 + b"--b--")), {"corrupt_file"}),
-    ("forwards.eml", raw(lambda: mail(b"Content-Type: message/rfc822\n\n" * 3000 + b"words")), READY | ANY_FAILURE),
-    ("base64.eml", raw(lambda: mail(b"Content-Transfer-Encoding: base64\nContent-Type: text/plain; charset=nope\n\n!!!!not base64 words!!!!")), READY | ANY_FAILURE),
+    (
+        "headers.eml",
+        raw(lambda: mail(b"X: " + b"y" * 2 * MB + b"\n" + b"A: b\n" * 50_000 + b"\nwords here")),
+        READY | ANY_FAILURE,
+    ),
+    (
+        "parts.eml",
+        raw(
+            lambda: mail(b'Content-Type: multipart/mixed; boundary="b"\n\n' + b"--b\n\nx\n" * 5000 + b"--b--")
+        ),
+        {"corrupt_file"},
+    ),
+    (
+        "forwards.eml",
+        raw(lambda: mail(b"Content-Type: message/rfc822\n\n" * 3000 + b"words")),
+        READY | ANY_FAILURE,
+    ),
+    (
+        "base64.eml",
+        raw(
+            lambda: mail(
+                b"Content-Transfer-Encoding: base64\nContent-Type: text/plain; charset=nope\n\n!!!!not base64 words!!!!"
+            )
+        ),
+        READY | ANY_FAILURE,
+    ),
     ("deep.html", raw(lambda: b"<html><body>" + b"<b>" * 100_000 + CODE.encode()), READY),
-    ("attributes.html", raw(lambda: b"<html><body><p " + b"a=1 " * 300_000 + b">words</p>"), READY | ANY_FAILURE),
+    (
+        "attributes.html",
+        raw(lambda: b"<html><body><p " + b"a=1 " * 300_000 + b">words</p>"),
+        READY | ANY_FAILURE,
+    ),
     ("comment.html", raw(lambda: b"<html><body>words<!--" + b"-" * 3 * MB), READY),
-    ("spans.html", raw(lambda: b"<html><body><table><tr><td colspan=99999999 rowspan=99999999>words</td></tr></table>"), READY | ANY_FAILURE),
+    (
+        "spans.html",
+        raw(lambda: b"<html><body><table><tr><td colspan=99999999 rowspan=99999999>words</td></tr></table>"),
+        READY | ANY_FAILURE,
+    ),
     ("tables.md", raw(lambda: (b"|" * 5000 + b"\n" + b"|-" * 5000 + b"|\n") * 20 + b"words"), READY),
     ("lies.pptx", raw(lambda: b"%PDF-1.4\n" + b"not really" * 50), {"corrupt_file"}),
     ("lies.xlsx", raw(lambda: b"plain words, no workbook"), READY),
     ("lies.epub", lambda p: make.xlsx(p, {"S": make.rows((CODE, 1))}), READY),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "write", "ends"), FILES, ids=[name for name, _, _ in FILES])

@@ -13,10 +13,18 @@ from apps.collections.ingestion.identifiers import (
 
 
 def test_identifiers_are_whole_when_text_has_codes_and_names():
-    text = "LED lamps 8539.50.00 use get_user_name() and getUserName, INV-100234, ISO 9001:2015, v1.2.3, GPT4."
+    text = (
+        "LED lamps 8539.50.00 use get_user_name() and getUserName, INV-100234, ISO 9001:2015, v1.2.3, GPT4."
+    )
     assert set(identifier_list(text)) == {
-        "8539.50.00", "get_user_name", "getusername", "inv-100234", "9001:2015", "v1.2.3", "gpt4",
-    }  # fmt: skip
+        "8539.50.00",
+        "get_user_name",
+        "getusername",
+        "inv-100234",
+        "9001:2015",
+        "v1.2.3",
+        "gpt4",
+    }
 
 
 def test_words_are_no_identifiers_when_only_hyphenated():
@@ -49,9 +57,7 @@ def test_share_is_whole_when_there_is_nothing_to_keep():
     assert fidelity_measure("no codes", []).share == 1.0
 
 
-@pytest.mark.parametrize(
-    "run", ["1", "a", "aB", "1a", "1,", "1.", "a_", "a-", ".", "_", "é1"], ids=repr
-)
+@pytest.mark.parametrize("run", ["1", "a", "aB", "1a", "1,", "1.", "a_", "a-", ".", "_", "é1"], ids=repr)
 def test_time_is_linear_when_a_run_has_no_end(run: str) -> None:
     """A worker whose interpreter is held by a pattern cannot renew its leases: it counts as dead."""
     text = run * (200_000 // len(run))

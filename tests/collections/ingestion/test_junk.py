@@ -8,8 +8,7 @@ from apps.collections.ingestion.junk import junk_reason, mark_junk
 from apps.collections.ingestion.types import JunkReason, PageText
 
 BODY = (
-    "This page tells at some length what the agency did during the year and why it matters to people.\n"
-    * 5
+    "This page tells at some length what the agency did during the year and why it matters to people.\n" * 5
 )
 CONTENTS = "Table of Contents\n" + "".join(
     f"Chapter {i} of the report ........ {i * 7}\n" for i in range(1, 15)

@@ -5,17 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.collections.ingestion.linking import (
-    REVERSE,
-    Link,
-    Passage,
-    passage_links,
-    passage_points,
-)
+from apps.collections.ingestion.linking import REVERSE, Link, Passage, passage_links, passage_points
 
-DUTY = Passage(
-    "The duty on zirconium tubes is five percent. It falls due at entry.", ("Duties", "Metals")
-)
+DUTY = Passage("The duty on zirconium tubes is five percent. It falls due at entry.", ("Duties", "Metals"))
 LAMPS = Passage("Lamps are entered under another heading of the schedule.", ("Duties", "Lamps"))
 BONDS = Passage("Every importer files a bond before anything else.", ("Bonds",))
 CASES = Passage("A ruling of 2019 put zirconium tubes beside pipes.", ("Rulings",))
@@ -65,10 +57,7 @@ def test_points_are_sentences_of_the_text_in_their_order() -> None:
 
 def test_table_and_code_say_what_they_are() -> None:
     points = passage_points(
-        [
-            Passage("a | b\n1 | 2", is_table=True),
-            Passage("def f():\n    return 1", lead="Return one."),
-        ]
+        [Passage("a | b\n1 | 2", is_table=True), Passage("def f():\n    return 1", lead="Return one.")]
     )
     assert points[0] == ["a | b"]
     assert points[1][0] == "Return one."

@@ -45,9 +45,7 @@ def read(engine: RapidEngine, tmp_path: Path, picture: Image.Image, kind: str = 
 
 
 @pytest.mark.parametrize("turned", [90, 180, 270])
-def test_pages_on_their_side_and_upside_down(
-    engine: RapidEngine, tmp_path: Path, turned: int
-) -> None:
+def test_pages_on_their_side_and_upside_down(engine: RapidEngine, tmp_path: Path, turned: int) -> None:
     picture = page_picture(LINES[1:3], size=(900, 220)).rotate(turned, expand=True)
     assert read(engine, tmp_path, picture, "JPEG") == list(LINES[1:3])
 
@@ -73,9 +71,7 @@ def test_columns_are_read_one_after_the_other_and_rows_of_tables_across() -> Non
     left = [line("prose of the left hand column", 50, 100 + 30 * n) for n in range(6)]
     right = [line("prose of the right hand column", 450, 100 + 30 * n) for n in range(6)]
     cells = [line(f"cell{r}{c}", 50 + 250 * c, 500 + 30 * r) for r in range(3) for c in range(3)]
-    heading = line(
-        "A heading that runs over both of the columns of this page, as titles do", 50, 30
-    )
+    heading = line("A heading that runs over both of the columns of this page, as titles do", 50, 30)
     lines = [heading, *left, *right, *cells]
     random.Random(3).shuffle(lines)
     text, words = page_text(Recognised(tuple(lines), 0, 800, 700))
@@ -89,9 +85,7 @@ def test_columns_are_read_one_after_the_other_and_rows_of_tables_across() -> Non
 
 def png(width: int, height: int, data: bytes = b"") -> bytes:
     def part(kind: bytes, body: bytes) -> bytes:
-        return (
-            struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-        )
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", data) + part(b"IEND", b"")
@@ -99,9 +93,7 @@ def png(width: int, height: int, data: bytes = b"") -> bytes:
 
 def hostile() -> Iterator[tuple[str, bytes]]:
     good = page_picture((LINES[0],), size=(400, 120))
-    whole = {
-        kind: picture_bytes(good, kind) for kind in ("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP")
-    }
+    whole = {kind: picture_bytes(good, kind) for kind in ("PNG", "JPEG", "TIFF", "WEBP", "GIF", "BMP")}
     for kind, data in whole.items():
         yield f"half-{kind}", data[: len(data) // 2]
         yield f"head-{kind}", data[:40]
@@ -118,7 +110,12 @@ def hostile() -> Iterator[tuple[str, bytes]]:
     bmp = bytearray(whole["BMP"])
     bmp[18:26] = struct.pack("<ii", 100_000, 100_000)
     yield "bmp-bomb", bytes(bmp)
-    tiff = struct.pack("<2sHI", b"II", 42, 8) + struct.pack("<H", 1) + struct.pack("<HHII", 256, 4, 1, 9) + struct.pack("<I", 8)  # fmt: skip
+    tiff = (
+        struct.pack("<2sHI", b"II", 42, 8)
+        + struct.pack("<H", 1)
+        + struct.pack("<HHII", 256, 4, 1, 9)
+        + struct.pack("<I", 8)
+    )
     yield "tiff-loop", tiff
     yield "heic-without-body", struct.pack(">I", 24) + b"ftypheic" + b"\0" * 40
     yield "webp-without-body", b"RIFF\x10\0\0\0WEBPVP8 \0\0\0\0"
@@ -154,10 +151,7 @@ def odd_pictures() -> Iterator[tuple[str, bytes]]:
     yield "cmyk", picture_bytes(plain.convert("CMYK"), "JPEG", quality=90)
     yield "16-bit", picture_bytes(grey.convert("I").point(lambda v: v * 257).convert("I;16"))
     yield "1-bit", picture_bytes(grey.convert("1", dither=Image.Dither.NONE), "TIFF")
-    yield (
-        "fax",
-        picture_bytes(grey.convert("1", dither=Image.Dither.NONE), "TIFF", compression="group4"),
-    )
+    yield ("fax", picture_bytes(grey.convert("1", dither=Image.Dither.NONE), "TIFF", compression="group4"))
     alpha = Image.new("RGBA", plain.size, (0, 0, 0, 0))
     alpha.paste((0, 0, 0, 255), mask=ImageOps.invert(grey))
     yield "alpha", picture_bytes(alpha)
@@ -175,9 +169,7 @@ ODD = dict(odd_pictures())
 
 
 @pytest.mark.parametrize("name", ODD)
-def test_line_is_read_however_its_pixels_are_kept(
-    engine: RapidEngine, tmp_path: Path, name: str
-) -> None:
+def test_line_is_read_however_its_pixels_are_kept(engine: RapidEngine, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(ODD[name])
     media_type = detect.detect(path, name, max_bytes=10**8).media_type
@@ -224,9 +216,7 @@ GERMAN = ("Größe der Übertragung beträgt 12,5 Mäuse.", "Straße 17, Rechnun
     reason="needs tesseract with German (Debian: apt-get install tesseract-ocr tesseract-ocr-deu)",
 )
 @pytest.mark.parametrize("turned", [0, 90])
-def test_tesseract_reads_another_language_where_it_is_installed(
-    tmp_path: Path, turned: int
-) -> None:
+def test_tesseract_reads_another_language_where_it_is_installed(tmp_path: Path, turned: int) -> None:
     picture = page_picture(GERMAN, size=(1000, 240), font="Vera.ttf").rotate(turned, expand=True)
     path = tmp_path / "page.png"
     path.write_bytes(picture_bytes(picture))
@@ -236,9 +226,7 @@ def test_tesseract_reads_another_language_where_it_is_installed(
     assert [text[w.char_start : w.char_end] for w in scan.words] == " ".join(GERMAN).split()
 
 
-def test_letters_with_marks_of_european_languages_are_read(
-    engine: RapidEngine, tmp_path: Path
-) -> None:
+def test_letters_with_marks_of_european_languages_are_read(engine: RapidEngine, tmp_path: Path) -> None:
     picture = page_picture(GERMAN, size=(1000, 240), font="Vera.ttf")
     assert read(engine, tmp_path, picture) == list(GERMAN)
 

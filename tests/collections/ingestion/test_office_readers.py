@@ -49,22 +49,16 @@ def test_values_read_as_excel_shows_them_when_cells_are_formatted(tmp_path):
     )
     strings = "<si><r><t>rich </t></r><r><t>text</t></r><rPh><t>spoken</t></rPh></si>"
     text = read(make.xlsx(tmp_path / "a.xlsx", {"S": cells}, styles=STYLES, strings=strings)).text
-    assert (
-        "| 2025-01-01 | 2.5% | 2025-01-01 12:00:00 | 0.3 | TRUE | rich text | #N/A | 2.5% | 30 |"
-        in text
-    )
+    assert "| 2025-01-01 | 2.5% | 2025-01-01 12:00:00 | 0.3 | TRUE | rich text | #N/A | 2.5% | 30 |" in text
 
 
 def test_merged_cells_repeat_when_a_header_spans_columns(tmp_path):
-    sheet = make.rows(
-        ("Code", "Duty", None), (None, "General", "Special"), ("8539.50.00", "2%", "Free")
-    ) + ('<mergeCells count="2"><mergeCell ref="B1:C1"/><mergeCell ref="A1:A2"/></mergeCells>')
+    sheet = make.rows(("Code", "Duty", None), (None, "General", "Special"), ("8539.50.00", "2%", "Free")) + (
+        '<mergeCells count="2"><mergeCell ref="B1:C1"/><mergeCell ref="A1:A2"/></mergeCells>'
+    )
     document = read(make.xlsx(tmp_path / "a.xlsx", {"S": sheet}))
     region = document.regions[0]
-    assert region.header.split("\n")[:2] == [
-        "| Code | Duty | Duty |",
-        "| Code | General | Special |",
-    ]
+    assert region.header.split("\n")[:2] == ["| Code | Duty | Duty |", "| Code | General | Special |"]
     assert document.text[region.body_start :].startswith("| 8539.50.00 | 2% | Free |")
 
 
@@ -83,16 +77,12 @@ def test_tables_are_apart_when_blank_cells_stand_between_them(tmp_path):
 
 
 def test_hidden_sheet_is_read_with_a_warning(tmp_path):
-    path = make.xlsx(
-        tmp_path / "a.xlsx", {"Open": make.rows(("a", 1)), "Kept": make.rows(("b", 2))}
-    )
+    path = make.xlsx(tmp_path / "a.xlsx", {"Open": make.rows(("a", 1)), "Kept": make.rows(("b", 2))})
     import zipfile
 
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    parts["xl/workbook.xml"] = parts["xl/workbook.xml"].replace(
-        b'name="Kept"', b'name="Kept" state="hidden"'
-    )
+    parts["xl/workbook.xml"] = parts["xl/workbook.xml"].replace(b'name="Kept"', b'name="Kept" state="hidden"')
     document = read(make.package(path, parts))
     assert any("Kept" in warning for warning in document.warnings)
     assert "| b | 2 |" in document.text

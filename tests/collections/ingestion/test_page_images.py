@@ -40,17 +40,10 @@ def test_box_covers_the_ink_of_the_passage(lamp_pdf):
     image = Image.open(BytesIO(drawn.data)).convert("L")
     left, top = box.left * image.width, box.top * image.height
     cut = image.crop(
-        (
-            int(left),
-            int(top),
-            int(left + box.width * image.width),
-            int(top + box.height * image.height),
-        )
+        (int(left), int(top), int(left + box.width * image.width), int(top + box.height * image.height))
     )
     assert min(cut.tobytes()) < 80  # there is ink
-    line_ink = ImageChops.invert(
-        image.crop((0, int(top), image.width, int(top + box.height * image.height)))
-    )
+    line_ink = ImageChops.invert(image.crop((0, int(top), image.width, int(top + box.height * image.height))))
     ink = line_ink.point([0] * 101 + [255] * 155).getbbox()
     assert ink is not None
     # "Lamps " stands left of the box, so the line's first ink must lie outside of it.
@@ -63,9 +56,7 @@ def test_boxes_are_one_per_line_when_the_passage_spans_lines(lamp_pdf):
     boxes = page_text_boxes(lamp_pdf, 2, 0, len(text))
     assert len(boxes) == 2
     assert boxes[0].top < boxes[1].top
-    assert all(
-        0 <= v <= 1 for b in boxes for v in (b.left, b.top, b.left + b.width, b.top + b.height)
-    )
+    assert all(0 <= v <= 1 for b in boxes for v in (b.left, b.top, b.left + b.width, b.top + b.height))
 
 
 def test_no_boxes_come_when_the_range_is_empty_or_outside(lamp_pdf):

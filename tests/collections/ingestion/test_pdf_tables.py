@@ -46,10 +46,7 @@ def read(path):
     return document_extract(path, name=path.name)
 
 
-RATES = [
-    ("Code", "Goods", "Rate"),
-    *((f"85{i:02d}.10.00", f"Lamp number {i}", f"{i}%") for i in range(15)),
-]
+RATES = [("Code", "Goods", "Rate"), *((f"85{i:02d}.10.00", f"Lamp number {i}", f"{i}%") for i in range(15))]
 
 
 def test_cells_map_to_exact_offsets_when_a_table_is_ruled(tmp_path):
@@ -71,10 +68,7 @@ def test_cells_map_to_exact_offsets_when_a_table_is_ruled(tmp_path):
 
 
 def test_every_piece_has_the_header_when_a_pdf_table_is_split(tmp_path):
-    rows = [
-        ("Code", "Goods", "Rate"),
-        *((f"85{i:02d}.10.00", f"Lamp {i}", f"{i}%") for i in range(30)),
-    ]
+    rows = [("Code", "Goods", "Rate"), *((f"85{i:02d}.10.00", f"Lamp {i}", f"{i}%") for i in range(30))]
     document = read(pdf(tmp_path / "a.pdf", lambda c, _: ruled(c, rows, height=20)))
     tables = [c for c in chunk_document(document, size=300, overlap=0) if c.kind == "table"]
     assert len(tables) > 2
@@ -87,9 +81,7 @@ def test_every_piece_has_the_header_when_a_pdf_table_is_split(tmp_path):
 
 def test_header_is_inherited_when_a_table_goes_on_overleaf(tmp_path):
     def draw(canvas, page):
-        ruled(
-            canvas, RATES if page == 0 else [(f"90{i:02d}.10.00", "More", "1%") for i in range(10)]
-        )
+        ruled(canvas, RATES if page == 0 else [(f"90{i:02d}.10.00", "More", "1%") for i in range(10)])
 
     document = read(pdf(tmp_path / "a.pdf", draw, pages=2))
     assert [r.header.split("\n")[0] for r in document.regions] == ["| Code | Goods | Rate |"] * 2
@@ -163,9 +155,7 @@ def test_no_table_comes_when_lines_are_a_frame_a_chart_or_an_underline(tmp_path)
         for i in range(10):
             canvas.line(100, 100 + i * 30, 400, 100 + i * 30)
             canvas.line(100 + i * 30, 100, 100 + i * 30, 370)
-        canvas.drawString(
-            60, 720, "A page with a frame, an empty grid of a chart and underlined words."
-        )
+        canvas.drawString(60, 720, "A page with a frame, an empty grid of a chart and underlined words.")
         canvas.line(60, 718, 200, 718)
 
     assert read(pdf(tmp_path / "a.pdf", draw)).regions == ()
@@ -202,15 +192,7 @@ def test_table_of_the_size_of_a_statistics_page_is_read_whole(tmp_path):
 
     def draw(canvas, _):
         canvas.setFont("Helvetica", 5)
-        ruled(
-            canvas,
-            [names, *body],
-            x=20,
-            y=600,
-            widths=widths,
-            height=10,
-            rules={0, 1, *range(6, 57, 5)},
-        )
+        ruled(canvas, [names, *body], x=20, y=600, widths=widths, height=10, rules={0, 1, *range(6, 57, 5)})
 
     [region] = read(pdf(tmp_path / "a.pdf", draw, size=landscape((612, 960)))).regions
     assert region.columns == columns
@@ -222,10 +204,7 @@ def test_table_of_the_size_of_a_statistics_page_is_read_whole(tmp_path):
 @pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("name", "rows", "codes"),
-    [
-        ("brazil_eo_nov2025_annexes.pdf", 950, 900),
-        ("Metals-ANNEXES-I-A-I-B-II-III-IV.pdf", 950, 350),
-    ],
+    [("brazil_eo_nov2025_annexes.pdf", 950, 900), ("Metals-ANNEXES-I-A-I-B-II-III-IV.pdf", 950, 350)],
 )
 def test_annex_has_its_codes_in_table_rows(name, rows, codes):
     document = read(shared_file("trade-us", name))
@@ -242,7 +221,4 @@ def test_annex_has_its_codes_in_table_rows(name, rows, codes):
     assert all(r.header for r in tables)
     for region in tables:
         inside = set(identifier_list(document.text[region.char_start : region.char_end]))
-        assert (
-            set(identifier_list("\n".join(region.rows))) - set(identifier_list(region.header))
-            <= inside
-        )
+        assert set(identifier_list("\n".join(region.rows))) - set(identifier_list(region.header)) <= inside

@@ -35,9 +35,7 @@ def test_offsets_point_at_the_same_character_when_mapped_back(raw):
     page.text.encode()
     for offset, ch in enumerate(page.text):
         origin = raw[page.raw_offset(offset)]
-        assert (
-            origin == ch or (ch == "-" and origin == "\ufffe") or (ch == "\n" and origin in " \r\n")
-        )
+        assert origin == ch or (ch == "-" and origin == "\ufffe") or (ch == "\n" and origin in " \r\n")
 
 
 def test_headings_are_found_when_set_larger(tmp_path):

@@ -19,12 +19,22 @@ def filled_form(path: Path) -> Path:
     canvas = Canvas(str(path), pagesize=letter)
     canvas.drawString(72, 740, "Application for a permit")
     form = canvas.acroForm
-    form.textfield(name="applicant", tooltip="Name of the applicant", value="Ada Quill", x=72, y=690, width=200)  # fmt: skip
+    form.textfield(
+        name="applicant", tooltip="Name of the applicant", value="Ada Quill", x=72, y=690, width=200
+    )
     form.textfield(name="hts", value="8481.80.30.55", x=72, y=650, width=200)
     form.textfield(name="empty", value="", x=72, y=610, width=200)
     form.checkbox(name="resident", tooltip="Resident", checked=True, x=72, y=570)
     form.checkbox(name="exempt", tooltip="Exempt", checked=False, x=72, y=540)
-    form.choice(name="port", tooltip="Port of entry", value="Seattle", options=["Boston", "Seattle"], x=72, y=500, width=120)  # fmt: skip
+    form.choice(
+        name="port",
+        tooltip="Port of entry",
+        value="Seattle",
+        options=["Boston", "Seattle"],
+        x=72,
+        y=500,
+        width=120,
+    )
     form.radio(name="mode", tooltip="Mode", value="sea", selected=True, x=72, y=460)
     form.radio(name="mode", tooltip="Mode", value="air", selected=False, x=112, y=460)
     canvas.textAnnotation("Checked against the ledger.", [300, 700, 320, 720], Name="Comment")
@@ -92,9 +102,7 @@ DATASETS = (
 )
 
 
-def test_values_of_an_xfa_form_are_text_and_its_pages_are_said_to_be_missing(
-    tmp_path: Path,
-) -> None:
+def test_values_of_an_xfa_form_are_text_and_its_pages_are_said_to_be_missing(tmp_path: Path) -> None:
     reading = PdfReader().read(xfa_form(tmp_path / "xfa.pdf", DATASETS), ReaderLimits())
     [page] = reading.pages
     lines = page.text.split("\n")
@@ -107,12 +115,7 @@ def test_values_of_an_xfa_form_are_text_and_its_pages_are_said_to_be_missing(
 
 @pytest.mark.parametrize(
     "datasets",
-    [
-        b"",
-        b"<open>",
-        b"<!DOCTYPE a [<!ENTITY b 'c'>]><a><data><x>&b;</x></data></a>",
-        b"<a>" * 9000,
-    ],
+    [b"", b"<open>", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a><data><x>&b;</x></data></a>", b"<a>" * 9000],
 )
 def test_xfa_form_without_readable_values_says_so(tmp_path: Path, datasets: bytes) -> None:
     reading = PdfReader().read(xfa_form(tmp_path / "xfa.pdf", datasets), ReaderLimits())
@@ -125,12 +128,7 @@ def test_no_kind_of_field_loses_its_value(tmp_path: Path) -> None:
     canvas = Canvas(str(tmp_path / "kinds.pdf"), pagesize=letter)
     form = canvas.acroForm
     form.textfield(
-        name="lines",
-        value="12 Mill Lane\nCambridge",
-        fieldFlags="multiline",
-        x=50,
-        y=700,
-        height=60,
+        name="lines", value="12 Mill Lane\nCambridge", fieldFlags="multiline", x=50, y=700, height=60
     )
     form.textfield(name="comb", value="AB12345", fieldFlags="comb", maxlen=10, x=50, y=660)
     form.textfield(name="fixed", value="SN-7", fieldFlags="readOnly", x=50, y=620)
@@ -243,8 +241,11 @@ def test_titles_with_air_between_their_letters_are_words(tmp_path: Path) -> None
     canvas.save()
     [page] = PdfReader().read(path, ReaderLimits()).pages
     assert page.text.strip().split("\n") == [
-        "SUMMARY OF WORK", "A B C D are the options of item E F G H here.", "A B C D", "x z w v",
-    ]  # fmt: skip
+        "SUMMARY OF WORK",
+        "A B C D are the options of item E F G H here.",
+        "A B C D",
+        "x z w v",
+    ]
     start = page.text.index("WORK")
     [[left, _, width, _]] = find_boxes(path, 1, start, start + 4)
     assert left == pytest.approx((72 + 22 * 7.2) / 612, abs=0.01)

@@ -36,9 +36,7 @@ def test_text_is_decoded_when_encoding_is_not_told(tmp_path, data):
 
 
 def test_text_is_storable_when_it_holds_nul_and_surrogates(tmp_path):
-    text = extracted(
-        tmp_path, "a.txt", b"one\x00 two\r\nthree\rfour \xed\xa0\x80 end" + b" pad" * 50
-    ).text
+    text = extracted(tmp_path, "a.txt", b"one\x00 two\r\nthree\rfour \xed\xa0\x80 end" + b" pad" * 50).text
     assert "\x00" not in text
     assert text.startswith("one two\nthree\nfour")
     text.encode()
@@ -51,26 +49,23 @@ def test_text_without_words_fails_when_it_is_only_marks(tmp_path):
 
 
 def test_headings_are_not_taken_from_code_when_markdown_has_fences():
-    text = "# Real\n\n```sh\n# not a heading\n| no | table |\n|---|---|\n```\n\nSetext\n------\n\ntext\n\n---\n"
+    text = (
+        "# Real\n\n```sh\n# not a heading\n| no | table |\n|---|---|\n```\n\nSetext\n------\n\ntext\n\n---\n"
+    )
     headings, regions = markdown_structure(text)
     assert [(h.title, h.level) for h in headings] == [("Real", 1), ("Setext", 2)]
     assert [r.kind for r in regions] == ["code"]
 
 
 def test_front_matter_is_no_heading_when_markdown_has_it(tmp_path):
-    document = extracted(
-        tmp_path, "a.md", "---\ntitle: The Name\ntags: x\n---\n\n# Start\n\nWords.\n"
-    )
+    document = extracted(tmp_path, "a.md", "---\ntitle: The Name\ntags: x\n---\n\n# Start\n\nWords.\n")
     assert document.title == "The Name"
     assert [h.title for h in document.headings] == ["Start"]
 
 
 @pytest.mark.parametrize(
     ("line", "title"),
-    [
-        ("## **Bold** and [a link](http://x.y/z) ##", "Bold and a link"),
-        ("# `code` name", "code name"),
-    ],
+    [("## **Bold** and [a link](http://x.y/z) ##", "Bold and a link"), ("# `code` name", "code name")],
 )
 def test_heading_is_plain_when_marked_up(line, title):
     assert markdown_structure(line + "\n")[0][0].title == title
@@ -121,14 +116,7 @@ def test_word_document_keeps_structure_and_codes(tmp_path):
     path = tmp_path / "a.docx"
     file.save(str(path))
     document = document_extract(path, name="a.docx")
-    for code in (
-        "0201.20.04",
-        "0202.30.10",
-        "get_user_name",
-        "INV-100234",
-        "8539.50.00",
-        "8539.51.00",
-    ):
+    for code in ("0201.20.04", "0202.30.10", "get_user_name", "INV-100234", "8539.50.00", "8539.51.00"):
         assert code in document.text
     assert [h.title for h in document.headings] == ["Tariff notes", "Rates"]
     assert len(document.regions) == 1
@@ -167,11 +155,7 @@ def test_page_keeps_words_and_drops_machinery_when_html(tmp_path):
 @pytest.mark.parametrize("tag", ["div", "font", "ul><li", "table><tr><td"])
 def test_text_is_complete_when_html_is_nested_too_deeply_for_its_layout(tmp_path, tag):
     # Pages that never close a tag are common; each adds a level.
-    page = (
-        "<html><body><p>Above.</p>"
-        + f"<{tag}>" * 2000
-        + "Far below stands the duty of four percent."
-    )
+    page = "<html><body><p>Above.</p>" + f"<{tag}>" * 2000 + "Far below stands the duty of four percent."
     document = extracted(tmp_path, "a.html", page)
     assert "Above." in document.text
     assert "the duty of four percent" in document.text
@@ -184,8 +168,7 @@ def test_html_is_decoded_when_it_is_not_utf8(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["word_sample.docx", "word_tables.docx", "unit_test_headers_numbered.docx", "wiki_duck.html"],
+    "name", ["word_sample.docx", "word_tables.docx", "unit_test_headers_numbered.docx", "wiki_duck.html"]
 )
 def test_real_office_file_is_read_without_loss(name):
     document = document_extract(shared_file("office-docling-gt", name), name=name)
@@ -196,12 +179,7 @@ def test_real_office_file_is_read_without_loss(name):
 
 @pytest.mark.parametrize(
     ("name", "delimiter"),
-    [
-        ("csv-comma.csv", ","),
-        ("csv-semicolon.csv", ";"),
-        ("csv-tab.csv", "\t"),
-        ("csv-pipe.csv", "|"),
-    ],
+    [("csv-comma.csv", ","), ("csv-semicolon.csv", ";"), ("csv-tab.csv", "\t"), ("csv-pipe.csv", "|")],
 )
 def test_real_csv_is_one_table(name, delimiter):
     document = document_extract(shared_file("office-docling-gt", name), name=name)
@@ -209,16 +187,7 @@ def test_real_csv_is_one_table(name, delimiter):
 
 
 def test_structure_is_found_quickly_when_markdown_is_hostile():
-    text = (
-        "# Title "
-        + " " * 200_000
-        + "#x\n"
-        + "[[" * 100_000
-        + "\n"
-        + "| " * 100_000
-        + "\n"
-        + "```\n"
-    )
+    text = "# Title " + " " * 200_000 + "#x\n" + "[[" * 100_000 + "\n" + "| " * 100_000 + "\n" + "```\n"
     started = time.process_time()
     headings, regions = markdown_structure(text)
     assert time.process_time() - started < 2

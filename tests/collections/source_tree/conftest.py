@@ -34,6 +34,6 @@ def write(cast: Cast, collection: Collection, scope: None) -> Write:
     def put(path: str, content: bytes | str) -> None:
         services.file_write(
             tenant=cast.tenant, actor=cast.actor("member"), collection=collection, path=path, content=content
-        )  # fmt: skip
+        )
 
     return put

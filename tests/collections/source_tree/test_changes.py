@@ -37,8 +37,13 @@ def commits(django_capture_on_commit_callbacks: Any) -> Any:
 
 def put(cast: Cast, collection: Collection, path: str, content: bytes | str, **more: Any) -> Any:
     return services.file_write(
-        tenant=cast.tenant, actor=cast.actor("member"), collection=collection, path=path, content=content, **more
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("member"),
+        collection=collection,
+        path=path,
+        content=content,
+        **more,
+    )
 
 
 def text_of(cast: Cast, collection: Collection, path: str, actor: Actor | None = None) -> bytes:
@@ -70,7 +75,7 @@ def test_file_is_written_as_document_revision_and_on_disk(
     put(cast, collection, "src/main.py", "print('two')\n")
     assert list(
         Document.objects.filter(path="src/main.py").values_list("version", flat=True).order_by("version")
-    ) == [1, 2]  # fmt: skip
+    ) == [1, 2]
 
 
 def test_uploaded_document_is_a_file_of_the_tree(cast: Cast, collection: Collection) -> None:
@@ -116,11 +121,7 @@ def test_edits_of_several_files_are_all_made_or_none(cast: Cast, collection: Col
     put(cast, collection, "a.txt", "one\ntwo\nthree\n")
     put(cast, collection, "b.txt", b"eins\r\nzwei\r\n")
     stored = files_stored(cast.actor("member"), collection.pk)
-    common: dict[str, Any] = {
-        "tenant": cast.tenant,
-        "actor": cast.actor("member"),
-        "collection": collection,
-    }
+    common: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "collection": collection}
     edits = [
         FileEdit(
             "a.txt",
@@ -133,7 +134,7 @@ def test_edits_of_several_files_are_all_made_or_none(cast: Cast, collection: Col
             stored["a.txt"].sha256,
         ),
         FileEdit("b.txt", [TextEdit("replace_text", "ZWEI\ndrei", old="zwei")], stored["b.txt"].sha256),
-    ]  # fmt: skip
+    ]
     batch = services.files_edit(**common, edits=edits, note="both")
     assert text_of(cast, collection, "a.txt") == b"zero\none\n2\n2b\nfour\n"
     assert text_of(cast, collection, "b.txt") == b"eins\r\nZWEI\r\ndrei\r\n"
@@ -151,23 +152,14 @@ def test_edits_of_several_files_are_all_made_or_none(cast: Cast, collection: Col
         with pytest.raises(DomainError):
             services.files_edit(
                 **common,
-                edits=[
-                    FileEdit("a.txt", [TextEdit("insert", "y", line=1)]),
-                    FileEdit("b.txt", [bad]),
-                ],
+                edits=[FileEdit("a.txt", [TextEdit("insert", "y", line=1)]), FileEdit("b.txt", [bad])],
             )
     assert FileBatch.objects.count() == batches
     assert text_of(cast, collection, "a.txt") == b"zero\none\n2\n2b\nfour\n"
 
 
-def test_undo_redo_and_restore_go_back_and_forth(
-    cast: Cast, collection: Collection, commits: Any
-) -> None:
-    common: dict[str, Any] = {
-        "tenant": cast.tenant,
-        "actor": cast.actor("member"),
-        "collection": collection,
-    }
+def test_undo_redo_and_restore_go_back_and_forth(cast: Cast, collection: Collection, commits: Any) -> None:
+    common: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "collection": collection}
     first = put(cast, collection, "a.txt", "one\n")
     put(cast, collection, "a.txt", "two\n")
     services.batch_undo(**common)
@@ -187,8 +179,14 @@ def test_undo_redo_and_restore_go_back_and_forth(
     services.revision_restore(**common, revision=first.revisions.get())
     assert text_of(cast, collection, "a.txt") == b"one\n"
     assert [b.action for b in FileBatch.objects.order_by("pk")] == [
-        "write", "write", "undo", "undo", "redo", "redo", "restore",
-    ]  # fmt: skip
+        "write",
+        "write",
+        "undo",
+        "undo",
+        "redo",
+        "redo",
+        "restore",
+    ]
 
 
 def test_newest_version_stays_live_when_an_older_one_is_ready_later(
@@ -221,11 +219,7 @@ def test_bytes_that_come_back_while_they_wait_are_the_newest_version(
 
 
 def test_undo_is_refused_over_a_later_change(cast: Cast, collection: Collection) -> None:
-    common: dict[str, Any] = {
-        "tenant": cast.tenant,
-        "actor": cast.actor("member"),
-        "collection": collection,
-    }
+    common: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "collection": collection}
     first = put(cast, collection, "a.txt", "one\n")
     upload(cast, collection, "a.txt", b"from elsewhere\n")
     with pytest.raises(Conflict) as stale:
@@ -235,15 +229,9 @@ def test_undo_is_refused_over_a_later_change(cast: Cast, collection: Collection)
     assert not first.is_undone
 
 
-def test_move_keeps_document_and_goes_back(
-    cast: Cast, collection: Collection, commits: Any
-) -> None:
+def test_move_keeps_document_and_goes_back(cast: Cast, collection: Collection, commits: Any) -> None:
     document = upload(cast, collection, "a.txt", b"one\n")
-    common: dict[str, Any] = {
-        "tenant": cast.tenant,
-        "actor": cast.actor("member"),
-        "collection": collection,
-    }
+    common: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "collection": collection}
     with commits():
         services.file_move(**common, path="a.txt", to="folder/b.txt")
     document.refresh_from_db()
@@ -292,7 +280,7 @@ def test_write_is_refused_when_a_rule_forbids_it(
 
 @pytest.mark.parametrize(
     "rules", [{"nonsense": 1}, {"allow": "x"}, {"max_files": 0}, {"max_files": True}, {"read_only": 1}]
-)  # fmt: skip
+)
 def test_rules_are_refused_when_they_cannot_be_read(
     cast: Cast, collection: Collection, rules: dict[str, Any]
 ) -> None:
@@ -307,9 +295,12 @@ def test_viewer_and_outsider_may_not_write(cast: Cast, collection: Collection) -
         actor = cast.actor(role)
         with pytest.raises((Denied, Missing)):
             services.files_change(
-                tenant=cast.tenant if role == "viewer" else cast.other_tenant, actor=actor, collection=collection,
-                changes=[FileChange("a.txt", b"x")], action=FileBatch.Action.WRITE,
-            )  # fmt: skip
+                tenant=cast.tenant if role == "viewer" else cast.other_tenant,
+                actor=actor,
+                collection=collection,
+                changes=[FileChange("a.txt", b"x")],
+                action=FileBatch.Action.WRITE,
+            )
     assert not FileBatch.objects.exists()
 
 
@@ -352,20 +343,20 @@ def test_restricted_document_is_neither_read_nor_overwritten_nor_undone_into_the
         assert refused.value.code == "file_was_restricted"
 
 
-def test_import_keeps_what_it_can_and_names_what_it_left_out(
-    cast: Cast, collection: Collection
-) -> None:
+def test_import_keeps_what_it_can_and_names_what_it_left_out(cast: Cast, collection: Collection) -> None:
     entries = [
-        ("src/a.py", b"x = 1\n"), ("src/__init__.py", b""), ("logo.ico", b"\x00\x00\x01\x00" + bytes(50)),
-        ("../evil", b"x"), (".git/config", b"[core]\n"), (".git/hooks/post-checkout", b"#!/bin/sh\n"),
-        (".git/HEAD", b"ref: refs/heads/main\n"), (".git/objects/info/alternates", b"/etc\n"), (".env", b"KEY=1"),
+        ("src/a.py", b"x = 1\n"),
+        ("src/__init__.py", b""),
+        ("logo.ico", b"\x00\x00\x01\x00" + bytes(50)),
+        ("../evil", b"x"),
+        (".git/config", b"[core]\n"),
+        (".git/hooks/post-checkout", b"#!/bin/sh\n"),
+        (".git/HEAD", b"ref: refs/heads/main\n"),
+        (".git/objects/info/alternates", b"/etc\n"),
+        (".env", b"KEY=1"),
         ("src/a.py/below", b"x"),
-    ]  # fmt: skip
-    common: dict[str, Any] = {
-        "tenant": cast.tenant,
-        "actor": cast.actor("member"),
-        "collection": collection,
-    }
+    ]
+    common: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "collection": collection}
     result = services.files_import(**common, entries=entries, note="Archive")
     assert set(files_stored(cast.actor("member"), collection.pk)) == {
         "src/a.py",
@@ -374,8 +365,14 @@ def test_import_keeps_what_it_can_and_names_what_it_left_out(
     }
     assert list(Document.objects.values_list("path", flat=True)) == ["src/a.py"]
     assert {path for path, _ in result.skipped} == {
-        "../evil", ".git/config", ".git/HEAD", ".git/hooks/post-checkout", ".git/objects/info/alternates", ".env", "src/a.py/below",
-    }  # fmt: skip
+        "../evil",
+        ".git/config",
+        ".git/HEAD",
+        ".git/hooks/post-checkout",
+        ".git/objects/info/alternates",
+        ".env",
+        "src/a.py/below",
+    }
     assert not (root(cast, collection) / ".git").exists()
     again = services.files_import(**common, entries=entries)
     assert again.batches == []
@@ -388,8 +385,6 @@ def test_deleted_collection_takes_tree_history_and_bytes_along(
         put(cast, collection, "a.txt", "one\n")
     assert root(cast, collection).is_dir()
     with commits():
-        services.collection_delete(
-            tenant=cast.tenant, actor=cast.actor("admin"), collection=collection
-        )
+        services.collection_delete(tenant=cast.tenant, actor=cast.actor("admin"), collection=collection)
     assert not root(cast, collection).exists()
     assert not FileBlob.objects.exists()

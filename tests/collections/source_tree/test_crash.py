@@ -45,11 +45,7 @@ def die(*args: object, **kwargs: object) -> None:
 def test_next_access_finds_one_whole_state_when_process_is_killed(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
-    common: dict[str, Any] = {
-        "tenant": cast.tenant,
-        "actor": cast.actor("member"),
-        "collection": collection,
-    }
+    common: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "collection": collection}
     with tenant_scope(cast.tenant.pk):
         services.file_write(**common, path="kept.txt", content="old\n")
         services.file_write(**common, path="gone.txt", content="old\n")
@@ -72,8 +68,6 @@ def test_next_access_finds_one_whole_state_when_process_is_killed(
         assert set(Document.objects.values_list("path", flat=True)) == names
         file_selectors.file_list(actor=cast.actor("member"), collection=collection)
         assert {path.name for path in root.iterdir()} == names
-        read = file_selectors.file_read(
-            actor=cast.actor("member"), collection=collection, path="kept.txt"
-        )
+        read = file_selectors.file_read(actor=cast.actor("member"), collection=collection, path="kept.txt")
     assert read.lines == (["new"] if is_done else ["old"])
     assert (root / "kept.txt").read_bytes() == (b"new\n" if is_done else b"old\n")

@@ -125,7 +125,13 @@ def test_nothing_but_objects_and_refs_is_kept_and_nothing_is_run(
     proof, control = tmp_path / "ran", source / ".git"
     newest = (control / "refs" / "heads" / "master").read_text().strip()
     first = _newest(source).parents[0]
-    for name in ("post-checkout", "pre-commit", "post-index-change", "fsmonitor-watchman", "reference-transaction"):  # fmt: skip
+    for name in (
+        "post-checkout",
+        "pre-commit",
+        "post-index-change",
+        "fsmonitor-watchman",
+        "reference-transaction",
+    ):
         hook = control / "hooks" / name
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(f"#!/bin/sh\ntouch {proof}\n")
@@ -152,7 +158,21 @@ def test_nothing_but_objects_and_refs_is_kept_and_nothing_is_run(
     assert not proof.exists()
 
 
-@pytest.mark.parametrize("trick", ["alternates", "commondir", "git-link", "git-file", "head-link", "objects-link", "ref-up", "ref-loop", "pack-fifo", "object-link"])  # fmt: skip
+@pytest.mark.parametrize(
+    "trick",
+    [
+        "alternates",
+        "commondir",
+        "git-link",
+        "git-file",
+        "head-link",
+        "objects-link",
+        "ref-up",
+        "ref-loop",
+        "pack-fifo",
+        "object-link",
+    ],
+)
 def test_repository_that_points_elsewhere_brings_no_history(
     bring: Bring, source: Path, reading: dict[str, Any], tmp_path: Path, trick: str
 ) -> None:
@@ -250,7 +270,7 @@ HOSTILE_PACKS = {
     "delta of itself": lambda: _pack(_entry(6, 4, b"\0" + zlib.compress(b"\0\0\0\0"))),
     "delta bomb": _delta_bomb,
     "no pack": lambda: b"\xff" * 64,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", list(HOSTILE_PACKS))
@@ -268,9 +288,7 @@ def test_pack_that_was_made_to_do_harm_brings_no_history(
     assert not RepositoryPack.objects.exists()
 
 
-def test_loose_object_that_unpacks_to_too_much_brings_no_history(
-    bring: Bring, source: Path
-) -> None:
+def test_loose_object_that_unpacks_to_too_much_brings_no_history(bring: Bring, source: Path) -> None:
     packer = zlib.compressobj(9)
     packed = packer.compress(b"blob 200000000\0")
     for _ in range(20):
@@ -333,17 +351,15 @@ def test_names_of_a_tree_that_lead_elsewhere_become_nothing(
     entries: list[tuple[bytes, int, bytes]] = [(name, 0o100644, blob.id) for name in bad]
     link, module = Blob.from_string(b"/etc/passwd"), b"1" * 40
     repo.object_store.add_object(link)
-    entries += [(b"link.py", 0o120000, link.id), (b"sub", 0o160000, module), (b"good.py", 0o100644, blob.id)]  # fmt: skip
-    pointer = Blob.from_string(
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n"
-    )
+    entries += [(b"link.py", 0o120000, link.id), (b"sub", 0o160000, module), (b"good.py", 0o100644, blob.id)]
+    pointer = Blob.from_string(b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 5\n")
     repo.object_store.add_object(pointer)
     entries += [(b"large.txt", 0o100644, pointer.id)]
     _committed(source, _tree(repo, *sorted(entries)))
     row = bring("git")
     assert paths(reading["collection"]) == ["good.py"]
     found = reasons(row)
-    assert (found["link.py"], found["sub"], found["large.txt"]) == ("link", "submodule", "lfs_pointer")  # fmt: skip
+    assert (found["link.py"], found["sub"], found["large.txt"]) == ("link", "submodule", "lfs_pointer")
     assert git_log(**reading)[0]["subject"] == "Hostile"
     assert git_status(**reading)["changed"] == []
     _committed(source, _tree(repo, *((name, 0o100644, blob.id) for name in (b"..", b".GIT"))))
@@ -351,9 +367,7 @@ def test_names_of_a_tree_that_lead_elsewhere_become_nothing(
     assert paths(reading["collection"]) == ["good.py"]
 
 
-def test_tree_bomb_is_stopped(
-    bring: Bring, source: Path, reading: dict[str, Any], settings: Any
-) -> None:
+def test_tree_bomb_is_stopped(bring: Bring, source: Path, reading: dict[str, Any], settings: Any) -> None:
     settings.IMPORT_MAX_FILES = 300
     repo, blob = Repo(str(source)), Blob.from_string(b"x")
     repo.object_store.add_object(blob)
@@ -374,7 +388,14 @@ def test_refs_with_hostile_names_are_left_out_and_said(
     bring: Bring, source: Path, reading: dict[str, Any]
 ) -> None:
     newest = (source / ".git/refs/heads/master").read_text().strip()
-    names = ["refs/heads/../../x", "refs/heads/a..b", "refs/heads/-x\x1b[2J", "refs/heads/x.lock", "refs/heads/.x", "refs/tags/ok"]  # fmt: skip
+    names = [
+        "refs/heads/../../x",
+        "refs/heads/a..b",
+        "refs/heads/-x\x1b[2J",
+        "refs/heads/x.lock",
+        "refs/heads/.x",
+        "refs/tags/ok",
+    ]
     (source / ".git/packed-refs").write_text("".join(f"{newest} {name}\n" for name in names))
     row = bring()
     assert told(row)
@@ -389,7 +410,7 @@ def test_history_is_closed_to_who_may_not_see_all_documents_and_stays_so(
     owner = {"actor": cast.actor("owner"), "collection": reading["collection"]}
     services.document_access_set(
         tenant=cast.tenant, actor=cast.actor("owner"), document=document, is_restricted=True, roles=["owner"]
-    )  # fmt: skip
+    )
     services.git_commit(tenant=cast.tenant, **owner, message="With pay")
     for ask in (git_log, git_status, git_diff):
         with pytest.raises(Denied):
@@ -411,8 +432,11 @@ def test_rules_of_files_hide_in_the_history_too(
     repository: Repository, reading: dict[str, Any], cast: Cast
 ) -> None:
     services.file_rules_update(
-        tenant=cast.tenant, actor=cast.actor("owner"), collection=reading["collection"], rules={"deny": ["a.py"]}
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        collection=reading["collection"],
+        rules={"deny": ["a.py"]},
+    )
     reading["collection"].refresh_from_db()
     assert git_diff(**reading, old="HEAD~1", new="HEAD") == []
     assert git_status(**reading)["changed"] == []
@@ -421,9 +445,7 @@ def test_rules_of_files_hide_in_the_history_too(
             ask(**reading, path="a.py")
 
 
-def test_other_tenant_sees_no_repository(
-    repository: Repository, reading: dict[str, Any], cast: Cast
-) -> None:
+def test_other_tenant_sees_no_repository(repository: Repository, reading: dict[str, Any], cast: Cast) -> None:
     outside = {"actor": cast.actor("outsider"), "collection": reading["collection"]}
     with pytest.raises(DomainError, match="no repository"):
         git_log(**outside)
@@ -478,12 +500,10 @@ def test_repository_counts_in_the_quota_and_goes_with_its_collection(
     collection = reading["collection"]
     services.file_rules_update(
         tenant=cast.tenant, actor=cast.actor("owner"), collection=collection, rules={"max_total_bytes": 100}
-    )  # fmt: skip
+    )
     assert told(bring())
     assert not RepositoryPack.objects.exists()
-    services.file_rules_update(
-        tenant=cast.tenant, actor=cast.actor("owner"), collection=collection, rules={}
-    )
+    services.file_rules_update(tenant=cast.tenant, actor=cast.actor("owner"), collection=collection, rules={})
     bring()
     from apps.collections.files import file_exists
 
@@ -491,16 +511,14 @@ def test_repository_counts_in_the_quota_and_goes_with_its_collection(
     assert len(keys) == 2
     assert all(file_exists(key) for key in keys)
     with commits():
-        services.collection_delete(
-            tenant=cast.tenant, actor=cast.actor("admin"), collection=collection
-        )
+        services.collection_delete(tenant=cast.tenant, actor=cast.actor("admin"), collection=collection)
     assert not Repository.objects.exists()
     assert not any(file_exists(key) for key in keys)
 
 
 def test_many_small_packs_become_one(
     repository: Repository, reading: dict[str, Any], cast: Cast, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     from apps.collections.services import repositories
 
     monkeypatch.setattr(repositories, "_MERGED", 3)

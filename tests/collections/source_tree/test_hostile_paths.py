@@ -61,12 +61,26 @@ def world(tmp_path: Path) -> Iterator[World]:
     (root / "plain.txt").write_bytes(b"plain")
     (inner / "plain.txt").write_bytes(b"plain")
     links: dict[str, str | Path] = {
-        "file-link": outside / "secret.txt", "folder-link": outside, "up-link": "../../..", "absolute-link": "/etc/passwd",
-        "etc-link": "/etc", "root-link": "/", "chain-1": "chain-2", "chain-2": outside, "loop": "loop", "dangling": outside / "new",
-        "self-link": ".", "proc-link": "/proc/self", "fd-link": "/proc/self/fd", "inner/file-link": outside / "secret.txt",
-        "inner/folder-link": outside, "inner/deeper/folder-link": outside, "inner/up": "../../..", "relative-link": "../secret.txt",
+        "file-link": outside / "secret.txt",
+        "folder-link": outside,
+        "up-link": "../../..",
+        "absolute-link": "/etc/passwd",
+        "etc-link": "/etc",
+        "root-link": "/",
+        "chain-1": "chain-2",
+        "chain-2": outside,
+        "loop": "loop",
+        "dangling": outside / "new",
+        "self-link": ".",
+        "proc-link": "/proc/self",
+        "fd-link": "/proc/self/fd",
+        "inner/file-link": outside / "secret.txt",
+        "inner/folder-link": outside,
+        "inner/deeper/folder-link": outside,
+        "inner/up": "../../..",
+        "relative-link": "../secret.txt",
         "inner-link": "inner",
-    }  # fmt: skip
+    }
     for name, target in links.items():
         (root / name).symlink_to(target)
     for place in (root, inner):
@@ -132,8 +146,16 @@ def raw_listed(tree: SourceTree, path: str) -> object:
 
 # Those that look come first: what the others write inside may bear any name.
 ACTS: list[Callable[[SourceTree, str], object]] = [
-    read, raw_read, listed, raw_listed, write, raw_write, remove, raw_remove, clear,
-]  # fmt: skip
+    read,
+    raw_read,
+    listed,
+    raw_listed,
+    write,
+    raw_write,
+    remove,
+    raw_remove,
+    clear,
+]
 
 
 def test_corpus_is_large_enough() -> None:

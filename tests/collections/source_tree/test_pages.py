@@ -29,9 +29,7 @@ def go(cast: Cast, collection: Collection, client: Client, scope: None) -> Any:
 
 
 def test_file_is_written_shown_edited_and_brought_back_on_pages(go: Any, write: Write) -> None:
-    made = go(
-        "file-edit", post={"path": "src/a.py", "content": "x = '<script>'\r\n", "note": "first"}
-    )
+    made = go("file-edit", post={"path": "src/a.py", "content": "x = '<script>'\r\n", "note": "first"})
     assert made.status_code == 302
     assert b"src" in go("files").content
     page = go("file", path="src/a.py").content.decode()
@@ -81,10 +79,14 @@ def test_limited_file_is_on_no_page_for_others(
     document = upload(cast, collection, "pay-secret.txt", b"secret pay\n")
     services.document_access_set(
         tenant=cast.tenant, actor=cast.actor("owner"), document=document, is_restricted=True, roles=["owner"]
-    )  # fmt: skip
+    )
     services.file_write(
-        tenant=cast.tenant, actor=cast.actor("owner"), collection=collection, path="pay-secret.txt", content="more\n"
-    )  # fmt: skip
+        tenant=cast.tenant,
+        actor=cast.actor("owner"),
+        collection=collection,
+        path="pay-secret.txt",
+        content="more\n",
+    )
     revision = FileRevision.objects.get()
     assert "pay-secret" not in go("files").content.decode()
     assert go("file", path="pay-secret.txt").status_code == 404
@@ -110,19 +112,26 @@ def test_rest_reads_writes_edits_and_tells_stale_edits(
     sha256 = made["change"]["revisions"][0]["after"]
     read = send("get", "/content?path=a.py").json()
     assert (read["lines"], read["sha256"]) == (["  x = 1"], sha256)
-    edit = {"files": [{"path": "a.py", "expected": sha256, "edits": [{"kind": "replace_lines", "line": 1, "text": "y"}]}]}  # fmt: skip
+    edit = {
+        "files": [
+            {"path": "a.py", "expected": sha256, "edits": [{"kind": "replace_lines", "line": 1, "text": "y"}]}
+        ]
+    }
     assert send("post", "/edit", edit).status_code == 200
     again = send("post", "/edit", edit)
     assert (again.status_code, again.json()["code"]) == (409, "file_stale")
     assert send("post", "/undo", {}).json()["change"]["undoes_id"]
     assert send("get", "/content?path=a.py").json()["sha256"] == sha256
-    assert [c["action"] for c in send("get", "/changes").json()["results"]] == [
-        "undo",
-        "edit",
-        "write",
-    ]
+    assert [c["action"] for c in send("get", "/changes").json()["results"]] == ["undo", "edit", "write"]
     assert send("get", "/search?query=x").json()["matches"][0]["line"] == 1
-    for bad in ("/search?query=(&kind=regex", "/search?query=x&kind=y", "/content", "/content?path=../x", "?offset=-1", "?folder=/x"):  # fmt: skip
+    for bad in (
+        "/search?query=(&kind=regex",
+        "/search?query=x&kind=y",
+        "/content",
+        "/content?path=../x",
+        "?offset=-1",
+        "?folder=/x",
+    ):
         assert send("get", bad).status_code == 400
     for path in ("a\0b", "\ud800", "../x"):
         for body in (

@@ -44,9 +44,7 @@ def exchange(one: Path, other: Path) -> None:
 
 
 @pytest.mark.parametrize("what", ["file", "folder", "hard", "parent"])
-def test_nothing_escapes_when_names_are_swapped_for_links_meanwhile(
-    tmp_path: Path, what: str
-) -> None:
+def test_nothing_escapes_when_names_are_swapped_for_links_meanwhile(tmp_path: Path, what: str) -> None:
     outside = tmp_path / "outside"
     (outside / "b").mkdir(parents=True)
     for path in (outside / "file.txt", outside / "b" / "file.txt"):

@@ -53,10 +53,7 @@ def test_text_is_told_from_bytes(content: bytes, text: str | None, encoding: str
 
 def test_text_in_an_old_encoding_keeps_its_bytes() -> None:
     content = (
-        "\u00dcber die Stra\u00dfe nach K\u00f6ln f\u00e4hrt der Bus t\u00e4glich.\n".encode(
-            "latin-1"
-        )
-        * 20
+        "\u00dcber die Stra\u00dfe nach K\u00f6ln f\u00e4hrt der Bus t\u00e4glich.\n".encode("latin-1") * 20
     )
     found = file_text(content)
     assert found is not None
@@ -69,8 +66,11 @@ def test_folder_is_listed_in_pages_folders_first(write: Write, reading: dict[str
         write(path, f"text of {path}\n")
     listing = file_list(**reading)
     assert [(e.name, e.is_folder, e.files) for e in listing.entries] == [
-        ("a", True, 2), ("C", True, 1), ("a.txt", False, 1), ("b.py", False, 1),
-    ]  # fmt: skip
+        ("a", True, 2),
+        ("C", True, 1),
+        ("a.txt", False, 1),
+        ("b.py", False, 1),
+    ]
     assert listing.entries[3].language == "Python"
     page = file_list(**reading, offset=1, limit=2)
     assert ([e.name for e in page.entries], page.total, page.has_more) == (["C", "a.txt"], 4, True)
@@ -98,17 +98,22 @@ def test_lines_are_read_in_ranges_and_pages(write: Write, reading: dict[str, Any
             file_read(**reading, path=path)
 
 
-def test_search_finds_text_names_and_patterns_in_pages(
-    write: Write, reading: dict[str, Any]
-) -> None:
+def test_search_finds_text_names_and_patterns_in_pages(write: Write, reading: dict[str, Any]) -> None:
     write("a.py", "import os\nOS = 1\n\ndef run(): pass\n")
     write("src/b.py", "def run(x):\n    return os\n")
     write("c.txt", "run\n")
     found = search_files(**reading, query="os")
-    assert [(m.path, m.line, m.column) for m in found.matches] == [("a.py", 1, 8), ("a.py", 2, 1), ("src/b.py", 2, 12)]  # fmt: skip
+    assert [(m.path, m.line, m.column) for m in found.matches] == [
+        ("a.py", 1, 8),
+        ("a.py", 2, 1),
+        ("src/b.py", 2, 12),
+    ]
     found = search_files(**reading, query="OS", is_case_sensitive=True)
     assert [(m.path, m.text) for m in found.matches] == [("a.py", "OS = 1")]
-    assert [m.path for m in search_files(**reading, query="*.py", kind="name").matches] == ["a.py", "src/b.py"]  # fmt: skip
+    assert [m.path for m in search_files(**reading, query="*.py", kind="name").matches] == [
+        "a.py",
+        "src/b.py",
+    ]
     found = search_files(**reading, query=r"^def (\w+)\(", kind="regex", names="*.py", limit=1)
     assert [(m.path, m.line) for m in found.matches] == [("a.py", 4)]
     assert found.next_offset == 1
@@ -121,9 +126,7 @@ def test_search_finds_text_names_and_patterns_in_pages(
 
 
 @pytest.mark.clock
-def test_search_ends_in_time_when_the_pattern_explodes(
-    write: Write, reading: dict[str, Any]
-) -> None:
+def test_search_ends_in_time_when_the_pattern_explodes(write: Write, reading: dict[str, Any]) -> None:
     write("a.txt", "a" * 5000 + "b\n")
     began = time.monotonic()
     found = search_files(**reading, query=r"(a|a)*(a|aa)+$c", kind="regex", seconds=0.5)
@@ -155,7 +158,9 @@ def test_structure_counts_what_it_leaves_out(write: Write, reading: dict[str, An
         ("a.js", "let a = 1;\n", "let a = ;\nlet b = 2\n", 1),
     ],
 )
-def test_syntax_is_checked(write: Write, reading: dict[str, Any], path: str, good: str, bad: str, line: int) -> None:  # fmt: skip
+def test_syntax_is_checked(
+    write: Write, reading: dict[str, Any], path: str, good: str, bad: str, line: int
+) -> None:
     write(path, good)
     assert check_syntax(**reading, path=path).problems == []
     write(path, bad)
@@ -179,7 +184,9 @@ def test_syntax_is_checked(write: Write, reading: dict[str, Any], path: str, goo
         ("a.js", "(" * 500_000),
     ],
 )
-def test_check_ends_when_the_file_is_hostile(write: Write, reading: dict[str, Any], path: str, text: str) -> None:  # fmt: skip
+def test_check_ends_when_the_file_is_hostile(
+    write: Write, reading: dict[str, Any], path: str, text: str
+) -> None:
     write(path, text)
     began = time.monotonic()
     with suppress(DomainError):  # it was stopped, or it found the problem: both are fine
@@ -187,12 +194,10 @@ def test_check_ends_when_the_file_is_hostile(write: Write, reading: dict[str, An
     assert time.monotonic() - began < 30
 
 
-def test_differences_of_files_and_revisions_are_shown(
-    write: Write, reading: dict[str, Any]
-) -> None:
+def test_differences_of_files_and_revisions_are_shown(write: Write, reading: dict[str, Any]) -> None:
     write("a.txt", "one\ntwo\n")
     write("b.txt", "one\nthree\n")
-    assert diff_files(**reading, path="a.txt", other="b.txt").split("\n")[3:] == [" one", "-two", "+three"]  # fmt: skip
+    assert diff_files(**reading, path="a.txt", other="b.txt").split("\n")[3:] == [" one", "-two", "+three"]
     write("a.txt", "one\nzwei\n")
     revisions = list(FileRevision.objects.filter(path="a.txt").order_by("pk"))
     assert "+zwei" in diff_revisions(**reading, pk=revisions[1].pk)
@@ -208,16 +213,14 @@ def test_limited_documents_are_in_no_list_search_structure_or_history(
     document = upload(cast, collection, "pay.txt", b"the word pay\n")
     services.document_access_set(
         tenant=cast.tenant, actor=cast.actor("owner"), document=document, is_restricted=True, roles=["owner"]
-    )  # fmt: skip
-    services.file_write(
-        tenant=cast.tenant, **owner, path="pay.txt", content="the word pay, twice\n"
     )
+    services.file_write(tenant=cast.tenant, **owner, path="pay.txt", content="the word pay, twice\n")
     services.file_move(tenant=cast.tenant, **owner, path="pay.txt", to="secret/pay.txt")
     for who, names in ((owner, {"open", "secret"}), (reading, {"open"})):
         assert {entry.name for entry in file_list(**who).entries} == names
         assert {n.name for n in project_structure(**who).children} == names
         assert {m.path.split("/")[0] for m in search_files(**who, query="pay").matches} == names
-        assert {m.path.split("/")[0] for m in search_files(**who, query="*", kind="name").matches} == names  # fmt: skip
+        assert {m.path.split("/")[0] for m in search_files(**who, query="*", kind="name").matches} == names
         shown = revision_list(**who, batches=batch_list(**who))
         assert any("pay" in row.path for row in shown) is (who is owner)
     with pytest.raises(Missing):

@@ -40,13 +40,9 @@ def finished(coroutine: Coroutine[Any, Any, Any]) -> Any:
 def call(cast: Cast, collection: Collection, scope: None) -> Any:
     def of(role: str = "member") -> Any:
         run = Run.objects.create(
-            tenant=cast.tenant,
-            user=cast.user(role),
-            request={"actor": actor_facts(cast.actor(role))},
+            tenant=cast.tenant, user=cast.user(role), request={"actor": actor_facts(cast.actor(role))}
         )
-        context = ToolContext(
-            {FILE_SCOPE: FileScope(cast.tenant, run, lambda actor: [collection], here)}
-        )
+        context = ToolContext({FILE_SCOPE: FileScope(cast.tenant, run, lambda actor: [collection], here)})
 
         def calling(name: str, **arguments: Any) -> Any:
             tool = FILE_TOOLS.get(name)
@@ -68,12 +64,15 @@ def test_model_reads_edits_and_undoes_under_its_run(call: Any, cast: Cast) -> No
     made = use("write_file", path="src/a.py", content="x = 1\ny = 2\n", expected="", note="start")
     read = use("read_file", path="src/a.py")
     assert (read["text"], read["total_lines"], read["sha256"]) == (
-        "x = 1\ny = 2", 2, made["changed"][0]["sha256"],
-    )  # fmt: skip
-    edits = [{"kind": "replace_text", "old": "y = 2", "text": "y = 3"}, {"kind": "insert", "line": 1, "text": "import os"}]  # fmt: skip
-    change = use(
-        "edit_file", files=[{"path": "src/a.py", "expected": read["sha256"], "edits": edits}]
+        "x = 1\ny = 2",
+        2,
+        made["changed"][0]["sha256"],
     )
+    edits = [
+        {"kind": "replace_text", "old": "y = 2", "text": "y = 3"},
+        {"kind": "insert", "line": 1, "text": "import os"},
+    ]
+    change = use("edit_file", files=[{"path": "src/a.py", "expected": read["sha256"], "edits": edits}])
     assert use("read_file", path="src/a.py")["text"] == "import os\nx = 1\ny = 3"
     assert use("list_directory")["entries"][0]["name"] == "src/"
     assert use("search_files", query="y =")["matches"][0]["line"] == 3
@@ -101,13 +100,17 @@ def test_model_reads_edits_and_undoes_under_its_run(call: Any, cast: Cast) -> No
         ("write_file", {"path": "b.txt", "content": "x", "encoding": "hex"}, "isn't a text encoding"),
         ("write_file", {"path": "b.txt", "content": "ω", "encoding": "latin-1"}, "has no 'ω'"),
         ("write_file", {"path": "/etc/x", "content": "x"}, "from the collection's root"),
-        ("edit_file", {"files": [{"path": "a.txt", "edits": [{"kind": "replace_text", "old": "no", "text": ""}]}]}, "0 times"),
+        (
+            "edit_file",
+            {"files": [{"path": "a.txt", "edits": [{"kind": "replace_text", "old": "no", "text": ""}]}]},
+            "0 times",
+        ),
         ("edit_file", {"files": [{"path": "a.txt", "edits": [{"text": "x"}]}]}, "needs a kind"),
         ("undo_change", {"change": 99999}, "does not exist"),
         ("search_files", {"query": "(", "kind": "regex"}, "cannot be read"),
         ("git_log", {}, "no repository"),
     ],
-)  # fmt: skip
+)
 def test_refusal_tells_the_model_what_to_do(
     call: Any, write: Write, name: str, arguments: dict[str, Any], says: str
 ) -> None:
@@ -132,10 +135,7 @@ def test_viewer_may_look_but_not_change(call: Any, write: Write) -> None:
     write("a.txt", "one\n")
     use = call("viewer")
     assert use("read_file", path="a.txt")["text"] == "one"
-    for name, more in (
-        ("write_file", {"path": "b", "content": ""}),
-        ("delete_file", {"path": "a.txt"}),
-    ):
+    for name, more in (("write_file", {"path": "b", "content": ""}), ("delete_file", {"path": "a.txt"})):
         with pytest.raises(ToolError, match="document\\.write"):
             use(name, **more)
 

@@ -64,8 +64,10 @@ def test_search_leads_to_its_next_page(see: Any, write: Write) -> None:
 
 
 def test_structure_shows_folders_languages_and_what_is_left_out(
-    see: Any, go: Any, write: Write  # noqa: F811
-) -> None:  # fmt: skip
+    see: Any,
+    go: Any,  # noqa: F811
+    write: Write,
+) -> None:
     write("src/app/deep/er/down.py", "x = 1\n")
     write("src/<b>.txt", "x\n")
     page = see("file-structure")
@@ -87,8 +89,10 @@ def test_empty_collection_says_what_to_do(see: Any) -> None:
 
 @pytest.mark.servers
 def test_repository_shows_state_commits_and_changes(
-    see: Any, repository: Any, write: Write  # noqa: F811
-) -> None:  # fmt: skip
+    see: Any,
+    repository: Any,  # noqa: F811
+    write: Write,
+) -> None:
     write("a.py", "x = '<b>'\n")
     write("new.txt", "new\n")
     page = see("git")
@@ -110,8 +114,13 @@ def test_repository_shows_state_commits_and_changes(
 
 @pytest.mark.servers
 def test_commit_is_made_on_the_page_and_says_what_is_refused(
-    see: Any, cast: Cast, collection: Collection, repository: Any, write: Write, client: Any  # noqa: F811
-) -> None:  # fmt: skip
+    see: Any,
+    cast: Cast,
+    collection: Collection,
+    repository: Any,  # noqa: F811
+    write: Write,
+    client: Any,
+) -> None:
     write("a.py", "x = 4\n")
     assert "Commit 1 file" in see("git")
     client.force_login(cast.user("member"))
@@ -128,29 +137,39 @@ def test_commit_is_made_on_the_page_and_says_what_is_refused(
 
 @pytest.mark.servers
 def test_repository_is_closed_to_who_may_not_see_all_documents(
-    go: Any, cast: Cast, collection: Collection, repository: Any  # noqa: F811
-) -> None:  # fmt: skip
+    go: Any,  # noqa: F811
+    cast: Cast,
+    collection: Collection,
+    repository: Any,  # noqa: F811
+) -> None:
     from apps.collections import services
 
     secret = upload(cast, collection, "secret.txt", b"for owners\n")
     services.document_access_set(
         tenant=cast.tenant, actor=cast.actor("owner"), document=secret, is_restricted=True, roles=["owner"]
-    )  # fmt: skip
+    )
     assert go("git").status_code == 403
     assert go("git-diff").status_code == 403
 
 
 def test_rules_are_shown_changed_and_refused(
-    see: Any, go: Any, write: Write, collection: Collection  # noqa: F811
-) -> None:  # fmt: skip
+    see: Any,
+    go: Any,  # noqa: F811
+    write: Write,
+    collection: Collection,
+) -> None:
     write("src/a.py", "x = 1\n")
     write("keys/a.pem", "secret\n")
     page = see("file-rules")
     assert 'value="2000"' in page
     good = {
-        "allow": "", "deny": "keys/\r\n\r\n*.pem\r\n", "show_hidden": "on",
-        "max_file_bytes": "0.5", "max_total_bytes": "2000", "max_files": "100",
-    }  # fmt: skip
+        "allow": "",
+        "deny": "keys/\r\n\r\n*.pem\r\n",
+        "show_hidden": "on",
+        "max_file_bytes": "0.5",
+        "max_total_bytes": "2000",
+        "max_files": "100",
+    }
     assert go("file-rules", post=good).status_code == 302
     collection.refresh_from_db()
     rules = FileRules.of(collection.file_rules)

@@ -14,7 +14,12 @@ from tests.collections.source_tree.conftest import Write, scope, write  # noqa: 
 from tests.factories import make_collection
 
 pytestmark = pytest.mark.django_db(transaction=True)
-FILES: dict[str, bytes | str] = {"README.md": "Groundwork\n", "src/Main.py": "Total = 1\n", "src/inner/util.py": "total = 2\n", "notes.txt": b"caf\xe9\n"}  # fmt: skip
+FILES: dict[str, bytes | str] = {
+    "README.md": "Groundwork\n",
+    "src/Main.py": "Total = 1\n",
+    "src/inner/util.py": "total = 2\n",
+    "notes.txt": b"caf\xe9\n",
+}
 
 
 @pytest.fixture
@@ -27,7 +32,7 @@ def execute(cast: Cast, collection: Collection, write: Write, client: Client) ->
         name: str, arguments: Any, address: str = "/api/v1/tools/execute", **more: Any
     ) -> dict[str, Any]:
         body = {"function_name": name, "arguments": arguments, **more}
-        answer = client.post(f"{address}?tenant={cast.tenant.slug}", json.dumps(body), "application/json")  # fmt: skip
+        answer = client.post(f"{address}?tenant={cast.tenant.slug}", json.dumps(body), "application/json")
         assert answer.status_code == 200, answer.content
         found: dict[str, Any] = answer.json()
         return found
@@ -60,18 +65,24 @@ def test_arguments_are_an_object_or_its_text(execute: Any, address: str) -> None
 
 
 def test_folders_are_listed_by_path_pattern_and_recursively(execute: Any) -> None:
-    assert names(result(execute("list_directory", {"path": "."}))) == ["src/", "notes.txt", "README.md"]  # fmt: skip
+    assert names(result(execute("list_directory", {"path": "."}))) == ["src/", "notes.txt", "README.md"]
     found = result(execute("list_directory", {"path": "src", "recursive": True}))
     assert names(found) == ["Main.py", "inner/util.py"]
     found = result(execute("list_directory", {"recursive": True, "pattern": "*.py"}))
     assert names(found) == ["src/Main.py", "src/inner/util.py"]
-    assert names(result(execute("list_directory", {"show_hidden": False}))) == ["src/", "notes.txt", "README.md"]  # fmt: skip
+    assert names(result(execute("list_directory", {"show_hidden": False}))) == [
+        "src/",
+        "notes.txt",
+        "README.md",
+    ]
     refused(execute("list_directory", {"show_hidden": True}), "Hidden files are switched off")
 
 
 def test_hidden_files_are_shown_where_the_rules_show_them(
-    execute: Any, collection: Collection, write: Write  # noqa: F811
-) -> None:  # fmt: skip
+    execute: Any,
+    collection: Collection,
+    write: Write,  # noqa: F811
+) -> None:
     collection.file_rules = {"show_hidden": True}
     collection.save()
     write(".hidden/.env", "A=1\n")
@@ -92,49 +103,66 @@ def test_search_tells_capitals_apart_and_gives_as_many_as_asked(execute: Any) ->
 
 
 def test_a_file_is_read_in_the_encoding_that_is_named(execute: Any) -> None:
-    assert result(execute("read_file", {"path": "notes.txt", "encoding": "latin-1"}))["text"] == "café"  # fmt: skip
-    for name, says in (("utf-8", "isn't text in utf-8"), ("rot13", "isn't a text encoding"), ("idna", "isn't a text encoding")):  # fmt: skip
+    assert result(execute("read_file", {"path": "notes.txt", "encoding": "latin-1"}))["text"] == "café"
+    for name, says in (
+        ("utf-8", "isn't text in utf-8"),
+        ("rot13", "isn't a text encoding"),
+        ("idna", "isn't a text encoding"),
+    ):
         refused(execute("read_file", {"path": "notes.txt", "encoding": name}), says)
 
 
 def test_what_fails_and_what_waits_is_told(execute: Any, cast: Cast) -> None:
     refused(execute("read_file", {"path": "nothing.txt"}), "does not exist")
-    for name, arguments in (("no_such_tool", {}), ("read_file", "[1]"), ("read_file", {"path": "README.md", "pat": 1})):  # fmt: skip
+    for name, arguments in (
+        ("no_such_tool", {}),
+        ("read_file", "[1]"),
+        ("read_file", {"path": "README.md", "pat": 1}),
+    ):
         told = execute(name, arguments)
         assert (told["success"], told["messages"][0]["is_error"]) == (False, True), told
     waits = execute("write_file", {"path": "new.txt", "content": "x"}, tool_call_id="w")
     assert waits["success"] is False
-    assert waits["error"] == f"A call waits for approval: see /runs/{waits['waiting_run']}/decisions."  # fmt: skip
+    assert waits["error"] == f"A call waits for approval: see /runs/{waits['waiting_run']}/decisions."
     assert waits["waiting"] == ["w"]
 
 
-def test_two_collections_must_be_told_apart(execute: Any, cast: Cast, collection: Collection) -> None:  # fmt: skip
+def test_two_collections_must_be_told_apart(execute: Any, cast: Cast, collection: Collection) -> None:
     make_collection(cast.tenant, name="Other")
     refused(execute("read_file", {"path": "README.md"}), "collection")
     told = execute("read_file", {"path": "README.md"}, collections=[collection.pk])
     assert result(told)["text"] == "Groundwork"
 
 
-def test_our_own_shape_takes_objects_and_tells_success(execute: Any, client: Client, cast: Cast) -> None:  # fmt: skip
+def test_our_own_shape_takes_objects_and_tells_success(execute: Any, client: Client, cast: Cast) -> None:
     arguments = {"collection": "Trade", "path": "README.md"}
-    call = {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": arguments}}  # fmt: skip
+    call = {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": arguments}}
     answer = client.post(
-        f"/v1/tools/execute?tenant={cast.tenant.slug}", {"tool_calls": [call]}, content_type="application/json"
-    )  # fmt: skip
+        f"/v1/tools/execute?tenant={cast.tenant.slug}",
+        {"tool_calls": [call]},
+        content_type="application/json",
+    )
     assert answer.status_code == 200, answer.content
     assert result(answer.json())["text"] == "Groundwork"
 
 
 @pytest.mark.parametrize(
     "body",
-    [{}, {"function_name": "a", "tool_calls": []}, {"tool_calls": [], "arguments": {}}, {"function_name": "a", "arguments": [1]}],
-)  # fmt: skip
-def test_a_body_of_neither_shape_is_refused(body: Any, execute: Any, client: Client, cast: Cast) -> None:  # fmt: skip
-    answer = client.post(f"/api/v1/tools/execute?tenant={cast.tenant.slug}", body, content_type="application/json")  # fmt: skip
+    [
+        {},
+        {"function_name": "a", "tool_calls": []},
+        {"tool_calls": [], "arguments": {}},
+        {"function_name": "a", "arguments": [1]},
+    ],
+)
+def test_a_body_of_neither_shape_is_refused(body: Any, execute: Any, client: Client, cast: Cast) -> None:
+    answer = client.post(
+        f"/api/v1/tools/execute?tenant={cast.tenant.slug}", body, content_type="application/json"
+    )
     assert answer.status_code == 400, answer.content
 
 
 def test_the_short_address_is_the_whole_api(execute: Any, client: Client, cast: Cast) -> None:
-    short, whole = (client.get(f"{a}/collections?tenant={cast.tenant.slug}") for a in ("/v1", "/api/v1"))  # fmt: skip
+    short, whole = (client.get(f"{a}/collections?tenant={cast.tenant.slug}") for a in ("/v1", "/api/v1"))
     assert (short.status_code, short.json()) == (200, whole.json())
     assert client.get("/v1/nothing").status_code == client.get("/api/v1/nothing").status_code

@@ -34,12 +34,11 @@ BEFORE = "The notice period is 30 days.\nIt begins on the first of the month.\n"
 AFTER = "The notice period is 45 days.\nIt begins on the first of the month.\n"
 EDIT = {
     "collection": "Trade",
-    "files": [{
-        "path": "terms/notice.txt",
-        "edits": [{"kind": "replace_text", "old": "30 days", "text": "45 days"}],
-    }],
+    "files": [
+        {"path": "terms/notice.txt", "edits": [{"kind": "replace_text", "old": "30 days", "text": "45 days"}]}
+    ],
     "note": "New law",
-}  # fmt: skip
+}
 SCRIPT = [
     says("", ScriptedCall("read_file", {"collection": "Trade", "path": "terms/notice.txt"}, "a")),
     says("", ScriptedCall("edit_file", EDIT, "b")),
@@ -50,8 +49,12 @@ SCRIPT = [
 def _written(cast: Cast, collection: Collection) -> Document:
     with tenant_scope(cast.tenant.pk):
         services.file_write(
-            tenant=cast.tenant, actor=cast.actor("member"), collection=collection, path="terms/notice.txt", content=BEFORE
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            collection=collection,
+            path="terms/notice.txt",
+            content=BEFORE,
+        )
         return attempt(Document.objects.get(path="terms/notice.txt"))
 
 
@@ -66,8 +69,12 @@ def _decide(cast: Cast, turn: Turn, decision: Decision) -> str:
     with tenant_scope(cast.tenant.pk):
         waiting = PendingDecision.objects.get(run=turn.run_id)
         call_decide(
-            tenant=cast.tenant, actor=cast.actor("member"), run=fresh(turn).run, decision_id=waiting.pk, decision=decision
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("member"),
+            run=fresh(turn).run,
+            decision_id=waiting.pk,
+            decision=decision,
+        )
         return str(waiting.reason)
 
 
@@ -83,7 +90,7 @@ def _text(cast: Cast, collection: Collection) -> str:
 
 async def test_chat_edits_a_file_after_approval_and_it_can_be_found_and_undone(
     cast: Cast, collection: Collection, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, storage: Path
-) -> None:  # fmt: skip
+) -> None:
     first = await sync_to_async(_written)(cast, collection)
     conversation = await sync_to_async(_conversation)(cast, collection)
     turn = await sync_to_async(ask)(cast, "Make it 45 days.", conversation=conversation)
@@ -108,7 +115,10 @@ async def test_chat_edits_a_file_after_approval_and_it_can_be_found_and_undone(
             batch = FileBatch.objects.get(run=turn.run_id)
             assert (batch.user_id, batch.note) == (cast.user("member").pk, "New law")
             revision = batch.revisions.select_related("before", "after").get()
-            assert (bytes(revision.before.content), bytes(revision.after.content)) == (BEFORE.encode(), AFTER.encode())  # fmt: skip
+            assert (bytes(revision.before.content), bytes(revision.after.content)) == (
+                BEFORE.encode(),
+                AFTER.encode(),
+            )
             assert AuditEvent.objects.filter(action="file.edit").count() == 1
             second = Document.objects.get(path="terms/notice.txt", version=2)
             assert job_of(second).status == JobStatus.QUEUED
@@ -162,14 +172,24 @@ def test_denied_collection_is_out_of_reach_of_file_tools(
     _written(cast, collection)
     with tenant_scope(cast.tenant.pk):
         grant_create(
-            tenant=cast.tenant, actor=cast.actor("owner"), effect="deny", target_kind="group", target="collections.files",
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            effect="deny",
+            target_kind="group",
+            target="collections.files",
             collection=collection.pk,
-        )  # fmt: skip
+        )
     arguments = {"collection": "Trade", "path": "terms/notice.txt"}
-    call = {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": json.dumps(arguments)}}  # fmt: skip
+    call = {
+        "id": "a",
+        "type": "function",
+        "function": {"name": "read_file", "arguments": json.dumps(arguments)},
+    }
     answered = member_client.post(
-        f"/api/v1/tools/execute?tenant={cast.tenant.slug}", {"tool_calls": [call]}, content_type="application/json"
-    )  # fmt: skip
+        f"/api/v1/tools/execute?tenant={cast.tenant.slug}",
+        {"tool_calls": [call]},
+        content_type="application/json",
+    )
     assert answered.status_code == 200, answered.content
     message = answered.json()["messages"][0]
     assert (message["is_error"], "30 days" in message["content"]) == (True, False)
@@ -185,9 +205,14 @@ def test_rest_reads_a_file_at_once_and_parks_a_change(
     ]
     answered = member_client.post(
         f"/api/v1/tools/execute?tenant={cast.tenant.slug}",
-        {"tool_calls": [{"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}} for i, n, a in calls]},
+        {
+            "tool_calls": [
+                {"id": i, "type": "function", "function": {"name": n, "arguments": json.dumps(a)}}
+                for i, n, a in calls
+            ]
+        },
         content_type="application/json",
-    )  # fmt: skip
+    )
     assert answered.status_code == 200, answered.content
     told = answered.json()
     assert [("30 days" in m["content"], m["is_error"]) for m in told["messages"]] == [(True, False)]

@@ -35,13 +35,17 @@ CALLS = [
 
 async def test_lines_of_a_lost_file_are_on_no_face(
     cast: Cast, collection: Collection, lane_threads: Executor, monkeypatch: Any, storage: Path
-) -> None:  # fmt: skip
+) -> None:
     def begin() -> Any:
         with tenant_scope(cast.tenant.pk):
             for path, content in ((PATH, SECRET), (KEPT, OPEN)):
                 services.file_write(
-                    tenant=cast.tenant, actor=cast.actor("owner"), collection=collection, path=path, content=content
-                )  # fmt: skip
+                    tenant=cast.tenant,
+                    actor=cast.actor("owner"),
+                    collection=collection,
+                    path=path,
+                    content=content,
+                )
             talk = conversation_create(
                 tenant=cast.tenant, actor=cast.actor("member"), collections=[collection.pk]
             )
@@ -63,8 +67,12 @@ async def test_lines_of_a_lost_file_are_on_no_face(
             lost = Document.objects.get(path=PATH)
             assert ChunkRead.objects.filter(document_id=lost.pk, chunk_id=None).count() == 1
             document_access_set(
-                tenant=cast.tenant, actor=cast.actor("owner"), document=lost, is_restricted=True, roles=["owner"]
-            )  # fmt: skip
+                tenant=cast.tenant,
+                actor=cast.actor("owner"),
+                document=lost,
+                is_restricted=True,
+                roles=["owner"],
+            )
         after = faces(cast, turn)
         assert not {path for path, text in after.items() if CANARY in text or "77341" in text}
         # What rests on the other file is still there.

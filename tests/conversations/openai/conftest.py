@@ -48,10 +48,7 @@ def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> It
             with tenant_scope(cast.tenant.pk):
                 trade = collection_create(**who, name="Trade")
                 document_upload(**who, collection=trade, name="lamps.txt", chunks=[text.encode()])
-                _, key = api_key_create(
-                    **who, name="tests",
-                    scopes=SCOPES,
-                )  # fmt: skip
+                _, key = api_key_create(**who, name="tests", scopes=SCOPES)
                 waiting = Job.objects.filter(status__in=ACTIVE)
                 wait_for(lambda: not waiting.exists(), 60, "the document")
             client = openai.OpenAI(base_url=f"{stack.url}/api/v1", api_key=key, max_retries=0)

@@ -34,7 +34,15 @@ WEATHER: Any = {
         "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
     },
 }
-SCOPES = ["conversation.write", "conversation.read", "tool.run", "search.run", "collection.read", "model.read", "run.read"]  # fmt: skip
+SCOPES = [
+    "conversation.write",
+    "conversation.read",
+    "tool.run",
+    "search.run",
+    "collection.read",
+    "model.read",
+    "run.read",
+]
 
 
 @dataclass(frozen=True)

@@ -103,10 +103,8 @@ def approval_that_waits_is_a_text(site: Site) -> None:
         extension: Any = kept.model_extra
         for run_id in (int(where.rpartition("/")[2]), extension["groundwork"]["run"]):
             waiting = PendingDecision.objects.get(run_id=run_id)
-            call_decide(
-                **who, run=waiting.run, decision_id=waiting.pk, decision=Decision("approve")
-            )
-            wait_for(lambda pk=run_id: Run.objects.get(pk=pk).status == RunStatus.COMPLETED, 60, "the answer")  # type: ignore[misc]  # fmt: skip
+            call_decide(**who, run=waiting.run, decision_id=waiting.pk, decision=Decision("approve"))
+            wait_for(lambda pk=run_id: Run.objects.get(pk=pk).status == RunStatus.COMPLETED, 60, "the answer")  # type: ignore[misc]
         grant_delete(**who, pk=rule.pk)
     assert rest.get(where).json()["status"] == "completed"
     after = site.client.responses.retrieve(kept.id)
@@ -182,8 +180,7 @@ def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
     page = Client()
     page.force_login(site.cast.user("owner"), "django.contrib.auth.backends.ModelBackend")
     asked = [
-        ask_both(site, rest, searched.pk, f"What is the rate? {number}")
-        for number in range(len(answers))
+        ask_both(site, rest, searched.pk, f"What is the rate? {number}") for number in range(len(answers))
     ]
     removed = marked = 0
     for text, (conversation, turn, told) in zip(answers, asked, strict=True):
@@ -211,9 +208,12 @@ def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
         # The page, and after a reload; each marker opens its passage.
         address = f"/t/{site.cast.tenant.slug}/chat/{conversation}/"
         shown = [
-            [int(n) for n in re.findall(rf'data-cite="{row["run_id"]}-(\d+)"', page.get(address).content.decode())]
+            [
+                int(n)
+                for n in re.findall(rf'data-cite="{row["run_id"]}-(\d+)"', page.get(address).content.decode())
+            ]
             for _ in range(2)
-        ]  # fmt: skip
+        ]
         assert shown == [cited, cited]
         for number, chunk in chunk_of.items():
             opened = page.get(f"{address}sources/{row['run_id']}-{number}/")
@@ -234,9 +234,7 @@ def marks_come_with_streams(site: Site, collection: int, searching: Any) -> None
 
     site.fake.replies[SCRIPTED.removeprefix("compatible/")] = reply
     where: dict[str, Any] = {"extra_body": {"groundwork": {"collections": [collection]}}}
-    *_, last = site.client.chat.completions.create(
-        model=SCRIPTED, messages=ASK, stream=True, **where
-    )
+    *_, last = site.client.chat.completions.create(model=SCRIPTED, messages=ASK, stream=True, **where)
     assert last.choices[0].finish_reason == "stop"
     with site.client.responses.stream(model=SCRIPTED, input=ASK[0]["content"], **where) as stream:
         final = stream.get_final_response()
@@ -258,24 +256,21 @@ def random_answer(random: Random, ids: list[int]) -> str:
             f"[{', '.join(f'c{n}' for n in random.sample(ids, random.randint(1, 3)))}]"
             for _ in range(random.randint(0, 2))
         )
-        words = random.choice(
-            ["The rate holds", "**Lot 3** is free", "See rate 2", "No duty", MADE_UP]
-        )
+        words = random.choice(["The rate holds", "**Lot 3** is free", "See rate 2", "No duty", MADE_UP])
         start = random.choice(["", "- ", "> ", "1. "])
         parts.append(f"{start}{words} {marks}.")
     return "\n\n".join(parts)
 
 
-def ask_both(
-    site: Site, rest: httpx2.Client, collection: int, text: str
-) -> tuple[int, int, dict[str, Any]]:
+def ask_both(site: Site, rest: httpx2.Client, collection: int, text: str) -> tuple[int, int, dict[str, Any]]:
     """Ask in a conversation and as OpenAI's clients do; return the conversation, its turn and what the client was told."""
     made = rest.post("/conversations", json={"model": SCRIPTED, "collections": [collection]})
     turn = rest.post(f"/conversations/{made.json()['id']}/turns", json={"text": text})
     whole = site.client.chat.completions.create(
-        model=SCRIPTED, messages=[{"role": "user", "content": text}],
+        model=SCRIPTED,
+        messages=[{"role": "user", "content": text}],
         extra_body={"groundwork": {"collections": [collection]}},
-    )  # fmt: skip
+    )
     extension: Any = whole.model_extra
     return made.json()["id"], turn.json()["id"], extension["groundwork"]
 
@@ -304,9 +299,7 @@ def clients_tool_is_handed_back_and_its_result_taken(site: Site) -> None:
     results = [m for m in site.fake.log[asked]["messages"] if m["role"] == "tool"]
     assert [r["content"] for r in results] == ["Rain all day."]
     # Sent again (a client that lost the answer), it is answered anew from the history.
-    again = site.client.chat.completions.create(
-        model=CLIENT_TOOL, messages=history, tools=[WEATHER]
-    )
+    again = site.client.chat.completions.create(model=CLIENT_TOOL, messages=history, tools=[WEATHER])
     assert again.id != first.id
     assert again.choices[0].finish_reason == "stop"
 
@@ -316,7 +309,7 @@ def parallel_calls_are_handed_back_together(site: Site) -> None:
     with site.client.chat.completions.stream(model=SCRIPTED, messages=ASK, tools=[WEATHER]) as s:
         message = s.get_final_completion().choices[0].message
     calls = message.tool_calls or []
-    assert [json.loads(c.function.arguments) for c in calls] == [{"query": "Lyon"}, {"query": "Graz"}]  # fmt: skip
+    assert [json.loads(c.function.arguments) for c in calls] == [{"query": "Lyon"}, {"query": "Graz"}]
     said: Any = message.model_dump(exclude_none=True, exclude={"parsed", "content"})
     results: list[Any] = [
         {"role": "tool", "tool_call_id": call.id, "content": sky}
@@ -364,15 +357,21 @@ def tools_of_both_sides_are_called_at_once(site: Site) -> None:
 
 def named_tool_comes_first_and_then_all_are_there(site: Site) -> None:
     site.fake.replies["fake-scripted"] = two_cities
-    other: Any = {"type": "function", "function": {"name": "clock", "strict": None, "parameters": {"type": "object", "properties": {}}}}  # fmt: skip
-    own: Any = {"model": SCRIPTED, "tools": [WEATHER, other], "extra_body": {"groundwork": {"collections": "all"}}}  # fmt: skip
+    other: Any = {
+        "type": "function",
+        "function": {"name": "clock", "strict": None, "parameters": {"type": "object", "properties": {}}},
+    }
+    own: Any = {
+        "model": SCRIPTED,
+        "tools": [WEATHER, other],
+        "extra_body": {"groundwork": {"collections": "all"}},
+    }
     named: Any = {"type": "function", "function": {"name": "weather"}}
     first = site.client.chat.completions.create(**own, messages=ASK, tool_choice=named)
     assert site.fake.log[-1]["tools"] == ["weather"], "neither another one nor ours"
     said: Any = first.choices[0].message.model_dump(exclude_none=True)
     results: list[Any] = [
-        {"role": "tool", "tool_call_id": call["id"], "content": "wet"}
-        for call in said["tool_calls"]
+        {"role": "tool", "tool_call_id": call["id"], "content": "wet"} for call in said["tool_calls"]
     ]
     whole = site.client.chat.completions.create(**own, messages=[*ASK, said, *results])
     assert whole.id == first.id
@@ -380,10 +379,8 @@ def named_tool_comes_first_and_then_all_are_there(site: Site) -> None:
     # A request that wants another call at once, or something else of the answer, begins anew.
     parked = site.client.chat.completions.create(**own, messages=ASK).choices[0].message
     said = parked.model_dump(exclude_none=True)
-    results = [{**r, "tool_call_id": c["id"]} for r, c in zip(results, said["tool_calls"], strict=True)]  # fmt: skip
-    anew = site.client.chat.completions.create(
-        **own, messages=[*ASK, said, *results], tool_choice="required"
-    )
+    results = [{**r, "tool_call_id": c["id"]} for r, c in zip(results, said["tool_calls"], strict=True)]
+    anew = site.client.chat.completions.create(**own, messages=[*ASK, said, *results], tool_choice="required")
     assert anew.id != whole.id
     assert anew.choices[0].message.content == "It is wet and wet."
 
@@ -392,22 +389,20 @@ def assistant_takes_the_clients_tools(site: Site) -> None:
     who: dict[str, Any] = {"tenant": site.cast.tenant, "actor": site.cast.actor("owner")}
     with tenant_scope(site.cast.tenant.pk):
         for name, mode in (("Clerk", "tools"), ("Planner", "planned")):
-            row = assistant_create(**who, name=name, spec=VersionSpec(mode=mode, model="extractive"))  # fmt: skip
+            row = assistant_create(**who, name=name, spec=VersionSpec(mode=mode, model="extractive"))
             version_publish(**who, assistant=row, number=1)
         clerk = Assistant.objects.get(slug="clerk")
         # Written past the check of models: this process does not know those of the running one.
         AssistantVersion.objects.filter(assistant=clerk).update(model=SCRIPTED)
     site.fake.replies["fake-scripted"] = both_sides
-    first = site.client.chat.completions.create(model="assistant/clerk", messages=ASK, tools=[WEATHER])  # fmt: skip
+    first = site.client.chat.completions.create(model="assistant/clerk", messages=ASK, tools=[WEATHER])
     (call,) = first.choices[0].message.tool_calls or []
     said: Any = first.choices[0].message.model_dump(exclude_none=True)
     history = [*ASK, said, {"role": "tool", "tool_call_id": call.id, "content": "wet"}]
-    whole = site.client.chat.completions.create(
-        model="assistant/clerk", messages=history, tools=[WEATHER]
-    )
+    whole = site.client.chat.completions.create(model="assistant/clerk", messages=history, tools=[WEATHER])
     assert whole.choices[0].message.content == "Four percent [1], and it is wet."
     with pytest.raises(openai.BadRequestError, match="takes no tools of yours"):
-        site.client.chat.completions.create(model="assistant/planner", messages=ASK, tools=[WEATHER])  # fmt: skip
+        site.client.chat.completions.create(model="assistant/planner", messages=ASK, tools=[WEATHER])
 
 
 def ends_are_told_as_they_were(site: Site) -> None:
@@ -437,21 +432,15 @@ def structured_answer_fits_its_schema(site: Site) -> None:
         percent: int
 
     def corrected(body: dict[str, Any]) -> str:
-        return (
-            '{"percent": 4}' if "This is no JSON." in str(body["messages"]) else "This is no JSON."
-        )
+        return '{"percent": 4}' if "This is no JSON." in str(body["messages"]) else "This is no JSON."
 
     for is_streamed in (False, True):
         site.fake.replies["fake-json"] = corrected
         if is_streamed:
-            with site.client.chat.completions.stream(
-                model=JSON, messages=ASK, response_format=Duty
-            ) as s:
+            with site.client.chat.completions.stream(model=JSON, messages=ASK, response_format=Duty) as s:
                 whole = s.get_final_completion()
         else:
-            whole = site.client.chat.completions.parse(
-                model=JSON, messages=ASK, response_format=Duty
-            )
+            whole = site.client.chat.completions.parse(model=JSON, messages=ASK, response_format=Duty)
         assert whole.choices[0].message.parsed == Duty(percent=4)
 
 
@@ -469,11 +458,12 @@ def settings_reach_the_model(site: Site) -> None:
         model=SCRIPTED, messages=ASK, tools=[WEATHER], max_completion_tokens=50, **given, **more
     )
     tools: list[Any] = [{**WEATHER["function"], "type": "function", "strict": False}]
-    site.client.responses.create(
-        model=SCRIPTED, input="Is it?", tools=tools, max_output_tokens=50, **given
-    )
+    site.client.responses.create(model=SCRIPTED, input="Is it?", tools=tools, max_output_tokens=50, **given)
     sent = [{name: body.get(name) for name in (*given, *more, "max_tokens")} for body in bodies]
-    assert sent == [{**given, **more, "max_tokens": 50}, {**given, "seed": None, "stop": None, "max_tokens": 50}]  # fmt: skip
+    assert sent == [
+        {**given, **more, "max_tokens": 50},
+        {**given, "seed": None, "stop": None, "max_tokens": 50},
+    ]
     create = site.client.chat.completions.create
     for model in ("extractive", "assistant/planner"):
         with pytest.raises(openai.BadRequestError, match="stop") as refused:
@@ -505,7 +495,7 @@ def tier_is_told_as_it_was_used(site: Site) -> None:
     ):
         with pytest.raises(openai.BadRequestError, match="no service tier") as lacking:
             ask("flex")
-        assert (lacking.value.code, lacking.value.param) == ("unsupported_parameter", "service_tier")  # fmt: skip
+        assert (lacking.value.code, lacking.value.param) == ("unsupported_parameter", "service_tier")
         with pytest.raises(openai.BadRequestError) as unknown:
             ask("cheap")
         assert unknown.value.param == "service_tier"
@@ -612,9 +602,11 @@ def stranger_learns_nothing(site: Site) -> None:
     assert calls is not None
     with tenant_scope(site.cast.other_tenant.pk):
         _, key = api_key_create(
-            tenant=site.cast.other_tenant, actor=site.cast.actor("outsider"), name="x",
+            tenant=site.cast.other_tenant,
+            actor=site.cast.actor("outsider"),
+            name="x",
             scopes=["conversation.write", "model.read", "tool.run"],
-        )  # fmt: skip
+        )
     outsider = openai.OpenAI(base_url=f"{site.url}/api/v1", api_key=key, max_retries=0)
     history: list[Any] = [
         *ASK,

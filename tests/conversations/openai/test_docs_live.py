@@ -42,9 +42,7 @@ def run(code: str) -> str:
 
 
 def test_examples_that_need_a_server_are_those_tried_here() -> None:
-    run_here = [
-        b for b in blocks() if b.page == "docs/interop.md" and b.language == "py" and not b.not_run
-    ]
+    run_here = [b for b in blocks() if b.page == "docs/interop.md" and b.language == "py" and not b.not_run]
     assert [b.number for b in run_here] == [1, 2]
 
 
@@ -96,8 +94,12 @@ def test_commands_of_the_readme_do_what_they_say(
     # README.md: those of the second terminal, against the workspace of this test.
     lines = [w for w in commands(block("README.md", "", 1)) if w.startswith("python manage.py ")]
     assert [shlex.split(line)[2] for line in lines] == [
-        "ingest", "search", "ask", "dataset_generate", "api_key_create",
-    ]  # fmt: skip
+        "ingest",
+        "search",
+        "ask",
+        "dataset_generate",
+        "api_key_create",
+    ]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "docs").symlink_to(ROOT / "docs")
     said: dict[str, str] = {}

@@ -83,9 +83,12 @@ def langchain_agent_makes_its_round_trip(site: Site) -> None:
 
     for over_responses in (False, True):
         model = ChatOpenAI(
-            model=SCRIPTED, base_url=site.base_url, api_key=SecretStr(site.key), max_retries=0,
+            model=SCRIPTED,
+            base_url=site.base_url,
+            api_key=SecretStr(site.key),
+            max_retries=0,
             use_responses_api=over_responses,
-        )  # fmt: skip
+        )
         agent = create_agent(model, [weather])
         asked: Any = {"messages": [("user", QUESTION)]}
         messages = agent.invoke(asked)["messages"]
@@ -95,17 +98,25 @@ def langchain_agent_makes_its_round_trip(site: Site) -> None:
         # A second question, with all of it as the history.
         messages = agent.invoke({"messages": [*messages, ("user", "And?")]})["messages"]
         assert messages[-1].text == "It is sunny and wet."
-        pieces = [chunk.text for chunk in ChatOpenAI(
-            model=PLAIN, base_url=site.base_url, api_key=SecretStr(site.key), use_responses_api=over_responses,
-        ).stream(QUESTION)]  # fmt: skip
+        pieces = [
+            chunk.text
+            for chunk in ChatOpenAI(
+                model=PLAIN,
+                base_url=site.base_url,
+                api_key=SecretStr(site.key),
+                use_responses_api=over_responses,
+            ).stream(QUESTION)
+        ]
         assert len("".join(pieces).split()) == 12
 
 
 def langchain_embeds(site: Site) -> None:
     made = OpenAIEmbeddings(
-        model="local/all-MiniLM-L6-v2", base_url=site.base_url, api_key=SecretStr(site.key),
+        model="local/all-MiniLM-L6-v2",
+        base_url=site.base_url,
+        api_key=SecretStr(site.key),
         check_embedding_ctx_length=False,
-    ).embed_documents(["lamp", "soup"])  # fmt: skip
+    ).embed_documents(["lamp", "soup"])
     assert [len(row) for row in made] == [384, 384]
 
 
@@ -132,16 +143,23 @@ def open_webui_chats(site: Site) -> None:
                 {"role": "user", "content": QUESTION},
             ],
             "stream_options": {"include_usage": True},
-            "temperature": 0.7, "top_p": 0.9, "max_tokens": 500, "seed": 1, "stop": ["###"],
-            "frequency_penalty": 0, "presence_penalty": None, "logit_bias": {}, "reasoning_effort": "medium",
-        }  # fmt: skip
+            "temperature": 0.7,
+            "top_p": 0.9,
+            "max_tokens": 500,
+            "seed": 1,
+            "stop": ["###"],
+            "frequency_penalty": 0,
+            "presence_penalty": None,
+            "logit_bias": {},
+            "reasoning_effort": "medium",
+        }
         with web.stream("POST", "/chat/completions", json=body) as answer:
             assert answer.status_code == 200, answer.read()
             assert answer.headers["content-type"].startswith("text/event-stream")
-            lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: ")]  # fmt: skip
+            lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line.startswith("data: ")]
         assert lines[-1] == "[DONE]"
         chunks = [json.loads(line) for line in lines[:-1]]
-        said = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])  # fmt: skip
+        said = "".join(c["choices"][0]["delta"].get("content") or "" for c in chunks if c["choices"])
         assert said.rstrip().endswith("[1].")
         assert chunks[-1]["usage"]["total_tokens"] > 0
         ended = next(c for c in chunks if c["choices"] and c["choices"][0]["finish_reason"])
@@ -150,9 +168,7 @@ def open_webui_chats(site: Site) -> None:
         blind = web.post("/chat/completions", json={"model": PLAIN, "messages": [looked]})
         assert "takes no images" in blind.json()["error"]["message"]
         title = {"model": PLAIN, "messages": [{"role": "user", "content": "### Task:\nA title."}]}
-        whole = web.post(
-            "/chat/completions", json={**title, "stream": False, "max_completion_tokens": 1000}
-        )
+        whole = web.post("/chat/completions", json={**title, "stream": False, "max_completion_tokens": 1000})
         assert whole.status_code == 200, whole.text
         assert whole.json()["choices"][0]["message"]["content"]
         unknown = web.post("/chat/completions", json={**body, "model": "gone"})

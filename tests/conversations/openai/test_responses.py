@@ -127,9 +127,7 @@ def clients_tools_are_handed_back_and_their_results_taken(site: Site) -> None:
     assert second.usage.input_tokens == 100, "of this response, not of the run"
     # Both halves are kept, each as it was told.
     kept = site.client.responses.retrieve(first.id)
-    assert [i.call_id for i in kept.output if i.type == "function_call"] == [
-        c.call_id for c in calls
-    ]
+    assert [i.call_id for i in kept.output if i.type == "function_call"] == [c.call_id for c in calls]
     assert kept.status == "completed"
     last = site.client.responses.retrieve(second.id)
     assert (last.output_text, last.previous_response_id) == (second.output_text, first.id)
@@ -140,7 +138,7 @@ def clients_tools_are_handed_back_and_their_results_taken(site: Site) -> None:
     roles = [m["role"] for m in site.fake.log[-1]["messages"] if m["role"] != "system"]
     assert roles == ["user", "assistant", "tool", "tool", "assistant", "user"]
     # A client that keeps everything itself sends the items back.
-    alone = site.client.responses.create(model=CLIENT_TOOL, input=QUESTION, tools=[TOOL], store=False)  # fmt: skip
+    alone = site.client.responses.create(model=CLIENT_TOOL, input=QUESTION, tools=[TOOL], store=False)
     (call,) = alone.output
     assert call.type == "function_call"
     history: list[Any] = [
@@ -168,7 +166,7 @@ def what_is_not_kept_cannot_be_named(site: Site) -> None:
     for_once = site.client.responses.create(model=PLAIN, input=QUESTION, store=False)
     with pytest.raises(openai.NotFoundError):
         site.client.responses.retrieve(for_once.id)
-    chat = site.client.chat.completions.create(model=PLAIN, messages=[{"role": "user", "content": "?"}])  # fmt: skip
+    chat = site.client.chat.completions.create(model=PLAIN, messages=[{"role": "user", "content": "?"}])
     for named in (for_once.id, f"resp_g{chat.id.removeprefix('chatcmpl-')}_0", "resp_1", "x"):
         with pytest.raises(openai.NotFoundError):
             site.client.responses.create(model=PLAIN, input="?", previous_response_id=named)
@@ -207,14 +205,30 @@ def errors_are_errors(site: Site) -> None:
     odd: list[tuple[dict[str, Any], str]] = [
         ({"input": [{"type": "item_reference", "id": "x"}]}, r"input\[0\].type"),
         ({"input": [{"role": "wizard", "content": "x"}]}, r"input\[0\].role"),
-        ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "http://169.254.169.254/"}]}]}, "not fetched"),
+        (
+            {
+                "input": [
+                    {
+                        "role": "user",
+                        "content": [{"type": "input_image", "image_url": "http://169.254.169.254/"}],
+                    }
+                ]
+            },
+            "not fetched",
+        ),
         ({"input": [{"type": "function_call_output", "call_id": "x", "output": "y"}]}, "answers no call"),
         ({"input": []}, "input: Send 1 to"),
         ({"input": "?", "tools": [{"type": "web_search", "name": "x"}]}, r"tools\[0\].type: "),
         ({"input": "?", "background": True}, "background"),
-        ({"input": "?", "tools": [{"type": "function", "name": "x", "parameters": {"properties": 5}}]}, r"tools\[0\].parameters"),
-        ({"input": "?", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": 5}}}}, "text.format"),
-    ]  # fmt: skip
+        (
+            {"input": "?", "tools": [{"type": "function", "name": "x", "parameters": {"properties": 5}}]},
+            r"tools\[0\].parameters",
+        ),
+        (
+            {"input": "?", "text": {"format": {"type": "json_schema", "name": "x", "schema": {"type": 5}}}},
+            "text.format",
+        ),
+    ]
     for body, word in odd:
         with pytest.raises(openai.BadRequestError, match=word):
             create(model=PLAIN, **body)
@@ -257,13 +271,13 @@ def response_is_cancelled_and_forgotten(site: Site) -> None:
     assert responses.cancel(going).output_text == ended.output_text, "what has ended stays as it is"
     # What it answered, in pages.
     site.fake.replies["fake-scripted"] = two_cities
-    asked: list[Any] = [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": QUESTION}]  # fmt: skip
+    asked: list[Any] = [{"role": "developer", "content": "Be kind."}, {"role": "user", "content": QUESTION}]
     first = responses.create(model=SCRIPTED, input=asked, tools=[TOOL])
     calls = [item for item in first.output if item.type == "function_call"]
     results: list[Any] = [
         {"type": "function_call_output", "call_id": call.call_id, "output": "wet"} for call in calls
     ]
-    second = responses.create(model=SCRIPTED, tools=[TOOL], previous_response_id=first.id, input=results)  # fmt: skip
+    second = responses.create(model=SCRIPTED, tools=[TOOL], previous_response_id=first.id, input=results)
     items = list(responses.input_items.list(second.id, limit=2, order="asc"))
     kinds = ["message", "message", *["function_call"] * 2, *["function_call_output"] * 2]
     assert [item.type for item in items] == kinds
@@ -277,14 +291,14 @@ def response_is_cancelled_and_forgotten(site: Site) -> None:
     with tenant_scope(site.cast.other_tenant.pk):
         _, key = api_key_create(
             tenant=site.cast.other_tenant, actor=site.cast.actor("outsider"), name="y", scopes=SCOPES
-        )  # fmt: skip
+        )
     outsider = openai.OpenAI(base_url=site.base_url, api_key=key, max_retries=0).responses
     for refused in (outsider.delete, outsider.cancel, outsider.input_items.list):
         with pytest.raises(openai.NotFoundError):
             refused(waiting.id)
     for gone in (first.id, waiting.id):
         responses.delete(gone)
-        for ask in (responses.retrieve, responses.delete, responses.cancel, responses.input_items.list):  # fmt: skip
+        for ask in (responses.retrieve, responses.delete, responses.cancel, responses.input_items.list):
             with pytest.raises(openai.NotFoundError):
                 ask(gone)
         with pytest.raises(openai.NotFoundError):

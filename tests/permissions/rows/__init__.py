@@ -5,14 +5,7 @@ A URL without a row fails tests/permissions/test_matrix.py. Add the row with the
 
 from __future__ import annotations
 
-from tests.permissions.rows import (
-    collections,
-    conversations,
-    datasets,
-    evaluations,
-    platform,
-    tools,
-)
+from tests.permissions.rows import collections, conversations, datasets, evaluations, platform, tools
 from tests.permissions.rows.common import Row
 from tests.permissions.rows.site import ADMIN_SITE, KEYED, PERSONAL, PUBLIC
 

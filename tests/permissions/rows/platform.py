@@ -15,9 +15,7 @@ DELIVERY = {"pk": "webhooks.Webhook", "delivery_pk": "webhooks.WebhookDelivery"}
 def _connected(side: Side, role: str) -> None:
     key = side.row("tenancy.ApiKey", role)
     with platform_scope():
-        type(key).objects.filter(pk=key.pk).update(
-            client_id="app", user=side.user(role), revoked_at=None
-        )
+        type(key).objects.filter(pk=key.pk).update(client_id="app", user=side.user(role), revoked_at=None)
 
 
 def _authorization(side: Side, role: str) -> dict[str, str]:
@@ -69,12 +67,7 @@ PORTAL: tuple[Row, ...] = (
         body_ids=404,
     ),
     Row("web:settings-invites", action="member.manage", ok=302),
-    Row(
-        "web:settings-invites",
-        "POST",
-        "member.manage",
-        data=send(email="new@example.org", role="viewer"),
-    ),
+    Row("web:settings-invites", "POST", "member.manage", data=send(email="new@example.org", role="viewer")),
     Row("web:settings-keys", action="key.manage"),
     Row(
         "web:settings-keys",
@@ -149,18 +142,36 @@ PORTAL: tuple[Row, ...] = (
     ),
     Row("web:settings-audit", action="audit.read"),
     Row("web:settings-budgets", action="audit.read"),
-    Row("web:settings-budgets", "POST", "budget.manage", data=send(action="set", whose="tenant", amount_usd="5", period="day"), ok=302),
-    Row("web:settings-budgets", "POST", "budget.manage", data=send(action="remove", budget=pk_of("budgets.Budget")), ok=302, body_ids=404),
+    Row(
+        "web:settings-budgets",
+        "POST",
+        "budget.manage",
+        data=send(action="set", whose="tenant", amount_usd="5", period="day"),
+        ok=302,
+    ),
+    Row(
+        "web:settings-budgets",
+        "POST",
+        "budget.manage",
+        data=send(action="remove", budget=pk_of("budgets.Budget")),
+        ok=302,
+        body_ids=404,
+    ),
     Row("web:settings-outgoing", action="tenant.manage"),
     Row("web:settings-outgoing", "POST", "tenant.manage", data=send(hosts="api.example.com"), ok=302),
     Row("web:settings-retention", action="retention.manage"),
     Row("web:settings-retention", "POST", "retention.manage", data=send(days="30"), ok=302),
     Row("usage:page", action="run.read"),
     Row("web:settings-webhooks", action="webhook.manage"),
-    Row("web:settings-webhooks", "POST", "webhook.manage", data=send(url="https://93.184.216.34/hook", events="run.finished")),
+    Row(
+        "web:settings-webhooks",
+        "POST",
+        "webhook.manage",
+        data=send(url="https://93.184.216.34/hook", events="run.finished"),
+    ),
     Row("web:settings-webhook", action="webhook.manage", ids=WEBHOOK),
     Row("web:settings-webhook", "POST", "webhook.manage", WEBHOOK, data=send(action="test"), ok=302),
-)  # fmt: skip
+)
 
 
 API: tuple[Row, ...] = (
@@ -177,7 +188,13 @@ API: tuple[Row, ...] = (
     Row("api:retention", action="audit.read"),
     Row("api:retention", "PUT", "retention.manage", data=send(days=30)),
     Row("api:webhooks-list", action="webhook.manage"),
-    Row("api:webhooks-list", "POST", "webhook.manage", data=send(url="https://example.org/hook", events=["run.finished"]), ok=201),
+    Row(
+        "api:webhooks-list",
+        "POST",
+        "webhook.manage",
+        data=send(url="https://example.org/hook", events=["run.finished"]),
+        ok=201,
+    ),
     Row("api:webhooks-detail", "GET", "webhook.manage", WEBHOOK),
     Row("api:webhooks-detail", "PATCH", "webhook.manage", WEBHOOK, data=send(is_enabled=False)),
     Row("api:webhooks-detail", "DELETE", "webhook.manage", WEBHOOK, ok=204),
@@ -185,4 +202,4 @@ API: tuple[Row, ...] = (
     Row("api:deliveries-list", "GET", "webhook.manage", WEBHOOK),
     Row("api:deliveries-redeliver", "POST", "webhook.manage", DELIVERY, ok=202, before=_delivered),
     Row("api:usage", action="run.read"),
-)  # fmt: skip
+)

@@ -31,9 +31,7 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "mfa_authenticate": {"ok": (302,)},
 }
 # URLs of a workspace that its keys alone open, by POST; each thing that is asked for there needs its own right.
-KEYED: dict[str, dict[str, Any]] = {
-    "mcp": {"data": {"jsonrpc": "2.0", "id": 1, "method": "ping"}},
-}
+KEYED: dict[str, dict[str, Any]] = {"mcp": {"data": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}}
 # Pages about the signed-in person alone: anonymous people are sent to sign in.
 PERSONAL: dict[str, dict[str, Any]] = {
     "web:home": {"ok": (302,)},

@@ -20,9 +20,7 @@ from toolloop.code_mode.jail.driver import CPythonBackend
 from toolloop.tools import Tool, tool
 
 ROOT = Path(__file__).resolve().parents[3]
-CASES = Path(
-    os.environ.get("GROUNDWORK_SANDBOX_CASES", ROOT.parent / "shared" / "cases" / "sandbox")
-)
+CASES = Path(os.environ.get("GROUNDWORK_SANDBOX_CASES", ROOT.parent / "shared" / "cases" / "sandbox"))
 BACKENDS = (CPythonBackend(), MontyBackend())
 DECLARED = (ValueError, KeyError, FileNotFoundError)
 
@@ -63,9 +61,7 @@ def _awaited(function: Any) -> Any:
     return wrapped
 
 
-async def run_case(
-    code: str, *, awaited: bool = False, backend: SandboxBackend | None = None
-) -> CodeResult:
+async def run_case(code: str, *, awaited: bool = False, backend: SandboxBackend | None = None) -> CodeResult:
     tools = fixture_tools(awaited=awaited)
     return await CodeMode(tools, declared_errors=DECLARED, backend=backend).execute(code)
 

@@ -30,8 +30,7 @@ class Cart:
 
 """
 PROGRAMS = {
-    "property": CART
-    + "cart = Cart(1)\nprint(cart.total, cart, f'{cart.total:.1f}')\n{'total': cart.total}",
+    "property": CART + "cart = Cart(1)\nprint(cart.total, cart, f'{cart.total:.1f}')\n{'total': cart.total}",
     "property_with_a_tool": CART
     + "print([Cart(i).owner for i in (1, 2)], sorted([Cart(2), Cart(1)], key=lambda c: c.owner))",
     "property_of_a_dataclass": """\
@@ -96,9 +95,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 @pytest.mark.parametrize("name", PROGRAMS)
-async def test_output_is_cpythons_when_classes_have_properties(
-    name: str, backend: SandboxBackend
-) -> None:
+async def test_output_is_cpythons_when_classes_have_properties(name: str, backend: SandboxBackend) -> None:
     code = PROGRAMS[name]
     want = await asyncio.to_thread(_cpython, code)
     result = await run_case(code, backend=backend)

@@ -14,9 +14,7 @@ PROGRAMS = 400
 @pytest.mark.skipif(not is_possible(), reason="pydantic-monty is another interpreter")
 async def test_generated_programs_do_the_same_as_in_cpython():
     compared = await compare(range(7_000_000, 7_000_000 + PROGRAMS))
-    shown = "\n".join(
-        f"{d['seed']}: {d['difference']}\n{d['program']}" for d in compared.different[:3]
-    )
+    shown = "\n".join(f"{d['seed']}: {d['difference']}\n{d['program']}" for d in compared.different[:3])
     assert compared.different == [], shown
     assert compared.same + sum(compared.refused.values()) == PROGRAMS
     assert sum(compared.refused.values()) <= PROGRAMS // 100, compared.refused

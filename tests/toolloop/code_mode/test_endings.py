@@ -43,11 +43,7 @@ class Refusing(NullJournal):
 
 
 async def run(
-    code: str,
-    *,
-    limits: CodeLimits = SMALL,
-    backend: SandboxBackend | None = None,
-    **options: Any,
+    code: str, *, limits: CodeLimits = SMALL, backend: SandboxBackend | None = None, **options: Any
 ) -> CodeResult:
     tools = [get_user, fail, wait, send]
     mode = CodeMode(tools, limits=limits, state_key=b"k" * 16, backend=backend)
@@ -66,11 +62,7 @@ PROGRAMS = [
     (Ending.LIMIT_TIME, 2, "import time\ntime.sleep(1000)"),
     (Ending.LIMIT_MEMORY, 1, "x = [0] * 10**9"),
     (Ending.LIMIT_CALLS, 2, "for i in range(9):\n    get_user(i)"),
-    (
-        Ending.LIMIT_CALLS,
-        3,
-        "while True:\n    try:\n        get_user({1})\n    except BaseException: pass",
-    ),
+    (Ending.LIMIT_CALLS, 3, "while True:\n    try:\n        get_user({1})\n    except BaseException: pass"),
     (Ending.LIMIT_OUTPUT, 1, "while True: print('x' * 10000)"),
     (Ending.WALL_CLOCK, 2, "x = 1\nwait(30)"),
     (Ending.PAUSED_APPROVAL, 2, "x = 1\nsend('a')"),

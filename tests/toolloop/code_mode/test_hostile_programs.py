@@ -91,15 +91,9 @@ PROGRAMS = {
     "tool_set": ("OK", "ping.x=1"),
     "shadow": ("OK", "def ping(x): return 'mine'\nping(1)"),
     "import_tool": ("UNSUPPORTED_IMPORT", "import ping"),
-    "gen_count": (
-        "OK",
-        "import itertools\nnext(x for x in itertools.count() if x>5)",
-    ),
+    "gen_count": ("OK", "import itertools\nnext(x for x in itertools.count() if x>5)"),
     "gen_cycle": ("LIMIT_MEMORY", "from itertools import cycle\nlist(cycle([1]))"),
-    "asleep": (
-        "LIMIT_TIME",
-        "import asyncio\nawait asyncio.gather(*[asyncio.sleep(4) for i in range(50)])",
-    ),
+    "asleep": ("LIMIT_TIME", "import asyncio\nawait asyncio.gather(*[asyncio.sleep(4) for i in range(50)])"),
     "deadlock": (
         "RUNTIME_ERROR",
         "import asyncio\nasync def f(): await g()\nasync def g(): await f()\nawait f()",

@@ -23,9 +23,14 @@ from toolloop.code_mode.pool import VERSION, monty, pool_open
 from toolloop.code_mode.prelude import module_names
 
 STANDARD = {
-    "calendar": calendar, "heapq": heapq, "html": html, "statistics": statistics, "string": string,
-    "textwrap": textwrap, "urllib.parse": urllib.parse,
-}  # fmt: skip
+    "calendar": calendar,
+    "heapq": heapq,
+    "html": html,
+    "statistics": statistics,
+    "string": string,
+    "textwrap": textwrap,
+    "urllib.parse": urllib.parse,
+}
 
 
 def ours(module: str) -> Any:
@@ -91,8 +96,20 @@ def test_statistics_agree_with_the_standard_library_to_the_last_bit():
             else source.uniform(-1, 1) * (10.0 ** source.randint(-8, 8) if kind == "wide" else 1)
             for _ in range(size)
         ]
-        for name in ("mean", "fmean", "median", "median_low", "median_high", "stdev", "pstdev",
-                     "variance", "pvariance", "mode", "multimode", "quantiles"):  # fmt: skip
+        for name in (
+            "mean",
+            "fmean",
+            "median",
+            "median_low",
+            "median_high",
+            "stdev",
+            "pstdev",
+            "variance",
+            "pvariance",
+            "mode",
+            "multimode",
+            "quantiles",
+        ):
             want, got = getattr(statistics, name)(data), getattr(mine, name)(data)
             assert got == want, (name, data)
             assert type(got) is type(want), (name, data)
@@ -100,7 +117,18 @@ def test_statistics_agree_with_the_standard_library_to_the_last_bit():
 
 def test_text_functions_agree_with_the_standard_library():
     source = random.Random(3)
-    words = ["a", "of", "well-known", "x--y", "tariff", "long-winded-word", "e-mail", "1-2", "ein", "supercalifragilistic"]  # fmt: skip
+    words = [
+        "a",
+        "of",
+        "well-known",
+        "x--y",
+        "tariff",
+        "long-winded-word",
+        "e-mail",
+        "1-2",
+        "ein",
+        "supercalifragilistic",
+    ]
     mine = ours("textwrap")
     for _ in range(300):
         text = " ".join(source.choices(words, k=source.randint(0, 15)))
@@ -116,17 +144,23 @@ def test_text_functions_agree_with_the_standard_library():
 
 def test_url_functions_agree_with_the_standard_library():
     mine = ours("urllib.parse")
-    urls = ["https://u:p@Example.com:8080/a/b;x?q=1&r=ü#f", "http://x", "//y/z", "mailto:a@b.c", "/p?q", "a/b", "",
-            "http://[::1]:80/x", "x://y#", "http://a/b/c/d;p?q#s"]  # fmt: skip
+    urls = [
+        "https://u:p@Example.com:8080/a/b;x?q=1&r=ü#f",
+        "http://x",
+        "//y/z",
+        "mailto:a@b.c",
+        "/p?q",
+        "a/b",
+        "",
+        "http://[::1]:80/x",
+        "x://y#",
+        "http://a/b/c/d;p?q#s",
+    ]
     for url in urls:
         for name in ("urlsplit", "urlparse"):
             want, got = getattr(urllib.parse, name)(url), getattr(mine, name)(url)
             assert list(got) == list(want), url
-            assert (got.hostname, got.port, got.username) == (
-                want.hostname,
-                want.port,
-                want.username,
-            )
+            assert (got.hostname, got.port, got.username) == (want.hostname, want.port, want.username)
             assert got.geturl() == want.geturl() or url == "x://y#"
         for rest in ("g", "./g", "../g", "/g", "?y", "#s", "//h/g", "g/../h", "http://z/"):
             if url.startswith(("http", "/")):

@@ -20,8 +20,19 @@ from toolloop.code_mode.jail.zygote import is_possible, zygote_get
 from toolloop.tools import tool
 
 pytestmark = pytest.mark.skipif(not is_possible(), reason="no CPython can be confined here")
-ORDER = {"tools": ["ping"], "awaits": False, "clock": [], "seed": 1, "run_s": 5, "turn_s": 5, "memory": 64 << 20,
-         "nodes": 20000, "size": 1_000_000, "most_calls": 50, "depth": 1000}  # fmt: skip
+ORDER = {
+    "tools": ["ping"],
+    "awaits": False,
+    "clock": [],
+    "seed": 1,
+    "run_s": 5,
+    "turn_s": 5,
+    "memory": 64 << 20,
+    "nodes": 20000,
+    "size": 1_000_000,
+    "most_calls": 50,
+    "depth": 1000,
+}
 
 
 def raw(source: str, **more: Any) -> list[Any]:
@@ -63,7 +74,7 @@ ESCAPES = {
     "ptrace": "import ctypes\nlib = ctypes.CDLL(None, use_errno=True)\nif lib.ptrace(16, 1, 0, 0): raise OSError(ctypes.get_errno(), 'not permitted')",
     "filter": "import ctypes\nlib = ctypes.CDLL(None, use_errno=True)\nif lib.prctl(1, 0, 0, 0, 0): raise OSError(ctypes.get_errno(), 'not permitted')",
     "other_call": "import ctypes\nlib = ctypes.CDLL(None, use_errno=True)\nif lib.syscall(425, 1, 0) == -1: raise OSError(ctypes.get_errno(), 'not permitted')",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", ESCAPES)
@@ -215,9 +226,7 @@ async def test_program_is_ended_when_it_says_what_no_program_says(lie, monkeypat
 
 
 async def test_calls_that_never_reach_a_tool_are_counted_too():
-    code = (
-        "n = 0\nwhile True:\n    try:\n        get_user({1})\n    except TypeError:\n        n += 1"
-    )
+    code = "n = 0\nwhile True:\n    try:\n        get_user({1})\n    except TypeError:\n        n += 1"
     result = await CodeMode([get_user], limits=CodeLimits(tool_calls=3)).execute(code)
     assert result.ending is Ending.LIMIT_CALLS, result.to_text()
     assert len(result.calls) < 300

@@ -35,9 +35,12 @@ def mode() -> CodeMode:
 async def run(script: list[Any], **settings: Any) -> tuple[ScriptedProvider, list[Any]]:
     provider = ScriptedProvider(script)
     stream = run_loop(
-        provider=provider, model="m", system="", toolset=mode().toolset(),
+        provider=provider,
+        model="m",
+        system="",
+        toolset=mode().toolset(),
         **{"history": [UserMessage("Draw.")], **settings},
-    )  # fmt: skip
+    )
     return provider, [event async for event in stream]
 
 

@@ -36,9 +36,7 @@ def mode(binding: str = "tenant 1", key: bytes = KEY) -> CodeMode:
 
 
 async def test_program_goes_on_after_the_call_when_it_is_approved():
-    paused = await mode().execute(
-        "u = get_user(1)\nprint('before')\nr = send(u['name'])\nprint(r)\nlen(r)"
-    )
+    paused = await mode().execute("u = get_user(1)\nprint('before')\nr = send(u['name'])\nprint(r)\nlen(r)")
     assert paused.is_paused
     assert paused.line == 3
     assert sent == []
@@ -136,15 +134,18 @@ async def test_awaiting_program_goes_on_when_its_futures_were_waiting():
 
 
 async def test_approval_cannot_be_bypassed_when_the_tool_is_called_by_another_name():
-    for code in ("f = send\nf('a')", "[g('a') for g in (send,)]", "list(map(send, ['a']))",
-                 "parallel(('send', 'a'))", "import functools\nfunctools.partial(send, 'a')()"):  # fmt: skip
+    for code in (
+        "f = send\nf('a')",
+        "[g('a') for g in (send,)]",
+        "list(map(send, ['a']))",
+        "parallel(('send', 'a'))",
+        "import functools\nfunctools.partial(send, 'a')()",
+    ):
         assert (await mode().execute(code)).is_paused, code
     assert sent == []
 
 
-@pytest.mark.parametrize(
-    ("binding", "key"), [("tenant 2", KEY), ("tenant 1", b"another secret, also long")]
-)
+@pytest.mark.parametrize(("binding", "key"), [("tenant 2", KEY), ("tenant 1", b"another secret, also long")])
 async def test_state_is_refused_when_it_belongs_to_someone_else(binding, key):
     paused = await mode().execute("send('a')")
     with pytest.raises(StateRefused, match="signature"):
@@ -153,12 +154,7 @@ async def test_state_is_refused_when_it_belongs_to_someone_else(binding, key):
 
 async def test_state_is_refused_when_it_was_changed():
     state = (await mode().execute("send('a')")).state
-    for changed in (
-        state[:60] + ("A" if state[60] != "A" else "B") + state[61:],
-        state[:-8],
-        "",
-        "é",
-    ):
+    for changed in (state[:60] + ("A" if state[60] != "A" else "B") + state[61:], state[:-8], "", "é"):
         with pytest.raises(StateRefused):
             await mode().resume(changed, {})
     assert sent == []

@@ -105,9 +105,7 @@ async def test_program_is_contained_when_it_is_hostile(case, backend):
         pytest.skip("limits take their time: once is enough")
     tools = {"ping": ping, "echo": echo, "danger": danger}
     mode = CodeMode(
-        [tools[name] for name in case["tools"]],
-        limits=CodeLimits(run_s=2.0, turn_s=2.0),
-        backend=backend,
+        [tools[name] for name in case["tools"]], limits=CodeLimits(run_s=2.0, turn_s=2.0), backend=backend
     )
     await mode.execute("1")  # The pool's start is not the program's.
     lags: list[float] = []

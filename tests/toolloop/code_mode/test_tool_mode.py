@@ -92,9 +92,7 @@ async def test_model_reads_line_and_advice_when_its_program_fails():
 
 
 async def test_calls_of_programs_count_when_the_run_has_a_limit():
-    _, events = await converse(
-        "for i in range(20):\n    act(str(i))", limits=Limits(max_tool_calls=6)
-    )
+    _, events = await converse("for i in range(20):\n    act(str(i))", limits=Limits(max_tool_calls=6))
     end = events[-1]
     assert isinstance(end, RunFinished)
     assert end.limit == "max_tool_calls"
@@ -103,9 +101,7 @@ async def test_calls_of_programs_count_when_the_run_has_a_limit():
 
 async def test_call_is_denied_when_the_journal_says_so():
     class Refusing(Recorder):
-        async def call_started(
-            self, step: int, call: ToolCall, tool: Tool | None
-        ) -> ToolResult | None:
+        async def call_started(self, step: int, call: ToolCall, tool: Tool | None) -> ToolResult | None:
             if call.name == "act":
                 return ToolResult(call.id, call.name, "No.", is_error=True, error_code="denied")
             return await super().call_started(step, call, tool)

@@ -77,17 +77,17 @@ def called(name: str, call_id: str = "c1", text: str = "", **arguments: Any) -> 
 # --- over a real socket ---------------------------------------------------------------------------
 
 
-async def test_agent_of_a_chat_model_calls_tools_streams_and_counts(
-    server: tuple[str, FakeProvider],
-) -> None:
+async def test_agent_of_a_chat_model_calls_tools_streams_and_counts(server: tuple[str, FakeProvider]) -> None:
     url, fake = server
     bodies: list[dict[str, Any]] = []
 
     def said(body: dict[str, Any]) -> Any:
         bodies.append(body)
         if len(bodies) == 1:
-            return [{"name": "add", "arguments": {"a": 2, "b": 3}},
-                    {"name": "add", "arguments": {"a": 4, "b": 5}}]  # fmt: skip
+            return [
+                {"name": "add", "arguments": {"a": 2, "b": 3}},
+                {"name": "add", "arguments": {"a": 4, "b": 5}},
+            ]
         return "5 and 9."
 
     fake.replies["m"] = said
@@ -102,9 +102,7 @@ async def test_agent_of_a_chat_model_calls_tools_streams_and_counts(
         first, second = bodies
         assert first["tools"][0]["function"]["parameters"]["required"] == ["a", "b"]
         assert first["stream"] is True
-        assert [m["role"] for m in second["messages"]] == [
-            "system", "user", "assistant", "tool", "tool",
-        ]  # fmt: skip
+        assert [m["role"] for m in second["messages"]] == ["system", "user", "assistant", "tool", "tool"]
         ids = [call["id"] for call in second["messages"][2]["tool_calls"]]
         assert [m["tool_call_id"] for m in second["messages"][3:]] == ids
         # It remembers, and asks again with the whole history.
@@ -170,9 +168,7 @@ async def test_reason_of_the_end_is_normalised(
     assert events[-1].turn.stop == stop  # type: ignore[union-attr]
 
 
-async def test_options_tools_and_choices_reach_the_server(
-    server: tuple[str, FakeProvider],
-) -> None:
+async def test_options_tools_and_choices_reach_the_server(server: tuple[str, FakeProvider]) -> None:
     url, fake = server
     bodies: list[dict[str, Any]] = []
     fake.replies["m"] = lambda body: bodies.append(body) or "ok"  # type: ignore[func-returns-value]
@@ -181,10 +177,14 @@ async def test_options_tools_and_choices_reach_the_server(
     specs = Toolset([add]).specs()
     for choice in ("auto", "required", "none"):
         request = ModelRequest(
-            "m", "Be brief.", [UserMessage("x")], specs, choice,
+            "m",
+            "Be brief.",
+            [UserMessage("x")],
+            specs,
+            choice,
             max_output_tokens=20,
             options={"temperature": 0.1, "seed": 7, "stop": ["END"], "parallel_tool_calls": False},
-        )  # fmt: skip
+        )
         async for _ in provider.stream(request):
             pass
     assert [body.get("tool_choice") for body in bodies] == [None, "required", "none"]
@@ -212,9 +212,8 @@ async def test_pictures_go_along(server: tuple[str, FakeProvider]) -> None:
 
 async def test_model_that_does_not_stream_works_and_sees_langchains_messages() -> None:
     model = Scripted(
-        responses=[called("add", text="I add.", a=2, b=3), AIMessage("It is 5.")],
-        bound=[], asked=[],
-    )  # fmt: skip
+        responses=[called("add", text="I add.", a=2, b=3), AIMessage("It is 5.")], bound=[], asked=[]
+    )
     answer = await ReActAgent(model, tools=[add], system="Be brief.").ainvoke("2+3?")
     assert answer["output"] == "It is 5."
     (step,) = answer["intermediate_steps"]
@@ -229,9 +228,12 @@ async def test_model_that_does_not_stream_works_and_sees_langchains_messages() -
 
 
 async def test_failed_call_and_unreadable_arguments_are_told() -> None:
-    broken = AIMessage("", invalid_tool_calls=[
-        {"name": "add", "args": '{"a": 1,', "id": "c1", "error": "x", "type": "invalid_tool_call"}
-    ])  # fmt: skip
+    broken = AIMessage(
+        "",
+        invalid_tool_calls=[
+            {"name": "add", "args": '{"a": 1,', "id": "c1", "error": "x", "type": "invalid_tool_call"}
+        ],
+    )
     model = Scripted(responses=[broken, AIMessage("Sorry.")], bound=[], asked=[])
     answer = await ReActAgent(model, tools=[add]).ainvoke("2+3?")
     assert answer["intermediate_steps"][0].is_error
@@ -260,30 +262,30 @@ def piece(args: str | None, index: int | None, **more: Any) -> AIMessageChunk:
 
 PIECES: dict[str, list[AIMessageChunk]] = {
     "by index": [
-        piece('{"a"', 0, name="add", id="x"), piece(": 1}", 0),
-        piece('{"b"', 1, name="add", id="y"), piece(": 2}", 1),
+        piece('{"a"', 0, name="add", id="x"),
+        piece(": 1}", 0),
+        piece('{"b"', 1, name="add", id="y"),
+        piece(": 2}", 1),
     ],
     "mixed": [
-        piece("", 0, name="add", id="x"), piece("", 1, name="add", id="y"),
-        piece('{"b": ', 1), piece('{"a": 1}', 0), piece("2}", 1),
+        piece("", 0, name="add", id="x"),
+        piece("", 1, name="add", id="y"),
+        piece('{"b": ', 1),
+        piece('{"a": 1}', 0),
+        piece("2}", 1),
     ],
     "whole, without places": [
-        piece('{"a": 1}', None, name="add", id="x"), piece('{"b": 2}', None, name="add", id="y"),
+        piece('{"a": 1}', None, name="add", id="x"),
+        piece('{"b": 2}', None, name="add", id="y"),
     ],
-    "without ids": [
-        piece('{"a": 1}', 0, name="add"), piece('{"b": 2}', 1, name="add"),
-    ],
-    "without ids and places": [
-        piece('{"a": 1}', None, name="add"), piece('{"b": 2}', None, name="add"),
-    ],
-}  # fmt: skip
+    "without ids": [piece('{"a": 1}', 0, name="add"), piece('{"b": 2}', 1, name="add")],
+    "without ids and places": [piece('{"a": 1}', None, name="add"), piece('{"b": 2}', None, name="add")],
+}
 
 
 @pytest.mark.parametrize("chunks", PIECES.values(), ids=PIECES)
 async def test_calls_are_put_together_from_their_pieces(chunks: list[AIMessageChunk]) -> None:
-    provider = LangChainProvider(
-        Pieces(chunks=[*chunks, AIMessageChunk(content="", chunk_position="last")])
-    )
+    provider = LangChainProvider(Pieces(chunks=[*chunks, AIMessageChunk(content="", chunk_position="last")]))
     request = ModelRequest("m", "", [UserMessage("x")], Toolset([add]).specs())
     events = [event async for event in provider.stream(request)]
     turn = events[-1].turn  # type: ignore[union-attr]
@@ -292,7 +294,9 @@ async def test_calls_are_put_together_from_their_pieces(chunks: list[AIMessageCh
     started = [e for e in events if isinstance(e, ToolCallStarted)]
     assert [(e.call_id, e.name) for e in started] == [(c.id, "add") for c in turn.tool_calls]
     for call in turn.tool_calls:
-        streamed = "".join(e.delta for e in events if isinstance(e, ToolArgumentsDelta) and e.call_id == call.id)  # fmt: skip
+        streamed = "".join(
+            e.delta for e in events if isinstance(e, ToolArgumentsDelta) and e.call_id == call.id
+        )
         assert streamed == call.raw
 
 
@@ -339,10 +343,14 @@ async def test_form_of_an_answer_is_asked_for_in_words() -> None:
     events = [
         event
         async for event in run_loop(
-            provider=provider, model=provider.model, system="", history=[UserMessage("x")],
-            toolset=Toolset(), output=output_of(list[int]),
+            provider=provider,
+            model=provider.model,
+            system="",
+            history=[UserMessage("x")],
+            toolset=Toolset(),
+            output=output_of(list[int]),
         )
-    ]  # fmt: skip
+    ]
     end = events[-1]
     assert isinstance(end, RunFinished)
     assert end.output == [1, 2]
@@ -370,9 +378,7 @@ def unfit() -> dict[str, Any]:
     return {
         "bound tools": model.bind_tools([]),
         "bound settings": model.bind(stop=["x"]),
-        "structured": model.with_structured_output(
-            {"title": "a", "type": "object", "properties": {}}
-        ),
+        "structured": model.with_structured_output({"title": "a", "type": "object", "properties": {}}),
         "retrying": model.with_retry(),
         "a chain": model | RunnableLambda(lambda message: message),
         "a function": RunnableLambda(lambda message: message),

@@ -15,13 +15,7 @@ from langchain_core.documents import Document
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import RunnableConfig
-from langchain_core.tools import (
-    BaseTool,
-    InjectedToolArg,
-    InjectedToolCallId,
-    StructuredTool,
-    ToolException,
-)
+from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, ToolException
 from langchain_core.tools import tool as lc_tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, Field
@@ -31,22 +25,13 @@ from toolloop.deferred import ParkCall
 from toolloop.interop.langchain import from_langchain, to_langchain
 from toolloop.media import Media
 from toolloop.providers.scripted import call, says
-from toolloop.tools import (
-    FromContext,
-    Tool,
-    ToolDefinitionError,
-    ToolError,
-    ToolOutput,
-    tool,
-)
+from toolloop.tools import FromContext, Tool, ToolDefinitionError, ToolError, ToolOutput, tool
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
 @tool(side_effects=True, tags=("shop",))
-async def order(
-    article: str, tenant: Annotated[str, FromContext("tenant")], pieces: int = 1
-) -> Any:
+async def order(article: str, tenant: Annotated[str, FromContext("tenant")], pieces: int = 1) -> Any:
     """Order an article.
 
     Args:
@@ -245,9 +230,7 @@ async def test_injected_arguments_are_hidden_and_filled_in() -> None:
 
     made = from_langchain(save)
     assert set(made.parameters["properties"]) == {"text"}
-    dialogue = await converse(
-        [says("", call("save", text="a")), says("ok")], made, context={"owner": "ann"}
-    )
+    dialogue = await converse([says("", call("save", text="a")), says("ok")], made, context={"owner": "ann"})
     (result,) = dialogue.told()
     assert result.content == "saved"
     assert seen == [("a", "ann", result.call_id, True)]
@@ -258,17 +241,13 @@ async def test_injected_arguments_are_hidden_and_filled_in() -> None:
 async def test_a_model_cannot_set_an_injected_argument() -> None:
     @lc_tool
     def whoami(
-        call_id: Annotated[str, InjectedToolCallId],
-        owner: Annotated[str, InjectedToolArg] = "nobody",
+        call_id: Annotated[str, InjectedToolCallId], owner: Annotated[str, InjectedToolArg] = "nobody"
     ) -> str:
         """Tell the owner."""
         return owner
 
     made = from_langchain(whoami)
-    script = [
-        says("", call("whoami", owner="root"), call("whoami", call_id="x"), call("whoami")),
-        says("ok"),
-    ]
+    script = [says("", call("whoami", owner="root"), call("whoami", call_id="x"), call("whoami")), says("ok")]
     for context, expected in (({"owner": "ann"}, "ann"), ({}, "nobody")):
         first, second, third = (await converse(script, made, context=context)).told()
         assert first.content == "owner is set by the application: leave it out."
@@ -287,9 +266,7 @@ async def test_langchain_errors_are_told_to_the_model_and_others_are_not() -> No
     handled = StructuredTool.from_function(func=failing, name="handled", handle_tool_error=True)
     dialogue = await converse(
         [
-            says(
-                "", call("fails", how="told"), call("handled", how="told"), call("fails", how="x")
-            ),
+            says("", call("fails", how="told"), call("handled", how="told"), call("fails", how="x")),
             says("ok"),
         ],
         from_langchain(fails),
@@ -297,11 +274,7 @@ async def test_langchain_errors_are_told_to_the_model_and_others_are_not() -> No
     )
     told, also, hidden = dialogue.told()
     assert told.content == also.content == "The index is being rebuilt."
-    assert (told.error_code, also.error_code, hidden.error_code) == (
-        "tool_error",
-        "tool_error",
-        "exception",
-    )
+    assert (told.error_code, also.error_code, hidden.error_code) == ("tool_error", "tool_error", "exception")
     assert "hunter2" not in hidden.content
 
 
@@ -345,20 +318,13 @@ async def test_schemas_given_as_json_and_blocks_of_content_work() -> None:
 
 async def test_images_are_shown_where_that_was_asked_for() -> None:
     picture = Media.from_bytes(b"\x89PNG\r\n\x1a\n" + b"0" * 20)
-    ours = Tool(
-        "look", "Look.", {"type": "object"}, lambda: ToolOutput("A wall.", parts=(picture,))
-    )
+    ours = Tool("look", "Look.", {"type": "object"}, lambda: ToolOutput("A wall.", parts=(picture,)))
     theirs = to_langchain(ours)
     message = await theirs.ainvoke(asked("look"))
     assert message.content_blocks[1]["type"] == "image"
     assert message.content_blocks[1]["base64"] == picture.data
-    for images, expected in (
-        (True, ("A wall.", (picture,))),
-        (False, ("A wall.\n[image: not shown]", ())),
-    ):
-        dialogue = await converse(
-            [says("", call("look")), says("ok")], from_langchain(theirs, images=images)
-        )
+    for images, expected in ((True, ("A wall.", (picture,))), (False, ("A wall.\n[image: not shown]", ()))):
+        dialogue = await converse([says("", call("look")), says("ok")], from_langchain(theirs, images=images))
         (result,) = dialogue.told()
         assert (result.content, result.parts) == expected
 
@@ -399,12 +365,7 @@ def test_without_langchain_the_error_says_what_to_install() -> None:
         "except Exception as error:\n    print(type(error).__name__, error)\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     assert done.stdout.startswith("ConfigurationError LangChain is not installed")
     assert "requirements/langchain.txt" in done.stdout

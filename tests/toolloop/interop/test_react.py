@@ -44,13 +44,10 @@ async def test_thought_action_input_and_observation_of_each_step() -> None:
     assert (answer["status"], answer["limit"], answer["pending"]) == ("completed", "", ())
     assert answer["usage"].requests == 3
     steps = {
-        (step.input and step.input.get("a")) or step.action: step
-        for step in answer["intermediate_steps"]
+        (step.input and step.input.get("a")) or step.action: step for step in answer["intermediate_steps"]
     }
     first = steps[2]
-    assert first == AgentStep(
-        "First the sum.", "add", {"a": 2, "b": 3}, "5", False, 5, first.call_id
-    )
+    assert first == AgentStep("First the sum.", "add", {"a": 2, "b": 3}, "5", False, 5, first.call_id)
     assert (steps[5].thought, steps[5].observation) == ("Now twice that.", "10")
     assert steps["nothing"].is_error
     assert "There is no tool 'nothing'" in str(steps["nothing"].observation)
@@ -73,9 +70,7 @@ async def test_tools_may_be_functions_and_langchain_tools() -> None:
         """Shout a text."""
         return text.upper()
 
-    made = agent(
-        says("", call("double", n=4), call("shout", text="a")), says("ok"), tools=[double, shout]
-    )
+    made = agent(says("", call("double", n=4), call("shout", text="a")), says("ok"), tools=[double, shout])
     steps = (await made.ainvoke("Go"))["intermediate_steps"]
     assert {step.observation for step in steps} == {"8", "A"}
 
@@ -129,13 +124,8 @@ def exchange(calls: int, notice: bool) -> Iterator[Message]:
     yield Turn("p", "m", text="a")
 
 
-@given(
-    st.integers(1, 4),
-    st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=8),
-)
-def test_no_window_ever_splits_a_call_from_its_result(
-    k: int, shapes: list[tuple[int, bool]]
-) -> None:
+@given(st.integers(1, 4), st.lists(st.tuples(st.integers(0, 3), st.booleans()), max_size=8))
+def test_no_window_ever_splits_a_call_from_its_result(k: int, shapes: list[tuple[int, bool]]) -> None:
     memory = WindowMemory(k)
     for calls, notice in shapes:
         memory.save(list(exchange(calls, notice)))
@@ -145,9 +135,7 @@ def test_no_window_ever_splits_a_call_from_its_result(
         assert asked == answered
         assert isinstance(loaded[0], UserMessage)
         assert not loaded[0].notice
-    assert sum(isinstance(m, UserMessage) and not m.notice for m in memory.load()) == min(
-        k, len(shapes)
-    )
+    assert sum(isinstance(m, UserMessage) and not m.notice for m in memory.load()) == min(k, len(shapes))
     if len(shapes) > k:
         # Signed turns are refused behind another beginning.
         assert all(m.native is None for m in memory.load() if isinstance(m, Turn))
@@ -156,14 +144,7 @@ def test_no_window_ever_splits_a_call_from_its_result(
 async def test_streaming_tells_actions_then_steps_then_the_answer() -> None:
     made = agent(says(["Let me ", "add."], call("add", a=1, b=2)), says("3"))
     chunks = [chunk async for chunk in made.astream("1 + 2?", text=True)]
-    assert [next(iter(chunk)) for chunk in chunks] == [
-        "text",
-        "text",
-        "actions",
-        "steps",
-        "text",
-        "input",
-    ]
+    assert [next(iter(chunk)) for chunk in chunks] == ["text", "text", "actions", "steps", "text", "input"]
     (action,), (step,) = chunks[2]["actions"], chunks[3]["steps"]
     assert (action.thought, action.observation, step.observation) == ("Let me add.", None, "3")
     assert chunks[-1]["output"] == "3"
@@ -171,9 +152,7 @@ async def test_streaming_tells_actions_then_steps_then_the_answer() -> None:
 
 
 def test_plain_code_can_invoke_again_and_stream() -> None:
-    made = agent(
-        says("", call("add", a=1, b=2)), says("3"), says("", call("add", a=2, b=2)), says("4")
-    )
+    made = agent(says("", call("add", a=1, b=2)), says("3"), says("", call("add", a=2, b=2)), says("4"))
     assert made.invoke("1 + 2?")["output"] == "3"
     chunks = list(made.stream("2 + 2?"))
     assert [next(iter(chunk)) for chunk in chunks] == ["actions", "steps", "input"]
@@ -279,8 +258,13 @@ async def test_a_client_brings_its_model_its_tools_and_its_prompt() -> None:
     assert [step.observation for step in answer["intermediate_steps"]] == ["2", "Paid."]
     await made.ainvoke("What did you do?")
     assert [type(m).__name__ for m in provider.requests[-1].messages] == [
-        "UserMessage", "Turn", "ToolResult", "ToolResult", "Turn", "UserMessage",
-    ]  # fmt: skip
+        "UserMessage",
+        "Turn",
+        "ToolResult",
+        "ToolResult",
+        "Turn",
+        "UserMessage",
+    ]
     assert provider.requests[-1].system == "Be brief."
     for settings in ({"model": "m"}, {"tools": [add]}, {"planner": "manual"}):
         with pytest.raises(ConfigurationError, match="are the client's"):

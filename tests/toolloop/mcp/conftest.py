@@ -128,11 +128,15 @@ class Raw:
         """Answer as a well-behaved server of the older protocol would."""
         method = message.get("method")
         if method == "initialize":
-            reply(writer, message, {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {"listChanged": True}},
-                "serverInfo": {"name": "raw", "version": "1"},
-            })  # fmt: skip
+            reply(
+                writer,
+                message,
+                {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {"listChanged": True}},
+                    "serverInfo": {"name": "raw", "version": "1"},
+                },
+            )
         elif method == "tools/list":
             reply(writer, message, {"tools": self.tools})
         elif method == "tools/call":
@@ -147,17 +151,15 @@ class Raw:
             send(writer, b"", status="202 Accepted")
 
 
-def reply(
-    writer: asyncio.StreamWriter, message: dict[str, Any], result: Any, extra: str = ""
-) -> None:
+def reply(writer: asyncio.StreamWriter, message: dict[str, Any], result: Any, extra: str = "") -> None:
     send(writer, json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), extra=extra)
 
 
-def send(
-    writer: asyncio.StreamWriter, body: str | bytes, *, status: str = "200 OK", extra: str = ""
-) -> None:
+def send(writer: asyncio.StreamWriter, body: str | bytes, *, status: str = "200 OK", extra: str = "") -> None:
     data = body.encode() if isinstance(body, str) else body
-    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{extra}content-length: {len(data)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n{extra}content-length: {len(data)}\r\n\r\n"
+    )
     writer.write(head.encode() + data)
 
 

@@ -68,11 +68,14 @@ def main() -> None:
         message = json.loads(line)
         method = message.get("method")
         if method == "initialize":
-            answer(message, {
-                "protocolVersion": "2025-11-25",
-                "capabilities": {"tools": {"listChanged": True}},
-                "serverInfo": {"name": "hostile", "version": "1"},
-            })  # fmt: skip
+            answer(
+                message,
+                {
+                    "protocolVersion": "2025-11-25",
+                    "capabilities": {"tools": {"listChanged": True}},
+                    "serverInfo": {"name": "hostile", "version": "1"},
+                },
+            )
         elif method == "tools/list":
             answer(message, {"tools": [TOOL]})
         elif method == "tools/call":

@@ -68,9 +68,7 @@ async def slow(seconds: float) -> str:
 async def rename_stock(description: str, ctx: Context[Any, Any]) -> str:
     """Change what the server says about ``stock``."""
     server.remove_tool("stock")
-    server.add_tool(
-        stock, description=description, annotations=ToolAnnotations(read_only_hint=True)
-    )
+    server.add_tool(stock, description=description, annotations=ToolAnnotations(read_only_hint=True))
     await ctx.notify_tools_changed()
     await ctx.session.send_tool_list_changed()
     return "changed"

@@ -62,9 +62,7 @@ def test_hidden_characters_do_not_reach_the_model() -> None:
     (offer,) = listing(define(description=hidden, inputSchema=schema)).offers.values()
     assert offer.description == "Add two numbers[31m."
     assert offer.parameters["properties"]["a"]["description"] == "Add two numbers[31m."
-    assert (
-        define(description="Add two numbers.").fingerprint != define(description=hidden).fingerprint
-    )
+    assert define(description="Add two numbers.").fingerprint != define(description=hidden).fingerprint
     family = "\U0001f468\u200d\U0001f469"
     assert text_clean(family, 10) == family
 
@@ -94,9 +92,7 @@ def test_a_description_is_never_empty_and_never_endless() -> None:
         ({"properties": {"a": {"description": "x" * 70_000}}}, "characters, the limit"),
     ],
 )
-def test_a_schema_that_cannot_be_used_is_refused_with_its_reason(
-    schema: dict[str, Any], reason: str
-) -> None:
+def test_a_schema_that_cannot_be_used_is_refused_with_its_reason(schema: dict[str, Any], reason: str) -> None:
     with pytest.raises(SchemaRefused, match=reason):
         schema_safe({"type": "object", **schema})
     found = listing(define("good"), define("bad", inputSchema={"type": "object", **schema}))
@@ -116,10 +112,7 @@ def test_a_schema_nested_without_end_is_refused() -> None:
 def test_a_recursive_schema_is_kept_and_checked() -> None:
     tree = {
         "type": "object",
-        "properties": {
-            "name": {"type": "string"},
-            "children": {"type": "array", "items": {"$ref": "#"}},
-        },
+        "properties": {"name": {"type": "string"}, "children": {"type": "array", "items": {"$ref": "#"}}},
         "required": ["name"],
     }
     safe = schema_safe(tree)
@@ -134,9 +127,12 @@ def test_a_recursive_schema_is_kept_and_checked() -> None:
         {"anyOf": [{"$ref": "#"}, {"$ref": "#"}]},
         {"not": {"not": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}},
         {"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}},
-        {"$defs": {str(i): {"allOf": [{"$ref": f"#/$defs/{i + 1}"}] * 2} for i in range(90)}, "$ref": "#/$defs/0"},
+        {
+            "$defs": {str(i): {"allOf": [{"$ref": f"#/$defs/{i + 1}"}] * 2} for i in range(90)},
+            "$ref": "#/$defs/0",
+        },
     ],
-)  # fmt: skip
+)
 def test_references_that_double_at_each_step_do_not_take_forever(schema: dict[str, Any]) -> None:
     value: Any = {}
     for _ in range(60):

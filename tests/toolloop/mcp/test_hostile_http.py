@@ -62,10 +62,7 @@ async def test_redirect_is_not_followed_but_named(raw: Raw) -> None:
         send(writer, b"", status="307 Temporary Redirect", extra=extra)
 
     raw.handlers["initialize"] = away
-    for transport in (
-        HttpTransport(url=raw.url),
-        HttpTransport(url=raw.url, follow_redirects=True),
-    ):
+    for transport in (HttpTransport(url=raw.url), HttpTransport(url=raw.url, follow_redirects=True)):
         with pytest.raises(McpError, match=r"169\.254\.169\.254/latest") as caught:
             await connect(raw, transport).connect()
         assert "token" not in str(caught.value)
@@ -105,9 +102,7 @@ async def test_a_result_of_100_mb_is_refused_without_being_held(raw: Raw, declar
     async def huge(_: Raw, message: Any, writer: asyncio.StreamWriter) -> None:
         nonlocal sent
         length = f"content-length: {100_000_000}" if declared else "connection: close"
-        writer.write(
-            f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{length}\r\n\r\n".encode()
-        )
+        writer.write(f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n{length}\r\n\r\n".encode())
         for _part in range(1_000):
             writer.write(b"x" * 100_000)
             await writer.drain()
@@ -144,9 +139,7 @@ async def test_a_compressed_bomb_is_refused(raw: Raw) -> None:
 async def test_a_hanging_server_costs_one_timeout_and_is_told(raw: Raw, where: str) -> None:
     async def hang(_: Raw, message: Any, writer: asyncio.StreamWriter) -> None:
         if where == "body":
-            head = (
-                b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
-            )
+            head = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n{"
             writer.write(head)
         elif where == "stream":
             stream_head(writer)

@@ -24,9 +24,7 @@ pytestmark = pytest.mark.servers
 
 
 def connect(mode: str, *arguments: str, **settings: Any) -> McpServer:
-    return McpServer(
-        "raw", raw_stdio(mode, *arguments, stop_grace_s=0.3), protocol="legacy", **settings
-    )
+    return McpServer("raw", raw_stdio(mode, *arguments, stop_grace_s=0.3), protocol="legacy", **settings)
 
 
 async def echo(server: McpServer) -> ToolOutput:
@@ -59,11 +57,7 @@ def running() -> list[psutil.Process]:
 
 @pytest.mark.parametrize(
     ("mode", "reason"),
-    [
-        ("huge", "more than 1000000 bytes"),
-        ("flood", "floods us"),
-        ("garbage", "what is no JSON-RPC"),
-    ],
+    [("huge", "more than 1000000 bytes"), ("flood", "floods us"), ("garbage", "what is no JSON-RPC")],
 )
 async def test_a_program_that_breaks_the_rules_is_stopped(mode: str, reason: str) -> None:
     transport = raw_stdio(mode, stop_grace_s=0.3, max_message_bytes=1_000_000)

@@ -77,21 +77,14 @@ async def test_hints_become_facts_of_the_tool(official_stdio: StdioTransport) ->
     ) as server:
         stock = named(server, "stock")
         photo = await use(server, "photo")
-        assert (photo.content, [part.media_type for part in photo.parts]) == (
-            "Here it is.",
-            ["image/png"],
-        )
+        assert (photo.content, [part.media_type for part in photo.parts]) == ("Here it is.", ["image/png"])
         assert (stock.side_effects, stock.idempotent, stock.needs_approval) == (True, False, True)
 
 
 async def test_the_loop_calls_a_server_and_reads_its_errors(official_stdio: StdioTransport) -> None:
     async with McpServer("shop", official_stdio) as server:
         dialogue = await converse(
-            [
-                says("", call("shop__stock", article=5)),
-                says("", call("shop__fail", why="x")),
-                says("Done."),
-            ],
+            [says("", call("shop__stock", article=5)), says("", call("shop__fail", why="x")), says("Done.")],
             *server.tools,
         )
     wrong, failed = (event.result for event in dialogue.of(ToolFinished))
@@ -104,9 +97,7 @@ async def test_the_loop_calls_a_server_and_reads_its_errors(official_stdio: Stdi
 async def test_a_call_that_takes_too_long_is_cancelled_at_the_server(
     official: Official, protocol: Protocol
 ) -> None:
-    async with McpServer(
-        "shop", official.transport, protocol=protocol, call_timeout_s=1.0
-    ) as server:
+    async with McpServer("shop", official.transport, protocol=protocol, call_timeout_s=1.0) as server:
         with pytest.raises(ToolError, match="did not answer within 1 s"):
             await use(server, "slow", seconds=60)
         await until(lambda: official.notes() == ["slow began", "slow was cancelled"])
@@ -191,9 +182,7 @@ async def _drift(transport: StdioTransport, pin: Any) -> Any:
         return server.drift
 
 
-async def test_a_program_that_died_is_started_again_at_the_next_call(
-    official_stdio: StdioTransport,
-) -> None:
+async def test_a_program_that_died_is_started_again_at_the_next_call(official_stdio: StdioTransport) -> None:
     async with McpServer("shop", official_stdio) as server:
         with pytest.raises(ToolError, match=r"'shop'.*(closed|broke)"):
             await use(server, "die")
@@ -224,9 +213,7 @@ async def test_only_allowed_variables_reach_the_program(
     assert set(seen) <= {*official_stdio.env_inherit, "NOTES", "LC_CTYPE"}
 
 
-async def test_a_toolset_follows_the_server_from_turn_to_turn(
-    official_stdio: StdioTransport,
-) -> None:
+async def test_a_toolset_follows_the_server_from_turn_to_turn(official_stdio: StdioTransport) -> None:
     async def pausing() -> str:
         await until(lambda: bool(server.drift))
         return "waited"
@@ -242,11 +229,7 @@ async def test_a_toolset_follows_the_server_from_turn_to_turn(
             ]
         )
         stream = run_loop(
-            provider=script,
-            model="m",
-            system="",
-            history=[UserMessage("Go")],
-            toolset=server.toolset([core]),
+            provider=script, model="m", system="", history=[UserMessage("Go")], toolset=server.toolset([core])
         )
         events = [event async for event in stream]
     offered = [[spec.name for spec in request.tools] for request in script.requests]

@@ -132,10 +132,7 @@ async def test_pages_are_followed_and_endless_ones_refused(raw: Raw) -> None:
 
 async def test_duplicate_and_colliding_names_are_errors(raw: Raw) -> None:
     for second in ("echo", "e cho"):
-        raw.tools = [
-            {**TOOL, "name": "e_cho" if " " in second else "echo"},
-            {**TOOL, "name": second},
-        ]
+        raw.tools = [{**TOOL, "name": "e_cho" if " " in second else "echo"}, {**TOOL, "name": second}]
         with pytest.raises(McpError, match=r"listed 2 times|which is taken"):
             await connect(raw).connect()
 
@@ -157,9 +154,7 @@ async def test_connections_are_opened_by_the_network_that_was_given(raw: Raw) ->
 
 async def test_an_authentication_sees_the_refusal_and_signs_in(raw: Raw) -> None:
     class SignIn(httpx2.Auth):
-        def auth_flow(
-            self, request: httpx2.Request
-        ) -> Generator[httpx2.Request, httpx2.Response, None]:
+        def auth_flow(self, request: httpx2.Request) -> Generator[httpx2.Request, httpx2.Response, None]:
             response = yield request
             if response.status_code == 401:
                 realm = response.headers["www-authenticate"]
@@ -179,9 +174,7 @@ async def test_an_authentication_sees_the_refusal_and_signs_in(raw: Raw) -> None
     assert tokens[:2] == [None, "Bearer for-shop"]
 
 
-async def test_a_flood_on_the_stream_of_notifications_ends_the_stream_and_not_the_session(
-    raw: Raw,
-) -> None:
+async def test_a_flood_on_the_stream_of_notifications_ends_the_stream_and_not_the_session(raw: Raw) -> None:
     sent = 0
 
     async def initialize(server: Raw, message: Any, writer: asyncio.StreamWriter) -> None:
@@ -212,9 +205,7 @@ async def test_a_flood_on_the_stream_of_notifications_ends_the_stream_and_not_th
         assert sent < 20_000_000
 
 
-async def test_hundreds_of_tools_do_not_hold_up_the_event_loop_and_are_checked_once(
-    raw: Raw,
-) -> None:
+async def test_hundreds_of_tools_do_not_hold_up_the_event_loop_and_are_checked_once(raw: Raw) -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(8)}}
     raw.tools = [{**TOOL, "name": f"t{n}", "inputSchema": schema} for n in range(300)]
     longest = 0.0

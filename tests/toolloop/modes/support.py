@@ -78,10 +78,7 @@ def said(request: ModelRequest) -> str:
 
 
 async def resumes_everywhere(
-    answer: Callable[[ModelRequest], Any],
-    wrap: Wrap,
-    *tools: Tool,
-    history: Sequence[Message],
+    answer: Callable[[ModelRequest], Any], wrap: Wrap, *tools: Tool, history: Sequence[Message]
 ) -> None:
     """Kill a run behind every turn, before and after its calls, and compare what comes of it."""
     journal = Recorder()

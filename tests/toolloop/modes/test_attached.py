@@ -33,9 +33,12 @@ QUICK: Wrap = lambda inner: AttachedProvider(QuickProvider(inner))  # noqa: E731
 @pytest.mark.parametrize("wrap", [AttachedProvider, QUICK], ids=["free", "quick"])
 async def test_files_stand_before_the_question_as_a_tools_result(wrap: Wrap) -> None:
     dialogue = await drive(
-        [says("3 percent [c9].")], wrap, read_attached_files, search_documents,
+        [says("3 percent [c9].")],
+        wrap,
+        read_attached_files,
+        search_documents,
         history=[UserMessage("What is the duty on gloves from Porto?")],
-    )  # fmt: skip
+    )
     (asked,) = dialogue.provider.requests
     notice, turn, result, question, *rest = asked.messages
     assert isinstance(notice, UserMessage)
@@ -59,7 +62,7 @@ async def test_resume_reads_the_files_once() -> None:
     history = (*PAST, UserMessage("And on gloves?"))
     await resumes_everywhere(
         lambda request: says("3 percent [c9]."), QUICK, read_attached_files, search_documents, history=history
-    )  # fmt: skip
+    )
 
 
 async def test_files_are_quoted_without_a_language_model() -> None:

@@ -121,9 +121,7 @@ async def test_plan_with_a_tool_that_is_not_there_is_asked_for_again() -> None:
     dialogue = await drive(
         [
             calls(plan({**SEARCH, "action": "google"})),
-            calls(
-                plan(), expect="no tool is called google; the tools are search_documents, check_"
-            ),
+            calls(plan(), expect="no tool is called google; the tools are search_documents, check_"),
             says("14 percent."),
         ],
         PlannedProvider,
@@ -176,9 +174,7 @@ async def test_plan_is_made_by_rule_when_the_model_gives_none(first: Any, second
 async def test_plan_in_words_and_steps_without_calls_are_carried_out_as_written() -> None:
     text = json.dumps({"reasoning": "r", "steps": [{**SEARCH, "inputs": {"query": "gloves"}}]})
     dialogue = await drive(
-        [says(f"```json\n{text}\n```"), says("I will search."), says("14 percent.")],
-        PlannedProvider,
-        *TOOLS,
+        [says(f"```json\n{text}\n```"), says("I will search."), says("14 percent.")], PlannedProvider, *TOOLS
     )
     assert made(dialogue) == ["plan", "search_documents"]
     assert dialogue.of(ToolFinished)[1].call.arguments == {"query": "gloves"}
@@ -187,11 +183,7 @@ async def test_plan_in_words_and_steps_without_calls_are_carried_out_as_written(
 
 async def test_refusal_ends_the_run_with_what_was_said() -> None:
     dialogue = await drive([says("I will not.", stop="refusal")], PlannedProvider, *TOOLS)
-    assert (dialogue.end.stop, dialogue.end.text, dialogue.text) == (
-        "refusal",
-        "I will not.",
-        "I will not.",
-    )
+    assert (dialogue.end.stop, dialogue.end.text, dialogue.text) == ("refusal", "I will not.", "I will not.")
 
 
 async def test_limit_leads_to_the_answer_at_once() -> None:
@@ -221,9 +213,7 @@ async def test_resume_repeats_nothing_behind_any_turn() -> None:
             return calls(call("search_documents", query="gloves"))
         return says("14 percent.")
 
-    await resumes_everywhere(
-        answer, PlannedProvider, *TOOLS, history=(UserMessage("Duty on gloves?"),)
-    )
+    await resumes_everywhere(answer, PlannedProvider, *TOOLS, history=(UserMessage("Duty on gloves?"),))
 
 
 async def test_answer_follows_when_the_plan_was_left_out_of_a_long_history() -> None:
@@ -234,10 +224,7 @@ async def test_answer_follows_when_the_plan_was_left_out_of_a_long_history() -> 
     )
     turns = [e.turn for e in dialogue.of(TurnFinished)]
     results = [e.result for e in dialogue.of(ToolFinished)]
-    history = [
-        UserMessage("What is the duty on gloves?"),
-        turns[0], results[0], turns[1], results[1],
-    ]  # fmt: skip
+    history = [UserMessage("What is the duty on gloves?"), turns[0], results[0], turns[1], results[1]]
     short = (await history_compact(history, 1, keep_turns=1)).messages
     assert not any(isinstance(m, ToolResult) and m.name == PLAN_TOOL for m in short)
     inner = ScriptedProvider([says("14.")])

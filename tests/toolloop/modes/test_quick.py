@@ -31,9 +31,7 @@ FOLLOW_UP = (*PAST, UserMessage("And on gloves?"))
 async def test_first_question_takes_one_model_call_and_one_search() -> None:
     used: list[UsageEvent] = []
     dialogue = await drive(
-        [says(["Gloves: ", "14 percent [c7]."], expect="14 percent")],
-        QuickProvider,
-        on_usage=used.append,
+        [says(["Gloves: ", "14 percent [c7]."], expect="14 percent")], QuickProvider, on_usage=used.append
     )
     assert dialogue.end.text == "Gloves: 14 percent [c7]."
     assert [e.text for e in dialogue.of(TextDelta)] == ["Gloves: ", "14 percent [c7]."]

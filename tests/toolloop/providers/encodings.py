@@ -56,11 +56,7 @@ def responses_body(script: Script) -> bytes:
         summary = [{"type": "summary_text", "text": script.reasoning}]
         add(
             {"id": "rs_1", "type": "reasoning", "summary": summary, "encrypted_content": "gA+/=="},
-            {
-                "type": "response.reasoning_summary_text.delta",
-                "summary_index": 0,
-                "delta": script.reasoning,
-            },
+            {"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": script.reasoning},
         )
     if script.text:
         refusal = script.stop == "refusal"
@@ -133,9 +129,7 @@ def chat_body(script: Script) -> bytes:
     events += [chunk({key: piece}) for piece in script.text]
     for index, call in enumerate(script.calls):
         function = {"name": call.name, "arguments": call.raw[:5]}
-        events.append(
-            chunk({"tool_calls": [{"index": index, "id": call.id, "function": function}]})
-        )
+        events.append(chunk({"tool_calls": [{"index": index, "id": call.id, "function": function}]}))
         rest = {"index": index, "function": {"arguments": call.raw[5:]}}
         events.append(chunk({"tool_calls": [rest]}))
     reasons = {"length": "length", "filter": "content_filter"}
@@ -179,9 +173,7 @@ def anthropic_body(script: Script) -> bytes:
     def block(start_block: dict[str, Any], *deltas: dict[str, Any]) -> None:
         nonlocal index
         events.append({"type": "content_block_start", "index": index, "content_block": start_block})
-        events.extend(
-            {"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas
-        )
+        events.extend({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas)
         events.append({"type": "content_block_stop", "index": index})
         index += 1
 
@@ -281,9 +273,7 @@ def google_results(body: dict[str, Any]) -> list[tuple[str, str, bool]]:
             if response := part.get("functionResponse"):
                 inner = response["response"]
                 is_error = "error" in inner
-                found.append(
-                    (response.get("id", ""), inner["error" if is_error else "output"], is_error)
-                )
+                found.append((response.get("id", ""), inner["error" if is_error else "output"], is_error))
     return found
 
 

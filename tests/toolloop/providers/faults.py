@@ -69,11 +69,7 @@ class Outcome:
 
 
 async def run(
-    wire: Wire,
-    *answers: Answer,
-    limits: Limits = FAST,
-    provider: Provider | None = None,
-    **settings: Any,
+    wire: Wire, *answers: Answer, limits: Limits = FAST, provider: Provider | None = None, **settings: Any
 ) -> Outcome:
     """Run a question; the provider gives these answers in turn, and any request beyond them fails the test."""
     outcome = Outcome([], [], [])
@@ -138,10 +134,7 @@ def begun(wire: Wire) -> Usage:
 def stream_error(wire: Wire, status: int, word: str, message: str = "no") -> bytes:
     """An error inside a stream that began with status 200."""
     if wire is ANTHROPIC:
-        return sse(
-            {"type": "error", "error": {"type": word, "message": message}},
-            named=True,
-        )
+        return sse({"type": "error", "error": {"type": word, "message": message}}, named=True)
     if wire in (COMPATIBLE, GOOGLE):
         return sse(wire.error_body(status, word, message))
     return sse({"type": "error", "code": word, "message": message}, named=True)

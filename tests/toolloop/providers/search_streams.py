@@ -21,22 +21,12 @@ RESPONSES_ITEMS: list[dict[str, Any]] = [
         "type": "message",
         "role": "assistant",
         "content": [
-            {
-                "type": "output_text",
-                "text": "Sure: ",
-                "annotations": [],
-            },
+            {"type": "output_text", "text": "Sure: ", "annotations": []},
             {
                 "type": "output_text",
                 "text": "é is new.",
                 "annotations": [
-                    {
-                        "type": "url_citation",
-                        "start_index": 0,
-                        "end_index": 8,
-                        "url": URL,
-                        "title": "News",
-                    },
+                    {"type": "url_citation", "start_index": 0, "end_index": 8, "url": URL, "title": "News"},
                     {"type": "file_citation", "file_id": "file_1", "filename": "a.pdf", "index": 9},
                 ],
             },
@@ -48,9 +38,7 @@ RESPONSES_ITEMS: list[dict[str, Any]] = [
 def responses_stream() -> bytes:
     events: list[dict[str, Any]] = []
     for index, item in enumerate(RESPONSES_ITEMS):
-        events.append(
-            {"type": "response.output_item.added", "output_index": index, "item": {**item}}
-        )
+        events.append({"type": "response.output_item.added", "output_index": index, "item": {**item}})
         if item["type"] == "message":
             events += [
                 {
@@ -73,12 +61,7 @@ def responses_stream() -> bytes:
     return sse(*events, {"type": "response.completed", "response": response}, named=True)
 
 
-SEARCH_RESULT = {
-    "type": "web_search_result",
-    "url": URL,
-    "title": "News",
-    "encrypted_content": "E+/=",
-}
+SEARCH_RESULT = {"type": "web_search_result", "url": URL, "title": "News", "encrypted_content": "E+/="}
 ANTHROPIC_CITATION = {
     "type": "web_search_result_location",
     "url": URL,
@@ -100,14 +83,7 @@ def anthropic_stream() -> bytes:
                 {"type": "input_json_delta", "partial_json": ': "news"}'},
             ],
         ),
-        (
-            {
-                "type": "web_search_tool_result",
-                "tool_use_id": "srvtoolu_1",
-                "content": [SEARCH_RESULT],
-            },
-            [],
-        ),
+        ({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [SEARCH_RESULT]}, []),
         ({"type": "text", "text": ""}, [{"type": "text_delta", "text": "Sure: "}]),
         (
             {"type": "text", "text": "", "citations": []},
@@ -127,11 +103,7 @@ def _anthropic(blocks: Blocks, served: dict[str, int]) -> bytes:
         events.append({"type": "content_block_start", "index": index, "content_block": block})
         events += [{"type": "content_block_delta", "index": index, "delta": d} for d in deltas]
         events.append({"type": "content_block_stop", "index": index})
-    usage = {
-        "input_tokens": 10,
-        "output_tokens": 5,
-        "server_tool_use": served,
-    }
+    usage = {"input_tokens": 10, "output_tokens": 5, "server_tool_use": served}
     end = {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}
     return sse(*events, end, {"type": "message_stop"}, named=True)
 
@@ -166,7 +138,12 @@ def anthropic_program_stream() -> bytes:
                 {
                     "type": "web_fetch_tool_result",
                     "tool_use_id": "srvtoolu_1",
-                    "content": {"type": "web_fetch_result", "url": URL, "content": document, "retrieved_at": "2026-11-01T00:00:00Z"},
+                    "content": {
+                        "type": "web_fetch_result",
+                        "url": URL,
+                        "content": document,
+                        "retrieved_at": "2026-11-01T00:00:00Z",
+                    },
                 },
                 [],
             ),
@@ -178,18 +155,27 @@ def anthropic_program_stream() -> bytes:
                 {
                     "type": "bash_code_execution_tool_result",
                     "tool_use_id": "srvtoolu_2",
-                    "content": {"type": "bash_code_execution_result", "stdout": "42\n", "stderr": "", "return_code": 0, "content": []},
+                    "content": {
+                        "type": "bash_code_execution_result",
+                        "stdout": "42\n",
+                        "stderr": "",
+                        "return_code": 0,
+                        "content": [],
+                    },
                 },
                 [],
             ),
             ({"type": "text", "text": ""}, [{"type": "text_delta", "text": "42: "}]),
             (
                 {"type": "text", "text": "", "citations": []},
-                [{"type": "citations_delta", "citation": cited}, {"type": "text_delta", "text": "it is new."}],
+                [
+                    {"type": "citations_delta", "citation": cited},
+                    {"type": "text_delta", "text": "it is new."},
+                ],
             ),
         ],
         {"web_search_requests": 0, "web_fetch_requests": 1},
-    )  # fmt: skip
+    )
 
 
 def responses_program_stream() -> bytes:
@@ -213,14 +199,23 @@ def responses_program_stream() -> bytes:
     text = {"type": "output_text", "text": "42: it is new.", "annotations": [note]}
     message = {"id": "msg_1", "type": "message", "role": "assistant", "content": [text]}
     events: list[dict[str, Any]] = [
-        {"type": "response.output_item.added", "output_index": 0, "item": program | {"status": "in_progress"}},
+        {
+            "type": "response.output_item.added",
+            "output_index": 0,
+            "item": program | {"status": "in_progress"},
+        },
         {"type": "response.code_interpreter_call.in_progress", "output_index": 0, "item_id": "ci_1"},
-        {"type": "response.code_interpreter_call_code.delta", "output_index": 0, "item_id": "ci_1", "delta": PROGRAM},
+        {
+            "type": "response.code_interpreter_call_code.delta",
+            "output_index": 0,
+            "item_id": "ci_1",
+            "delta": PROGRAM,
+        },
         {"type": "response.code_interpreter_call.completed", "output_index": 0, "item_id": "ci_1"},
         {"type": "response.output_item.done", "output_index": 0, "item": program},
         {"type": "response.output_text.delta", "output_index": 1, "content_index": 0, "delta": text["text"]},
         {"type": "response.output_item.done", "output_index": 1, "item": message},
-    ]  # fmt: skip
+    ]
     response = {
         "id": "resp_1",
         "status": "completed",
@@ -246,11 +241,7 @@ def google_program_stream() -> bytes:
     return sse(
         chunk(code),
         chunk(ran),
-        chunk(
-            {"text": "42: it is new."},
-            finishReason="STOP",
-            urlContextMetadata={"urlMetadata": pages},
-        )
+        chunk({"text": "42: it is new."}, finishReason="STOP", urlContextMetadata={"urlMetadata": pages})
         | {"usageMetadata": counts},
     )
 

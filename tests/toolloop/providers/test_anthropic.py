@@ -123,10 +123,7 @@ async def test_no_empty_text_is_sent_when_a_turn_said_nothing() -> None:
     turn = Turn("elsewhere", "m", text="  \n", stop="stopped")
     body = await sent_by(USER, turn, UserMessage("Again."))
     assert body["messages"] == [
-        {
-            "role": "user",
-            "content": [{"type": "text", "text": USER.text}, {"type": "text", "text": "Again."}],
-        }
+        {"role": "user", "content": [{"type": "text", "text": USER.text}, {"type": "text", "text": "Again."}]}
     ]
 
 
@@ -159,9 +156,7 @@ async def test_refusal_keeps_category_and_explanation() -> None:
 
 
 async def test_stop_is_tools_when_calls_come_with_end_turn() -> None:
-    body = ANTHROPIC.encode(Script(calls=[Call("a")])).replace(
-        b'"tool_use", "stop', b'"end_turn", "stop'
-    )
+    body = ANTHROPIC.encode(Script(calls=[Call("a")])).replace(b'"tool_use", "stop', b'"end_turn", "stop')
     assert b"end_turn" in body
     _, turn = await play(ANTHROPIC.provider(Recorder(body)), ANTHROPIC.request())
     assert turn.stop == "tools"
@@ -184,11 +179,7 @@ async def test_input_counts_when_it_came_with_the_start_of_the_block() -> None:
 async def test_thinking_never_shows_in_the_answer_and_blocks_do_not_run_together() -> None:
     def block(index: int, kind: str, field: str, *pieces: str) -> list[dict[str, Any]]:
         return [
-            {
-                "type": "content_block_start",
-                "index": index,
-                "content_block": {"type": kind, field: ""},
-            },
+            {"type": "content_block_start", "index": index, "content_block": {"type": kind, field: ""}},
             *(
                 {
                     "type": "content_block_delta",

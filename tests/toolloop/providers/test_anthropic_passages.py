@@ -83,9 +83,7 @@ def cited_stream(*blocks: dict[str, Any], step: int = 7) -> bytes:
         begun = {**block, "text": "", **({"citations": []} if has else {})}
         events.append({"type": "content_block_start", "index": index, "content_block": begun})
         text = block["text"]
-        deltas = [
-            {"type": "text_delta", "text": text[at : at + step]} for at in range(0, len(text), step)
-        ]
+        deltas = [{"type": "text_delta", "text": text[at : at + step]} for at in range(0, len(text), step)]
         deltas += [{"type": "citations_delta", "citation": one} for one in has or ()]
         events += [{"type": "content_block_delta", "index": index, "delta": d} for d in deltas]
         events.append({"type": "content_block_stop", "index": index})
@@ -98,11 +96,7 @@ def cited_stream(*blocks: dict[str, Any], step: int = 7) -> bytes:
 
 BLOCKS: list[dict[str, Any]] = [
     {"type": "text", "text": "Let me see: "},
-    {
-        "type": "text",
-        "text": "the duty is 5 %",
-        "citations": [location("c12", 0, 1, pieces_of(FIRST)[0])],
-    },
+    {"type": "text", "text": "the duty is 5 %", "citations": [location("c12", 0, 1, pieces_of(FIRST)[0])]},
     {"type": "text", "text": ". "},
     {
         "type": "text",
@@ -115,10 +109,7 @@ BLOCKS: list[dict[str, Any]] = [
     },
     {"type": "text", "text": "That is all."},
 ]
-TEXT = (
-    "Let me see: the duty is 5 % [c12]. Others are free, and it was less before. [c7][c12]\n\n"
-    "That is all."
-)
+TEXT = "Let me see: the duty is 5 % [c12]. Others are free, and it was less before. [c7][c12]\n\nThat is all."
 
 
 async def body_of(wire: Wire, *messages: Message, **changes: Any) -> dict[str, Any]:
@@ -158,7 +149,7 @@ async def test_passages_go_as_search_results_and_what_else_is_said_stays_in_the_
         "citations": {"enabled": True},
     }
     assert body["messages"][2]["content"] == [
-        {"type": "tool_result", "tool_use_id": "toolu_1", "content": [*results, about]},
+        {"type": "tool_result", "tool_use_id": "toolu_1", "content": [*results, about]}
     ]
     block = body["messages"][2]["content"][0]
     TypeAdapter(anthropic.types.ToolResultBlockParam).validate_python(block, strict=False)
@@ -218,9 +209,7 @@ async def test_a_mark_stands_where_it_breaks_no_markdown(text: str, shown: str, 
         (" [c1", " [c1"),
     ],
 )
-async def test_a_mark_that_the_model_writes_as_well_is_said_once(
-    after: str, shown: str, step: int
-) -> None:
+async def test_a_mark_that_the_model_writes_as_well_is_said_once(after: str, shown: str, step: int) -> None:
     cites = {"type": "text", "text": "It is 5 %", "citations": [location("c12", 0, 1, "x")]}
     stream = cited_stream(cites, {"type": "text", "text": after}, step=step)
     _, turn = await play(ANTHROPIC.provider(Recorder(stream)), ANTHROPIC.request(*HISTORY))
@@ -231,9 +220,7 @@ async def test_a_mark_that_the_model_writes_as_well_is_said_once(
 async def test_what_names_none_of_our_passages_makes_no_mark() -> None:
     names = [location("c999", 0, 1, "x", 9), location("(about)", 0, 1, "x", 2)]
     block = {"type": "text", "text": "It is 9 %.", "citations": names}
-    _, turn = await play(
-        ANTHROPIC.provider(Recorder(cited_stream(block))), ANTHROPIC.request(*HISTORY)
-    )
+    _, turn = await play(ANTHROPIC.provider(Recorder(cited_stream(block))), ANTHROPIC.request(*HISTORY))
     assert turn.text == "It is 9 %."
 
 
@@ -267,9 +254,7 @@ async def test_a_cited_turn_goes_back_with_marks_where_its_passages_do_not() -> 
         native=BLOCKS,
         account=ANTHROPIC.provider(Recorder()).account,  # type: ignore[attr-defined]
     )
-    body = await body_of(
-        ANTHROPIC, *HISTORY, turn, UserMessage("As JSON, please."), response_schema=FORM
-    )
+    body = await body_of(ANTHROPIC, *HISTORY, turn, UserMessage("As JSON, please."), response_schema=FORM)
     echoed = body["messages"][3]["content"]
     assert "".join(block["text"] for block in echoed) == TEXT
     assert all(set(block) == {"type", "text"} for block in echoed)

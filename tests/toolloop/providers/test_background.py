@@ -67,9 +67,7 @@ def told(first: int, last: int) -> list[bytes]:
 
 def stream(*pieces: bytes, then: Callable[[], Any] | None = None) -> httpx2.Response:
     return httpx2.Response(
-        200,
-        headers={"content-type": "text/event-stream"},
-        stream=SlowStream(pieces, then),
+        200, headers={"content-type": "text/event-stream"}, stream=SlowStream(pieces, then)
     )
 
 
@@ -162,12 +160,12 @@ async def test_it_is_stored_there_and_only_then() -> None:
     ]
     usual = Server(stream(*told(0, 7)))
     await run(usual, options={})
-    assert usual.bodies[0] == {k: v for k, v in {**server.bodies[0], "store": False}.items() if k != "background"}  # fmt: skip
+    assert usual.bodies[0] == {
+        k: v for k, v in {**server.bodies[0], "store": False}.items() if k != "background"
+    }
 
 
-async def test_a_cut_connection_is_taken_up_behind_the_last_event_and_nothing_is_said_twice() -> (
-    None
-):
+async def test_a_cut_connection_is_taken_up_behind_the_last_event_and_nothing_is_said_twice() -> None:
     journal = Keeping()
     server = Server(
         stream(*told(0, 3), then=cut),

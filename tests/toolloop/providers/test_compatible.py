@@ -37,10 +37,7 @@ async def turn_of(*chunks: dict[str, Any]) -> Turn:
 async def test_body_is_exactly_this_by_default() -> None:
     recorder = Recorder(COMPATIBLE.encode(Script(text=["x"])))
     request = COMPATIBLE.request(
-        max_output_tokens=500,
-        options={"temperature": 0, "effort": "low"},
-        cache_key="t:1",
-        user_key="ada",
+        max_output_tokens=500, options={"temperature": 0, "effort": "low"}, cache_key="t:1", user_key="ada"
     )
     await play(COMPATIBLE.provider(recorder, api_key=""), request)
     function = {
@@ -50,10 +47,7 @@ async def test_body_is_exactly_this_by_default() -> None:
     }
     assert recorder.body == {
         "model": "llama3",
-        "messages": [
-            {"role": "system", "content": "Be brief."},
-            {"role": "user", "content": USER.text},
-        ],
+        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": USER.text}],
         "stream": True,
         "stream_options": {"include_usage": True},
         "tools": [{"type": "function", "function": function}],
@@ -109,10 +103,7 @@ async def test_stop_is_tools_when_finish_reason_says_stop_beside_calls() -> None
             id="interleaved by index",
         ),
         pytest.param(
-            [
-                chunk(piece('{"n":1}', "f", id="a", index=0)),
-                chunk(piece('{"n":2}', "g", id="b", index=0)),
-            ],
+            [chunk(piece('{"n":1}', "f", id="a", index=0)), chunk(piece('{"n":2}', "g", id="b", index=0))],
             id="one index for all",
         ),
         pytest.param(
@@ -123,9 +114,7 @@ async def test_stop_is_tools_when_finish_reason_says_stop_beside_calls() -> None
             ],
             id="name repeated, arguments as an object",
         ),
-        pytest.param(
-            [chunk(piece('{"n":1}', "f"), piece('{"n":2}', "g"))], id="neither id nor index"
-        ),
+        pytest.param([chunk(piece('{"n":1}', "f"), piece('{"n":2}', "g"))], id="neither id nor index"),
         pytest.param(
             [
                 chunk(piece('{"n":1}', "f", id="same", index=0)),
@@ -139,9 +128,7 @@ async def test_stop_is_tools_when_finish_reason_says_stop_beside_calls() -> None
         ),
     ],
 )
-async def test_calls_are_put_together_however_a_server_sends_them(
-    chunks: list[dict[str, Any]],
-) -> None:
+async def test_calls_are_put_together_however_a_server_sends_them(chunks: list[dict[str, Any]]) -> None:
     recorder = Recorder(sse(*chunks, chunk(finish="tool_calls")))
     events, turn = await play(COMPATIBLE.provider(recorder), COMPATIBLE.request())
     assert [(c.name, c.arguments) for c in turn.tool_calls] == [("f", {"n": 1}), ("g", {"n": 2})]
@@ -150,9 +137,7 @@ async def test_calls_are_put_together_however_a_server_sends_them(
     assert len(set(ids)) == 2
     assert [e.call_id for e in events if isinstance(e, ToolCallStarted)] == ids
     for call in turn.tool_calls:
-        deltas = [
-            e.delta for e in events if isinstance(e, ToolArgumentsDelta) and e.call_id == call.id
-        ]
+        deltas = [e.delta for e in events if isinstance(e, ToolArgumentsDelta) and e.call_id == call.id]
         assert json.loads("".join(deltas)) == call.arguments
 
 
@@ -176,11 +161,7 @@ async def test_broken_arguments_do_not_go_back_to_the_server() -> None:
     await play(provider, COMPATIBLE.request(USER, turn, result))
     messages = recorder.body["messages"]
     assert messages[2]["tool_calls"][0]["function"]["arguments"] == "{}"
-    assert messages[3] == {
-        "role": "tool",
-        "tool_call_id": "a",
-        "content": "Error: arguments are not JSON",
-    }
+    assert messages[3] == {"role": "tool", "tool_call_id": "a", "content": "Error: arguments are not JSON"}
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,7 @@ import pytest
 
 from tests.toolloop.helpers import add
 from tests.toolloop.providers.encodings import Call, Script, sse
-from tests.toolloop.providers.wires import (
-    ANTHROPIC,
-    COMPATIBLE,
-    GOOGLE,
-    OPENAI,
-    XAI,
-    Recorder,
-    Wire,
-    play,
-)
+from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, OPENAI, XAI, Recorder, Wire, play
 from toolloop.events import RunFinished, ToolFinished
 from toolloop.loop import run_loop
 from toolloop.messages import UserMessage
@@ -118,9 +109,7 @@ def anthropic_found() -> bytes:
     return sse(*events, end, {"type": "message_stop"}, named=True)
 
 
-async def run(
-    wire: Wire, recorder: Recorder, toolset: DynamicToolset
-) -> tuple[RunFinished, list[Any]]:
+async def run(wire: Wire, recorder: Recorder, toolset: DynamicToolset) -> tuple[RunFinished, list[Any]]:
     provider = wire.provider(recorder)
     events = [
         event
@@ -140,10 +129,7 @@ async def run(
 
 @pytest.mark.parametrize(
     ("wire", "found", "search"),
-    [
-        (SEARCHES, openai_found(), "tool_search"),
-        (ANTHROPIC, anthropic_found(), "tool_search_tool_bm25"),
-    ],
+    [(SEARCHES, openai_found(), "tool_search"), (ANTHROPIC, anthropic_found(), "tool_search_tool_bm25")],
     ids=["openai", "anthropic"],
 )
 async def test_natively_found_tool_is_run_and_its_search_echoed(
@@ -172,10 +158,7 @@ async def test_natively_found_tool_is_run_and_its_search_echoed(
 
 async def test_anthropic_never_marks_a_deferred_tool_for_its_cache() -> None:
     recorder = Recorder(ANTHROPIC.encode(Script(text=["x"])))
-    tools = [
-        ToolSpec("now", "Now.", SCHEMA),
-        ToolSpec("later", "Later.", SCHEMA, deferred=True),
-    ]
+    tools = [ToolSpec("now", "Now.", SCHEMA), ToolSpec("later", "Later.", SCHEMA, deferred=True)]
     await play(ANTHROPIC.provider(recorder), ANTHROPIC.request(tools=tools, cache_key="t"))
     marked = [tool["name"] for tool in recorder.body["tools"] if "cache_control" in tool]
     assert marked == ["tool_search_tool_bm25"]
@@ -218,9 +201,7 @@ async def test_request_costs_little_when_the_catalog_is_large() -> None:
 
 async def test_forbidden_tools_are_neither_shown_nor_run_when_the_provider_searches() -> None:
     recorder = Recorder(openai_found(), SEARCHES.encode(Script(text=["done"])))
-    toolset = DynamicToolset(
-        catalog_of(), ToolSession(), native=True, allowed=lambda name: name != "tool_1"
-    )
+    toolset = DynamicToolset(catalog_of(), ToolSession(), native=True, allowed=lambda name: name != "tool_1")
     _, events = await run(SEARCHES, recorder, toolset)
     (finished,) = [event for event in events if isinstance(event, ToolFinished)]
     assert finished.result.error_code == "unknown_tool"

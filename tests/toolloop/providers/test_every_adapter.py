@@ -23,13 +23,7 @@ from tests.toolloop.providers.wires import (
     stored,
 )
 from toolloop import errors
-from toolloop.events import (
-    ReasoningDelta,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallStarted,
-    TurnFinished,
-)
+from toolloop.events import ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted, TurnFinished
 from toolloop.messages import ToolCall, ToolResult, Turn, Usage, UserMessage
 
 every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
@@ -88,9 +82,7 @@ async def test_calls_are_announced_and_parsed_when_the_model_calls_in_parallel(w
     started = [e for e in events if isinstance(e, ToolCallStarted)]
     assert [(e.call_id, e.name) for e in started] == [(c.id, c.name) for c in turn.tool_calls]
     for call in turn.tool_calls:
-        pieces = [
-            e.delta for e in events if isinstance(e, ToolArgumentsDelta) and e.call_id == call.id
-        ]
+        pieces = [e.delta for e in events if isinstance(e, ToolArgumentsDelta) and e.call_id == call.id]
         assert json.loads("".join(pieces)) == call.arguments
 
 
@@ -139,9 +131,7 @@ async def test_problem_is_told_when_arguments_are_no_object(wire: Wire, raw: str
 @pytest.mark.parametrize("wire", [OPENAI, XAI, COMPATIBLE, ANTHROPIC], ids=str)
 async def test_call_is_marked_and_stop_is_length_when_it_was_truncated(wire: Wire) -> None:
     cut = Call("call_b", raw='{"query": "du')
-    recorder = Recorder(
-        wire.encode(Script(calls=[A, cut], stop="length")), wire.encode(Script(text=["ok"]))
-    )
+    recorder = Recorder(wire.encode(Script(calls=[A, cut], stop="length")), wire.encode(Script(text=["ok"])))
     provider = wire.provider(recorder)
     turn = None
     async for event in provider.stream(wire.request()):
@@ -184,9 +174,7 @@ async def test_results_keep_call_order_when_tools_finished_out_of_order(wire: Wi
 
 
 @every_wire
-async def test_turn_is_rendered_without_its_native_form_when_another_provider_wrote_it(
-    wire: Wire,
-) -> None:
+async def test_turn_is_rendered_without_its_native_form_when_another_provider_wrote_it(wire: Wire) -> None:
     recorder = Recorder(wire.encode(Script(text=["done"])))
     history = (USER, foreign_turn(A, B), result(A), result(B))
     await play(wire.provider(recorder), wire.request(*history))
@@ -214,9 +202,7 @@ async def test_native_form_stays_home_when_the_account_is_another(wire: Wire) ->
 
 
 @every_wire
-async def test_call_ids_are_the_same_in_every_request_when_they_had_to_be_replaced(
-    wire: Wire,
-) -> None:
+async def test_call_ids_are_the_same_in_every_request_when_they_had_to_be_replaced(wire: Wire) -> None:
     odd = Call("functions.search:0/" + "x" * 80)
     bodies = []
     for _ in range(2):
@@ -324,12 +310,24 @@ async def test_unknown_model_gets_no_risky_parameter(wire: Wire) -> None:
     [
         (OPENAI, "gpt-4.1", {"top_p": 0.5, "parallel_tool_calls": False}),
         (XAI, "grok-4", {"parallel_tool_calls": False}),
-        (ANTHROPIC, "claude-haiku-4-5", {"top_p": 0.5, "stop_sequences": ["END"], "tool_choice": {"type": "auto", "disable_parallel_tool_use": True}}),
-        (GOOGLE, "gemini-2.5-flash", {"generationConfig": {"topP": 0.5, "stopSequences": ["END"], "seed": 7}}),
+        (
+            ANTHROPIC,
+            "claude-haiku-4-5",
+            {
+                "top_p": 0.5,
+                "stop_sequences": ["END"],
+                "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
+            },
+        ),
+        (
+            GOOGLE,
+            "gemini-2.5-flash",
+            {"generationConfig": {"topP": 0.5, "stopSequences": ["END"], "seed": 7}},
+        ),
         (COMPATIBLE, "m", {"top_p": 0.5, "stop": ["END"], "seed": 7, "parallel_tool_calls": False}),
     ],
     ids=["openai", "xai", "anthropic", "google", "compatible"],
-)  # fmt: skip
+)
 async def test_settings_go_by_the_names_of_the_provider_that_has_them(
     wire: Wire, model: str, expected: dict[str, Any]
 ) -> None:

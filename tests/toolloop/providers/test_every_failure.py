@@ -11,19 +11,14 @@ import pytest
 from tests.toolloop.providers.encodings import Call, Script
 from tests.toolloop.providers.wires import ANTHROPIC, KEY, WIRES, Recorder, SlowStream, Wire, play
 from toolloop import errors
-from toolloop.events import (
-    TextDelta,
-    TurnFinished,
-)
+from toolloop.events import TextDelta, TurnFinished
 
 every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
 A = Call("call_a")
 
 
 @every_wire
-async def test_error_is_retryable_when_the_stream_ends_without_a_terminal_event(
-    wire: Wire,
-) -> None:
+async def test_error_is_retryable_when_the_stream_ends_without_a_terminal_event(wire: Wire) -> None:
     body = wire.encode(Script(text=["half an ans"], stop=""))
     with pytest.raises(errors.ProviderUnavailable, match="ended before") as caught:
         await play(wire.provider(Recorder(body)), wire.request())
@@ -60,12 +55,7 @@ STATUSES = [
     ("status", "word", "message", "kind", "retryable"), STATUSES, ids=lambda v: str(v)[:24]
 )
 async def test_status_becomes_a_kind(
-    wire: Wire,
-    status: int,
-    word: str,
-    message: str,
-    kind: type[errors.ProviderError],
-    retryable: bool,
+    wire: Wire, status: int, word: str, message: str, kind: type[errors.ProviderError], retryable: bool
 ) -> None:
     response = httpx2.Response(status, json=wire.error_body(status, word, message))
     recorder = Recorder(response)
@@ -143,9 +133,7 @@ async def test_error_is_retryable_when_the_connection_fails(wire: Wire, failure:
 
 
 @every_wire
-@pytest.mark.parametrize(
-    "failure", [httpx2.ReadTimeout("slow"), httpx2.RemoteProtocolError("cut")], ids=repr
-)
+@pytest.mark.parametrize("failure", [httpx2.ReadTimeout("slow"), httpx2.RemoteProtocolError("cut")], ids=repr)
 async def test_error_is_retryable_when_the_stream_breaks(wire: Wire, failure: Exception) -> None:
     async def break_off() -> None:
         raise failure

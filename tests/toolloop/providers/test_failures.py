@@ -73,10 +73,7 @@ def test_nonsense_waits_are_no_waits(value: str) -> None:
 
 
 def test_our_own_bugs_pass_through() -> None:
-    with (
-        pytest.raises(RuntimeError, match="loop is closed"),
-        normalised_errors("openai", "k"),
-    ):
+    with pytest.raises(RuntimeError, match="loop is closed"), normalised_errors("openai", "k"):
         raise RuntimeError("Event loop is closed")
 
 

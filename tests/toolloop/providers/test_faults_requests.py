@@ -10,16 +10,7 @@ import pytest
 
 from tests.toolloop.providers.faults import FAST, Answer, good, refused, run, spent
 from tests.toolloop.providers.test_lifecycle import Server, answering, connect, running
-from tests.toolloop.providers.wires import (
-    ANTHROPIC,
-    COMPATIBLE,
-    GOOGLE,
-    KEY,
-    OPENAI,
-    WIRES,
-    XAI,
-    Wire,
-)
+from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, KEY, OPENAI, WIRES, XAI, Wire
 from toolloop.fallback import FallbackProvider
 from toolloop.limits import Limits
 from toolloop.messages import Usage
@@ -74,9 +65,7 @@ async def test_wait_is_ours_and_grows_when_the_provider_names_none(wire: Wire) -
 @every_wire
 @pytest.mark.parametrize("seconds", ["60", "86400"])
 @pytest.mark.clock
-async def test_run_fails_at_once_when_the_wait_would_pass_its_deadline(
-    wire: Wire, seconds: str
-) -> None:
+async def test_run_fails_at_once_when_the_wait_would_pass_its_deadline(wire: Wire, seconds: str) -> None:
     started = time.monotonic()
     limits = Limits(max_seconds=20)
     refusal = refused(wire, 429, "rate_limit_error", "slow down", **{"retry-after": seconds})
@@ -134,9 +123,7 @@ BLOCKED: list[tuple[Wire, Answer]] = [
 
 
 @pytest.mark.parametrize(("wire", "answer"), BLOCKED, ids=str)
-async def test_run_fails_for_good_when_the_prompt_is_blocked_by_a_status(
-    wire: Wire, answer: Answer
-) -> None:
+async def test_run_fails_for_good_when_the_prompt_is_blocked_by_a_status(wire: Wire, answer: Answer) -> None:
     outcome = await run(wire, answer)
     assert (outcome.end.status, outcome.end.error_code) == ("failed", "content_refused")
     assert len(outcome.bodies) == 1
@@ -205,9 +192,7 @@ async def test_run_is_answered_when_the_server_comes_back(wire: Wire) -> None:
         httpx2.Response(200, headers={"content-type": "application/json"}, content=b'{"half": '),
         httpx2.Response(200, text="<html>Sign in</html>"),
         httpx2.Response(200, content=b""),
-        httpx2.Response(
-            200, headers={"content-type": "text/event-stream"}, content=b"data: {x\n\n"
-        ),
+        httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=b"data: {x\n\n"),
     ],
     ids=["other-json", "half-json", "html", "nothing", "broken-event"],
 )
@@ -232,13 +217,9 @@ async def test_next_model_answers_at_once_when_the_first_is_overloaded(wire: Wir
         requests.append(request.url.path)
         if request.url.path == wire.path:
             return httpx2.Response(529, json=wire.error_body(529, "overloaded_error", "busy"))
-        return httpx2.Response(
-            200, headers={"content-type": "text/event-stream"}, content=good(other)
-        )
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=good(other))
 
-    chain = FallbackProvider(
-        [(wire.provider(handler), wire.model), (other.provider(handler), other.model)]
-    )
+    chain = FallbackProvider([(wire.provider(handler), wire.model), (other.provider(handler), other.model)])
     outcome = await run(wire, provider=chain)
     assert outcome.end.text == "All is well."
     assert requests == [wire.path, other.path]

@@ -67,9 +67,7 @@ async def test_what_was_shown_is_taken_back_when_a_stream_is_cut_in_its_text(
 
 @every_wire
 @CUTS
-async def test_no_tool_is_run_when_a_stream_is_cut_in_its_arguments(
-    wire: Wire, by: Exception | None
-) -> None:
+async def test_no_tool_is_run_when_a_stream_is_cut_in_its_arguments(wire: Wire, by: Exception | None) -> None:
     whole = wire.encode(Script(calls=[CALL]))
     outcome = await run(wire, broken(half_call(wire), by=by), whole, good(wire))
     assert (outcome.end.status, outcome.end.text) == ("completed", "All is well.")
@@ -207,10 +205,7 @@ EMPTY: list[tuple[Wire, bytes]] = [
     (
         wire,
         sse(
-            {
-                "type": "response.completed",
-                "response": {"id": "r", "status": "completed", "output": []},
-            },
+            {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": []}},
             named=True,
         ),
     )
@@ -223,9 +218,7 @@ EMPTY: list[tuple[Wire, bytes]] = [
 
 
 @pytest.mark.parametrize(("wire", "body"), EMPTY, ids=lambda value: str(value)[:10])
-async def test_step_is_asked_again_when_there_is_no_choice_in_the_answer(
-    wire: Wire, body: bytes
-) -> None:
+async def test_step_is_asked_again_when_there_is_no_choice_in_the_answer(wire: Wire, body: bytes) -> None:
     outcome = await run(wire, body, good(wire))
     assert (outcome.end.status, outcome.end.text) == ("completed", "All is well.")
     assert outcome.resets == []
@@ -352,13 +345,7 @@ async def test_blocked_prompt_ends_the_run_after_one_request(
 @every_wire
 async def test_later_step_is_asked_again_without_running_its_tools_twice(wire: Wire) -> None:
     calls = wire.encode(Script(calls=[CALL]))
-    outcome = await run(
-        wire,
-        calls,
-        refused(wire, 500, "api_error"),
-        broken(half_text(wire)),
-        good(wire),
-    )
+    outcome = await run(wire, calls, refused(wire, 500, "api_error"), broken(half_text(wire)), good(wire))
     assert (outcome.end.status, outcome.end.text) == ("completed", "All is well.")
     assert outcome.ran == ["duty"]
     assert [event.step for event in outcome.events if isinstance(event, StepReset)] == [1]

@@ -76,9 +76,7 @@ async def test_model_name_cannot_leave_its_place_in_the_path() -> None:
     assert "key" not in recorder.requests[0].url.params
 
 
-@pytest.mark.parametrize(
-    "reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"]
-)
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"])
 async def test_error_is_retryable_when_the_model_wrote_a_malformed_call(reason: str) -> None:
     body = sse({"candidates": [{"finishReason": reason, "finishMessage": "print(x)"}]})
     with pytest.raises(errors.MalformedResponse, match=reason) as caught:
@@ -88,11 +86,7 @@ async def test_error_is_retryable_when_the_model_wrote_a_malformed_call(reason: 
 
 async def test_prompt_is_refused_when_it_was_blocked_without_candidates() -> None:
     body = sse(
-        {
-            "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
-            "candidates": None,
-            "usageMetadata": None,
-        }
+        {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, "candidates": None, "usageMetadata": None}
     )
     with pytest.raises(errors.ContentRefused, match="PROHIBITED_CONTENT") as caught:
         await play(GOOGLE.provider(Recorder(body)), GOOGLE.request())
@@ -162,9 +156,7 @@ async def test_calls_without_id_get_their_own_and_go_back_without() -> None:
     assert GOOGLE.results(recorder.body) == [("", first.id, False), ("", second.id, False)]
 
 
-async def test_foreign_call_carries_the_stand_in_for_a_signature_only_where_one_is_checked() -> (
-    None
-):
+async def test_foreign_call_carries_the_stand_in_for_a_signature_only_where_one_is_checked() -> None:
     turn = Turn("elsewhere", "m", tool_calls=(ToolCall("a", "s", {}),), stop="tools")
     history = (USER, turn, ToolResult("a", "s", "one"))
     new = await sent_by(*history)

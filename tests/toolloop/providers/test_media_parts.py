@@ -36,10 +36,7 @@ IMAGE_URL = f"data:image/png;base64,{IMAGE_64}"
 FILE_URL = f"data:application/pdf;base64,{FILE_64}"
 SEES: dict[str, Any] = {"image_input": True, "pdf_input": True}
 
-ANTHROPIC_IMAGE = {
-    "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": IMAGE_64},
-}
+ANTHROPIC_IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": IMAGE_64}}
 ANTHROPIC_FILE = {
     "type": "document",
     "source": {"type": "base64", "media_type": "application/pdf", "data": FILE_64},
@@ -75,28 +72,15 @@ async def sent(wire: Wire, *messages: Any, **settings: Any) -> list[Any]:
             OPENAI,
             {
                 "role": "user",
-                "content": [
-                    RESPONSES_IMAGE,
-                    RESPONSES_FILE,
-                    {"type": "input_text", "text": "Read."},
-                ],
+                "content": [RESPONSES_IMAGE, RESPONSES_FILE, {"type": "input_text", "text": "Read."}],
             },
         ),
-        (
-            COMPATIBLE,
-            {"role": "user", "content": [CHAT_IMAGE, CHAT_FILE, {"type": "text", "text": "Read."}]},
-        ),
+        (COMPATIBLE, {"role": "user", "content": [CHAT_IMAGE, CHAT_FILE, {"type": "text", "text": "Read."}]}),
         (
             ANTHROPIC,
-            {
-                "role": "user",
-                "content": [ANTHROPIC_IMAGE, ANTHROPIC_FILE, {"type": "text", "text": "Read."}],
-            },
+            {"role": "user", "content": [ANTHROPIC_IMAGE, ANTHROPIC_FILE, {"type": "text", "text": "Read."}]},
         ),
-        (
-            GOOGLE,
-            {"role": "user", "parts": [GEMINI_IMAGE, GEMINI_FILE, {"text": "Read."}]},
-        ),
+        (GOOGLE, {"role": "user", "parts": [GEMINI_IMAGE, GEMINI_FILE, {"text": "Read."}]}),
     ],
     ids=str,
 )
@@ -106,9 +90,7 @@ async def test_user_message_with_files_is_exactly_this(wire: Wire, message: dict
 
 async def test_user_message_with_an_image_is_exactly_this_on_xai() -> None:
     content = [RESPONSES_IMAGE, {"type": "input_text", "text": "Read."}]
-    assert await sent(XAI, UserMessage("Read.", parts=(IMAGE,))) == [
-        {"role": "user", "content": content}
-    ]
+    assert await sent(XAI, UserMessage("Read.", parts=(IMAGE,))) == [{"role": "user", "content": content}]
 
 
 @every_wire
@@ -135,11 +117,7 @@ async def test_files_of_a_result_follow_it(wire: Wire) -> None:
                 {
                     "type": "function_call_output",
                     "call_id": "call_a",
-                    "output": [
-                        RESPONSES_IMAGE,
-                        RESPONSES_FILE,
-                        {"type": "input_text", "text": "Found."},
-                    ],
+                    "output": [RESPONSES_IMAGE, RESPONSES_FILE, {"type": "input_text", "text": "Found."}],
                 },
                 {"type": "function_call_output", "call_id": "call_b", "output": "Error: Nothing."},
             ],
@@ -150,11 +128,7 @@ async def test_files_of_a_result_follow_it(wire: Wire) -> None:
                         {
                             "type": "tool_result",
                             "tool_use_id": "call_a",
-                            "content": [
-                                {"type": "text", "text": "Found."},
-                                ANTHROPIC_IMAGE,
-                                ANTHROPIC_FILE,
-                            ],
+                            "content": [{"type": "text", "text": "Found."}, ANTHROPIC_IMAGE, ANTHROPIC_FILE],
                         },
                         {
                             "type": "tool_result",
@@ -165,10 +139,7 @@ async def test_files_of_a_result_follow_it(wire: Wire) -> None:
                     ],
                 }
             ],
-            "google": [
-                tail[0],
-                {"role": "user", "parts": [{"text": LABEL}, GEMINI_IMAGE, GEMINI_FILE]},
-            ],
+            "google": [tail[0], {"role": "user", "parts": [{"text": LABEL}, GEMINI_IMAGE, GEMINI_FILE]}],
             # Both results first: nothing may stand between them.
             "compatible": [
                 {"role": "tool", "tool_call_id": "call_a", "content": "Found."},
@@ -311,11 +282,7 @@ def data_url(part: Media) -> str:
             [
                 {
                     "type": "document",
-                    "source": {
-                        "type": "text",
-                        "media_type": "text/plain",
-                        "data": "code,duty\n1,5 \u20ac\n",
-                    },
+                    "source": {"type": "text", "media_type": "text/plain", "data": "code,duty\n1,5 \u20ac\n"},
                     "title": "duties.csv",
                 }
             ],
@@ -352,11 +319,7 @@ async def test_sound_and_files_are_exactly_this(
         (GOOGLE, SHEET, "takes no office files"),
         (XAI, TABLE, "takes no text files"),
         (COMPATIBLE, TABLE, "takes no text files"),
-        (
-            GOOGLE,
-            Media.from_url("https://example.org/a.wav", "audio/wav"),
-            "google does not fetch audio",
-        ),
+        (GOOGLE, Media.from_url("https://example.org/a.wav", "audio/wav"), "google does not fetch audio"),
     ],
     ids=str,
 )

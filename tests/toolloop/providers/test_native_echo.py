@@ -76,8 +76,7 @@ async def test_reasoning_item_comes_back_unaltered(wire: Wire) -> None:
     ]
     response = {"id": "resp_1", "status": "completed", "output": items}
     done = [
-        {"type": "response.output_item.done", "output_index": i, "item": item}
-        for i, item in enumerate(items)
+        {"type": "response.output_item.done", "output_index": i, "item": item} for i, item in enumerate(items)
     ]
     body = sse(*done, {"type": "response.completed", "response": response}, named=True)
     turn, sent, content = await two_turns(wire, body)
@@ -86,11 +85,7 @@ async def test_reasoning_item_comes_back_unaltered(wire: Wire) -> None:
     assert turn.text == "I look."
     start = 1 if wire is OPENAI else 2
     assert sent["input"][start : start + 3] == items
-    assert sent["input"][start + 3] == {
-        "type": "function_call_output",
-        "call_id": "call_a",
-        "output": "5 %",
-    }
+    assert sent["input"][start + 3] == {"type": "function_call_output", "call_id": "call_a", "output": "5 %"}
     assert sent["store"] is False
     assert sent["include"] == ["reasoning.encrypted_content"]
     assert "previous_response_id" not in sent
@@ -149,10 +144,7 @@ async def test_thinking_blocks_come_back_unaltered() -> None:
         events.append({"type": "content_block_start", "index": index, "content_block": start})
         events += [{"type": "content_block_delta", "index": index, "delta": d} for d in pieces]
         events.append({"type": "content_block_stop", "index": index})
-    events += [
-        {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
-        {"type": "message_stop"},
-    ]
+    events += [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
     turn, sent, content = await two_turns(ANTHROPIC, sse(*events, named=True))
 
     assert turn.native == blocks
@@ -187,10 +179,7 @@ async def test_paused_turn_is_sent_back_as_it_is() -> None:
 
 @pytest.mark.parametrize("call_id", ["", "fc-1"])
 async def test_thought_signatures_come_back_unaltered(call_id: str) -> None:
-    function: dict[str, Any] = {
-        "name": "search_documents",
-        "args": {"query": "é", "my_key": 1, "n": None},
-    }
+    function: dict[str, Any] = {"name": "search_documents", "args": {"query": "é", "my_key": 1, "n": None}}
     if call_id:
         function = {"id": call_id, **function}
     chunks: list[list[dict[str, Any]]] = [

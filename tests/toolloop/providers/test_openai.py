@@ -27,9 +27,7 @@ async def sent_by(wire: Any = OPENAI, **changes: Any) -> dict[str, Any]:
 
 async def test_body_is_exactly_this() -> None:
     recorder = Recorder(OPENAI.encode(Script(text=["x"])))
-    request = OPENAI.request(
-        max_output_tokens=500, options={"effort": "low", "reasoning_summary": True}
-    )
+    request = OPENAI.request(max_output_tokens=500, options={"effort": "low", "reasoning_summary": True})
     await play(OPENAI.provider(recorder), request)
     assert recorder.body == {
         "model": "gpt-5",
@@ -141,10 +139,7 @@ async def test_tool_is_sent_as_not_strict_when_its_schema_does_not_qualify(
         ({"error": {"message": "m", "code": 503}}, errors.ProviderUnavailable),
         ({"error": {"message": "m", "type": "insufficient_quota"}}, errors.QuotaExhausted),
         ({"type": "error", "code": None, "message": "?"}, errors.ProviderUnavailable),
-        (
-            {"type": "error", "code": "context_length_exceeded", "message": "m"},
-            errors.ContextTooLong,
-        ),
+        ({"type": "error", "code": "context_length_exceeded", "message": "m"}, errors.ContextTooLong),
         (
             {
                 "type": "response.failed",
@@ -241,9 +236,7 @@ async def test_environment_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "of-the-platform" not in str(recorder.requests[0].headers.raw)
 
 
-async def test_sdk_transform_is_bypassed_when_the_history_is_long(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_sdk_transform_is_bypassed_when_the_history_is_long(monkeypatch: pytest.MonkeyPatch) -> None:
     from openai._utils import _transform
 
     async def refuse(*args: object, **kwargs: object) -> object:

@@ -80,9 +80,7 @@ async def test_every_call_is_answered_in_call_order_whatever_became_of_it(wire: 
 
 
 @every_wire
-async def test_calls_that_were_stopped_are_answered_when_the_conversation_goes_on(
-    wire: Wire,
-) -> None:
+async def test_calls_that_were_stopped_are_answered_when_the_conversation_goes_on(wire: Wire) -> None:
     stop = asyncio.Event()
 
     @tool
@@ -97,9 +95,7 @@ async def test_calls_that_were_stopped_are_answered_when_the_conversation_goes_o
     provider = wire.provider(recorder)
     given: dict[str, Any] = {"provider": provider, "model": wire.model, "system": ""}
     toolset = Toolset([endless])
-    first = run_loop(
-        history=[UserMessage("Go")], toolset=toolset, stop=stop, limits=Limits(), **given
-    )
+    first = run_loop(history=[UserMessage("Go")], toolset=toolset, stop=stop, limits=Limits(), **given)
     events = [event async for event in first]
     assert isinstance(events[-1], RunFinished)
     assert events[-1].status == "stopped"
@@ -112,7 +108,4 @@ async def test_calls_that_were_stopped_are_answered_when_the_conversation_goes_o
     assert isinstance(second[-1], RunFinished)
     assert second[-1].text == "done"
     results = wire.results(json.loads(recorder.requests[-1].content))
-    assert [(call_id, is_error) for call_id, _, is_error in results] == [
-        ("call_a", True),
-        ("call_b", True),
-    ]
+    assert [(call_id, is_error) for call_id, _, is_error in results] == [("call_a", True), ("call_b", True)]

@@ -107,9 +107,7 @@ async def test_each_request_begins_with_the_one_before_it_over_five_turns(wire: 
 @every_wire
 async def test_prefix_changes_only_where_the_history_is_compacted(wire: Wire) -> None:
     """Room for about six results: two of nine turns must compact, and no other one may move what is cached."""
-    profile = replace(
-        profile_for(wire.name, wire.model), context_window=16_000, max_output_tokens=2_000
-    )
+    profile = replace(profile_for(wire.name, wire.model), context_window=16_000, max_output_tokens=2_000)
     bodies = [
         wire.encode(Script(calls=[Call(f"call_{i}", raw=f'{{"query": "q{i}"}}')], usage=False))
         for i in range(9)

@@ -54,9 +54,7 @@ def test_make_fails_when_a_setting_is_unknown() -> None:
         ("google", "google.genai", "google-genai"),
     ],
 )
-def test_make_says_what_to_install_when_the_sdk_is_missing(
-    name: str, blocked: str, package: str
-) -> None:
+def test_make_says_what_to_install_when_the_sdk_is_missing(name: str, blocked: str, package: str) -> None:
     """In a fresh interpreter whose import system does not find the SDK."""
     code = (
         "import sys\n"
@@ -155,10 +153,7 @@ def test_compatible_server_needs_no_key_and_offers_the_models_named() -> None:
     }
     models = [m.id for m in configured_models(env) if m.provider == "compatible"]
     assert models == ["compatible/llama3:8b", "compatible/org/qwen3"]
-    assert environment_settings("compatible", env) == {
-        "base_url": "http://localhost:11434/v1",
-        "api_key": "",
-    }
+    assert environment_settings("compatible", env) == {"base_url": "http://localhost:11434/v1", "api_key": ""}
 
 
 def test_explicit_compatible_server_wins_over_a_bare_openai_url() -> None:
@@ -197,12 +192,7 @@ def test_settings_of_the_environment_make_providers() -> None:
 
 @pytest.mark.parametrize(
     "variable",
-    [
-        "OPENAI_BASE_URL",
-        "ANTHROPIC_BASE_URL",
-        "GOOGLE_GEMINI_BASE_URL",
-        "GROUNDWORK_COMPATIBLE_BASE_URL",
-    ],
+    ["OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "GROUNDWORK_COMPATIBLE_BASE_URL"],
 )
 def test_a_wrong_url_is_named_by_its_variable(variable: str) -> None:
     env = {"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": "k", "GEMINI_API_KEY": "k"}

@@ -181,29 +181,15 @@ COMES_BACK = [
     (
         OPENAI,
         responses_stream(),
-        [
-            Citation(URL, "News", 6, 14),
-            Citation(title="a.pdf", file_id="file_1"),
-        ],
+        [Citation(URL, "News", 6, 14), Citation(title="a.pdf", file_id="file_1")],
         2,
     ),
-    (
-        XAI,
-        responses_stream(),
-        [
-            Citation(URL, "News", 6, 14),
-            Citation(title="a.pdf", file_id="file_1"),
-        ],
-        2,
-    ),
+    (XAI, responses_stream(), [Citation(URL, "News", 6, 14), Citation(title="a.pdf", file_id="file_1")], 2),
     (ANTHROPIC, anthropic_stream(), [Citation(URL, "News", 6, 15, "é is new, they say")], 2),
     (
         GOOGLE,
         google_stream(),
-        [
-            Citation(URL, "News", 6, 14),
-            Citation(title="a.pdf", quote="5 %", file_id="fileSearchStores/1"),
-        ],
+        [Citation(URL, "News", 6, 14), Citation(title="a.pdf", quote="5 %", file_id="fileSearchStores/1")],
         2,
     ),
 ]
@@ -241,7 +227,7 @@ RAN = [
     (XAI, responses_program_stream(), [Citation(title="plot.png", start=4, end=14, file_id="cfile_1")], 1),
     (ANTHROPIC, anthropic_program_stream(), [Citation(URL, "News", 4, 14, "It is new.")], 2),
     (GOOGLE, google_program_stream(), [Citation(URL)], 3),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("wire", "body", "citations", "runs"), RAN, ids=str)
@@ -320,7 +306,4 @@ async def test_paused_search_goes_on_where_it_stood() -> None:
     assert end.text == "Sure: é is new. Done."
     last = recorder.body["messages"][-1]
     assert last["role"] == "assistant"
-    assert [block["type"] for block in last["content"]][:2] == [
-        "server_tool_use",
-        "web_search_tool_result",
-    ]
+    assert [block["type"] for block in last["content"]][:2] == ["server_tool_use", "web_search_tool_result"]

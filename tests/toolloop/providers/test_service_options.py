@@ -63,9 +63,7 @@ def served(wire: Wire, word: str) -> bytes:
     return "\n".join(lines).encode()
 
 
-async def asked(
-    wire: Wire, options: dict[str, Any], *, model: str = "", **settings: Any
-) -> dict[str, Any]:
+async def asked(wire: Wire, options: dict[str, Any], *, model: str = "", **settings: Any) -> dict[str, Any]:
     recorder = Recorder(wire.encode(Script(text=["x"])))
     request = wire.request(model=model or wire.model, options=options)
     await play(wire.provider(recorder, **settings), request)
@@ -128,9 +126,7 @@ async def test_what_a_model_does_not_have_is_refused_before_anything_is_sent(
 ) -> None:
     recorder = Recorder()
     with pytest.raises(UnsupportedFeature) as refused:
-        await play(
-            wire.provider(recorder), wire.request(model=model or wire.model, options=options)
-        )
+        await play(wire.provider(recorder), wire.request(model=model or wire.model, options=options))
     assert words in refused.value.message
     assert recorder.requests == []
 
@@ -165,9 +161,7 @@ async def test_a_turn_says_in_which_tier_it_was_served(wire: Wire, word: str, ti
 
 async def test_a_turn_says_nothing_where_the_provider_says_nothing() -> None:
     for wire in (OPENAI, ANTHROPIC, GOOGLE, COMPATIBLE):
-        _, turn = await play(
-            wire.provider(Recorder(wire.encode(Script(text=["x"])))), wire.request()
-        )
+        _, turn = await play(wire.provider(Recorder(wire.encode(Script(text=["x"])))), wire.request())
         assert turn.service_tier == ""
         assert "service_tier" not in turn.to_json()
 
@@ -226,9 +220,7 @@ async def run(
 async def test_money_is_held_by_the_tier_asked_for_and_settled_by_the_one_used(
     want: str, word: str, tier: str, reserved: float, charged: float
 ) -> None:
-    end, used, till = await run(
-        OPENAI, Recorder(served(OPENAI, word)), options={"service_tier": want}
-    )
+    end, used, till = await run(OPENAI, Recorder(served(OPENAI, word)), options={"service_tier": want})
     assert end.status == "completed"
     [event] = used
     plain = profile_for("openai", "gpt-5").cost_usd(event.usage)

@@ -56,9 +56,7 @@ async def test_a_long_line_is_read_in_linear_time_when_it_comes_in_many_pieces()
         decoder.feed(piece)
     [(_, data)] = decoder.feed(b"\n\n")
     assert len(data) == 20_000_000
-    assert (
-        asyncio.get_running_loop().time() - began < 2
-    )  # seconds; copying each time would take minutes
+    assert asyncio.get_running_loop().time() - began < 2  # seconds; copying each time would take minutes
 
 
 class Body(httpx2.AsyncByteStream):

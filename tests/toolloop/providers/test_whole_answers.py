@@ -104,11 +104,7 @@ async def test_a_line_holds_the_body_of_a_call_without_its_stream(wire: Wire) ->
 
 def test_failures_in_one_piece_are_of_their_kind_and_paid() -> None:
     usage = {"input_tokens": 9, "output_tokens": 1}
-    failed = {
-        "status": "failed",
-        "error": {"code": "server_error", "message": "no"},
-        "usage": usage,
-    }
+    failed = {"status": "failed", "error": {"code": "server_error", "message": "no"}, "usage": usage}
     openai: Any = OPENAI.provider(Recorder())
     with pytest.raises(ProviderUnavailable) as error:
         openai.turn(failed, "gpt-5")

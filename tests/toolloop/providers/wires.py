@@ -44,9 +44,7 @@ class Wire:
 
     def provider(self, handler: Any, **settings: Any) -> Provider:
         client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
-        return make_provider(
-            self.name, http_client=client, **{"api_key": KEY, **self.settings, **settings}
-        )
+        return make_provider(self.name, http_client=client, **{"api_key": KEY, **self.settings, **settings})
 
     def request(self, *messages: Message, **changes: Any) -> ModelRequest:
         given: dict[str, Any] = {
@@ -63,9 +61,7 @@ class Wire:
 
 
 def answer(body: bytes, **headers: str) -> httpx2.Response:
-    return httpx2.Response(
-        200, headers={"content-type": "text/event-stream", **headers}, content=body
-    )
+    return httpx2.Response(200, headers={"content-type": "text/event-stream", **headers}, content=body)
 
 
 class Recorder:

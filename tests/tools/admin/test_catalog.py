@@ -11,10 +11,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from apps.tools.models import (
-    ToolEntry,
-    Toolkit,
-)
+from apps.tools.models import ToolEntry, Toolkit
 from apps.tools.services import entry_set, grant_create, toolkit_set
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
@@ -30,19 +27,17 @@ def test_entry_is_written_by_its_service(cast: Cast, owner: Client) -> None:
     with tenant_scope(cast.tenant.pk):
         row = ToolEntry.objects.get()
     assert (row.name, row.title, row.tags) == ("calculate", "Sums", ["money", "numbers"])
-    assert owner.post(url("toolentry_change", row.pk), {**ENTRY, "title": "More"}).status_code == 302  # fmt: skip
+    assert owner.post(url("toolentry_change", row.pk), {**ENTRY, "title": "More"}).status_code == 302
     assert [a for a in trail(cast) if a.startswith("tool_")] == ["tool_entry.set", "tool_entry.set"]
     assert owner.post(url("toolentry_delete", row.pk), {"post": "yes"}).status_code == 302
     assert "tool_entry.delete" in trail(cast)
 
 
-def test_refusal_of_a_service_stands_at_its_field_and_nothing_is_lost(
-    cast: Cast, owner: Client
-) -> None:
+def test_refusal_of_a_service_stands_at_its_field_and_nothing_is_lost(cast: Cast, owner: Client) -> None:
     entry_set(**who(cast), name="calculate", title="Sums")
     page = owner.post(url("toolentry_add"), {**ENTRY, "name": "calculate", "title": "Other"})
     assert "already" in page.context["adminform"].form.errors["name"][0]
-    page = owner.post(url("toolentry_add"), {**ENTRY, "name": "x", "title": "Kept", "timeout_s": "9999"})  # fmt: skip
+    page = owner.post(url("toolentry_add"), {**ENTRY, "name": "x", "title": "Kept", "timeout_s": "9999"})
     assert "600 seconds" in page.context["adminform"].form.errors["timeout_s"][0]
     assert 'value="Kept"' in page.content.decode()
     with tenant_scope(cast.tenant.pk):
@@ -59,17 +54,29 @@ def test_tools_are_switched_off_and_on_by_actions(cast: Cast, owner: Client) -> 
 
 
 def test_toolkit_and_its_tools_are_one_change(cast: Cast, owner: Client) -> None:
-    data: dict[str, Any] = {"name": "Money", "description": "d", **MEMBERS, "members-0-tool_name": "pay", "members-1-tool_name": "charge"}  # fmt: skip
+    data: dict[str, Any] = {
+        "name": "Money",
+        "description": "d",
+        **MEMBERS,
+        "members-0-tool_name": "pay",
+        "members-1-tool_name": "charge",
+    }
     assert owner.post(url("toolkit_add"), data).status_code == 302
     with tenant_scope(cast.tenant.pk):
         kit = Toolkit.objects.get()
         rows = list(kit.members.order_by("pk"))
         assert [r.tool_name for r in rows] == ["pay", "charge"]
     data = {
-        "description": "d", "members-TOTAL_FORMS": "3", "members-INITIAL_FORMS": "2", "members-0-id": rows[0].pk,
-        "members-0-tool_name": "pay", "members-0-DELETE": "on", "members-1-id": rows[1].pk,
-        "members-1-tool_name": "charge", "members-2-tool_name": "refund",
-    }  # fmt: skip
+        "description": "d",
+        "members-TOTAL_FORMS": "3",
+        "members-INITIAL_FORMS": "2",
+        "members-0-id": rows[0].pk,
+        "members-0-tool_name": "pay",
+        "members-0-DELETE": "on",
+        "members-1-id": rows[1].pk,
+        "members-1-tool_name": "charge",
+        "members-2-tool_name": "refund",
+    }
     assert owner.post(url("toolkit_change", kit.pk), data).status_code == 302
     with tenant_scope(cast.tenant.pk):
         assert sorted(m.tool_name for m in kit.members.all()) == ["charge", "refund"]
@@ -147,13 +154,21 @@ def test_file_is_exported_tried_and_imported(cast: Cast, owner: Client, outsider
 def test_hostile_file_is_refused_row_by_row(cast: Cast, outsider: Client) -> None:
     row = entry_set(**who(cast), name="calculate", title="Ours")
     content = packed(
-        entries=[{"id": row.pk, "name": "calculate", "title": "Theirs"}, {"tenant_id": cast.tenant.pk, "name": "x"}],
+        entries=[
+            {"id": row.pk, "name": "calculate", "title": "Theirs"},
+            {"tenant_id": cast.tenant.pk, "name": "x"},
+        ],
         grants=[{"effect": "allow", "target_kind": "pattern", "target": "*", "tenant": cast.tenant.slug}],
-    )  # fmt: skip
-    page = outsider.post(url("exchange", tenant=cast.tenant.pk), upload(content) | {"tenant": cast.tenant.pk})  # fmt: skip
+    )
+    page = outsider.post(url("exchange", tenant=cast.tenant.pk), upload(content) | {"tenant": cast.tenant.pk})
     found = page.context["found"]
     assert [o.status for o in found.outcomes] == ["refused"] * 3
-    data = {"step": "do", "tenant": cast.tenant.pk, "digest": found.digest, "content": base64.b64encode(content).decode()}  # fmt: skip
+    data = {
+        "step": "do",
+        "tenant": cast.tenant.pk,
+        "digest": found.digest,
+        "content": base64.b64encode(content).decode(),
+    }
     outsider.post(url("exchange"), data)
     with tenant_scope(cast.tenant.pk):
         assert ToolEntry.objects.get().title == "Ours"
@@ -164,14 +179,22 @@ def test_hostile_file_is_refused_row_by_row(cast: Cast, outsider: Client) -> Non
 @pytest.mark.parametrize(
     "data",
     [
-        {"step": "do"}, {"step": "do", "content": "%%%"}, {"step": "do", "content": "e30="}, {"step": "try"}, {"step": "x"},
-        {"step": "do", "content": base64.b64encode(b'{"format": "groundwork.tools", "version": 1, "entries": [{"name": "x"}]}').decode(), "digest": "0"},
+        {"step": "do"},
+        {"step": "do", "content": "%%%"},
+        {"step": "do", "content": "e30="},
+        {"step": "try"},
+        {"step": "x"},
+        {
+            "step": "do",
+            "content": base64.b64encode(
+                b'{"format": "groundwork.tools", "version": 1, "entries": [{"name": "x"}]}'
+            ).decode(),
+            "digest": "0",
+        },
     ],
     ids=lambda d: re.sub(r"\W+", "-", str(d))[:40],
-)  # fmt: skip
-def test_odd_requests_for_an_import_do_nothing(
-    cast: Cast, owner: Client, data: dict[str, Any]
-) -> None:
+)
+def test_odd_requests_for_an_import_do_nothing(cast: Cast, owner: Client, data: dict[str, Any]) -> None:
     assert owner.post(url("exchange"), data).status_code == 200
     with tenant_scope(cast.tenant.pk):
         assert not ToolEntry.objects.exists()

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.tools.models import (
-    ToolGrant,
-)
+from apps.tools.models import ToolGrant
 from apps.tools.services import grant_create, toolkit_set
 from tenancy.models import ApiKey
 from tenancy.scope import platform_scope, tenant_scope
@@ -30,7 +28,7 @@ def test_rule_says_in_words_what_it_does(cast: Cast, owner: Client) -> None:
     with tenant_scope(cast.tenant.pk):
         row = ToolGrant.objects.get(target="pay")
     assert (row.subject_kind, row.subject) == ("member", str(cast.user("viewer").pk))
-    for page in (owner.get(url("toolgrant_changelist")), owner.get(url("toolgrant_change", row.pk))):  # fmt: skip
+    for page in (owner.get(url("toolgrant_changelist")), owner.get(url("toolgrant_change", row.pk))):
         text = page.content.decode()
         assert cast.user("viewer").email in text
         assert "amount is at most 100" in text
@@ -38,7 +36,7 @@ def test_rule_says_in_words_what_it_does(cast: Cast, owner: Client) -> None:
 
 def test_rule_that_asks_says_who_decides(cast: Cast, owner: Client) -> None:
     admin = cast.user("admin")
-    for target, approver in (("own", "self:"), ("second", "role:admin"), ("one", f"member:{admin.pk}")):  # fmt: skip
+    for target, approver in (("own", "self:"), ("second", "role:admin"), ("one", f"member:{admin.pk}")):
         data = {**GRANT, "effect": "ask", "target": target, "decides": approver}
         assert owner.post(url("toolgrant_add"), data).status_code == 302
     listed = owner.get(url("toolgrant_changelist")).content.decode()
@@ -71,10 +69,13 @@ def test_rule_that_is_changed_is_a_new_rule_in_its_place(cast: Cast, owner: Clie
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("arguments", '[{"kind": "sometimes"}]', "no condition of kind"), ("arguments", "{", "valid JSON"),
-        ("arguments", "{}", "list"), ("target", "", "Name the tool"), ("expires_at_0", "2001-01-01", "over"),
+        ("arguments", '[{"kind": "sometimes"}]', "no condition of kind"),
+        ("arguments", "{", "valid JSON"),
+        ("arguments", "{}", "list"),
+        ("target", "", "Name the tool"),
+        ("expires_at_0", "2001-01-01", "over"),
     ],
-)  # fmt: skip
+)
 def test_rule_that_cannot_be_used_is_refused_at_its_field(
     cast: Cast, owner: Client, field: str, value: str, message: str
 ) -> None:
@@ -93,7 +94,7 @@ def test_rule_reaches_no_one_and_nothing_of_another_workspace(
     kit = toolkit_set(**who(cast), name="Money", tools=["pay"])
     collection = make_collection(cast.tenant, "Handbook")
     with tenant_scope(cast.tenant.pk):
-        key = ApiKey.objects.create(tenant=cast.tenant, name="Robot", prefix="gw_x", secret_sha256="0" * 64)  # fmt: skip
+        key = ApiKey.objects.create(tenant=cast.tenant, name="Robot", prefix="gw_x", secret_sha256="0" * 64)
     for change in (
         {"toolkit": kit.pk, "target_kind": "toolkit", "target": ""},
         {"collection": collection.pk},
@@ -120,7 +121,11 @@ def cell(page: Any, target: str, column: str) -> Any:
 def test_matrix_shows_and_sets_cells(cast: Cast, owner: Client) -> None:
     page = owner.get(url("matrix"))
     assert cell(page, "calculate", "role:member").effect == "allow"
-    data = {"row": ["tool|calculate", "tool|date_add"], "column": ["role:viewer", "role:member"], "effect": "deny"}  # fmt: skip
+    data = {
+        "row": ["tool|calculate", "tool|date_add"],
+        "column": ["role:viewer", "role:member"],
+        "effect": "deny",
+    }
     page = owner.post(url("matrix"), data, follow=True)
     assert "4 of 4 cells changed" in page.content.decode()
     assert {cell(page, "calculate", f"role:{r}").effect for r in ("viewer", "member")} == {"deny"}
@@ -144,17 +149,21 @@ def test_matrix_of_one_person_shows_what_decides_for_them(cast: Cast, owner: Cli
 @pytest.mark.parametrize(
     "data",
     [
-        {}, {"effect": "allow"}, {"effect": "allow", "row": "tool|x"}, {"effect": "x", "row": "tool|x", "column": "role:viewer"},
-        {"effect": "allow", "row": "x", "column": "role:viewer"}, {"effect": "allow", "row": "tool|x", "column": "role:god"},
-        {"effect": "allow", "row": "tool|x", "column": "member:1"}, {"effect": "allow", "row": "tool|x", "column": "member:x"},
+        {},
+        {"effect": "allow"},
+        {"effect": "allow", "row": "tool|x"},
+        {"effect": "x", "row": "tool|x", "column": "role:viewer"},
+        {"effect": "allow", "row": "x", "column": "role:viewer"},
+        {"effect": "allow", "row": "tool|x", "column": "role:god"},
+        {"effect": "allow", "row": "tool|x", "column": "member:1"},
+        {"effect": "allow", "row": "tool|x", "column": "member:x"},
         {"effect": "allow", "row": [f"tool|x{i}" for i in range(501)], "column": "role:viewer"},
-        {"effect": "allow", "row": "toolkit|1", "column": "role:viewer"}, {"effect": "allow", "row": "tool|a\x00b", "column": "role:viewer"},
+        {"effect": "allow", "row": "toolkit|1", "column": "role:viewer"},
+        {"effect": "allow", "row": "tool|a\x00b", "column": "role:viewer"},
     ],
     ids=lambda d: re.sub(r"\W+", "-", str(d))[:40],
-)  # fmt: skip
-def test_matrix_refuses_in_words_and_changes_nothing(
-    cast: Cast, owner: Client, data: dict[str, Any]
-) -> None:
+)
+def test_matrix_refuses_in_words_and_changes_nothing(cast: Cast, owner: Client, data: dict[str, Any]) -> None:
     with tenant_scope(cast.tenant.pk):
         before = ToolGrant.objects.count()
     page = owner.post(url("matrix"), data, follow=True)
@@ -167,19 +176,28 @@ def test_matrix_refuses_in_words_and_changes_nothing(
 def test_matrix_of_another_workspace_is_not_reached(
     cast: Cast, owner: Client, outsider: Client, operator: Client
 ) -> None:
-    person, collection = f"member:{cast.user('viewer').pk}", make_collection(cast.tenant, "Handbook").pk  # fmt: skip
+    person, collection = f"member:{cast.user('viewer').pk}", make_collection(cast.tenant, "Handbook").pk
     grant_create(**who(cast), effect="deny", target_kind="tool", target="calculate", note="ours")
     page = outsider.get(url("matrix", tenant=cast.tenant.pk))
     assert cell(page, "calculate", "role:viewer").effect == "allow"  # the outsider's own
-    outsider.post(url("matrix", tenant=cast.tenant.pk), {"tenant": cast.tenant.pk, "row": "tool|calculate", "column": person, "effect": "allow"})  # fmt: skip
-    outsider.post(url("matrix", collection=collection), {"row": "tool|calculate", "column": "role:viewer", "effect": "allow"})  # fmt: skip
+    outsider.post(
+        url("matrix", tenant=cast.tenant.pk),
+        {"tenant": cast.tenant.pk, "row": "tool|calculate", "column": person, "effect": "allow"},
+    )
+    outsider.post(
+        url("matrix", collection=collection),
+        {"row": "tool|calculate", "column": "role:viewer", "effect": "allow"},
+    )
     assert "Handbook" not in outsider.get(url("matrix")).content.decode()
     with platform_scope():
         assert ToolGrant.objects.filter(target="calculate").count() == 1
     assert operator.get(url("matrix")).context["tenants"]
     page = operator.get(url("matrix", tenant=cast.tenant.pk))
     assert cell(page, "calculate", "role:viewer").effect == "deny"
-    operator.post(url("matrix", tenant=cast.tenant.pk), {"row": "tool|date_add", "column": "role:viewer", "effect": "ask"})  # fmt: skip
+    operator.post(
+        url("matrix", tenant=cast.tenant.pk),
+        {"row": "tool|date_add", "column": "role:viewer", "effect": "ask"},
+    )
     with tenant_scope(cast.tenant.pk):
         assert ToolGrant.objects.filter(target="date_add").count() == 1
     for odd in ("0", "x", "9" * 30):

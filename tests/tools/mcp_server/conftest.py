@@ -79,9 +79,7 @@ def message(method: str, **params: Any) -> dict[str, Any]:
 def ask(cast: Cast) -> Send:
     """Ask the workspace's server with a key of its owner: returns the result, or the error."""
 
-    def send(
-        method: str, *, role: str = "owner", scopes: list[str] | None = None, **params: Any
-    ) -> Any:
+    def send(method: str, *, role: str = "owner", scopes: list[str] | None = None, **params: Any) -> Any:
         key = key_of(cast, role, scopes)
         response = post(cast.tenant.slug, message(method, **params), key)
         said = json.loads(response.content)

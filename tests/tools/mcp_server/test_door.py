@@ -31,7 +31,11 @@ def refusal(response: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("slug", ["own", "foreign", "nowhere"])
 def test_without_a_valid_key_every_workspace_looks_the_same(cast: Cast, slug: str) -> None:
     named = {"own": cast.tenant.slug, "foreign": cast.other_tenant.slug, "nowhere": "no-such-one"}
-    headers: list[dict[str, str]] = [{}, {"Authorization": "Bearer gw_nonsense"}, {"Authorization": "Basic eDp5"}]  # fmt: skip
+    headers: list[dict[str, str]] = [
+        {},
+        {"Authorization": "Bearer gw_nonsense"},
+        {"Authorization": "Basic eDp5"},
+    ]
     for header in headers:
         response = post(named[slug], LIST, **header)
         assert response.status_code == 401
@@ -72,8 +76,7 @@ def test_revoked_key_and_sleeping_workspace_are_shut_out(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin",
-    ["https://evil.example", "null", "http://testserver.evil.example", "http://testserver:81"],
+    "origin", ["https://evil.example", "null", "http://testserver.evil.example", "http://testserver:81"]
 )
 def test_page_of_another_site_is_refused(cast: Cast, origin: str) -> None:
     key = key_of(cast)
@@ -118,8 +121,10 @@ def test_rate_limit_of_rest_holds_and_says_what_remains(cast: Cast) -> None:
 def test_no_stream_is_opened_from_here(cast: Cast, method: str) -> None:
     key = key_of(cast)
     response = Client().generic(
-        method, f"/t/{cast.tenant.slug}/mcp", headers={"Authorization": f"Bearer {key}", "Accept": "text/event-stream"}
-    )  # fmt: skip
+        method,
+        f"/t/{cast.tenant.slug}/mcp",
+        headers={"Authorization": f"Bearer {key}", "Accept": "text/event-stream"},
+    )
     assert response.status_code == 405
     assert "POST" in response["Allow"]
 
@@ -132,9 +137,7 @@ BROKEN = {
     "a batch": "[]",
     "deep": "[" * 100_000,
     "no method": '{"jsonrpc": "2.0", "id": 1}',
-    "huge number": '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": '
-    + "9" * 5000
-    + "}}",
+    "huge number": '{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"x": ' + "9" * 5000 + "}}",
     "half a character": HALF,
     "null byte": '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a\\u0000b"}}',
     "bad bytes": "\udcff",
@@ -149,9 +152,15 @@ def test_broken_message_is_refused_and_is_no_failure_of_the_server(
     key = key_of(cast)
     sent: Any = body.encode("utf-8", "surrogateescape")
     response = Client(raise_request_exception=False).post(
-        f"/t/{cast.tenant.slug}/mcp", sent, content_type="application/json",
-        headers={"Authorization": f"Bearer {key}", "Accept": "application/json", "MCP-Protocol-Version": version},
-    )  # fmt: skip
+        f"/t/{cast.tenant.slug}/mcp",
+        sent,
+        content_type="application/json",
+        headers={
+            "Authorization": f"Bearer {key}",
+            "Accept": "application/json",
+            "MCP-Protocol-Version": version,
+        },
+    )
     assert response.status_code < 500, response.content
     assert b"Traceback" not in response.content
 

@@ -73,9 +73,7 @@ def _read(result: Any) -> str:
 
 
 @pytest.mark.parametrize("mode", ["auto", *ERAS])
-async def test_official_client_sees_and_uses_everything(
-    stack: Stack, cast: Cast, mode: str
-) -> None:
+async def test_official_client_sees_and_uses_everything(stack: Stack, cast: Cast, mode: str) -> None:
     key = await sync_to_async(key_of)(cast)
 
     def library() -> int:
@@ -111,9 +109,7 @@ async def test_official_client_sees_and_uses_everything(
             await client.read_resource("groundwork://documents/987654321")
 
 
-async def test_our_own_client_takes_the_server_as_a_source_of_tools(
-    stack: Stack, cast: Cast
-) -> None:
+async def test_our_own_client_takes_the_server_as_a_source_of_tools(stack: Stack, cast: Cast) -> None:
     key = await sync_to_async(key_of)(cast)
     transport = HttpTransport(url=f"{stack.url}/t/{cast.tenant.slug}/mcp", bearer=key)
     async with McpServer("gw", transport) as server:
@@ -174,9 +170,12 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
             rows = PendingDecision.objects.filter(run=run)
             wait_for(rows.exists, 30, "the run to park")
             call_decide(
-                tenant=cast.tenant, actor=cast.actor("owner"), run=run,
-                decision_id=rows.get().pk, decision=Decision("approve", arguments={"amount": 3}),
-            )  # fmt: skip
+                tenant=cast.tenant,
+                actor=cast.actor("owner"),
+                run=run,
+                decision_id=rows.get().pk,
+                decision=Decision("approve", arguments={"amount": 3}),
+            )
             wait_for(lambda: Run.objects.get(pk=run_pk).status == "completed", 30, "the run")
 
     await sync_to_async(decided)()
@@ -222,6 +221,4 @@ async def test_many_callers_at_once_each_get_their_own_answers(stack: Stack, cas
 
     sides = [(cast.tenant.slug, mine), (cast.other_tenant.slug, theirs)]
     said = await asyncio.gather(*(talk(*sides[n % 2], n) for n in range(2, 14)))
-    assert all(
-        f"{n}000" in text.replace(",", "") for n, text in zip(range(2, 14), said, strict=True)
-    )
+    assert all(f"{n}000" in text.replace(",", "") for n, text in zip(range(2, 14), said, strict=True))

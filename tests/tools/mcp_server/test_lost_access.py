@@ -52,7 +52,11 @@ class Session:
 
     def __init__(self, cast: Cast) -> None:
         self.slug, self.key = cast.tenant.slug, key_of(cast, "member")
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}  # fmt: skip
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        }
         first = post(self.slug, message("initialize", **hello), self.key)
         assert first.status_code == 200
         given = first.headers.get("Mcp-Session-Id", "")
@@ -68,9 +72,7 @@ class Session:
 def library(cast: Cast) -> Library:
     made = make_library(cast, "Secrets", "Reserve.pdf", [SECRET])
     with tenant_scope(cast.tenant.pk):
-        Page.objects.create(
-            tenant=cast.tenant, document=made.document, number=1, text=SECRET, char_start=0
-        )
+        Page.objects.create(tenant=cast.tenant, document=made.document, number=1, text=SECRET, char_start=0)
     return made
 
 
@@ -81,7 +83,12 @@ def asked(session: Session, library: Library) -> dict[str, tuple[int, str]]:
         "prompts": session.ask("prompts/list"),
         "resources": session.ask("resources/list"),
     }
-    for uri in (f"documents/{library.document.pk}", f"documents/{library.document.pk}/pages/1", f"chunks/{library.chunks[0].pk}", f"collections/{library.collection.pk}"):  # fmt: skip
+    for uri in (
+        f"documents/{library.document.pk}",
+        f"documents/{library.document.pk}/pages/1",
+        f"chunks/{library.chunks[0].pk}",
+        f"collections/{library.collection.pk}",
+    ):
         said[uri] = session.ask("resources/read", uri=f"groundwork://{uri}")
     return said
 
@@ -111,9 +118,7 @@ def test_session_that_stays_open_reads_and_calls_nothing_after_the_loss(
         assert Run.objects.count() == runs, "a call was taken"
 
 
-def test_document_that_is_limited_to_others_is_gone_from_the_session(
-    cast: Cast, library: Library
-) -> None:
+def test_document_that_is_limited_to_others_is_gone_from_the_session(cast: Cast, library: Library) -> None:
     session = Session(cast)
     with tenant_scope(cast.tenant.pk):
         Document.objects.filter(pk=library.document.pk).update(live_from="2020-01-01T00:00:00Z")
@@ -123,9 +128,12 @@ def test_document_that_is_limited_to_others_is_gone_from_the_session(
     assert CANARY in session.ask("resources/read", uri=uri)[1]
     with tenant_scope(cast.tenant.pk):
         document_access_set(
-            tenant=cast.tenant, actor=cast.actor("owner"), document=library.document,
-            is_restricted=True, roles=["owner"],
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            document=library.document,
+            is_restricted=True,
+            roles=["owner"],
+        )
     for what, (status, text) in asked(session, library).items():
         assert CANARY not in text, what
         assert "Reserve.pdf" not in text, what
@@ -139,16 +147,38 @@ def _ended_run(cast: Cast, library: Library) -> Run:
     """Return a run of a call by the member's key, which found the document."""
     chunk = library.chunks[0]
     run: Run = Run.objects.create(
-        tenant=cast.tenant, user=cast.user("member"), kind=RUN_KIND, model="none", status=RunStatus.COMPLETED,
+        tenant=cast.tenant,
+        user=cast.user("member"),
+        kind=RUN_KIND,
+        model="none",
+        status=RunStatus.COMPLETED,
         request={"actor": {"kind": "user", "user": cast.member.user_id}},
-    )  # fmt: skip
-    found = {"chunk_id": chunk.pk, "document_id": library.document.pk, "document": "Reserve.pdf", "text": SECRET}  # fmt: skip
+    )
+    found = {
+        "chunk_id": chunk.pk,
+        "document_id": library.document.pk,
+        "document": "Reserve.pdf",
+        "text": SECRET,
+    }
     ToolCall.objects.create(
-        tenant=cast.tenant, run=run, user_id=cast.member.user_id, step=0, call_id="a", name="search_documents",
-        status="succeeded", path="mcp", content=SECRET, payload={"results": [found]},
-    )  # fmt: skip
+        tenant=cast.tenant,
+        run=run,
+        user_id=cast.member.user_id,
+        step=0,
+        call_id="a",
+        name="search_documents",
+        status="succeeded",
+        path="mcp",
+        content=SECRET,
+        payload={"results": [found]},
+    )
     ChunkRead.objects.create(
-        tenant=cast.tenant, run_id=run.pk, user_id=cast.member.user_id, chunk_id=chunk.pk,
-        document_id=library.document.pk, document_name="Reserve.pdf", tool="search_documents",
-    )  # fmt: skip
+        tenant=cast.tenant,
+        run_id=run.pk,
+        user_id=cast.member.user_id,
+        chunk_id=chunk.pk,
+        document_id=library.document.pk,
+        document_name="Reserve.pdf",
+        tool="search_documents",
+    )
     return run

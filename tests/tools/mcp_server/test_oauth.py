@@ -35,7 +35,7 @@ from web.oauth import clients, views
 
 pytestmark = pytest.mark.django_db
 VERIFIER = "v" * 43
-CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")  # fmt: skip
+CHALLENGE = base64.urlsafe_b64encode(hashlib.sha256(VERIFIER.encode()).digest()).decode().rstrip("=")
 HOME = "https://app.example/cb"
 LOCAL = "http://127.0.0.1:7777/cb"
 BACKEND = "django.contrib.auth.backends.ModelBackend"
@@ -58,20 +58,27 @@ class App:
         self.browser = Client(raise_request_exception=False)
         self.browser.force_login(cast.user(role), backend=BACKEND)
         self.resource = f"http://testserver/t/{self.slug}/mcp"
-        self.client_id = self.register(redirect_uris=list(self.uris), client_name=name).json()["client_id"]  # fmt: skip
+        self.client_id = self.register(redirect_uris=list(self.uris), client_name=name).json()["client_id"]
 
     def register(self, **said: Any) -> Any:
-        return Client().post(f"/t/{self.slug}/oauth/register", json.dumps(said), content_type="application/json")  # fmt: skip
+        return Client().post(
+            f"/t/{self.slug}/oauth/register", json.dumps(said), content_type="application/json"
+        )
 
     def url(self, **given: str) -> str:
         asked = {
-            "response_type": "code", "client_id": self.client_id, "redirect_uri": self.uris[0], "state": "s&1",
-            "code_challenge": CHALLENGE, "code_challenge_method": "S256", "resource": self.resource,
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": self.uris[0],
+            "state": "s&1",
+            "code_challenge": CHALLENGE,
+            "code_challenge_method": "S256",
+            "resource": self.resource,
             "scope": "tool.run search.run",
-        }  # fmt: skip
+        }
         return f"/t/{self.slug}/oauth/authorize?{urlencode({**asked, **given})}"
 
-    def consent(self, scopes: tuple[str, ...] = ("tool.run",), action: str = "allow", **given: str) -> Any:  # fmt: skip
+    def consent(self, scopes: tuple[str, ...] = ("tool.run",), action: str = "allow", **given: str) -> Any:
         return self.browser.post(self.url(**given), {"action": action, "scope": scopes})
 
     def code(self, *scopes: str, **given: str) -> str:
@@ -81,10 +88,19 @@ class App:
 
     def token(self, slug: str = "", **sent: str) -> Any:
         data = {"client_id": self.client_id, **sent}
-        return Client().post(f"/t/{slug or self.slug}/oauth/token", urlencode(data), content_type="application/x-www-form-urlencoded")  # fmt: skip
+        return Client().post(
+            f"/t/{slug or self.slug}/oauth/token",
+            urlencode(data),
+            content_type="application/x-www-form-urlencoded",
+        )
 
     def redeem(self, code: str, **sent: str) -> Any:
-        said = {"grant_type": "authorization_code", "code": code, "redirect_uri": self.uris[0], "code_verifier": VERIFIER}  # fmt: skip
+        said = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self.uris[0],
+            "code_verifier": VERIFIER,
+        }
         return self.token(**{**said, **sent})
 
     def refresh(self, token: str, **sent: str) -> Any:
@@ -117,16 +133,27 @@ def test_connected_application_acts_as_its_member_within_its_scopes(app: App) ->
     tokens = app.connect("tool.run", "search.run")
     assert (tokens["token_type"], tokens["scope"]) == ("Bearer", "search.run tool.run")
     assert tokens["expires_in"] == 900
-    said = post(app.slug, message("tools/call", name="calculate", arguments={"expression": "6*7"}), tokens["access_token"])  # fmt: skip
+    said = post(
+        app.slug,
+        message("tools/call", name="calculate", arguments={"expression": "6*7"}),
+        tokens["access_token"],
+    )
     assert "42" in said.content.decode()
     listed = post(app.slug, message("resources/list"), tokens["access_token"])
     assert listed.json()["result"]["resources"] == []  # without collection.read there is none
     with tenant_scope(app.cast.tenant.pk):
         row = ApiKey.objects.get()
-        assert (row.name, row.user, row.scopes) == ("Robot", app.cast.user("member"), ["search.run", "tool.run"])  # fmt: skip
+        assert (row.name, row.user, row.scopes) == (
+            "Robot",
+            app.cast.user("member"),
+            ["search.run", "tool.run"],
+        )
         done = set(AuditEvent.objects.values_list("action", flat=True))
         assert {"connection.allow", "connection.begin"} <= done
-        held = json.dumps([*OAuthToken.objects.values(), *ApiKey.objects.values(), *AuditEvent.objects.values()], default=str)  # fmt: skip
+        held = json.dumps(
+            [*OAuthToken.objects.values(), *ApiKey.objects.values(), *AuditEvent.objects.values()],
+            default=str,
+        )
     assert tokens["access_token"] not in held
     assert tokens["refresh_token"] not in held
 
@@ -185,9 +212,11 @@ def test_token_is_for_its_workspace_and_for_mcp_alone(app: App, cast: Cast) -> N
     tokens = app.connect("tool.run", "collection.read")
     other = cast.other_tenant.slug
     assert not app.works(tokens, other)
-    assert is_refused(app.token(other, grant_type="refresh_token", refresh_token=tokens["refresh_token"]))  # fmt: skip
-    assert is_refused(app.token("nowhere", grant_type="refresh_token", refresh_token=tokens["refresh_token"]))  # fmt: skip
-    assert is_refused(app.refresh(tokens["refresh_token"], resource="http://testserver/t/x/mcp"), "invalid_target")  # fmt: skip
+    assert is_refused(app.token(other, grant_type="refresh_token", refresh_token=tokens["refresh_token"]))
+    assert is_refused(app.token("nowhere", grant_type="refresh_token", refresh_token=tokens["refresh_token"]))
+    assert is_refused(
+        app.refresh(tokens["refresh_token"], resource="http://testserver/t/x/mcp"), "invalid_target"
+    )
     rest = Client(headers={"Authorization": f"Bearer {tokens['access_token']}"})
     assert rest.get("/api/v1/collections").status_code == 401
     assert not app.works({"access_token": tokens["refresh_token"]})
@@ -220,13 +249,13 @@ def test_rights_shrink_with_the_role(cast: Cast) -> None:
         return found[1].actions
 
     assert rights() == {"document.write", "tool.run"}
-    member_role_change(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk, role="viewer")  # fmt: skip
+    member_role_change(tenant=cast.tenant, actor=cast.actor("owner"), member_id=cast.member.pk, role="viewer")
     assert rights() == {"tool.run"}
 
 
 def test_scopes_are_the_persons_own_and_known_ones(cast: Cast) -> None:
     viewer = App(cast, "viewer")
-    page = viewer.browser.get(viewer.url(scope="document.write tool.run tool.manage offline_access"))  # fmt: skip
+    page = viewer.browser.get(viewer.url(scope="document.write tool.run tool.manage offline_access"))
     assert page.status_code == 200
     assert "Add and change documents" not in page.content.decode()
     assert viewer.consent(("document.write",)).status_code == 403
@@ -235,9 +264,14 @@ def test_scopes_are_the_persons_own_and_known_ones(cast: Cast) -> None:
     assert viewer.browser.get(viewer.url(scope="tool.manage")).status_code == 400
     with pytest.raises(Denied):  # a key, that of another application for example, connects none
         connection_allow(
-            tenant=cast.tenant, actor=_key_actor(cast), client_id="x", name="x", scopes=["tool.run"],
-            redirect_uri=HOME, challenge=CHALLENGE,
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=_key_actor(cast),
+            client_id="x",
+            name="x",
+            scopes=["tool.run"],
+            redirect_uri=HOME,
+            challenge=CHALLENGE,
+        )
 
 
 def _key_actor(cast: Cast) -> Any:
@@ -247,13 +281,28 @@ def _key_actor(cast: Cast) -> Any:
 
 
 TRICKS = (
-    "https://app.example/cb/", "https://app.example/cb?x=1", "https://app.example/cb#x", "https://app.example/CB",
-    "https://app.example.evil.example/cb", "https://app.example@evil.example/cb", "https://evil.example/cb",
-    "http://app.example/cb", "https://app.example:8443/cb", "https://app.example/cb/../evil", "//evil.example/cb",
-    "https://app.example\\@evil.example/cb", "javascript:alert(1)", "http://127.0.0.1:7777/other",
-    "http://127.0.0.1.evil.example:7777/cb", "http://127.0.0.1:7777@evil.example/cb", "http://localhost:7777/cb",
-    "http://[::1]:7777/cb", "https://127.0.0.1:7777/cb", "http://127.0.0.1:99999/cb", "",
-)  # fmt: skip
+    "https://app.example/cb/",
+    "https://app.example/cb?x=1",
+    "https://app.example/cb#x",
+    "https://app.example/CB",
+    "https://app.example.evil.example/cb",
+    "https://app.example@evil.example/cb",
+    "https://evil.example/cb",
+    "http://app.example/cb",
+    "https://app.example:8443/cb",
+    "https://app.example/cb/../evil",
+    "//evil.example/cb",
+    "https://app.example\\@evil.example/cb",
+    "javascript:alert(1)",
+    "http://127.0.0.1:7777/other",
+    "http://127.0.0.1.evil.example:7777/cb",
+    "http://127.0.0.1:7777@evil.example/cb",
+    "http://localhost:7777/cb",
+    "http://[::1]:7777/cb",
+    "https://127.0.0.1:7777/cb",
+    "http://127.0.0.1:99999/cb",
+    "",
+)
 
 
 def test_no_redirect_trick_sends_anybody_anywhere(app: App) -> None:
@@ -274,33 +323,42 @@ def test_program_on_the_persons_machine_may_choose_its_port(app: App) -> None:
 @pytest.mark.parametrize(
     "uri",
     [
-        "http://app.example/cb", "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "/cb", "https:///cb",
-        "https://u:p@app.example/cb", "https://app.example/cb#f", "https://*.example/cb", "https://app.example/c b",
-        "https://app.example/\r\nX: y", "http://10.0.0.1/cb", "https://" + "a" * 600, "evil:/cb", "https://[/cb",
+        "http://app.example/cb",
+        "javascript:alert(1)",
+        "data:text/html,x",
+        "file:///etc/passwd",
+        "/cb",
+        "https:///cb",
+        "https://u:p@app.example/cb",
+        "https://app.example/cb#f",
+        "https://*.example/cb",
+        "https://app.example/c b",
+        "https://app.example/\r\nX: y",
+        "http://10.0.0.1/cb",
+        "https://" + "a" * 600,
+        "evil:/cb",
+        "https://[/cb",
     ],
     ids=range(15),
-)  # fmt: skip
+)
 def test_address_that_nobody_can_own_is_not_registered(app: App, uri: str) -> None:
     response = app.register(redirect_uris=[uri])
     assert is_refused(response, "invalid_redirect_uri")
 
 
 def test_broken_registration_is_refused_in_words(app: App) -> None:
-    broken: list[Any] = [
-        [],
-        "x",
-        {},
-        *({"redirect_uris": uris} for uris in (HOME, [HOME] * 6, [5])),
-    ]
+    broken: list[Any] = [[], "x", {}, *({"redirect_uris": uris} for uris in (HOME, [HOME] * 6, [5]))]
     for said in broken:
-        response = Client().post(f"/t/{app.slug}/oauth/register", json.dumps(said), content_type="application/json")  # fmt: skip
+        response = Client().post(
+            f"/t/{app.slug}/oauth/register", json.dumps(said), content_type="application/json"
+        )
         assert response.status_code == 400, said
         assert response.json()["error_description"]
     for body in ("{", "[" * 100_000, "\udcff"):
         sent: Any = body.encode("utf-8", "surrogateescape")
-        response = Client().post(f"/t/{app.slug}/oauth/register", sent, content_type="application/json")  # fmt: skip
+        response = Client().post(f"/t/{app.slug}/oauth/register", sent, content_type="application/json")
         assert response.status_code in (400, 413)
-    assert is_refused(app.register(redirect_uris=[HOME], grant_types=["implicit"]), "invalid_client_metadata")  # fmt: skip
+    assert is_refused(app.register(redirect_uris=[HOME], grant_types=["implicit"]), "invalid_client_metadata")
 
 
 def test_registration_is_rate_limited(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +388,9 @@ def test_registration_is_rate_limited(app: App, monkeypatch: pytest.MonkeyPatch)
     ],
     ids=range(12),
 )
-def test_wrong_request_is_told_to_the_person_and_leads_nowhere(app: App, given: dict[str, str], error: str) -> None:  # fmt: skip
+def test_wrong_request_is_told_to_the_person_and_leads_nowhere(
+    app: App, given: dict[str, str], error: str
+) -> None:
     response = app.browser.get(app.url(**given))
     assert response.status_code == 400
     assert "Location" not in response
@@ -358,7 +418,7 @@ def test_client_of_another_workspace_is_unknown(app: App, cast: Cast) -> None:
     assert (stranger.status_code, urlsplit(stranger["Location"]).path) == (302, "/accounts/login/")
 
 
-def test_consent_cannot_be_forged_or_framed_and_its_form_leads_to_the_application_alone(app: App) -> None:  # fmt: skip
+def test_consent_cannot_be_forged_or_framed_and_its_form_leads_to_the_application_alone(app: App) -> None:
     page = app.browser.get(app.url(redirect_uri=LOCAL))
     policy = page["Content-Security-Policy"]
     assert "frame-ancestors 'none'" in policy
@@ -393,7 +453,7 @@ def test_name_cannot_hide_or_break_out(cast: Cast) -> None:
 def test_documents_say_where_to_go_whether_there_is_a_workspace_or_not(app: App) -> None:
     def documents(slug: str) -> list[str]:
         paths = (f"oauth-protected-resource/t/{slug}/mcp", f"oauth-authorization-server/t/{slug}")
-        return [Client().get(f"/.well-known/{p}").content.decode().replace(slug, "*") for p in paths]  # fmt: skip
+        return [Client().get(f"/.well-known/{p}").content.decode().replace(slug, "*") for p in paths]
 
     assert documents(app.slug) == documents("nowhere")
     resource, server = map(json.loads, documents(app.slug))
@@ -423,7 +483,9 @@ def test_member_disconnects_their_own_and_an_admin_any(app: App, cast: Cast) -> 
     assert other.browser.post(url, {"connection": own.pk}, follow=True).status_code == 200
     with pytest.raises(Conflict, match="connected application"):
         api_key_rotate(tenant=cast.tenant, actor=cast.actor("admin"), key_id=foreign.pk)
-    signed_out = Client().post(f"/t/{app.slug}/oauth/revoke", {"client_id": other.client_id, "token": theirs["refresh_token"]})  # fmt: skip
+    signed_out = Client().post(
+        f"/t/{app.slug}/oauth/revoke", {"client_id": other.client_id, "token": theirs["refresh_token"]}
+    )
     assert signed_out.status_code == 200
     assert not other.works(theirs)
 
@@ -442,16 +504,26 @@ def test_client_that_is_a_document(app: App, monkeypatch: pytest.MonkeyPatch) ->
         {"redirect_uris": ["javascript:alert(1)"]},
         {"token_endpoint_auth_method": "client_secret_post"},
     ):
-        monkeypatch.setattr(clients, "document_fetch", lambda asked, policy, wrong=wrong: json.dumps(said | wrong).encode())  # fmt: skip
+        monkeypatch.setattr(
+            clients, "document_fetch", lambda asked, policy, wrong=wrong: json.dumps(said | wrong).encode()
+        )
         assert app.browser.get(app.url()).status_code == 400, wrong
     monkeypatch.setattr(clients, "document_fetch", lambda asked, policy: b"<html>")
     assert app.browser.get(app.url()).status_code == 400
 
 
 @pytest.mark.parametrize(
-    "url", ["https://127.0.0.1/c", "https://169.254.169.254/c", "https://[::1]/c", "https://localhost/c", "https://u@x.example/c", "https://10.1.2.3:22/c"],
+    "url",
+    [
+        "https://127.0.0.1/c",
+        "https://169.254.169.254/c",
+        "https://[::1]/c",
+        "https://localhost/c",
+        "https://u@x.example/c",
+        "https://10.1.2.3:22/c",
+    ],
     ids=range(6),
-)  # fmt: skip
+)
 def test_document_in_our_own_network_is_not_fetched(url: str) -> None:
     with pytest.raises(clients.ClientRefused):
         clients.document_fetch(url, PUBLIC)

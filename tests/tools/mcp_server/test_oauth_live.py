@@ -66,8 +66,7 @@ class Person:
             page = await browser.get(url)
             assert "/accounts/login/" in str(page.url)
             page = await browser.post(
-                str(page.url),
-                data=_form(page.text) | {"login": self.email, "password": "secret-password"},
+                str(page.url), data=_form(page.text) | {"login": self.email, "password": "secret-password"}
             )
             assert "asks to act for you" in page.text, page.text
             given = {**_form(page.text), "action": "allow", "scope": ["tool.run", "run.read"]}

@@ -48,14 +48,17 @@ def test_rows_of_another_workspace_are_nowhere(cast: Cast, ask: Send) -> None:
     assert listed == []
     missing = read(ask, "groundwork://documents/987654321")
     chunk = theirs.chunks[0].pk
-    for uri in (f"collections/{theirs.collection.pk}", f"documents/{theirs.document.pk}", f"documents/{theirs.document.pk}/pages/1", f"chunks/{chunk}"):  # fmt: skip
+    for uri in (
+        f"collections/{theirs.collection.pk}",
+        f"documents/{theirs.document.pk}",
+        f"documents/{theirs.document.pk}/pages/1",
+        f"chunks/{chunk}",
+    ):
         said = read(ask, f"groundwork://{uri}")
         assert said["code"] == -32602
         assert said["data"]["code"] == "not_found"
         assert "Secret" not in json.dumps(said)
-    assert (
-        read(ask, f"groundwork://documents/{theirs.document.pk}")["message"] == missing["message"]
-    )
+    assert read(ask, f"groundwork://documents/{theirs.document.pk}")["message"] == missing["message"]
     assert "Secret" not in read(ask, "groundwork://search?query=duty")
 
 
@@ -66,29 +69,28 @@ def _other(cast: Cast) -> Any:
     return Other()
 
 
-def test_limited_document_is_not_there_for_others(
-    cast: Cast, ask: Send, collection: Collection
-) -> None:
+def test_limited_document_is_not_there_for_others(cast: Cast, ask: Send, collection: Collection) -> None:
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "limited.md", LAMPS)
         Document.objects.update(is_restricted=True)
-        DocumentAccess.objects.create(
-            tenant=cast.tenant, document=document, user=cast.user("admin")
-        )
+        DocumentAccess.objects.create(tenant=cast.tenant, document=document, user=cast.user("admin"))
         chunk = Chunk.objects.filter(document=document).first()
     assert chunk is not None
-    for uri in (f"documents/{document.pk}", f"documents/{document.pk}/pages/1", f"chunks/{chunk.pk}"):  # fmt: skip
+    for uri in (f"documents/{document.pk}", f"documents/{document.pk}/pages/1", f"chunks/{chunk.pk}"):
         assert read(ask, f"groundwork://{uri}", role="member")["data"]["code"] == "not_found"
         assert isinstance(read(ask, f"groundwork://{uri}", role="admin"), str)
     assert "limited.md" not in json.dumps(ask("resources/list", role="member"))
     assert "limited.md" in json.dumps(ask("resources/list", role="admin"))
-    for uri in ("groundwork://search?query=LED%20lamps", f"groundwork://collections/{collection.pk}/search?query=lamps"):  # fmt: skip
+    for uri in (
+        "groundwork://search?query=LED%20lamps",
+        f"groundwork://collections/{collection.pk}/search?query=lamps",
+    ):
         assert json.loads(read(ask, uri, role="member"))["passages"] == []
         assert json.loads(read(ask, uri, role="admin"))["passages"]
 
 
 def test_run_of_a_colleague_is_not_there(cast: Cast, ask: Send, with_pay: list[int]) -> None:
-    run = ask("tools/call", name="pay", arguments={"amount": 1}, role="member")["structuredContent"]["run"]  # fmt: skip
+    run = ask("tools/call", name="pay", arguments={"amount": 1}, role="member")["structuredContent"]["run"]
     for who in ("owner", "admin"):
         assert read(ask, f"groundwork://runs/{run}", role=who)["data"]["code"] == "not_found"
         said = ask("tools/call", name="approval_result", arguments={"run": run}, role=who)
@@ -104,9 +106,12 @@ def test_key_without_a_right_is_offered_nothing_of_it(cast: Cast, ask: Send) -> 
     assert ask("tools/list", **few)["tools"] == []
     assert ask("resources/list", **few)["resources"] == []
     assert ask("prompts/list", **few)["prompts"] == []
-    for uri, right in ((f"documents/{library.document.pk}", "collection.read"), ("search?query=duty", "search.run")):  # fmt: skip
+    for uri, right in (
+        (f"documents/{library.document.pk}", "collection.read"),
+        ("search?query=duty", "search.run"),
+    ):
         said = read(ask, f"groundwork://{uri}", **few)
-        assert said["data"] == {"code": "permission_denied", "status": 403, "details": {"action": right}}  # fmt: skip
+        assert said["data"] == {"code": "permission_denied", "status": 403, "details": {"action": right}}
     called = ask("tools/call", name="calculate", arguments={"expression": "1"}, **few)
     assert called["data"]["code"] == "permission_denied"
     prompt = ask("prompts/get", name="use_tools", **few)
@@ -134,14 +139,10 @@ def test_allowed_call_runs_and_is_recorded_as_over_rest(cast: Cast, ask: Send) -
     assert said.get("isError", False) is False
     with tenant_scope(cast.tenant.pk):
         run = Run.objects.get(pk=said["_meta"]["groundwork/run"])
-        assert (run.kind, run.status, run.user_id) == (
-            "tool_calls",
-            "completed",
-            cast.owner.user_id,
-        )
+        assert (run.kind, run.status, run.user_id) == ("tool_calls", "completed", cast.owner.user_id)
         row = ToolCall.objects.get(run=run)
         assert row.path == "mcp"
-        assert (row.name, row.status, row.arguments) == ("calculate", "succeeded", {"expression": "6*7"})  # fmt: skip
+        assert (row.name, row.status, row.arguments) == ("calculate", "succeeded", {"expression": "6*7"})
         event = AuditEvent.objects.get(action="tool.execute", object_id=str(run.pk))
         assert event.api_key_id is not None
 
@@ -156,9 +157,7 @@ def test_denied_tool_is_neither_offered_nor_told_of(cast: Cast, ask: Send) -> No
     assert said["message"].startswith("There is no tool 'calculate'")
 
 
-def test_denied_arguments_are_refused_with_the_reason(
-    cast: Cast, ask: Send, with_pay: list[int]
-) -> None:
+def test_denied_arguments_are_refused_with_the_reason(cast: Cast, ask: Send, with_pay: list[int]) -> None:
     who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner")}
     condition = [{"kind": "above", "argument": "amount", "value": 10}]
     with tenant_scope(cast.tenant.pk):
@@ -207,9 +206,12 @@ def test_asked_call_waits_and_its_result_is_there_when_it_was_decided(
     assert with_pay == []
     with tenant_scope(cast.tenant.pk):
         call_decide(
-            tenant=cast.tenant, actor=cast.actor("owner"), run=run,
-            decision_id=PendingDecision.objects.get(run=run).pk, decision=Decision(decision, reason="Too much."),
-        )  # fmt: skip
+            tenant=cast.tenant,
+            actor=cast.actor("owner"),
+            run=run,
+            decision_id=PendingDecision.objects.get(run=run).pk,
+            decision=Decision(decision, reason="Too much."),
+        )
     worked()
     ended = ask("tools/call", name="approval_result", arguments={"run": run.pk})
     by_uri = json.loads(read(ask, facts["result_at"]))
@@ -237,11 +239,7 @@ def document(cast: Cast, collection: Collection) -> Document:
         found = ingest(cast, collection, "lamps.md", LAMPS)
         first = Page.objects.get(document=found)
         Page.objects.create(
-            tenant=cast.tenant,
-            document=found,
-            number=2,
-            text="The end.",
-            char_start=len(first.text),
+            tenant=cast.tenant, document=found, number=2, text="The end.", char_start=len(first.text)
         )
     return found
 
@@ -252,7 +250,12 @@ def test_documents_are_read_whole_by_page_and_by_passage(ask: Send, document: Do
     assert pages[0].strip() == LAMPS.decode().strip()
     assert read(ask, address) == "".join(pages)
     wrong = ("/pages/3", "/pages/x", f"/pages/{2**31}", "/pages/" + "9" * 400, "/", "0", "/../1")
-    for uri in [address + w for w in wrong] + ["groundwork://documents/1e3", "groundwork://nothing", "file:///etc/passwd", "x" * 9000]:  # fmt: skip
+    for uri in [address + w for w in wrong] + [
+        "groundwork://documents/1e3",
+        "groundwork://nothing",
+        "file:///etc/passwd",
+        "x" * 9000,
+    ]:
         assert read(ask, uri)["data"]["code"] == "not_found", uri
 
 
@@ -274,17 +277,15 @@ def test_search_cites_and_its_query_must_be_there(
     ask: Send, document: Document, collection: Collection
 ) -> None:
     everywhere = json.loads(read(ask, "groundwork://search?query=LED%20lamps"))
-    here = json.loads(read(ask, f"groundwork://collections/{collection.pk}/search?query=LED%20lamps"))  # fmt: skip
+    here = json.loads(read(ask, f"groundwork://collections/{collection.pk}/search?query=LED%20lamps"))
     assert everywhere == here
     assert here["query"] == "LED lamps"
     best = here["passages"][0]
-    assert (best["document"], best["document_uri"]) == ("lamps.md", f"groundwork://documents/{document.pk}")  # fmt: skip
+    assert (best["document"], best["document_uri"]) == ("lamps.md", f"groundwork://documents/{document.pk}")
     assert json.loads(read(ask, best["uri"]))["text"] == best["text"]
     assert read(ask, "groundwork://search")["data"]["code"] == "query_invalid"
     assert read(ask, "groundwork://search?query=" + "x" * 5000)["data"]["code"] == "query_invalid"
-    assert (
-        read(ask, "groundwork://collections/987654/search?query=x")["data"]["code"] == "not_found"
-    )
+    assert read(ask, "groundwork://collections/987654/search?query=x")["data"]["code"] == "not_found"
 
 
 def test_lists_come_in_pages_that_hold_everything_once(
@@ -329,12 +330,18 @@ def test_prompts_teach_the_callers_own_tools_and_bring_passages(
     guide = ask("prompts/get", name="use_tools", arguments={"question": "What do lamps pay?"})
     assert "# Using tools" in guide["messages"][0]["content"]["text"]
     assert guide["messages"][1]["content"]["text"] == "What do lamps pay?"
-    said = ask("prompts/get", name="answer_from_documents", arguments={"question": "What do lamps pay?", "collection": collection.name.upper()})  # fmt: skip
+    said = ask(
+        "prompts/get",
+        name="answer_from_documents",
+        arguments={"question": "What do lamps pay?", "collection": collection.name.upper()},
+    )
     *passages, question = said["messages"]
     assert any("two percent" in p["content"]["resource"]["text"] for p in passages)
     assert question["content"]["text"].startswith("What do lamps pay?")
     nameless = ask("prompts/get", name="nonsense")
     assert "There are: use_tools, answer_from_documents" in nameless["message"]
     assert ask("prompts/get", name="answer_from_documents")["data"]["code"] == "invalid"
-    gone = ask("prompts/get", name="answer_from_documents", arguments={"question": "x", "collection": "Nowhere"})  # fmt: skip
+    gone = ask(
+        "prompts/get", name="answer_from_documents", arguments={"question": "x", "collection": "Nowhere"}
+    )
     assert gone["data"]["code"] == "not_found"

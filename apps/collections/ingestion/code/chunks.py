@@ -125,9 +125,7 @@ class _Cutter:
         else:
             yield self._within(index, start, end, "class")
 
-    def _split(
-        self, start: int, end: int, kind: ChunkKind, symbol: int, part: int
-    ) -> Iterator[_Piece]:
+    def _split(self, start: int, end: int, kind: ChunkKind, symbol: int, part: int) -> Iterator[_Piece]:
         if not self._text[start:end].strip():
             return
         while end - start > self._size:
@@ -200,9 +198,7 @@ class _Describer:
         self._calls: dict[int, list[str]] = defaultdict(list)
         for call in structure.calls:
             self._calls[call.symbol].append(call.callee)
-        self._lines = [
-            (item.line, _import_text(item.module, item.name)) for item in structure.imports
-        ]
+        self._lines = [(item.line, _import_text(item.module, item.name)) for item in structure.imports]
         self._members: dict[int, list[Symbol]] = defaultdict(list)
         for symbol in structure.symbols:
             self._members[symbol.parent].append(symbol)
@@ -248,17 +244,15 @@ class _Describer:
             "line_start": first,
             "line_end": last,
             "symbols": [symbols[i].qualified_name for i in inside][:_MAX_LISTED],
-            "imports": list(
-                dict.fromkeys(said for line, said in self._lines if first <= line <= last)
-            )[:_MAX_LISTED],
+            "imports": list(dict.fromkeys(said for line, said in self._lines if first <= line <= last))[
+                :_MAX_LISTED
+            ],
         }
         owners = {piece.symbol, *inside}
         data["calls"] = list(
             dict.fromkeys(callee for owner in sorted(owners) for callee in self._calls[owner])
         )[:_MAX_LISTED]
-        data["qualified_name"] = full_name(
-            self._module, self._scope(piece), self._structure.language
-        )
+        data["qualified_name"] = full_name(self._module, self._scope(piece), self._structure.language)
         if piece.symbol >= 0:
             data |= self._symbol_data(piece, symbols[piece.symbol], is_split)
         return {key: value for key, value in data.items() if value not in ("", [])}
@@ -273,9 +267,7 @@ class _Describer:
             "decorators": list(symbol.decorators),
             "bases": list(symbol.bases),
             "parent_name": full_name(
-                self._module,
-                parent.qualified_name if parent is not None else scope,
-                self._structure.language,
+                self._module, parent.qualified_name if parent is not None else scope, self._structure.language
             ),
         }
         if piece.part > 0:
@@ -283,9 +275,7 @@ class _Describer:
             data["code_prefix"] = symbol.signature[:_MAX_PREFIX]
         elif symbol.kind in CLASS_KINDS:
             members = [
-                member.signature
-                for member in self._members[piece.symbol]
-                if member.char_start >= piece.end
+                member.signature for member in self._members[piece.symbol] if member.char_start >= piece.end
             ][:_MAX_LISTED]
             if members:
                 data["members"] = members

@@ -116,9 +116,7 @@ def _javascript(node: Node, kind: SymbolKind) -> Described | None:
 def _heritage(node: Node) -> Iterator[Node]:
     for child in node.named_children:
         if child.type == "class_heritage":
-            clauses = [
-                c for c in child.named_children if c.type in ("extends_clause", "implements_clause")
-            ]
+            clauses = [c for c in child.named_children if c.type in ("extends_clause", "implements_clause")]
             if not clauses:
                 yield from child.named_children
             for clause in clauses:
@@ -173,9 +171,7 @@ def _java(node: Node, kind: SymbolKind) -> Described | None:
     bases: list[str] = []
     for child in node.named_children:
         if child.type == "modifiers":
-            decorators += [
-                node_text(c)[:MAX_NAME] for c in child.named_children if "annotation" in c.type
-            ]
+            decorators += [node_text(c)[:MAX_NAME] for c in child.named_children if "annotation" in c.type]
         elif child.type in ("superclass", "super_interfaces", "extends_interfaces"):
             listed = [
                 grand
@@ -188,12 +184,7 @@ def _java(node: Node, kind: SymbolKind) -> Described | None:
 
 
 def _c(node: Node, kind: SymbolKind) -> Described | None:
-    if node.type in (
-        "preproc_def",
-        "preproc_function_def",
-        "namespace_definition",
-        "alias_declaration",
-    ):
+    if node.type in ("preproc_def", "preproc_function_def", "namespace_definition", "alias_declaration"):
         return Described(_name(node.child_by_field_name("name")), kind, _body(node))
     if node.type == "type_definition":
         named = _declared(node.child_by_field_name("declarator"))

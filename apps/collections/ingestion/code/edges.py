@@ -123,28 +123,12 @@ def file_edges(path: str, structure: CodeStructure) -> list[Edge]:
         for written, name in targets:
             if name:
                 edges.add(
-                    Edge(
-                        path,
-                        item.line,
-                        EdgeKind.IMPORTS,
-                        named(item.symbol),
-                        written,
-                        name,
-                        item.symbol,
-                    )
+                    Edge(path, item.line, EdgeKind.IMPORTS, named(item.symbol), written, name, item.symbol)
                 )
     for call in structure.calls:
         if name := renamed.get(call.callee.removesuffix("!")) or last_part(call.callee):
             edges.add(
-                Edge(
-                    path,
-                    call.line,
-                    EdgeKind.CALLS,
-                    named(call.symbol),
-                    call.callee,
-                    name,
-                    call.symbol,
-                )
+                Edge(path, call.line, EdgeKind.CALLS, named(call.symbol), call.callee, name, call.symbol)
             )
     return sorted(edges)
 

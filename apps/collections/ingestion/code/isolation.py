@@ -17,11 +17,7 @@ import traceback
 from typing import IO, NoReturn
 
 from apps.collections.ingestion.code.parse import structure_of
-from apps.collections.ingestion.code.types import (
-    CodeStructure,
-    structure_from_json,
-    structure_to_json,
-)
+from apps.collections.ingestion.code.types import CodeStructure, structure_from_json, structure_to_json
 from basics.processes import die_with_parent
 
 _BASE_SECONDS = 5

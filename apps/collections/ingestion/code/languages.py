@@ -39,9 +39,7 @@ class CodeLanguage:
 
 
 _ALL = (
-    CodeLanguage(
-        "python", "Python", "text/x-python", (".py", ".pyi", ".pyw"), "tree_sitter_python"
-    ),
+    CodeLanguage("python", "Python", "text/x-python", (".py", ".pyi", ".pyw"), "tree_sitter_python"),
     CodeLanguage(
         "javascript",
         "JavaScript",
@@ -84,9 +82,7 @@ _ALL = (
 )
 LANGUAGES: dict[str, CodeLanguage] = {language.name: language for language in _ALL}
 BY_MEDIA_TYPE: dict[str, CodeLanguage] = {language.media_type: language for language in _ALL}
-BY_SUFFIX: dict[str, CodeLanguage] = {
-    suffix: language for language in _ALL for suffix in language.suffixes
-}
+BY_SUFFIX: dict[str, CodeLanguage] = {suffix: language for language in _ALL for suffix in language.suffixes}
 
 _SHEBANG = re.compile(rb"\A(?:\xef\xbb\xbf)?#![^\n]*?\b(python[\d.]*|node|nodejs|deno|bun)\b")
 _CPP_ONLY = re.compile(

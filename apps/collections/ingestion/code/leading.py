@@ -28,9 +28,7 @@ class Lead:
 class Leading:
     """Finds the comments and attributes that end right before an offset; each question costs what it finds."""
 
-    def __init__(
-        self, data: bytes, notes: list[Node], marks: list[Node], *, is_rust: bool = False
-    ) -> None:
+    def __init__(self, data: bytes, notes: list[Node], marks: list[Node], *, is_rust: bool = False) -> None:
         self._data = data
         self._ends: dict[int, tuple[int, bool]] = {}
         for nodes, is_mark in ((notes, False), (marks, True)):

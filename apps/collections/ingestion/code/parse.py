@@ -79,9 +79,7 @@ class _Scope:
 class _Builder:
     """Walks the captured nodes in order and keeps the stack of what is open."""
 
-    def __init__(
-        self, text: str, data: bytes, language: str, captures: dict[str, list[Node]]
-    ) -> None:
+    def __init__(self, text: str, data: bytes, language: str, captures: dict[str, list[Node]]) -> None:
         self._text, self._data, self._language = text, data, language
         self._separator = LANGUAGES[language].separator
         self._captures = captures

@@ -17,13 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from apps.collections.ingestion.code.edges import (
-    CodeFile,
-    Edge,
-    EdgeKind,
-    file_edges,
-    provided_names,
-)
+from apps.collections.ingestion.code.edges import CodeFile, Edge, EdgeKind, file_edges, provided_names
 from apps.collections.ingestion.code.languages import LANGUAGES, family_of
 from apps.collections.ingestion.code.modules import (
     import_rank,
@@ -38,9 +32,7 @@ _OWN = frozenset({"self", "this", "cls", "Self", "super"})
 _UNKNOWN = "?"
 _BY_PACKAGE = frozenset({"go", "java"})  # a name is seen from all files of its package
 _BY_LINKER = frozenset({"c", "rust"})  # a name that only one definition has is that definition
-_SEES_MEMBERS = frozenset(
-    {"java", "c"}
-)  # a method names its class's other members without a receiver
+_SEES_MEMBERS = frozenset({"java", "c"})  # a method names its class's other members without a receiver
 _PARTS = re.compile(r"\.|::")
 
 Lookup = Callable[[str], Sequence["Definition"]]
@@ -231,8 +223,7 @@ class _Resolver:
                 return Resolution(own[qualified])
         if bound := self._bound.get(_plain(edge.written)):
             return self._first(
-                self._member(item.module, edge.name if item.name else "", edge.name, kinds)
-                for item in bound
+                self._member(item.module, edge.name if item.name else "", edge.name, kinds) for item in bound
             )
         if self._stars:
             found = self._first(
@@ -248,9 +239,7 @@ class _Resolver:
             return self._own_member(edge) if is_call else _NOTHING
         return self._pick(candidates) if self._family in _BY_LINKER else _NOTHING
 
-    def _dotted(
-        self, edge: Edge, parts: list[str], kinds: frozenset[SymbolKind] | None
-    ) -> Resolution:
+    def _dotted(self, edge: Edge, parts: list[str], kinds: frozenset[SymbolKind] | None) -> Resolution:
         """Resolve ``a.b.c``: through what ``a`` or ``a.b`` is bound to, or as a qualified name near by."""
         for size in range(len(parts) - 1, 0, -1):
             if bound := self._bound.get(self._joined(parts[:size])):
@@ -383,6 +372,4 @@ def _shared_folders(path: str, other: str) -> int:
     mine, theirs = path.split("/"), other.split("/")
     if mine == theirs:
         return len(mine) + 1
-    return sum(
-        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False))
-    )
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(mine, theirs, strict=False)))

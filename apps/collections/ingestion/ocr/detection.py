@@ -14,7 +14,9 @@ _LEAST = 736  # pixels of the short side: what is smaller is enlarged as far as 
 _SLIMMEST = 4  # times as long as wide
 _MARKED = 0.3  # probability at which a pixel counts as text
 _SURE = 0.5  # mean probability of a box
-_UNCLIP = 1.6  # the marks are shrunk by their area over their outline times this (Liao et al. 2020, section 3.4)
+_UNCLIP = (
+    1.6  # the marks are shrunk by their area over their outline times this (Liao et al. 2020, section 3.4)
+)
 _SMALLEST = 3  # pixels of a mark's short side
 _STEP = 32  # the model takes multiples of it
 _MOST = 6000
@@ -59,11 +61,7 @@ def line_crop(picture: Any, box: Any) -> Any:
     corners = np.array([[0, 0], [across, 0], [0, down]], dtype=np.float32)
     turn = cv2.getAffineTransform(box[[0, 1, 3]].astype(np.float32), corners)
     line = cv2.warpAffine(
-        picture,
-        turn,
-        (across, down),
-        flags=cv2.INTER_CUBIC,
-        borderMode=cv2.BORDER_REPLICATE,
+        picture, turn, (across, down), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
     )
     return np.ascontiguousarray(np.rot90(line)) if down >= 1.5 * across else line
 
@@ -82,10 +80,7 @@ def _padded(picture: Any) -> Any:
 def _box(outline: Any, sure: Any) -> Any | None:
     """Return the box around an outline, grown to what the mark was shrunk from; None where it is no text."""
     middle, (across, down), degrees = cv2.minAreaRect(outline)
-    if (
-        min(across, down) < _SMALLEST
-        or _mean(sure, cv2.boxPoints((middle, (across, down), degrees))) < _SURE
-    ):
+    if min(across, down) < _SMALLEST or _mean(sure, cv2.boxPoints((middle, (across, down), degrees))) < _SURE:
         return None
     grown = across * down * _UNCLIP / (across + down)
     across, down = across + grown, down + grown
@@ -97,7 +92,9 @@ def _box(outline: Any, sure: Any) -> Any | None:
     along = np.array([math.cos(angle), math.sin(angle)]) * across / 2
     below = np.array([-math.sin(angle), math.cos(angle)]) * down / 2
     centre = np.array(middle)
-    return np.array([centre - along - below, centre + along - below, centre + along + below, centre - along + below])  # fmt: skip
+    return np.array(
+        [centre - along - below, centre + along - below, centre + along + below, centre - along + below]
+    )
 
 
 def _mean(sure: Any, corners: Any) -> float:

@@ -12,9 +12,7 @@ from apps.collections.ingestion.ocr.types import ScanWord
 
 _GUTTER = 0.3  # heights of a line between columns; the boxes of lines reach a little into it
 _UPRIGHT = 3.0  # a line so much taller than the usual one runs up the margin
-_PROSE = (
-    9.0  # heights of a line that a column of prose is wide at least; cells of tables are narrower
-)
+_PROSE = 9.0  # heights of a line that a column of prose is wide at least; cells of tables are narrower
 _SAME_ROW = 0.5
 _PARAGRAPH = 0.9
 _DEEPEST = 40

@@ -13,12 +13,7 @@ from apps.collections.ingestion import detect
 from apps.collections.ingestion.ocr.known import known_result, picture_digest
 from apps.collections.ingestion.ocr.layout import page_text
 from apps.collections.ingestion.ocr.lines import Engine, Line, Recognised, box_of, turned_back
-from apps.collections.ingestion.ocr.pictures import (
-    picture_array,
-    picture_frame,
-    picture_open,
-    read_scale,
-)
+from apps.collections.ingestion.ocr.pictures import picture_array, picture_frame, picture_open, read_scale
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 
@@ -39,9 +34,7 @@ class _Shown:
     covered: Covered | None
 
 
-def pages_recognise(
-    request: Mapping[str, Any], send: Callable[[Mapping[str, Any], bytes], None]
-) -> None:
+def pages_recognise(request: Mapping[str, Any], send: Callable[[Mapping[str, Any], bytes], None]) -> None:
     """Read pages and send each as it is done: ``scanned`` with number, text, scan and processor seconds.
 
     Args:
@@ -56,12 +49,7 @@ def pages_recognise(
     for number in request["pages"]:
         text, scan = page_recognise(path, media_type, int(number), engine, known)
         now = _cpu_seconds()
-        body = {
-            "number": number,
-            "text": text,
-            "scan": scan_to_json(scan),
-            "cpu_seconds": now - before,
-        }
+        body = {"number": number, "text": text, "scan": scan_to_json(scan), "cpu_seconds": now - before}
         send({"scanned": body}, b"")
         before = now
 
@@ -78,11 +66,7 @@ def page_recognise(
         The page's text, with the end that separates it from the next page, and where its words stand.
     """
     try:
-        shown = (
-            _pdf_page(path, number)
-            if media_type == detect.PDF
-            else _picture(path, media_type, number)
-        )
+        shown = _pdf_page(path, number) if media_type == detect.PDF else _picture(path, media_type, number)
         digest = picture_digest(shown.picture, shown.layer, engine.name)
         if (earlier := known_result(known, digest)) is not None:
             return earlier
@@ -90,9 +74,7 @@ def page_recognise(
     except ReadFailure as failure:
         return PAGE_END, Scan("failed", problem=failure.message)
     except (subprocess.SubprocessError, OSError) as error:
-        problem = (
-            f"Text recognition ({engine.name}) broke down on this page: {type(error).__name__}."
-        )
+        problem = f"Text recognition ({engine.name}) broke down on this page: {type(error).__name__}."
         return PAGE_END, Scan("failed", problem=problem)
     if shown.covered is not None:
         kept = tuple(line for line in found.lines if not _is_known(line, found, shown.covered))
@@ -101,9 +83,7 @@ def page_recognise(
     layer = shown.layer + "\n\n" if shown.layer and text else shown.layer
     if layer:
         shift = len(layer)
-        words = tuple(
-            replace(w, char_start=w.char_start + shift, char_end=w.char_end + shift) for w in words
-        )
+        words = tuple(replace(w, char_start=w.char_start + shift, char_end=w.char_end + shift) for w in words)
     sure = [line.confidence for line in found.lines]
     scan = Scan(
         "read",

@@ -35,13 +35,20 @@ FORMATS: dict[str, str] = {
     detect.HEIC: "HEIF",
 }
 _HEIF_LIBRARIES = ("pi_heif", "pillow_heif")
-_DAMAGED = (
-    "The image is damaged or cut off and cannot be read. Save it again and upload the new file."
-)
+_DAMAGED = "The image is damaged or cut off and cannot be read. Save it again and upload the new file."
 _ERRORS = (
-    UnidentifiedImageError, Image.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError, IndexError,
-    KeyError, TypeError, ZeroDivisionError, OverflowError,
-)  # fmt: skip
+    UnidentifiedImageError,
+    Image.DecompressionBombError,
+    OSError,
+    ValueError,
+    SyntaxError,
+    EOFError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ZeroDivisionError,
+    OverflowError,
+)
 """What Pillow's decoders raise on damaged files; it has no error of its own that covers them."""
 
 
@@ -154,12 +161,7 @@ def _on_white(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
         low, high = (float(v) for v in picture.convert("F").getextrema())  # type: ignore[arg-type]
         scale = 255.0 / (high - low) if high > low else 1.0
-        return (
-            picture.convert("F")
-            .point(lambda v: v * scale - low * scale)
-            .convert("L")
-            .convert("RGB")
-        )
+        return picture.convert("F").point(lambda v: v * scale - low * scale).convert("L").convert("RGB")
     if picture.mode in ("RGBA", "LA", "PA") or "transparency" in picture.info:
         layer = picture.convert("RGBA")
         ground = Image.new("RGB", layer.size, "white")

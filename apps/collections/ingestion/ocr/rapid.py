@@ -69,10 +69,7 @@ class RapidEngine:
         if crops and self._is_upside_down(crops):
             turns += 2
             crops = [np.ascontiguousarray(np.rot90(crop, 2)) for crop in crops]
-            boxes = [
-                np.array([(width - x, height - y) for x, y in np.roll(box, 2, axis=0)])
-                for box in boxes
-            ]
+            boxes = [np.array([(width - x, height - y) for x, y in np.roll(box, 2, axis=0)]) for box in boxes]
         lines = self._lines(boxes, crops)
         kept = tuple(line for line in lines if not _is_shape(line, width * height))
         return Recognised(kept, turns, width, height)

@@ -31,9 +31,7 @@ def tesseract_languages() -> frozenset[str]:
         )
     except (OSError, subprocess.SubprocessError):
         return frozenset()
-    return frozenset(line.strip() for line in told.stdout.splitlines()[1:] if line.strip()) - {
-        "osd"
-    }
+    return frozenset(line.strip() for line in told.stdout.splitlines()[1:] if line.strip()) - {"osd"}
 
 
 class TesseractEngine:

@@ -46,9 +46,7 @@ def reader_for(media_type: str) -> Reader:
         return of_language
     entry = _READERS.get(media_type)
     if entry is None:
-        raise ReadFailure(
-            FailureCode.UNSUPPORTED_TYPE, f"Files of type {media_type} cannot be read yet."
-        )
+        raise ReadFailure(FailureCode.UNSUPPORTED_TYPE, f"Files of type {media_type} cannot be read yet.")
     module = import_module(f"{__name__}.{entry[0]}")
     if media_type in detect.IMAGES:
         of_image: Reader = module.ImageReader(media_type)

@@ -10,19 +10,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from apps.collections.ingestion.types import (
-    FailureCode,
-    Heading,
-    PageText,
-    ReaderLimits,
-    ReadFailure,
-    Region,
-)
+from apps.collections.ingestion.types import FailureCode, Heading, PageText, ReaderLimits, ReadFailure, Region
 
 PART_CHARS = 40_000
-MAX_HEADER = (
-    100_000  # characters of a table's header: every part of the table carries it over the wire
-)
+MAX_HEADER = 100_000  # characters of a table's header: every part of the table carries it over the wire
 _FORBIDDEN = re.compile("[\x00-\x08\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -97,9 +88,7 @@ def read_text(path: Path, limits: ReaderLimits) -> str:
 def require_text(text: str, limits: ReaderLimits) -> None:
     """Refuse text without a single letter or digit, or with too many characters."""
     if not any(ch.isalnum() for ch in text):
-        raise ReadFailure(
-            FailureCode.NO_TEXT, "No readable text was found in this file. Check its content."
-        )
+        raise ReadFailure(FailureCode.NO_TEXT, "No readable text was found in this file. Check its content.")
     if len(text) > limits.max_chars:
         raise ReadFailure(
             FailureCode.TOO_LARGE,
@@ -152,8 +141,7 @@ def _region_lookup(regions: list[Region], low: int, high: int) -> Callable[[int]
 
     def inside(offset: int) -> bool:
         return any(
-            r.char_start < offset < r.char_end
-            and (offset < r.body_start or not _is_row_start(r, offset))
+            r.char_start < offset < r.char_end and (offset < r.body_start or not _is_row_start(r, offset))
             for r in near
         )
 

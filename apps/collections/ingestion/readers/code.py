@@ -58,9 +58,7 @@ class CodeReader:
         if len(text) > _MINIFIED_FROM and len(text) > _MINIFIED_LINE * (text.count("\n") + 1):
             raise ParseEnded("its lines are those of packed or generated code")
         return structure_isolated(
-            text,
-            self._language.name,
-            memory_bytes=limits.memory_bytes // _PARSE_MEMORY_SHARE,
+            text, self._language.name, memory_bytes=limits.memory_bytes // _PARSE_MEMORY_SHARE
         )
 
 

@@ -8,12 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import (
-    MAX_HEADER,
-    Reading,
-    read_text,
-    split_parts,
-)
+from apps.collections.ingestion.readers.base import MAX_HEADER, Reading, read_text, split_parts
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure, Region
 
 _DELIMITERS = ",;\t|"
@@ -86,9 +81,7 @@ def _row_starts(text: str, delimiter: str) -> tuple[list[int], list[int]]:
     return rows
 
 
-def _parse(
-    lines: list[str], delimiter: str, quoting: Literal[0, 3]
-) -> tuple[list[int], list[int]] | None:
+def _parse(lines: list[str], delimiter: str, quoting: Literal[0, 3]) -> tuple[list[int], list[int]] | None:
     offsets = [0]
     for line in lines:
         offsets.append(offsets[-1] + len(line) + 1)

@@ -14,9 +14,7 @@ from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFail
 
 _MAX_XML_BYTES = 300 * 1024 * 1024
 _BREAK = re.compile(r"</w:p>|<w:tab\b[^>]*>|<w:br\b[^>]*>|</w:tc>")
-_UNRESOLVED = re.compile(
-    r"&(?!(?:amp|lt|gt|quot|apos);)\w+;"
-)  # entities a hostile file defines itself
+_UNRESOLVED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)\w+;")  # entities a hostile file defines itself
 _RUN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>|(\n)")
 
 
@@ -31,9 +29,7 @@ class DocxReader:
         Raises:
             ReadFailure: ``corrupt_file``, ``no_text`` or ``too_large``.
         """
-        return read_with_kreuzberg(
-            path, detect.DOCX, "Word document", limits, lambda: docx_source_text(path)
-        )
+        return read_with_kreuzberg(path, detect.DOCX, "Word document", limits, lambda: docx_source_text(path))
 
 
 def docx_source_text(path: Path) -> str:
@@ -58,6 +54,4 @@ def docx_source_text(path: Path) -> str:
         ) from error
     # Text deleted under tracked changes sits in w:delText and is rightly not among the runs.
     marked = _BREAK.sub("\n", xml)
-    return "".join(
-        unescape(m.group(1)) if m.group(1) else (m.group(2) or "") for m in _RUN.finditer(marked)
-    )
+    return "".join(unescape(m.group(1)) if m.group(1) else (m.group(2) or "") for m in _RUN.finditer(marked))

@@ -10,12 +10,7 @@ from email.message import EmailMessage, Message
 from pathlib import Path
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import (
-    Reading,
-    clean_text,
-    decode_bytes,
-    require_text,
-)
+from apps.collections.ingestion.readers.base import Reading, clean_text, decode_bytes, require_text
 from apps.collections.ingestion.readers.html import html_source_text
 from apps.collections.ingestion.readers.markdown import markdown_reading
 from apps.collections.ingestion.readers.tables import one_line
@@ -52,15 +47,11 @@ class EmlReader:
         attachments = [_attachment(part) for part in parts if _is_attachment(part)]
         require_text(text, limits)
         reading = markdown_reading(text.rstrip() + "\n", title=title)
-        reading.metadata.update(
-            {"sent_at": _header(message, "Date"), "attachments": attachments[:100]}
-        )
+        reading.metadata.update({"sent_at": _header(message, "Date"), "attachments": attachments[:100]})
         if attachments:
             named = ", ".join(str(item["name"]) for item in attachments[:10])
             more = f" and {len(attachments) - 10} more" if len(attachments) > 10 else ""
-            reading.warnings.append(
-                f"Attachments were not read: {named}{more}. Upload those that matter."
-            )
+            reading.warnings.append(f"Attachments were not read: {named}{more}. Upload those that matter.")
         return reading
 
 
@@ -75,9 +66,7 @@ def _leaves(message: Message) -> Iterator[Message]:
             raise ValueError("more parts than any real message has")
         inner = part.get_payload()
         if isinstance(inner, list) and not _is_forwarded(part):
-            waiting.extend(
-                (child, depth + 1) for child in reversed(inner) if isinstance(child, Message)
-            )
+            waiting.extend((child, depth + 1) for child in reversed(inner) if isinstance(child, Message))
         else:
             yield part
 
@@ -130,14 +119,7 @@ def _header(message: Message, name: str) -> str:
         # The modern policy decodes =?utf-8?...?= words; it raises on headers that are damaged.
         shown[name] = str(raw).replace("\r", " ").replace("\n", " ")[:_MAX_HEADER]
         value = str(shown[name])
-    except (
-        ValueError,
-        LookupError,
-        IndexError,
-        TypeError,
-        AttributeError,
-        email.errors.MessageError,
-    ):
+    except (ValueError, LookupError, IndexError, TypeError, AttributeError, email.errors.MessageError):
         value = str(raw)[:_MAX_HEADER]
     return one_line(clean_text(value))
 

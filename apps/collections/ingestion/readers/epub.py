@@ -39,8 +39,7 @@ def epub_source_text(path: Path) -> str:
     """
     with Package(path, _NOUN) as package:
         return "\n".join(
-            html_source_text(clean_text(decode_bytes(package.read(part))))
-            for part in _chapters(package)
+            html_source_text(clean_text(decode_bytes(package.read(part)))) for part in _chapters(package)
         )
 
 

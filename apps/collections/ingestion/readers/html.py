@@ -13,26 +13,13 @@ from apps.collections.ingestion.types import ReaderLimits
 
 _HIDDEN = frozenset({"script", "style", "noscript", "template", "head", "nav", "svg", "math"})
 _VOID = frozenset(
-    {
-        "area",
-        "base",
-        "br",
-        "col",
-        "embed",
-        "hr",
-        "img",
-        "input",
-        "link",
-        "meta",
-        "source",
-        "track",
-        "wbr",
-    }
+    {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
 )
 _INLINE = frozenset(
-    {"a", "abbr", "b", "bdi", "cite", "code", "em", "font", "i", "kbd", "mark", "s", "samp", "small", "span",
-     "strong", "sub", "sup", "tt", "u", "var", "wbr"}
-)  # fmt: skip
+    """
+        a abbr b bdi cite code em font i kbd mark s samp small span strong sub sup tt u var wbr
+    """.split()
+)
 
 
 class HtmlReader:

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from apps.collections.ingestion.ocr.pictures import (
-    FORMATS,
-    picture_count,
-    picture_is_turned,
-    picture_open,
-)
+from apps.collections.ingestion.ocr.pictures import FORMATS, picture_count, picture_is_turned, picture_open
 from apps.collections.ingestion.ocr.types import Scan
 from apps.collections.ingestion.readers.base import Reading
 from apps.collections.ingestion.types import PageText, ReaderLimits

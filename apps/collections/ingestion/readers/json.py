@@ -8,13 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import (
-    Reading,
-    clean_text,
-    read_text,
-    require_text,
-    split_parts,
-)
+from apps.collections.ingestion.readers.base import Reading, clean_text, read_text, require_text, split_parts
 from apps.collections.ingestion.readers.tables import TextBuilder, one_line
 from apps.collections.ingestion.types import ReaderLimits, Region
 
@@ -129,9 +123,7 @@ def _write_document(value: Any, builder: TextBuilder) -> None:
 
 
 def _is_large(value: Any) -> bool:
-    return (
-        isinstance(value, list) and bool(value) and any(isinstance(v, list) for v in _flat(value))
-    )
+    return isinstance(value, list) and bool(value) and any(isinstance(v, list) for v in _flat(value))
 
 
 def _flat(value: list[Any]) -> Iterator[Any]:

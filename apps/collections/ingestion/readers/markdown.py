@@ -7,12 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import (
-    MAX_HEADER,
-    Reading,
-    read_text,
-    split_parts,
-)
+from apps.collections.ingestion.readers.base import MAX_HEADER, Reading, read_text, split_parts
 from apps.collections.ingestion.types import Heading, ReaderLimits, Region
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")

@@ -12,9 +12,7 @@ from apps.collections.ingestion.readers.base import Reading, clean_text, require
 from apps.collections.ingestion.readers.markdown import markdown_reading
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 
-_LINK = re.compile(
-    r"(?<!!)\[((?:[^\[\]\\]|\\.)*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\s*\)"
-)
+_LINK = re.compile(r"(?<!!)\[((?:[^\[\]\\]|\\.)*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\s*\)")
 _IMAGE = re.compile(r"!\[((?:[^\[\]\\]|\\.)*)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\s*\)")
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$])")
 # kreuzberg writes an HTML page's <title> as front matter, which it then may render as a heading.
@@ -25,11 +23,7 @@ _KEPT_SHARE = 0.95  # of the source's letters and digits; real files keep all bu
 
 
 def read_with_kreuzberg(
-    path: Path,
-    media_type: str,
-    noun: str,
-    limits: ReaderLimits,
-    source_text: Callable[[], str],
+    path: Path, media_type: str, noun: str, limits: ReaderLimits, source_text: Callable[[], str]
 ) -> Reading:
     """Convert a file to Markdown, or to plain text when Markdown loses identifiers.
 

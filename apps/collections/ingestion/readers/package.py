@@ -55,8 +55,7 @@ class Package:
         if len(self.names) > MAX_PARTS:
             self._archive.close()
             raise ReadFailure(
-                FailureCode.TOO_LARGE,
-                f"The {noun} consists of more than {MAX_PARTS:,} parts. Split it.",
+                FailureCode.TOO_LARGE, f"The {noun} consists of more than {MAX_PARTS:,} parts. Split it."
             )
 
     def __enter__(self) -> Self:
@@ -196,6 +195,5 @@ def _short_name(attribute: str) -> str:
 
 def _malformed(noun: str, why: str) -> ReadFailure:
     return ReadFailure(
-        FailureCode.CORRUPT_FILE,
-        f"The {noun} cannot be read: {why}. Save it again and upload the new file.",
+        FailureCode.CORRUPT_FILE, f"The {noun} cannot be read: {why}. Save it again and upload the new file."
     )

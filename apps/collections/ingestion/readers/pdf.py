@@ -88,9 +88,7 @@ def letter_places(textpage: pypdfium2.PdfTextPage, raw: str) -> Place:
 
     def place(offset: int) -> float | None:
         # PDFium counts in UTF-16 units.
-        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(
-            textpage.raw, offset + bisect_left(wide, offset)
-        )
+        index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage.raw, offset + bisect_left(wide, offset))
         if index < 0 or not pdfium_c.FPDFText_GetLooseCharBox(textpage.raw, index, rect):
             return None
         return (float(rect.left) + float(rect.right)) / 2
@@ -98,9 +96,7 @@ def letter_places(textpage: pypdfium2.PdfTextPage, raw: str) -> Place:
     return place
 
 
-def _pages(
-    document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list[str]
-) -> Iterator[PageText]:
+def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list[str]) -> Iterator[PageText]:
     finder = HeadingFinder(outline_titles(document))
     tables = TableFinder(limits.table_seconds)
     chars = 0

@@ -21,11 +21,7 @@ _VALUES = (
     pdfium_c.FPDF_FORMFIELD_COMBOBOX,
     pdfium_c.FPDF_FORMFIELD_LISTBOX,
 )
-_NO_NOTES = (
-    pdfium_c.FPDF_ANNOT_POPUP,
-    pdfium_c.FPDF_ANNOT_LINK,
-    pdfium_c.FPDF_ANNOT_WIDGET,
-)
+_NO_NOTES = (pdfium_c.FPDF_ANNOT_POPUP, pdfium_c.FPDF_ANNOT_LINK, pdfium_c.FPDF_ANNOT_WIDGET)
 
 
 @dataclass(frozen=True, slots=True)

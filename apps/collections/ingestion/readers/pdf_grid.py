@@ -84,9 +84,7 @@ def grid_of(cells: Sequence[Cell], words: Sequence[Word]) -> Grid | None:
     return Grid(columns, header, tuple(rows), tuple(header_words), caption)
 
 
-def _bands(
-    cells: Sequence[Cell], words: Sequence[Word], xs: list[float], ys: list[float]
-) -> list[_Band]:
+def _bands(cells: Sequence[Cell], words: Sequence[Word], xs: list[float], ys: list[float]) -> list[_Band]:
     by_slot: dict[tuple[int, int], int] = {}
     places: list[tuple[int, int, int, int]] = []
     for i, cell in enumerate(cells):
@@ -231,10 +229,7 @@ def _row_count(band: _Band) -> int:
     tops = [line[0].middle for line in agreeing[0]]
     height = agreeing[0][0][0].height
     for cell in agreeing[1:]:
-        if any(
-            abs(line[0].middle - top) > height * _SAME_LINE
-            for line, top in zip(cell, tops, strict=True)
-        ):
+        if any(abs(line[0].middle - top) > height * _SAME_LINE for line, top in zip(cell, tops, strict=True)):
             return 1
     return most
 

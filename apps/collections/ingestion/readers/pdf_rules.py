@@ -138,9 +138,7 @@ def _boxes(page: pypdfium2.PdfPage, view: View) -> Iterator[Cell]:
     budget = [_MAX_OBJECTS]
     raw = page.raw
     for i in range(pdfium_c.FPDFPage_CountObjects(raw)):
-        yield from _object_boxes(
-            pdfium_c.FPDFPage_GetObject(raw, i), _IDENTITY, view, budget, depth=0
-        )
+        yield from _object_boxes(pdfium_c.FPDFPage_GetObject(raw, i), _IDENTITY, view, budget, depth=0)
 
 
 def _object_boxes(
@@ -215,7 +213,7 @@ def _matrix(item: object) -> Matrix:
 def _times(first: Matrix, then: Matrix) -> Matrix:
     a, b, c, d, e, f = first
     g, h, i, j, k, m = then
-    return (a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m)  # fmt: skip
+    return (a * g + b * i, a * h + b * j, c * g + d * i, c * h + d * j, e * g + f * i + k, e * h + f * j + m)
 
 
 def _join(rules: list[Rule]) -> list[Rule]:
@@ -282,11 +280,7 @@ def _cell_from(
         for x1, other, right in rights:
             if other is not rule:
                 break
-            if (
-                right.low <= top + _SNAP
-                and right.high >= bottom.at - _SNAP
-                and bottom.high >= x1 - _SNAP
-            ):
+            if right.low <= top + _SNAP and right.high >= bottom.at - _SNAP and bottom.high >= x1 - _SNAP:
                 return Cell(x0, top, x1, bottom.at)
     return None
 

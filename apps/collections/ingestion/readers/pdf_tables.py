@@ -10,12 +10,7 @@ from itertools import pairwise
 import pypdfium2
 
 from apps.collections.ingestion.readers.pdf_grid import Grid, GridRow, grid_of
-from apps.collections.ingestion.readers.pdf_rules import (
-    MIN_PATHS,
-    page_grids,
-    path_count,
-    view_of,
-)
+from apps.collections.ingestion.readers.pdf_rules import MIN_PATHS, page_grids, path_count, view_of
 from apps.collections.ingestion.readers.pdf_text import CleanPage
 from apps.collections.ingestion.readers.pdf_words import Word, page_words
 from apps.collections.ingestion.readers.tables import markdown_row
@@ -119,9 +114,7 @@ class TableFinder:
             bool(self._names)
             and number - self._page <= 1
             and len(grid.columns) == len(self._columns)
-            and all(
-                abs(a - b) <= _SAME_COLUMN for a, b in zip(grid.columns, self._columns, strict=True)
-            )
+            and all(abs(a - b) <= _SAME_COLUMN for a, b in zip(grid.columns, self._columns, strict=True))
         )
 
 
@@ -162,9 +155,6 @@ def _apart(found: list[Region]) -> list[Region]:
     """Drop what overlaps in the text: of two tables that stand side by side, the larger stays."""
     kept: list[Region] = []
     for region in sorted(found, key=lambda r: r.char_start - r.char_end):
-        if all(
-            region.char_end <= other.char_start or other.char_end <= region.char_start
-            for other in kept
-        ):
+        if all(region.char_end <= other.char_start or other.char_end <= region.char_start for other in kept):
             kept.append(region)
     return sorted(kept, key=lambda r: r.char_start)

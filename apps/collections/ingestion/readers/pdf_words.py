@@ -43,9 +43,7 @@ class Word(NamedTuple):
 class WordBoxes:
     """Asks PDFium where characters of the cleaned text stand."""
 
-    def __init__(
-        self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage, view: View
-    ) -> None:
+    def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage, view: View) -> None:
         self._page = textpage.raw
         self._clean, self._view = clean, view
         # Raw offsets count characters, PDFium's text index counts UTF-16 units: they differ past the first plane only.

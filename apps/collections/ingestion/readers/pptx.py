@@ -68,11 +68,7 @@ def _slides(package: Package) -> tuple[list[str], tuple[float, float]]:
 
 
 def _pages(
-    package: Package,
-    slides: list[str],
-    size: tuple[float, float],
-    limits: ReaderLimits,
-    reading: Reading,
+    package: Package, slides: list[str], size: tuple[float, float], limits: ReaderLimits, reading: Reading
 ) -> Iterator[PageText]:
     chars = 0
     has_text = False

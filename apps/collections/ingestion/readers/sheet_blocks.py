@@ -65,9 +65,7 @@ def _goes_on(above: Cells, row: dict[int, str]) -> bool:
 def _by_columns(cells: Cells, depth: int) -> Iterator[Cells]:
     columns = sorted({c for _, row in cells for c in row})
     cuts = [
-        (left, right)
-        for left, right in pairwise(columns)
-        if right - left > 1 and _is_gap(cells, left, right)
+        (left, right) for left, right in pairwise(columns) if right - left > 1 and _is_gap(cells, left, right)
     ]
     if not cuts or depth >= _MAX_DEPTH:
         yield cells

@@ -61,16 +61,7 @@ class TextBuilder:
                 body = self.length
                 header = "".join(self.pieces[first_piece:]).rstrip("\n")[:MAX_HEADER]
         self.regions.append(
-            Region(
-                "table",
-                start,
-                self.length,
-                tuple(starts),
-                body,
-                header,
-                columns=width,
-                delimiter="|",
-            )
+            Region("table", start, self.length, tuple(starts), body, header, columns=width, delimiter="|")
         )
         self.add("\n")
 
@@ -78,8 +69,7 @@ class TextBuilder:
         """Append all that another builder holds."""
         shift = self.length
         self.headings += [
-            replace(h, char_start=h.char_start + shift, char_end=h.char_end + shift)
-            for h in other.headings
+            replace(h, char_start=h.char_start + shift, char_end=h.char_end + shift) for h in other.headings
         ]
         self.regions += [
             replace(

@@ -6,12 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import (
-    Reading,
-    clean_text,
-    require_text,
-    split_parts,
-)
+from apps.collections.ingestion.readers.base import Reading, clean_text, require_text, split_parts
 from apps.collections.ingestion.readers.charts import chart_rows
 from apps.collections.ingestion.readers.package import Package
 from apps.collections.ingestion.readers.sheet_blocks import Block, blocks_of
@@ -54,10 +49,7 @@ def _reading(builders: list[tuple[str, TextBuilder]], text: str) -> Reading:
     if all(builder.length <= _MAX_SHEET_CHARS for _, builder in builders):
         pages: list[PageText] = [
             PageText(
-                number,
-                builder.text or "\n",
-                headings=tuple(builder.headings),
-                regions=tuple(builder.regions),
+                number, builder.text or "\n", headings=tuple(builder.headings), regions=tuple(builder.regions)
             )
             for number, (_, builder) in enumerate(builders, start=1)
         ]

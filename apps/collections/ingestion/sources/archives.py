@@ -57,9 +57,7 @@ def archive_entries(path: Path, name: str, *, rules: Rules, limits: SourceLimits
     budget = Budget(limits)
     with path.open("rb") as stream:
         head = stream.read(262 + 6)
-    if name.lower().endswith(_UNREADABLE) or head.startswith(
-        (b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd")
-    ):
+    if name.lower().endswith(_UNREADABLE) or head.startswith((b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd")):
         raise SourceFailure(
             "archive_unsupported",
             "Archives of this kind cannot be read here. Pack the files as .zip or .tar.gz and import that.",
@@ -149,9 +147,7 @@ def _nested(
             for block in archive.read(info):
                 copy.write(block)
             copy.flush()
-            yield from archive_entries_of(
-                Path(copy.name), f"{where}/", budget, tally, depth=depth + 1
-            )
+            yield from archive_entries_of(Path(copy.name), f"{where}/", budget, tally, depth=depth + 1)
         except EntryFailure as failure:
             yield Problem(shown(where), failure.reason, failure.message)
         except SourceFailure as failure:

@@ -15,9 +15,7 @@ import pathspec
 from basics.errors import DomainError
 
 BLOCK = 64 * 1024
-_RATIO_FLOOR = (
-    20_000_000  # small archives of regular text may pack well; below this nobody is harmed
-)
+_RATIO_FLOOR = 20_000_000  # small archives of regular text may pack well; below this nobody is harmed
 _DRIVE = re.compile(r"^[A-Za-z]:")
 
 
@@ -54,14 +52,7 @@ class Reason(StrEnum):
 
 
 SKIPS = frozenset(
-    {
-        Reason.HIDDEN,
-        Reason.IGNORED,
-        Reason.EXCLUDED,
-        Reason.BINARY,
-        Reason.EMPTY,
-        Reason.UNSUPPORTED,
-    }
+    {Reason.HIDDEN, Reason.IGNORED, Reason.EXCLUDED, Reason.BINARY, Reason.EMPTY, Reason.UNSUPPORTED}
 )
 """Left out by a rule, as expected; all other reasons are problems that somebody should look at."""
 
@@ -226,16 +217,15 @@ _IGNORED_FOLDERS = frozenset(
     | {".git", ".hg", ".svn", ".bzr"}
 )
 _IGNORED_FILES = frozenset({"thumbs.db", "desktop.ini"})
-# fmt: off
-_BINARY_SUFFIXES = frozenset({
-    ".7z", ".a", ".aac", ".apk", ".avi", ".bin", ".bmp", ".bz2", ".class", ".db", ".deb", ".dll", ".dmg", ".dylib", ".ear",
-    ".eot", ".exe", ".flac", ".gif", ".gz", ".heic", ".ico", ".img", ".iso", ".jar", ".jpeg", ".jpg", ".ko", ".lib", ".lz4",
-    ".m4a", ".mkv", ".mov", ".mp3", ".mp4", ".mpeg", ".msi", ".npy", ".npz", ".o", ".obj", ".ogg", ".onnx", ".otf",
-    ".parquet", ".pdb", ".pickle", ".pkl", ".png", ".psd", ".pyc", ".pyd", ".pyo", ".rar", ".rpm", ".safetensors", ".so",
-    ".sqlite", ".sqlite3", ".swf", ".tif", ".tiff", ".ttf", ".war", ".wasm", ".wav", ".webm", ".webp", ".whl", ".wmv",
-    ".woff", ".woff2", ".xz", ".zst",
-})
-# fmt: on
+
+_BINARY_SUFFIXES = frozenset(
+    """
+        .7z .a .aac .apk .avi .bin .bmp .bz2 .class .db .deb .dll .dmg .dylib .ear .eot .exe .flac .gif .gz
+        .heic .ico .img .iso .jar .jpeg .jpg .ko .lib .lz4 .m4a .mkv .mov .mp3 .mp4 .mpeg .msi .npy .npz .o
+        .obj .ogg .onnx .otf .parquet .pdb .pickle .pkl .png .psd .pyc .pyd .pyo .rar .rpm .safetensors .so
+        .sqlite .sqlite3 .swf .tif .tiff .ttf .war .wasm .wav .webm .webp .whl .wmv .woff .woff2 .xz .zst
+    """.split()
+)
 
 
 class Rules:
@@ -257,7 +247,7 @@ class Rules:
         ignored: frozenset[str] = frozenset(),
     ) -> None:
         self._ignored = ignored
-        self._given: dict[str, Any] = {"include": include, "exclude": exclude, "with_hidden": with_hidden}  # fmt: skip
+        self._given: dict[str, Any] = {"include": include, "exclude": exclude, "with_hidden": with_hidden}
         self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
         self._exclude = pathspec.GitIgnoreSpec.from_lines(exclude) if exclude else None
         self._with_hidden = with_hidden
@@ -271,9 +261,7 @@ class Rules:
         name = PurePosixPath(path).name
         if name in _IGNORED_FOLDERS:
             return Problem(
-                shown(f"{path}/"),
-                Reason.IGNORED,
-                "Folders of this name hold no documents of yours.",
+                shown(f"{path}/"), Reason.IGNORED, "Folders of this name hold no documents of yours."
             )
         if name.startswith(".") and not self._with_hidden:
             return Problem(shown(f"{path}/"), Reason.HIDDEN, "Its name begins with a dot.")
@@ -286,9 +274,7 @@ class Rules:
         pure = PurePosixPath(path)
         name = pure.name.lower()
         if path in self._ignored:
-            return Problem(
-                shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out."
-            )
+            return Problem(shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out.")
         if name in _IGNORED_FILES or pure.name.startswith("._"):
             return Problem(shown(path), Reason.IGNORED, "A helper file of the operating system.")
         if name.startswith(".") and not self._with_hidden:

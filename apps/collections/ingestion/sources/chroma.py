@@ -33,14 +33,23 @@ DATABASE = "chroma.sqlite3"
 _TABLES = ("collections", "segments", "embeddings", "embedding_metadata")
 _DOCUMENT = "chroma:document"
 _SOURCES = (
-    "source_file", "source", "file_path", "filepath", "file", "filename", "file_name", "path", "document", "document_name",
-    "doc_id", "document_id", "url",
-)  # fmt: skip
+    "source_file",
+    "source",
+    "file_path",
+    "filepath",
+    "file",
+    "filename",
+    "file_name",
+    "path",
+    "document",
+    "document_name",
+    "doc_id",
+    "document_id",
+    "url",
+)
 _ORDERS = ("chunk_index", "index", "chunk_number", "chunk", "start_index", "position")
 _HEADERS = ("headers", "headings", "header_path", "header", "section")
-_HEADER_LEVELS = tuple(
-    f"{word}{level}" for level in range(1, 7) for word in ("Header ", "header_", "h")
-)
+_HEADER_LEVELS = tuple(f"{word}{level}" for level in range(1, 7) for word in ("Header ", "header_", "h"))
 _POINT_TEXT = ("point", "summary_point", "summary", "text", "content", "sentence")
 _MAX_STEPS = 2_000_000_000  # of SQLite's machine: a query that somebody has made endless ends
 
@@ -69,11 +78,7 @@ def chroma_read(request: Mapping[str, Any], send: Send) -> None:
 
 
 def _send_all(
-    database: sqlite3.Connection,
-    folder: Path,
-    request: Mapping[str, Any],
-    budget: Budget,
-    send: Send,
+    database: sqlite3.Connection, folder: Path, request: Mapping[str, Any], budget: Budget, send: Send
 ) -> None:
     collection, name = _collection(database, str(request["collection"]))
     grouped = _documents(database, collection, name, str(request["source_key"]), budget, send)
@@ -121,20 +126,13 @@ def _connect(folder: Path) -> sqlite3.Connection:
     else:
         address = f"{file.resolve().as_uri()}?mode=ro&immutable=1"
     database = sqlite3.connect(address, uri=True)
-    for statement in (
-        "trusted_schema = OFF",
-        "cell_size_check = ON",
-        "query_only = ON",
-        "mmap_size = 0",
-    ):
+    for statement in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON", "mmap_size = 0"):
         database.execute(f"PRAGMA {statement}")
     steps = iter(range(_MAX_STEPS // 100_000))
     database.set_progress_handler(lambda: next(steps, None) is None, 100_000)
     kinds = dict(database.execute("SELECT name, type FROM sqlite_master"))
     if any(kinds.get(table) != "table" for table in _TABLES):
-        raise SourceFailure(
-            "chroma_damaged", "The database has not the tables of a Chroma collection."
-        )
+        raise SourceFailure("chroma_damaged", "The database has not the tables of a Chroma collection.")
     return database
 
 
@@ -155,12 +153,7 @@ def _collection(database: sqlite3.Connection, wanted: str) -> tuple[str, str]:
 
 
 def _documents(
-    database: sqlite3.Connection,
-    collection: str,
-    name: str,
-    source_key: str,
-    budget: Budget,
-    send: Send,
+    database: sqlite3.Connection, collection: str, name: str, source_key: str, budget: Budget, send: Send
 ) -> dict[str, list[tuple[float, int, str]]]:
     """Return for each source (order in it, row, id) of its chunks."""
     keys = (source_key,) if source_key else _SOURCES
@@ -174,17 +167,12 @@ def _documents(
     for pk, embedding_id in rows:
         budget.count()
         if str(embedding_id) in seen:
-            _tell(
-                send,
-                Problem(shown(str(embedding_id)), Reason.DUPLICATE, "Two chunks have this id."),
-            )
+            _tell(send, Problem(shown(str(embedding_id)), Reason.DUPLICATE, "Two chunks have this id."))
             continue
         seen.add(str(embedding_id))
         facts = _metadata(database, pk, (*keys, *_ORDERS))
         source = next((str(facts[key]) for key in keys if str(facts.get(key) or "").strip()), name)
-        order = next(
-            (float(facts[key]) for key in _ORDERS if _is_number(facts.get(key))), float(pk)
-        )
+        order = next((float(facts[key]) for key in _ORDERS if _is_number(facts.get(key))), float(pk))
         grouped.setdefault(source, []).append((order, int(pk), str(embedding_id)))
     return grouped
 
@@ -196,9 +184,7 @@ def _is_number(value: object) -> bool:
         return False
 
 
-def _metadata(
-    database: sqlite3.Connection, pk: int, keys: Sequence[str] | None = None
-) -> dict[str, Any]:
+def _metadata(database: sqlite3.Connection, pk: int, keys: Sequence[str] | None = None) -> dict[str, Any]:
     rows = database.execute(
         "SELECT key, string_value, int_value, float_value, bool_value FROM embedding_metadata "
         "WHERE id = ? AND (? OR key IN (SELECT value FROM json_each(?))) ORDER BY key",
@@ -280,9 +266,7 @@ def _prepared(rows: list[_Row], path: str, model: str, vectors: Mapping[str, Any
         )
     return Prepared(
         chunks=tuple(
-            PreparedChunk(
-                row.text, _headings(row.facts), {"id": row.id} | row.facts, _points(row.facts)
-            )
+            PreparedChunk(row.text, _headings(row.facts), {"id": row.id} | row.facts, _points(row.facts))
             for row in rows
         ),
         links=tuple(dict.fromkeys(links)),
@@ -315,8 +299,7 @@ def _headings(facts: Mapping[str, Any]) -> tuple[str, ...]:
             return tuple(str(text) for _, text in sorted(value.items()) if str(text).strip())
         if isinstance(value, list):
             texts = [
-                item.get("text") or item.get("title") if isinstance(item, dict) else item
-                for item in value
+                item.get("text") or item.get("title") if isinstance(item, dict) else item for item in value
             ]
             return tuple(str(text) for text in texts if text)
         if isinstance(value, str) and value.strip():

@@ -18,9 +18,7 @@ _MAX_BYTES = 2_000_000_000
 _DELETE = 3
 
 
-def collection_vectors(
-    database: sqlite3.Connection, folder: Path, collection: str
-) -> dict[str, Any]:
+def collection_vectors(database: sqlite3.Connection, folder: Path, collection: str) -> dict[str, Any]:
     """Return the vectors of a collection by chunk id, each a float32 array.
 
     Raises:
@@ -35,9 +33,7 @@ def collection_vectors(
         # A name out of a stranger's database: one plain folder, or nothing.
         if Path(str(segment)).name == str(segment) and index.is_dir() and not index.is_symlink():
             found |= _index_vectors(index)
-    tables = {
-        name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    }
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "embeddings_queue" in tables:
         queue = database.execute(
             "SELECT id, operation, vector, encoding FROM embeddings_queue WHERE topic LIKE '%/' || ? ORDER BY seq_id",
@@ -77,9 +73,7 @@ def _index_vectors(index: Path) -> dict[str, Any]:
             raise _damaged("its list of ids") from error
     if not isinstance(labels, dict):
         labels = vars(labels)
-    by_label = {
-        label: str(chunk_id) for chunk_id, label in dict(labels.get("id_to_label") or {}).items()
-    }
+    by_label = {label: str(chunk_id) for chunk_id, label in dict(labels.get("id_to_label") or {}).items()}
     head = header.read_bytes()
     if len(head) < _HEADER.size:
         raise _damaged("its header")
@@ -87,10 +81,7 @@ def _index_vectors(index: Path) -> dict[str, Any]:
     raw = data.read_bytes()
     size = label_at - vector_at
     if not (
-        width > 0
-        and 0 <= vector_at < label_at <= width - 8
-        and size % 4 == 0
-        and count * width <= len(raw)
+        width > 0 and 0 <= vector_at < label_at <= width - 8 and size % 4 == 0 and count * width <= len(raw)
     ):
         raise _damaged("its header")
     found: dict[str, Any] = {}
@@ -115,6 +106,5 @@ class _Plain(pickle.Unpickler):
 
 def _damaged(what: str) -> SourceFailure:
     return SourceFailure(
-        "chroma_damaged",
-        f"The vector index of the Chroma folder is damaged: {what}. Import without vectors.",
+        "chroma_damaged", f"The vector index of the Chroma folder is damaged: {what}. Import without vectors."
     )

@@ -96,7 +96,11 @@ def _walk(folder: int, prefix: str, rules: Rules, budget: Budget, *, depth: int)
         where = safe_path(prefix + name)
         if isinstance(where, Problem) or "\\" in name:
             message = "The name holds characters that no document's path can have."
-            yield where if isinstance(where, Problem) else Problem(shown(prefix + name), Reason.BAD_NAME, message)  # fmt: skip
+            yield (
+                where
+                if isinstance(where, Problem)
+                else Problem(shown(prefix + name), Reason.BAD_NAME, message)
+            )
             continue
         try:
             facts = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -111,9 +115,7 @@ def _walk(folder: int, prefix: str, rules: Rules, budget: Budget, *, depth: int)
             yield from _file(folder, name, where, rules, budget)
 
 
-def _folder(
-    parent: int, name: str, where: str, rules: Rules, budget: Budget, depth: int
-) -> Iterator[Item]:
+def _folder(parent: int, name: str, where: str, rules: Rules, budget: Budget, depth: int) -> Iterator[Item]:
     refusal = rules.folder_refusal(where)
     if refusal is not None:
         yield refusal
@@ -135,14 +137,10 @@ def _folder(
 def _problem(where: str, facts: os.stat_result) -> Problem | None:
     if stat.S_ISLNK(facts.st_mode):
         return Problem(
-            shown(where),
-            Reason.LINK,
-            "It is a symbolic link; only what links point to is imported.",
+            shown(where), Reason.LINK, "It is a symbolic link; only what links point to is imported."
         )
     if not stat.S_ISREG(facts.st_mode):
-        return Problem(
-            shown(where), Reason.SPECIAL, "It is no regular file (a device, pipe or socket)."
-        )
+        return Problem(shown(where), Reason.SPECIAL, "It is no regular file (a device, pipe or socket).")
     if facts.st_nlink > 1:
         return Problem(
             shown(where),
@@ -207,6 +205,5 @@ def _blocks(folder: int, name: str, budget: Budget) -> Iterator[bytes]:
         after = os.fstat(descriptor)
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
         raise EntryFailure(
-            Reason.CHANGED,
-            "It was changed while it was read. Import again when nobody writes to it.",
+            Reason.CHANGED, "It was changed while it was read. Import again when nobody writes to it."
         )

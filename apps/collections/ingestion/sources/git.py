@@ -27,7 +27,9 @@ from apps.collections.ingestion.sources.base import (
 from apps.collections.ingestion.sources.git_worktree import LFS_HEAD, uncommitted
 
 _MAX_POINTER = 1024
-_POINTER = "Only a pointer to it is in the repository (Git LFS keeps large files elsewhere). Import the file itself."
+_POINTER = (
+    "Only a pointer to it is in the repository (Git LFS keeps large files elsewhere). Import the file itself."
+)
 Send = Callable[[Mapping[str, Any], bytes], None]
 _GITLINK = 0o160000
 _MAX_DEPTH = 200
@@ -203,9 +205,7 @@ def _object(store: Any, sha: bytes) -> Any:
             Reason.DAMAGED, "The repository lacks this object (is it a shallow or partial copy?)."
         ) from error
     except Exception as error:  # whatever foreign bytes bring out of zlib and the parser
-        raise EntryFailure(
-            Reason.DAMAGED, f"The object is damaged ({type(error).__name__})."
-        ) from error
+        raise EntryFailure(Reason.DAMAGED, f"The object is damaged ({type(error).__name__}).") from error
     return found
 
 
@@ -214,9 +214,7 @@ def _blob(store: Any, sha: bytes) -> bytes:
 
     found = _object(store, sha)
     if not isinstance(found, Blob):
-        raise EntryFailure(
-            Reason.DAMAGED, "The repository says that this is a file, and it is none."
-        )
+        raise EntryFailure(Reason.DAMAGED, "The repository says that this is a file, and it is none.")
     data: bytes = found.data
     return data
 
@@ -245,9 +243,7 @@ def _files(
             yield (
                 where
                 if isinstance(where, Problem)
-                else Problem(
-                    shown(prefix + name), Reason.BAD_NAME, "The name is not one of a file."
-                )
+                else Problem(shown(prefix + name), Reason.BAD_NAME, "The name is not one of a file.")
             )
         elif stat.S_ISDIR(mode):
             yield from _files(store, item.sha, f"{where}/", budget, depth=depth + 1)
@@ -258,9 +254,7 @@ def _files(
                 "It is a submodule: another repository at a fixed revision. Import that one by itself.",
             )
         elif stat.S_ISLNK(mode):
-            yield Problem(
-                where, Reason.LINK, "It is a symbolic link; only what links point to is imported."
-            )
+            yield Problem(where, Reason.LINK, "It is a symbolic link; only what links point to is imported.")
         elif stat.S_ISREG(mode):
             yield where, item.sha
         else:

@@ -41,7 +41,7 @@ def ref_is_safe(name: str) -> bool:
         and not any(not part or part.startswith(".") or part.endswith((".lock", ".")) for part in parts)
         and ".." not in name
         and "@{" not in name
-    )  # fmt: skip
+    )
 
 
 def history_read(request: Mapping[str, Any], send: Send) -> None:
@@ -66,7 +66,9 @@ def history_read(request: Mapping[str, Any], send: Send) -> None:
         refs, left = _refs(control)
         head = _head(control, str(request["ref"]), refs)
         if bytes.fromhex(refs.get(head, head if _SHA.fullmatch(head) else "")) not in {*names, b""}:
-            raise SourceFailure("history_damaged", "The last commit is not in it (a partial or borrowed copy?).")  # fmt: skip
+            raise SourceFailure(
+                "history_damaged", "The last commit is not in it (a partial or borrowed copy?)."
+            )
         left += [shown(name) for name, sha in refs.items() if bytes.fromhex(sha) not in names]
         refs = {name: sha for name, sha in refs.items() if bytes.fromhex(sha) in names}
         shallow = sorted(set(_SHA.findall(_small(control, "shallow"))))
@@ -76,7 +78,14 @@ def history_read(request: Mapping[str, Any], send: Send) -> None:
         raise SourceFailure(
             "history_damaged", f"It is incomplete or damaged ({type(error).__name__})."
         ) from error
-    facts = {"head": head, "refs": refs, "shallow": shallow, "left": left[:100], "packs": packs, "has": sorted(sha.hex() for sha in known & names)}  # fmt: skip
+    facts = {
+        "head": head,
+        "refs": refs,
+        "shallow": shallow,
+        "left": left[:100],
+        "packs": packs,
+        "has": sorted(sha.hex() for sha in known & names),
+    }
     send({"history": facts}, b"")
 
 
@@ -123,9 +132,7 @@ def _opened(path: Path, budget: _Bytes) -> IO[bytes]:
     found = os.fstat(stream.fileno())
     if not stat.S_ISREG(found.st_mode):
         stream.close()
-        raise SourceFailure(
-            "history_damaged", f"{shown(path.name)} of the repository is no plain file."
-        )
+        raise SourceFailure("history_damaged", f"{shown(path.name)} of the repository is no plain file.")
     budget.take(found.st_size)
     return stream
 

@@ -23,10 +23,7 @@ _HELP = "Commit it and import again, or import the folder itself, which takes fi
 
 
 def uncommitted(
-    root: Path,
-    committed: Mapping[str, str],
-    tally: FolderTally,
-    pointer: Callable[[str], bool],
+    root: Path, committed: Mapping[str, str], tally: FolderTally, pointer: Callable[[str], bool]
 ) -> Iterator[Problem]:
     """Yield a problem for each file that differs from the commit, is in no commit, or is left out by ``.gitignore``.
 
@@ -48,15 +45,27 @@ def uncommitted(
             continue
         if path not in committed:
             if is_ignored:
-                yield Problem(shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out.")  # fmt: skip
+                yield Problem(shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out.")
             else:
-                yield Problem(shown(path), Reason.UNCOMMITTED, f"It is in no commit yet, so it was not imported. {_HELP}")  # fmt: skip
+                yield Problem(
+                    shown(path),
+                    Reason.UNCOMMITTED,
+                    f"It is in no commit yet, so it was not imported. {_HELP}",
+                )
         elif not pointer(path) and _differs(root / path, committed[path]):
-            yield Problem(shown(path), Reason.UNCOMMITTED, f"It was changed since the last commit, whose content was imported. {_HELP}")  # fmt: skip
+            yield Problem(
+                shown(path),
+                Reason.UNCOMMITTED,
+                f"It was changed since the last commit, whose content was imported. {_HELP}",
+            )
     gone = [p for p in committed if p not in seen and not pointer(p) and not tally.refusal(p)[0]]
     if seen:  # a repository without any file checked out misses none
         for path in gone:
-            yield Problem(shown(path), Reason.UNCOMMITTED, "It was deleted since the last commit, whose content was imported.")  # fmt: skip
+            yield Problem(
+                shown(path),
+                Reason.UNCOMMITTED,
+                "It was deleted since the last commit, whose content was imported.",
+            )
 
 
 def _walk(
@@ -70,14 +79,18 @@ def _walk(
     for entry in names:
         left[0] -= 1
         if left[0] < 0:
-            yield Problem(shown(prefix) or ".", Reason.UNCOMMITTED, f"Beyond {_MAX_ENTRIES} files nobody looked for changes that are not committed.")  # fmt: skip
+            yield Problem(
+                shown(prefix) or ".",
+                Reason.UNCOMMITTED,
+                f"Beyond {_MAX_ENTRIES} files nobody looked for changes that are not committed.",
+            )
             return
         path = prefix + entry.name
         if entry.is_dir(follow_symlinks=False):
             if entry.name == ".git" or os.path.lexists(root / path / ".git") or depth > _MAX_DEPTH:
                 continue
             if ignores.matches(f"{path}/"):
-                yield Problem(shown(f"{path}/"), Reason.IGNORED, "The repository's .gitignore leaves it out.")  # fmt: skip
+                yield Problem(shown(f"{path}/"), Reason.IGNORED, "The repository's .gitignore leaves it out.")
                 continue
             yield from _walk(root, f"{path}/", ignores, depth + 1, left)
             if left[0] < 0:

@@ -56,12 +56,7 @@ def isolated_entries(
         SourceFailure: it cannot be read.
         ReadFailure: the child ran out of time or memory.
     """
-    request = {
-        "action": action,
-        "path": str(path.resolve()),
-        "source_limits": asdict(limits),
-        **options,
-    }
+    request = {"action": action, "path": str(path.resolve()), "source_limits": asdict(limits), **options}
     for header, blob in run_child(request, child, on_tick=on_tick):
         if "source_failure" in header:
             raise SourceFailure(header["source_failure"], header["message"])
@@ -165,4 +160,4 @@ def _bases(archive: Path, budget: Budget, action: str) -> list[str]:
                 objects.add(name[: name.index("objects/")])
     return sorted(
         (base for base in heads if action != "git" or base in objects), key=lambda base: (len(base), base)
-    )  # fmt: skip
+    )

@@ -16,20 +16,21 @@ from typing import Any
 import numpy as np
 
 from apps.collections.ingestion.linking import REVERSE, Link
-from apps.collections.ingestion.types import (
-    ChunkDraft,
-    ChunkKind,
-    ExtractedDocument,
-    PageText,
-    ReadFailure,
-)
+from apps.collections.ingestion.types import ChunkDraft, ChunkKind, ExtractedDocument, PageText, ReadFailure
 
 PREPARED = "application/vnd.groundwork.chunks+json"
 _FORMAT = "groundwork-chunks/1"
 _SEPARATOR = "\n\n"
 _PAGE_CHARS = 20_000
 _BACK = "linked_from"
-_KINDS: dict[str, ChunkKind] = {"function": "function", "method": "function", "class": "class", "file": "file", "module": "file", "table": "table"}  # fmt: skip
+_KINDS: dict[str, ChunkKind] = {
+    "function": "function",
+    "method": "function",
+    "class": "class",
+    "file": "file",
+    "module": "file",
+    "table": "table",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,10 +119,7 @@ def prepared_load(path: Path) -> Prepared:
         return Prepared(
             chunks=tuple(
                 PreparedChunk(
-                    str(item["text"]),
-                    tuple(item["headings"]),
-                    item["metadata"],
-                    tuple(item["key_points"]),
+                    str(item["text"]), tuple(item["headings"]), item["metadata"], tuple(item["key_points"])
                 )
                 for item in body["chunks"]
             ),
@@ -162,9 +160,7 @@ def prepared_extracted(prepared: Prepared) -> ExtractedDocument:
 def prepared_drafts(prepared: Prepared, extracted: ExtractedDocument) -> list[ChunkDraft]:
     """Return the chunks as they came, each an exact slice of the text."""
     drafts: list[ChunkDraft] = []
-    for index, (chunk, (start, end)) in enumerate(
-        zip(prepared.chunks, prepared.spans(), strict=True)
-    ):
+    for index, (chunk, (start, end)) in enumerate(zip(prepared.chunks, prepared.spans(), strict=True)):
         drafts.append(
             ChunkDraft(
                 index=index,

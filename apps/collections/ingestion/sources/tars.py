@@ -14,14 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from apps.collections.ingestion.sources.base import (
-    BLOCK,
-    Budget,
-    Problem,
-    Reason,
-    SourceFailure,
-    shown,
-)
+from apps.collections.ingestion.sources.base import BLOCK, Budget, Problem, Reason, SourceFailure, shown
 
 _HEADER = 512
 _MAX_EXTENDED = 64 * 1024  # bytes of long names and extended headers
@@ -174,9 +167,7 @@ class TarMembers:
                 info.size = int(said["size"])
             is_sparse = info.type == tarfile.GNUTYPE_SPARSE or any("GNU.sparse" in k for k in said)
             said = {}
-            has_body = (
-                info.type in _REGULAR or info.type not in tarfile.SUPPORTED_TYPES or is_sparse
-            )
+            has_body = info.type in _REGULAR or info.type not in tarfile.SUPPORTED_TYPES or is_sparse
             self._left = info.size if has_body else 0
             self._padding = -self._left % _HEADER
             if info.type != tarfile.DIRTYPE and not (info.type in _REGULAR and name.endswith("/")):
@@ -232,15 +223,11 @@ class TarMembers:
 
 def _problem(name: str, info: tarfile.TarInfo, *, is_sparse: bool) -> Problem | None:
     if info.type in _LINKS:
-        return Problem(
-            shown(name), Reason.LINK, "It is a link; only what links point to is imported."
-        )
+        return Problem(shown(name), Reason.LINK, "It is a link; only what links point to is imported.")
     if is_sparse:
         return Problem(shown(name), Reason.SPECIAL, "It is a sparse file, which is not read.")
     if info.type not in _REGULAR:
-        return Problem(
-            shown(name), Reason.SPECIAL, "It is no regular file (a device, pipe or socket)."
-        )
+        return Problem(shown(name), Reason.SPECIAL, "It is no regular file (a device, pipe or socket).")
     return None
 
 

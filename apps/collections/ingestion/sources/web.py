@@ -38,9 +38,7 @@ MAX_REDIRECTS = 5
 SECONDS = 60.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _AGENT = "Groundwork/1 (import of web pages)"
-_REFUSED_TYPES = re.compile(
-    r"^(image|audio|video|font)/|^application/(x-msdownload|wasm|x-sharedlib)\b"
-)
+_REFUSED_TYPES = re.compile(r"^(image|audio|video|font)/|^application/(x-msdownload|wasm|x-sharedlib)\b")
 _SUFFIXES = {
     "text/html": ".html",
     "application/xhtml+xml": ".html",
@@ -127,9 +125,7 @@ def web_entries(
                 continue
             except httpx2.TransportError as error:
                 yield Problem(
-                    shown(url),
-                    Reason.FETCH,
-                    f"It could not be fetched ({shown(str(error))[:200]}).",
+                    shown(url), Reason.FETCH, f"It could not be fetched ({shown(str(error))[:200]})."
                 )
                 continue
             yield found
@@ -138,11 +134,7 @@ def web_entries(
 def _fetch(
     transport: GuardedTransport, url: str, before: Known | None, policy: NetPolicy, budget: Budget
 ) -> Entry | Unchanged:
-    headers = {
-        "User-Agent": _AGENT,
-        "Accept": "text/html, */*;q=0.5",
-        "Accept-Encoding": "identity",
-    }
+    headers = {"User-Agent": _AGENT, "Accept": "text/html, */*;q=0.5", "Accept-Encoding": "identity"}
     if before is not None and before.etag:
         headers["If-None-Match"] = before.etag
     if before is not None and before.modified:
@@ -174,16 +166,12 @@ def _next(here: httpx2.URL, location: str, policy: NetPolicy) -> httpx2.URL:
     return url_check(str(target), policy)
 
 
-def _entry(
-    response: httpx2.Response, url: str, final: str, before: Known | None, budget: Budget
-) -> Entry:
+def _entry(response: httpx2.Response, url: str, final: str, before: Known | None, budget: Budget) -> Entry:
     if response.status_code != 200:
         raise EntryFailure(Reason.FETCH, f"The server answered with status {response.status_code}.")
     media_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
     if _REFUSED_TYPES.match(media_type):
-        raise EntryFailure(
-            Reason.UNSUPPORTED, f"The server sends {shown(media_type)}, which holds no text."
-        )
+        raise EntryFailure(Reason.UNSUPPORTED, f"The server sends {shown(media_type)}, which holds no text.")
     length = response.headers.get("content-length", "")
     if length.isdecimal() and int(length) > budget.limits.max_file_bytes:
         budget.take(0, int(length))
@@ -211,9 +199,7 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
             yield piece
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise EntryFailure(
-            Reason.FETCH, f"The server packs the page as “{shown(coding)[:40]}”, unasked."
-        )
+        raise EntryFailure(Reason.FETCH, f"The server packs the page as “{shown(coding)[:40]}”, unasked.")
     unpacker = zlib.decompressobj(47 if coding != "deflate" else 15)
     for piece in response.stream:  # type: ignore[union-attr]
         packed += len(piece)
@@ -221,9 +207,7 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
             try:
                 plain = unpacker.decompress(piece, BLOCK)
             except zlib.error as error:
-                raise EntryFailure(
-                    Reason.DAMAGED, "The page is packed in a damaged way."
-                ) from error
+                raise EntryFailure(Reason.DAMAGED, "The page is packed in a damaged way.") from error
             done += len(plain)
             budget.take(len(plain), done, packed)
             piece = unpacker.unconsumed_tail

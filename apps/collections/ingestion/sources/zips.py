@@ -47,13 +47,7 @@ class ZipMembers:
         _directory_check(path, budget.limits.max_entries)
         try:
             self._zip = zipfile.ZipFile(path)
-        except (
-            zipfile.BadZipFile,
-            OSError,
-            ValueError,
-            NotImplementedError,
-            struct.error,
-        ) as error:
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error) as error:
             raise _damaged() from error
 
     def close(self) -> None:
@@ -86,14 +80,10 @@ class ZipMembers:
 
 def _unreadable(error: Exception) -> EntryFailure:
     if isinstance(error, NotImplementedError):
-        return EntryFailure(
-            Reason.UNSUPPORTED, "It is packed by a method that cannot be read here."
-        )
+        return EntryFailure(Reason.UNSUPPORTED, "It is packed by a method that cannot be read here.")
     if isinstance(error, RuntimeError) and "encrypt" in str(error):
         return EntryFailure(Reason.ENCRYPTED, "It is protected by a password.")
-    return EntryFailure(
-        Reason.DAMAGED, "It is damaged in the archive (cut off, or its checksum is wrong)."
-    )
+    return EntryFailure(Reason.DAMAGED, "It is damaged in the archive (cut off, or its checksum is wrong).")
 
 
 def _problem(name: str, info: zipfile.ZipInfo, overlapping: set[int]) -> Problem | None:
@@ -103,14 +93,10 @@ def _problem(name: str, info: zipfile.ZipInfo, overlapping: set[int]) -> Problem
             shown(name), Reason.LINK, "It is a symbolic link; only what links point to is imported."
         )
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        return Problem(
-            shown(name), Reason.SPECIAL, "It is no regular file (a device, pipe or socket)."
-        )
+        return Problem(shown(name), Reason.SPECIAL, "It is no regular file (a device, pipe or socket).")
     if info.flag_bits & _ENCRYPTED_FLAG:
         return Problem(
-            shown(name),
-            Reason.ENCRYPTED,
-            "It is protected by a password. Pack it again without one.",
+            shown(name), Reason.ENCRYPTED, "It is protected by a password. Pack it again without one."
         )
     if info.header_offset in overlapping:
         return Problem(

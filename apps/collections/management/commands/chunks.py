@@ -21,22 +21,15 @@ _SHOWN = 200
 
 
 class Command(BaseCommand):
-    help = (
-        "Read the chunks of a collection: list, walk with a cursor, follow links, or print figures."
-    )
+    help = "Read the chunks of a collection: list, walk with a cursor, follow links, or print figures."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "what",
-            choices=("list", "walk", "links", "chain", "statistics"),
-            nargs="?",
-            default="list",
+            "what", choices=("list", "walk", "links", "chain", "statistics"), nargs="?", default="list"
         )
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--collection", metavar="NAME", help="name or id")
-        parser.add_argument(
-            "--chunk", metavar="ID", help="where links and chain begin, such as c123"
-        )
+        parser.add_argument("--chunk", metavar="ID", help="where links and chain begin, such as c123")
         parser.add_argument("--cursor", help="where a walk goes on, as the last one printed it")
         parser.add_argument("--limit", type=int, default=20, help="chunks or steps (default 20)")
         parser.add_argument("--path", default="", help="of this source file")
@@ -92,9 +85,7 @@ class Command(BaseCommand):
             yield _fields(step.chunk), _line(step.chunk)
         yield {"cursor": cursor.to_text()}, f"--cursor {cursor.to_text()}"
 
-    def _linked(
-        self, actor: Actor, options: Mapping[str, Any]
-    ) -> Iterator[tuple[dict[str, Any], str]]:
+    def _linked(self, actor: Actor, options: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
         digits = (options["chunk"] or "").removeprefix("c")
         if not digits.isdecimal():
             raise CommandError("Name the chunk with --chunk, such as c123.")
@@ -133,6 +124,4 @@ def _line(chunk: Chunk) -> str:
     text = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
     page = f", page {chunk.page_start}" if chunk.page_start else ""
     heads = " > ".join(chunk.headings)
-    return (
-        f"c{chunk.pk} {chunk.document.path} #{chunk.index}{page} [{chunk.kind}] {heads}\n    {text}"
-    )
+    return f"c{chunk.pk} {chunk.document.path} #{chunk.index}{page} [{chunk.kind}] {heads}\n    {text}"

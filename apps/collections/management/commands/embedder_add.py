@@ -21,44 +21,29 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
-            "folder",
-            type=Path,
-            help="the model's folder, or its folder in a Hugging Face hub cache",
+            "folder", type=Path, help="the model's folder, or its folder in a Hugging Face hub cache"
         )
+        parser.add_argument("--name", default="", help="chosen as local/NAME (default: the folder's name)")
         parser.add_argument(
-            "--name", default="", help="chosen as local/NAME (default: the folder's name)"
+            "--file", help="the ONNX file in the folder, where there are several, as onnx/model_int8.onnx"
         )
-        parser.add_argument(
-            "--file",
-            help="the ONNX file in the folder, where there are several, as onnx/model_int8.onnx",
-        )
-        parser.add_argument(
-            "--pooling", choices=POOLINGS, help="how one vector is made of the tokens'"
-        )
+        parser.add_argument("--pooling", choices=POOLINGS, help="how one vector is made of the tokens'")
         parser.add_argument(
             "--query-prefix", metavar="TEXT", help='put before each question, for example "query: "'
         )
         parser.add_argument(
-            "--passage-prefix",
-            metavar="TEXT",
-            help='put before each passage, for example "passage: "',
+            "--passage-prefix", metavar="TEXT", help='put before each passage, for example "passage: "'
         )
         parser.add_argument(
-            "--dimensions",
-            type=int,
-            help="keep the first so many numbers, for models trained for that",
+            "--dimensions", type=int, help="keep the first so many numbers, for models trained for that"
         )
-        parser.add_argument(
-            "--max-tokens", type=int, help="of one text; the rest of a longer one isn't seen"
-        )
+        parser.add_argument("--max-tokens", type=int, help="of one text; the rest of a longer one isn't seen")
         parser.add_argument("--check", action="store_true", help="only check: install nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
             found = folder_check(
-                options["folder"],
-                name=options["name"],
-                said={field: options[field] for field in _SAID},
+                options["folder"], name=options["name"], said={field: options[field] for field in _SAID}
             )
             self._tell(found)
             if options["check"]:

@@ -22,9 +22,7 @@ class Command(BaseCommand):
         try:
             name = parse_embedder(default_setting())
             if name.provider != "local":
-                self.stdout.write(
-                    f"Embeddings come from {name.provider}; there is nothing to prepare."
-                )
+                self.stdout.write(f"Embeddings come from {name.provider}; there is nothing to prepare.")
                 return
             if name.model not in BUILT_IN:
                 self._verify()
@@ -40,9 +38,7 @@ class Command(BaseCommand):
             raise CommandError(error.message) from error
         megabytes = path.stat().st_size / 1e6
         seconds = time.monotonic() - began
-        self.stdout.write(
-            f"Built the embedding model: {path.name}, {megabytes:.0f} MB, in {seconds:.1f} s."
-        )
+        self.stdout.write(f"Built the embedding model: {path.name}, {megabytes:.0f} MB, in {seconds:.1f} s.")
 
     def _verify(self) -> None:
         """Say now, and not with the first document, when this machine lacks an installed model."""

@@ -30,12 +30,7 @@ from apps.collections.operator import (
     ingestion_finish,
     tenant_named,
 )
-from apps.collections.services import (
-    ImportOptions,
-    collection_create,
-    document_upload,
-    import_start,
-)
+from apps.collections.services import ImportOptions, collection_create, document_upload, import_start
 from basics.errors import DomainError
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -79,18 +74,10 @@ class Command(BaseCommand):
         ):
             metavar = "URL" if option == "--url" else "PATH"
             parser.add_argument(
-                option,
-                action="append",
-                default=[],
-                metavar=metavar,
-                help=f"{meaning}; may be repeated",
+                option, action="append", default=[], metavar=metavar, help=f"{meaning}; may be repeated"
             )
-        parser.add_argument(
-            "--ref", default="", help="branch, tag or commit for --git; default: HEAD"
-        )
-        parser.add_argument(
-            "--chroma-collection", default="", metavar="NAME", help="when there are several"
-        )
+        parser.add_argument("--ref", default="", help="branch, tag or commit for --git; default: HEAD")
+        parser.add_argument("--chroma-collection", default="", metavar="NAME", help="when there are several")
         parser.add_argument(
             "--vectors-model",
             default="",
@@ -99,9 +86,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--collection", required=True, metavar="NAME", help="name or id")
-        parser.add_argument(
-            "--create", action="store_true", help="make the collection if there is none"
-        )
+        parser.add_argument("--create", action="store_true", help="make the collection if there is none")
         parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait in all")
         parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
 
@@ -159,12 +144,7 @@ class _Work:
     """One call of the command: what was taken in, what was refused, and how far it is."""
 
     def __init__(
-        self,
-        tenant: Tenant,
-        actor: Actor,
-        collection: Collection,
-        progress: Progress,
-        timeout_s: float,
+        self, tenant: Tenant, actor: Actor, collection: Collection, progress: Progress, timeout_s: float
     ) -> None:
         self.tenant, self.actor, self.collection = tenant, actor, collection
         self.refused: dict[str, str] = {}
@@ -220,9 +200,7 @@ class _Work:
 
     def finish(self) -> list[Document]:
         """Wait until every document has ended; returns them as they ended."""
-        return ingestion_finish(
-            self.tenant, list(self._bars), on_change=self._show, timeout_s=self._left_s()
-        )
+        return ingestion_finish(self.tenant, list(self._bars), on_change=self._show, timeout_s=self._left_s())
 
     def _left_s(self) -> float:
         return max(0.0, self._deadline - time.monotonic())
@@ -294,9 +272,7 @@ def _lines(work: _Work, ended: list[Document]) -> Iterator[str]:
             yield f"        warning: {warning}"
     for row in work.imports:
         counts = ", ".join(
-            f"{count} {name}"
-            for name, count in row.entries.items()
-            if isinstance(count, int) and count
+            f"{count} {name}" for name, count in row.entries.items() if isinstance(count, int) and count
         )
         yield f"import  {row.name}: {row.status}; {counts or 'no entries'}"
         if row.error_message:

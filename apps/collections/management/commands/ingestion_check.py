@@ -18,9 +18,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument(
-            "--collection",
-            metavar="NAME",
-            help="name or id; without it, all, and the files on disk",
+            "--collection", metavar="NAME", help="name or id; without it, all, and the files on disk"
         )
         parser.add_argument("--repair", action="store_true", help="put right what can be")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -32,14 +30,9 @@ class Command(BaseCommand):
             if options["collection"]:
                 collection = collection_named(tenant, options["collection"])
                 if collection is None:
-                    raise CommandError(
-                        f"There is no collection “{options['collection']}” in {tenant.slug}."
-                    )
+                    raise CommandError(f"There is no collection “{options['collection']}” in {tenant.slug}.")
             check = ingestion_check(
-                tenant=tenant,
-                actor=system_actor(tenant.pk),
-                collection=collection,
-                repair=options["repair"],
+                tenant=tenant, actor=system_actor(tenant.pk), collection=collection, repair=options["repair"]
             )
         if options["json"]:
             self.stdout.write(json.dumps(asdict(check), ensure_ascii=False))

@@ -22,13 +22,16 @@ class Command(BaseCommand):
         parser.add_argument("query")
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument(
-            "--collection", action="append", default=[], metavar="NAME",
+            "--collection",
+            action="append",
+            default=[],
+            metavar="NAME",
             help="name or id; again for more; without it, all of the workspace",
-        )  # fmt: skip
+        )
         parser.add_argument("-k", type=int, default=10, help="passages (default 10)")
         parser.add_argument(
             "--filters", type=json.loads, metavar="JSON", help='for example {"media_type": "application/pdf"}'
-        )  # fmt: skip
+        )
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -56,9 +59,7 @@ class Command(BaseCommand):
             return
         for number, hit in enumerate(result.hits, 1):
             self.stdout.write(self._line(number, hit))
-        self.stdout.write(
-            f"{len(result.hits)} passages in {result.elapsed_ms:.0f} ms. {result.note}".strip()
-        )
+        self.stdout.write(f"{len(result.hits)} passages in {result.elapsed_ms:.0f} ms. {result.note}".strip())
 
     def _line(self, number: int, hit: SearchHit) -> str:
         ranks = [

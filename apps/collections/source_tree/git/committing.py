@@ -9,11 +9,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-from dulwich.index import (
-    validate_path_element_default,
-    validate_path_element_hfs,
-    validate_path_element_ntfs,
-)
+from dulwich.index import validate_path_element_default, validate_path_element_hfs, validate_path_element_ntfs
 from dulwich.object_format import SHA1
 from dulwich.pack import pack_object_header, write_pack_index_v2
 
@@ -61,7 +57,7 @@ def commit_make(objects: Objects, head: str | None, request: Mapping[str, Any]) 
     if tree == (old or made.add("tree", b"")):
         raise Refused("Nothing differs from the last commit, so there is nothing to commit.")
     who = f"{request['author']} {int(request['time'])} +0000"
-    lines = [f"tree {tree}", *([f"parent {head}"] if head else []), f"author {who}", f"committer {who}"]  # fmt: skip
+    lines = [f"tree {tree}", *([f"parent {head}"] if head else []), f"author {who}", f"committer {who}"]
     body = "\n".join(lines) + f"\n\n{request['message'].strip()}\n"
     commit = made.add("commit", body.encode())
     for number in request["merge"]:
@@ -79,11 +75,7 @@ def _name_check(name: bytes, path: str) -> None:
     """Refuse a name that some system's git would take for its own folder, or for a way out."""
     is_good = all(
         check(name)
-        for check in (
-            validate_path_element_default,
-            validate_path_element_ntfs,
-            validate_path_element_hfs,
-        )
+        for check in (validate_path_element_default, validate_path_element_ntfs, validate_path_element_hfs)
     )
     if not is_good or b"\0" in name or b"\\" in name or len(name) > 255:
         raise Refused(f"“{path[:200]}” cannot be in a repository: rename the file.")
@@ -96,7 +88,9 @@ def _tree(objects: Objects, made: _Made, old: str | None, node: Node) -> str | N
         mode, sha = entries.get(name, (0, ""))
         if isinstance(change, dict):
             if mode and mode & _KIND not in (_FOLDER, 0o100000):
-                raise Refused(f"“{name.decode(errors='replace')}” is a link or a submodule in the repository.")  # fmt: skip
+                raise Refused(
+                    f"“{name.decode(errors='replace')}” is a link or a submodule in the repository."
+                )
             inner = _tree(objects, made, sha if mode & _KIND == _FOLDER else None, change)
             if inner is not None:
                 entries[name] = (_FOLDER, inner)
@@ -104,15 +98,19 @@ def _tree(objects: Objects, made: _Made, old: str | None, node: Node) -> str | N
                 del entries[name]
         elif change is not None:
             if mode & _KIND not in (0, 0o100000, _FOLDER):
-                raise Refused(f"“{name.decode(errors='replace')}” is a link or a submodule in the repository.")  # fmt: skip
+                raise Refused(
+                    f"“{name.decode(errors='replace')}” is a link or a submodule in the repository."
+                )
             entries[name] = change
         elif mode and mode & _KIND != _FOLDER:
             del entries[name]
     if not entries:
         return None
     # Git orders folders as if their names ended with a slash.
-    ordered = sorted(entries.items(), key=lambda one: one[0] + b"/" * (one[1][0] & _KIND == _FOLDER))  # fmt: skip
-    return made.add("tree", b"".join(b"%o %s\0%s" % (mode, name, bytes.fromhex(sha)) for name, (mode, sha) in ordered))  # fmt: skip
+    ordered = sorted(entries.items(), key=lambda one: one[0] + b"/" * (one[1][0] & _KIND == _FOLDER))
+    return made.add(
+        "tree", b"".join(b"%o %s\0%s" % (mode, name, bytes.fromhex(sha)) for name, (mode, sha) in ordered)
+    )
 
 
 class _Made:
@@ -139,9 +137,7 @@ class _Made:
         body.write(b"PACK" + (2).to_bytes(4, "big") + len(self._objects).to_bytes(4, "big"))
         entries = []
         for name, (kind, content) in sorted(self._objects.items()):
-            packed = bytes(pack_object_header(kind, None, len(content), SHA1)) + zlib.compress(
-                content
-            )
+            packed = bytes(pack_object_header(kind, None, len(content), SHA1)) + zlib.compress(content)
             entries.append((name, body.tell(), zlib.crc32(packed)))
             body.write(packed)
         checksum = hashlib.sha1(body.getvalue(), usedforsecurity=False).digest()

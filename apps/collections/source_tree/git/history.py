@@ -33,9 +33,7 @@ def commits(objects: Objects, start: str, path: str = "") -> Iterator[Commit]:
         is_shown = True
         if parts:
             here = objects.at(commit.tree, parts)
-            same = next(
-                (p for p in parents if objects.at(objects.commit(p).tree, parts) == here), None
-            )
+            same = next((p for p in parents if objects.at(objects.commit(p).tree, parts) == here), None)
             is_shown = same is None and (bool(parents) or here is not None)
             parents = parents if same is None else [same]
         for parent in parents:
@@ -125,9 +123,7 @@ def _mapped(old: Sequence[bytes], new: Sequence[bytes]) -> dict[int, int]:
     return {b + step: a + step for a, b, size in matching_blocks(old, new) for step in range(size)}
 
 
-def _renamed_from(
-    objects: Objects, old: str, new: str, suspect: _Suspect
-) -> tuple[bytes, str] | None:
+def _renamed_from(objects: Objects, old: str, new: str, suspect: _Suspect) -> tuple[bytes, str] | None:
     """Return the file that a commit moved to where the suspect is: the same bytes, or the most alike, half at least."""
     gone = [
         (path, before)

@@ -18,7 +18,21 @@ from basics.errors import DomainError
 MAX_ENTRIES = 200_000
 MAX_DEPTH = 200
 _COMMIT, _TREE, _BLOB, _TAG = 1, 2, 3, 4
-_ENCODINGS = frozenset({"iso-8859-1", "iso-8859-15", "latin-1", "latin1", "windows-1252", "cp1252", "koi8-r", "euc-jp", "shift_jis", "gbk", "big5"})  # fmt: skip
+_ENCODINGS = frozenset(
+    {
+        "iso-8859-1",
+        "iso-8859-15",
+        "latin-1",
+        "latin1",
+        "windows-1252",
+        "cp1252",
+        "koi8-r",
+        "euc-jp",
+        "shift_jis",
+        "gbk",
+        "big5",
+    }
+)
 _KIND, _FOLDER, _FILE = 0o170000, 0o040000, 0o100000
 
 Item = tuple[bytes, int, str]
@@ -151,9 +165,7 @@ class Objects:
         kind, content = self.raw(sha)
         if kind != _TREE:
             raise ValueError("no folder")
-        return tuple(
-            (name, mode, bytes(one).decode("ascii")) for name, mode, one in _parsed(content)
-        )
+        return tuple((name, mode, bytes(one).decode("ascii")) for name, mode, one in _parsed(content))
 
     def at(self, tree: str, path: Sequence[bytes]) -> tuple[int, str] | None:
         """Return mode and name of what a tree has at a path, None for nothing."""
@@ -176,9 +188,7 @@ class Objects:
             prefix, sha, depth = waiting.pop()
             for name, mode, one in self.tree(sha):
                 if next(seen) > MAX_ENTRIES or depth > MAX_DEPTH:
-                    raise Refused(
-                        f"The repository has more than {MAX_ENTRIES} files or {MAX_DEPTH} levels."
-                    )
+                    raise Refused(f"The repository has more than {MAX_ENTRIES} files or {MAX_DEPTH} levels.")
                 raw = prefix + name
                 if mode & _KIND == _FOLDER:
                     waiting.append((raw + b"/", one, depth + 1))
@@ -186,9 +196,7 @@ class Objects:
                     found[path_shown(raw)] = TreeFile(one, mode, raw)
         return found
 
-    def changes(
-        self, old: str | None, new: str | None
-    ) -> Iterator[tuple[str, str | None, str | None]]:
+    def changes(self, old: str | None, new: str | None) -> Iterator[tuple[str, str | None, str | None]]:
         """Yield path, old and new name of each regular file in which two trees differ, in the order of trees."""
         yield from self._changes(old, new, b"", 0, count(1))
 
@@ -227,8 +235,7 @@ def path_shown(raw: bytes) -> str:
 def _pack(data: int, index: int) -> Pack:
     stream = os.fdopen(os.dup(data), "rb")
     return Pack.from_objects(
-        PackData.from_file(stream, SHA1),
-        load_pack_index_file("index", os.fdopen(os.dup(index), "rb"), SHA1),
+        PackData.from_file(stream, SHA1), load_pack_index_file("index", os.fdopen(os.dup(index), "rb"), SHA1)
     )
 
 

@@ -43,9 +43,7 @@ def answer(request: Mapping[str, Any]) -> Any:
     except (MemoryError, Refused):
         raise
     except Exception as error:  # whatever a stranger's objects bring out of zlib and the parser
-        raise Refused(
-            f"The repository is incomplete or damaged ({type(error).__name__})."
-        ) from error
+        raise Refused(f"The repository is incomplete or damaged ({type(error).__name__}).") from error
 
 
 class _NoParent(Refused):
@@ -145,8 +143,15 @@ class Repository:
                 break
             texts = [self._text(sha, left) for sha in (before, after)]
             left -= sum(len(text or "") for text in texts)
-            rows.append({"path": path, "old": texts[0], "new": texts[1],
-                         "had": before is not None, "has": after is not None})  # fmt: skip
+            rows.append(
+                {
+                    "path": path,
+                    "old": texts[0],
+                    "new": texts[1],
+                    "had": before is not None,
+                    "has": after is not None,
+                }
+            )
         return rows
 
     def _tree(self, name: str) -> str | None:
@@ -194,7 +199,7 @@ class Repository:
             "untracked": [path for path in new if not ignores.matches(path)],
             "ignored": len([path for path in new if ignores.matches(path)]),
             "left_out": len(left_out & (set(tracked) - set(files))),
-        }  # fmt: skip
+        }
 
     def tracked(self, request: Mapping[str, Any]) -> list[str]:
         """Return the paths of the regular files of the last commit."""

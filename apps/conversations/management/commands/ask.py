@@ -36,11 +36,14 @@ class Command(BaseCommand):
         parser.add_argument("question")
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument(
-            "--collection", action="append", default=[], metavar="NAME",
+            "--collection",
+            action="append",
+            default=[],
+            metavar="NAME",
             help="name or id; again for more; without it, all of the workspace",
-        )  # fmt: skip
+        )
         parser.add_argument("--model", default="", help="an id of the model list, e.g. extractive")
-        parser.add_argument("--user", default="", metavar="EMAIL", help="who asks (default: the first owner)")  # fmt: skip
+        parser.add_argument("--user", default="", metavar="EMAIL", help="who asks (default: the first owner)")
         parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -83,17 +86,30 @@ class Command(BaseCommand):
         answer, marks = "" if said is None else said.text, marks_of(said)
         sources = [
             {
-                "number": c.number, "document": c.document_name, "collection": c.collection_name, "page": c.page,
-                "quote": c.quote, "header": c.header, "chunk_id": c.chunk_ref,
+                "number": c.number,
+                "document": c.document_name,
+                "collection": c.collection_name,
+                "page": c.page,
+                "quote": c.quote,
+                "header": c.header,
+                "chunk_id": c.chunk_ref,
             }
             for c in turn.citations.all()
-        ]  # fmt: skip
+        ]
         if is_json:
             facts = {
-                "answer": answer, "marks": [mark.to_json() for mark in marks], "sources": sources, "status": run.status, "model": run.model, "run_id": run.pk,
-                "conversation_id": turn.conversation_id, "removed_citations": turn.removed_markers,
-                "error_code": run.error_code, "error_message": run.error_message, "usage": run.usage,
-            }  # fmt: skip
+                "answer": answer,
+                "marks": [mark.to_json() for mark in marks],
+                "sources": sources,
+                "status": run.status,
+                "model": run.model,
+                "run_id": run.pk,
+                "conversation_id": turn.conversation_id,
+                "removed_citations": turn.removed_markers,
+                "error_code": run.error_code,
+                "error_message": run.error_message,
+                "usage": run.usage,
+            }
             self.stdout.write(json.dumps(facts, ensure_ascii=False))
         else:
             self.stdout.write("\n")
@@ -167,8 +183,6 @@ def _actor(tenant: Tenant, email: str) -> Actor:
     rows = rows.filter(user__email__iexact=email) if email else rows.filter(role="owner")
     membership = rows.order_by("pk").first()
     if membership is None:
-        who = (
-            f"“{email}” is no member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
-        )
+        who = f"“{email}” is no member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
         raise CommandError(f"{who} Name a member with --user.")
     return user_actor(membership)

@@ -22,9 +22,7 @@ class Command(BaseCommand):
         tenant = tenant_named(options["tenant"])
         with tenant_scope(tenant.pk):
             try:
-                made = example_install(
-                    tenant=tenant, actor=system_actor(tenant.pk), name=options["name"]
-                )
+                made = example_install(tenant=tenant, actor=system_actor(tenant.pk), name=options["name"])
             except DomainError as error:
                 raise CommandError(error.message) from error
         self.stdout.write(f"“{made.name}” is ready in {tenant.slug}: ask it under Chat.")

@@ -22,12 +22,7 @@ from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob, GenerationS
 from apps.datasets.record import Record
 from apps.datasets.services import dataset_create
 from apps.datasets.services.datasets import slug_of
-from apps.datasets.services.generation import (
-    DRIVE,
-    generation_pause,
-    generation_resume,
-    generation_start,
-)
+from apps.datasets.services.generation import DRIVE, generation_pause, generation_resume, generation_start
 from basics.errors import DomainError, Missing
 from batches.delivery import Delivery
 from jobs.context import LeaseLost
@@ -54,7 +49,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--collection", action="append", metavar="NAME", help="name or id; again for more")  # fmt: skip
+        what.add_argument("--collection", action="append", metavar="NAME", help="name or id; again for more")
         what.add_argument(
             "--resume",
             type=int,
@@ -62,25 +57,58 @@ class Command(BaseCommand):
             help="go on with a paused or interrupted job; write the rows of an ended one",
         )
         parser.add_argument("--out", required=True, metavar="FILE.jsonl", type=Path)
-        parser.add_argument("--dataset", default="", metavar="SLUG", help="add to this one; without it, a new one")  # fmt: skip
+        parser.add_argument(
+            "--dataset", default="", metavar="SLUG", help="add to this one; without it, a new one"
+        )
         parser.add_argument("--name", default="", help="of a new dataset")
-        parser.add_argument("--model", default="extractive", help="an id of the model list; extractive needs no key")  # fmt: skip
+        parser.add_argument(
+            "--model", default="extractive", help="an id of the model list; extractive needs no key"
+        )
         parser.add_argument("--judge-model", default="", help="another model for filter and judge")
-        parser.add_argument("--service-tier", default="", metavar="flex", help="standard, flex or priority, of providers that have it")  # fmt: skip
-        parser.add_argument("--delivery", default=Delivery.NOW.value, choices=Delivery.values, help="batch: at half the price, within a day for each turn of a model")  # fmt: skip
+        parser.add_argument(
+            "--service-tier",
+            default="",
+            metavar="flex",
+            help="standard, flex or priority, of providers that have it",
+        )
+        parser.add_argument(
+            "--delivery",
+            default=Delivery.NOW.value,
+            choices=Delivery.values,
+            help="batch: at half the price, within a day for each turn of a model",
+        )
         parser.add_argument("--rows", type=int, default=50)
-        parser.add_argument("--types", default="", metavar="factual=5,multi_hop=2", help="shares of types")  # fmt: skip
+        parser.add_argument("--types", default="", metavar="factual=5,multi_hop=2", help="shares of types")
         parser.add_argument("--difficulty", default="", metavar="easy=4,hard=1")
-        parser.add_argument("--language", default="", help="of the rows, such as de; default: that of the documents")  # fmt: skip
-        parser.add_argument("--persona", action="append", default=[], help="who asks; again for more, taken in turn")  # fmt: skip
-        parser.add_argument("--style", action="append", default=[], help="how they write; again for more")  # fmt: skip
-        parser.add_argument("--max-turns", type=int, default=3, help="of rows with several turns (type multi_turn)")  # fmt: skip
-        parser.add_argument("--script", action="append", default=[], help="what their user says after the first question; again for more")  # fmt: skip
+        parser.add_argument(
+            "--language", default="", help="of the rows, such as de; default: that of the documents"
+        )
+        parser.add_argument(
+            "--persona", action="append", default=[], help="who asks; again for more, taken in turn"
+        )
+        parser.add_argument("--style", action="append", default=[], help="how they write; again for more")
+        parser.add_argument(
+            "--max-turns", type=int, default=3, help="of rows with several turns (type multi_turn)"
+        )
+        parser.add_argument(
+            "--script",
+            action="append",
+            default=[],
+            help="what their user says after the first question; again for more",
+        )
         parser.add_argument("--seed", type=int, default=0, help="the same seed, the same passages")
         parser.add_argument("--concurrency", type=int, default=8)
-        parser.add_argument("--budget", default="", metavar="USD", help="never passed; with --resume, the new one")  # fmt: skip
-        parser.add_argument("--probe", type=int, default=0, metavar="N", help="pause after N candidates with an estimate of the whole")  # fmt: skip
-        parser.add_argument("--user", default="", metavar="EMAIL", help="who asks (default: the first owner)")  # fmt: skip
+        parser.add_argument(
+            "--budget", default="", metavar="USD", help="never passed; with --resume, the new one"
+        )
+        parser.add_argument(
+            "--probe",
+            type=int,
+            default=0,
+            metavar="N",
+            help="pause after N candidates with an estimate of the whole",
+        )
+        parser.add_argument("--user", default="", metavar="EMAIL", help="who asks (default: the first owner)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         out: Path = options["out"]
@@ -140,9 +168,7 @@ class Command(BaseCommand):
             if options[name]:
                 settings[name] = _shares(options[name])
         dataset = _dataset(tenant, actor, options)
-        if not options["dataset"] and (
-            before := _before(tenant, actor, dataset, options, settings)
-        ):
+        if not options["dataset"] and (before := _before(tenant, actor, dataset, options, settings)):
             if before.state == GenerationState.COMPLETED:
                 self.stderr.write(
                     f"Job {before.pk} has made these rows before, so they are written again and none is generated. For more "
@@ -239,9 +265,7 @@ def _dataset(tenant: Tenant, actor: Actor, options: dict[str, Any]) -> Dataset:
         try:
             return selectors.dataset_get(actor=actor, slug=options["dataset"])
         except Missing as error:
-            raise CommandError(
-                f"There is no dataset “{options['dataset']}” in {tenant.slug}."
-            ) from error
+            raise CommandError(f"There is no dataset “{options['dataset']}” in {tenant.slug}.") from error
     name = options["name"] or f"{options['collection'][0]} questions"
     try:
         return selectors.dataset_get(actor=actor, slug=slug_of(name))
@@ -250,11 +274,7 @@ def _dataset(tenant: Tenant, actor: Actor, options: dict[str, Any]) -> Dataset:
 
 
 def _before(
-    tenant: Tenant,
-    actor: Actor,
-    dataset: Dataset,
-    options: dict[str, Any],
-    settings: dict[str, Any],
+    tenant: Tenant, actor: Actor, dataset: Dataset, options: dict[str, Any], settings: dict[str, Any]
 ) -> GenerationJob | None:
     """Return the job that the same command has begun before, None where the dataset has nothing in it yet.
 
@@ -266,15 +286,11 @@ def _before(
         return None
     add = f"add rows to it with --dataset {dataset.slug}, or make another one with --name"
     if job is None or not _is_same(job, options["model"], settings):
-        raise CommandError(
-            f"There is a dataset “{dataset.slug}” already, made with other settings: {add}."
-        )
+        raise CommandError(f"There is a dataset “{dataset.slug}” already, made with other settings: {add}.")
     if job.state in (*JOB_ACTIVE, GenerationState.COMPLETED):
         return job
     again = f"manage.py dataset_generate --tenant {tenant.slug} --resume {job.pk} --out {options['out']}"
-    more = (
-        f"Go on: {again}\nOr {add}." if job.state != GenerationState.STOPPED else f"You can {add}."
-    )
+    more = f"Go on: {again}\nOr {add}." if job.state != GenerationState.STOPPED else f"You can {add}."
     raise CommandError(
         f"Job {job.pk} of the dataset “{dataset.slug}” is {job.get_state_display().lower()}: {job.reason}\n{more}"
     )
@@ -322,8 +338,6 @@ def _actor(tenant: Tenant, email: str) -> Actor:
     rows = rows.filter(user__email__iexact=email) if email else rows.filter(role="owner")
     membership = rows.order_by("pk").first()
     if membership is None:
-        who = (
-            f"“{email}” is no member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
-        )
+        who = f"“{email}” is no member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
         raise CommandError(f"{who} Name a member with --user.")
     return user_actor(membership)

@@ -32,15 +32,9 @@ class Command(BaseCommand):
         parser.add_argument("--experiment", type=int, metavar="ID", help="default: the newest one")
         parser.add_argument("--arm", type=int, default=0, metavar="N", help="its place, from 0")
         parser.add_argument("--baseline", default="main", metavar="NAME")
+        parser.add_argument("--tolerance", default="0", metavar="FALL", help="accepted fall, 0 to 1")
         parser.add_argument(
-            "--tolerance", default="0", metavar="FALL", help="accepted fall, 0 to 1"
-        )
-        parser.add_argument(
-            "--min",
-            action="append",
-            default=[],
-            metavar="SCORE=VALUE",
-            help="least mean of a score",
+            "--min", action="append", default=[], metavar="SCORE=VALUE", help="least mean of a score"
         )
         parser.add_argument("--most-failed-rows", type=int, metavar="N")
         parser.add_argument(
@@ -68,9 +62,7 @@ class Command(BaseCommand):
             metavar="PATH",
             help="file of your repository beside which a code host shows what SARIF reports",
         )
-        parser.add_argument(
-            "--promote", action="store_true", help="make the arm the baseline when it passes"
-        )
+        parser.add_argument("--promote", action="store_true", help="make the arm the baseline when it passes")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant = tenant_named(options["tenant"])
@@ -98,7 +90,7 @@ class Command(BaseCommand):
                 try:
                     baseline_set(
                         tenant=tenant, actor=actor, arm=arm, name=options["baseline"], note="Passed the gate."
-                    )  # fmt: skip
+                    )
                 except DomainError as error:
                     raise CommandError(error.message, returncode=USAGE_CODE) from error
         self._tell(result)
@@ -116,17 +108,14 @@ class Command(BaseCommand):
         for check in result.checks:
             self.stdout.write(f"{check.verdict:8}  {check.name}: {check.message}")
         if result.failed_rows:
-            self.stdout.write(
-                f"Rows that passed and fail now: {', '.join(map(str, result.failed_rows))}"
-            )
+            self.stdout.write(f"Rows that passed and fail now: {', '.join(map(str, result.failed_rows))}")
         self.stdout.write(result.reason)
 
     def _minimum(self, text: str) -> tuple[str, float]:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise CommandError(
-                f"--min takes SCORE=VALUE, for example accuracy=0.8, not “{text}”.",
-                returncode=USAGE_CODE,
+                f"--min takes SCORE=VALUE, for example accuracy=0.8, not “{text}”.", returncode=USAGE_CODE
             )
         return name.strip(), self._number(value)
 

@@ -22,8 +22,19 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--name", default="Safety suite")
-        parser.add_argument("--collection", action="append", default=[], metavar="NAME", help="whose texts carry the attacks; again for more")  # fmt: skip
-        parser.add_argument("--rows-of", type=int, metavar="VERSION", help="id of a dataset's version whose rows carry the attacks")  # fmt: skip
+        parser.add_argument(
+            "--collection",
+            action="append",
+            default=[],
+            metavar="NAME",
+            help="whose texts carry the attacks; again for more",
+        )
+        parser.add_argument(
+            "--rows-of",
+            type=int,
+            metavar="VERSION",
+            help="id of a dataset's version whose rows carry the attacks",
+        )
         parser.add_argument("--carrier", action="append", choices=list(Carrier))
         parser.add_argument("--goal", action="append", choices=list(Category))
         parser.add_argument("--per-pair", type=int, default=1, metavar="N")

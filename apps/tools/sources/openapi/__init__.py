@@ -56,7 +56,9 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     found = document_read(source.document, prefix=source.name, base=source.document_url)
     if not source.url:
         if not found.server:
-            raise SourceError("The document does not say where the API is (“servers”): enter its address at the source.")  # fmt: skip
+            raise SourceError(
+                "The document does not say where the API is (“servers”): enter its address at the source."
+            )
         source.url = _server_checked(found.server, policy)
     source.title = source.title or found.title
     source.settings = {
@@ -71,9 +73,11 @@ def _server_checked(server: str, policy: NetPolicy) -> str:
     try:
         url = url_check(server, policy)
     except AddressRefused as error:
-        raise SourceError(f"The document says that the API is at {server[:200]}. {error.message}") from error  # fmt: skip
+        raise SourceError(f"The document says that the API is at {server[:200]}. {error.message}") from error
     if url.query or url.fragment or len(server) > 500:
-        raise SourceError(f"The document says that the API is at {server[:200]}, which is no address of a server: enter it at the source.")  # fmt: skip
+        raise SourceError(
+            f"The document says that the API is at {server[:200]}, which is no address of a server: enter it at the source."
+        )
     return server
 
 

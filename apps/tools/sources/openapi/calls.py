@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from apps.tools.models import ToolSource, ToolVersion
 
 _MAX_ERROR = 2_000
-_TEXTS = ("application/xml", "application/yaml", "application/x-yaml", "application/javascript", "application/x-ndjson")  # fmt: skip
+_TEXTS = (
+    "application/xml",
+    "application/yaml",
+    "application/x-yaml",
+    "application/javascript",
+    "application/x-ndjson",
+)
 
 
 def tools_make(source: ToolSource, versions: Sequence[ToolVersion]) -> Iterator[Tool]:
@@ -47,7 +53,9 @@ async def _call(
         raise ToolError(error.message, severity="fatal") from error
     base = str(wire.get("server") or source.url).rstrip("/")
     if not base:
-        raise ToolError("The address of this API is not known: an admin must enter it at the source.", severity="fatal")  # fmt: skip
+        raise ToolError(
+            "The address of this API is not known: an admin must enter it at the source.", severity="fatal"
+        )
     try:
         request = request_build(wire, base, arguments)
         answer = await request_send(source, request, [] if wire.get("public") else secrets, policy)
@@ -119,7 +127,7 @@ def _refusal(answer: Answer, what: str) -> str:
 def _text(answer: Answer) -> str | None:
     """Return the body as text, None when it is none."""
     kind = answer.media_type
-    if kind and not (kind.startswith("text/") or is_json(kind) or kind.endswith("+xml") or kind in _TEXTS):  # fmt: skip
+    if kind and not (kind.startswith("text/") or is_json(kind) or kind.endswith("+xml") or kind in _TEXTS):
         return None
     try:
         text = answer.body.decode(answer.charset or "utf-8")

@@ -32,9 +32,11 @@ for _tag, _pattern, _first in (
     ("tag:yaml.org,2002:int", r"[-+]?[0-9]+", "-+0123456789"),
     ("tag:yaml.org,2002:float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+0123456789."),
     ("tag:yaml.org,2002:merge", r"<<", "<"),
-):  # fmt: skip
+):
     # The first one that fits is taken: "12" is an int before it is a float.
-    _Loader.add_implicit_resolver(_tag, re.compile(rf"(?:{_pattern})\Z"), [c if c != "\0" else "" for c in _first])  # fmt: skip
+    _Loader.add_implicit_resolver(
+        _tag, re.compile(rf"(?:{_pattern})\Z"), [c if c != "\0" else "" for c in _first]
+    )
 
 
 def _int(loader: Any, node: Any) -> int:
@@ -90,7 +92,7 @@ class Document:
             key = unquote(part).replace("~1", "/").replace("~0", "~")
             if isinstance(node, Mapping) and key in node:
                 node = node[key]
-            elif isinstance(node, list) and key.isascii() and key.isdecimal() and int(key[:9]) < len(node):  # fmt: skip
+            elif isinstance(node, list) and key.isascii() and key.isdecimal() and int(key[:9]) < len(node):
                 node = node[int(key)]
             else:
                 raise SourceError(f"At {at}: {ref[:200]} points to nothing in the document.")
@@ -138,7 +140,7 @@ def _parsed(text: str) -> dict[str, Any]:
     except RecursionError as error:
         raise SourceError("The document is nested too deeply.") from error
     if not isinstance(value, dict):
-        raise SourceError("This is no OpenAPI document: expected an object with “openapi” and “paths”.")  # fmt: skip
+        raise SourceError("This is no OpenAPI document: expected an object with “openapi” and “paths”.")
     plain: dict[str, Any] = _plain(value, "", 0, [MAX_NODES])
     return plain
 

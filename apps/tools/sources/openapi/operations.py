@@ -74,7 +74,9 @@ def document_read(text: str, *, prefix: str, base: str = "") -> Found:
     info = mapping_at(root.get("info", {}), "info")
     tools = tuple(_operations(reader))
     if not tools:
-        raise SourceError("The document has no operation that can be called: “paths” is empty, or nothing in it is supported.")  # fmt: skip
+        raise SourceError(
+            "The document has no operation that can be called: “paths” is empty, or nothing in it is supported."
+        )
     return Found(
         tools,
         tuple(reader.skipped),

@@ -24,9 +24,25 @@ _STYLES = {
 # The specification: "If in is header and the name is Accept, Content-Type or Authorization, it shall be ignored". The rest
 # frames a request or names its receiver.
 _NO_HEADERS = frozenset(
-    {"accept", "content-type", "authorization", "host", "content-length", "transfer-encoding", "connection", "cookie",
-     "upgrade", "te", "trailer", "expect", "accept-encoding", "proxy-authorization", "keep-alive", "user-agent"}
-)  # fmt: skip
+    {
+        "accept",
+        "content-type",
+        "authorization",
+        "host",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "cookie",
+        "upgrade",
+        "te",
+        "trailer",
+        "expect",
+        "accept-encoding",
+        "proxy-authorization",
+        "keep-alive",
+        "user-agent",
+    }
+)
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,80}")
 _OTHER = re.compile(r"[^A-Za-z0-9_-]+")
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
@@ -122,11 +138,11 @@ def _schema_and_style(
         content = mapping_at(parameter["content"], f"{at}.content")
         for media_type, given in content.items():
             media = mapping_at(given, f"{at}.content.{media_type}")
-            schema = schemas.convert(media.get("schema", {}), f"{at}.content.{media_type}.schema", "request")  # fmt: skip
+            schema = schemas.convert(media.get("schema", {}), f"{at}.content.{media_type}.schema", "request")
             return dict(schema), {"style": "json"}
     style = parameter.get("style", _STYLES[place][0])
     if style not in _STYLES[place]:
-        raise SourceError(f"At {at}.style: in {place}, expected one of {', '.join(_STYLES[place])}.")  # fmt: skip
+        raise SourceError(f"At {at}.style: in {place}, expected one of {', '.join(_STYLES[place])}.")
     explode = parameter.get("explode", style == "form")
     schema = schemas.convert(parameter.get("schema", {}), f"{at}.schema", "request")
     return dict(schema), {"style": style, "explode": explode is True}
@@ -136,7 +152,9 @@ def _check_path(path: str, parameters: Mapping[str, Any], at: str) -> None:
     stated = {p["name"] for p in parameters.values() if p["in"] == "path"}
     for name in _PLACEHOLDER.findall(path):
         if name not in stated:
-            raise SourceError(f"At {at}: its path has {{{name}}}, and no parameter of that name is described.")  # fmt: skip
+            raise SourceError(
+                f"At {at}: its path has {{{name}}}, and no parameter of that name is described."
+            )
 
 
 def _free(name: str, place: str, taken: Mapping[str, Any]) -> str:
@@ -172,18 +190,15 @@ def _example(document: Document, owner: Mapping[str, Any], at: str) -> Any:
 
 
 def _body(
-    document: Document,
-    schemas: Schemas,
-    given: Any,
-    found: Arguments,
-    shown: dict[str, Any],
-    at: str,
+    document: Document, schemas: Schemas, given: Any, found: Arguments, shown: dict[str, Any], at: str
 ) -> None:
     body, at = document.resolve(given, at)
     content = mapping_at(mapping_at(body, at).get("content", {}), f"{at}.content")
     media_type = _chosen(list(content))
     if not media_type:
-        found.unusable = f"its body cannot be written here ({', '.join(content)[:100] or 'no content is described'})"  # fmt: skip
+        found.unusable = (
+            f"its body cannot be written here ({', '.join(content)[:100] or 'no content is described'})"
+        )
         return
     place = f"{at}.content.{media_type}"
     media = mapping_at(content[media_type], place)
@@ -224,6 +239,8 @@ def _files(document: Document, schema: Any, at: str) -> list[str]:
     found = []
     for name, part in mapping_at(properties, f"{at}.properties").items():
         value = document.resolve(part, f"{at}.properties.{name}")[0]
-        if isinstance(value, Mapping) and (value.get("format") in ("binary", "base64") or "contentMediaType" in value):  # fmt: skip
+        if isinstance(value, Mapping) and (
+            value.get("format") in ("binary", "base64") or "contentMediaType" in value
+        ):
             found.append(name)
     return found

@@ -21,9 +21,7 @@ class Unwritable(Exception):
     """An argument cannot be sent; the text tells the model why."""
 
 
-def request_build(
-    wire: Mapping[str, Any], base: str, arguments: Mapping[str, Any]
-) -> httpx2.Request:
+def request_build(wire: Mapping[str, Any], base: str, arguments: Mapping[str, Any]) -> httpx2.Request:
     """Return the request of a call.
 
     Args:
@@ -51,7 +49,9 @@ def request_build(
         else:
             cookies += _in_cookie(name, value, where)
     if any(part in (".", "..") for part in path.split("/")):
-        raise Unwritable("A part of the path would be “.” or “..”, which leads elsewhere. Give another value.")  # fmt: skip
+        raise Unwritable(
+            "A part of the path would be “.” or “..”, which leads elsewhere. Give another value."
+        )
     if cookies:
         headers["Cookie"] = "; ".join(cookies)
     content = _body(wire.get("body"), arguments, headers)
@@ -116,7 +116,7 @@ def _in_query(name: str, value: Any, where: Mapping[str, Any]) -> list[str]:
                 f"{key}%5B{k}%5D={_encoded(item)}"
                 for k, given in ((quote(str(k), safe=""), v) for k, v in value.items() if v is not None)
                 for item in (given if isinstance(given, list) else [given])
-            ]  # fmt: skip
+            ]
         if explode:
             return [f"{k}={v}" for k, v in _pairs(value)]
     elif isinstance(value, list):

@@ -14,8 +14,10 @@ from toolloop.mcp.schemas import SchemaRefused, form_check, schema_copy
 
 Direction = Literal["request", "response"]
 _ODD = re.compile(r"[^A-Za-z0-9_.-]")
-_DROPPED = frozenset({"discriminator", "xml", "externalDocs", "readOnly", "writeOnly", "nullable", "example", "deprecated"})  # fmt: skip
-_OF_NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})  # fmt: skip
+_DROPPED = frozenset(
+    {"discriminator", "xml", "externalDocs", "readOnly", "writeOnly", "nullable", "example", "deprecated"}
+)
+_OF_NAMES = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
 _OF_VALUES = frozenset({"enum", "const", "default", "examples", "required", "type"})
 
 
@@ -46,9 +48,7 @@ class Schemas:
         """
         return self._part(schema, at, direction).schema
 
-    def defs(
-        self, schemas: Iterable[Mapping[str, Any]], direction: Direction, limit: int
-    ) -> dict[str, Any]:
+    def defs(self, schemas: Iterable[Mapping[str, Any]], direction: Direction, limit: int) -> dict[str, Any]:
         """Return what converted schemas refer to, nearest first; beyond ``limit`` characters anything is allowed."""
         found: dict[str, Any] = {}
         wanted = [ref for schema in schemas for ref in _refs(schema)]
@@ -115,7 +115,7 @@ class Schemas:
                 found[key] = [
                     self._plain(item, f"{at}.{key}", direction) if isinstance(item, Mapping) else item
                     for item in value
-                ]  # fmt: skip
+                ]
             else:
                 found[key] = value
         self._required(found, schema)
@@ -181,8 +181,6 @@ def _from_30(found: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]
             found["enum"] = [*found["enum"], None]
         return found
     if {"allOf", "oneOf", "anyOf", "enum"} & found.keys():
-        outer: dict[str, Any] = {
-            k: found.pop(k) for k in ("title", "description", "default") if k in found
-        }
+        outer: dict[str, Any] = {k: found.pop(k) for k in ("title", "description", "default") if k in found}
         return {**outer, "anyOf": [found, {"type": "null"}]}
     return found

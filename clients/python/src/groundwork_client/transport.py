@@ -198,9 +198,7 @@ class Transport:
             if response.is_success:
                 return response
             wait = _retry_after(response)
-            again = response.status_code in _AGAIN or (
-                response.status_code == 409 and wait is not None
-            )
+            again = response.status_code in _AGAIN or (response.status_code == 409 and wait is not None)
             again = again and response.headers.get("x-should-retry") != "false"
             if is_last or not again or (wait or 0) > self._max_wait_s:
                 raise _error(response)
@@ -218,11 +216,7 @@ class Transport:
                 headers["Last-Event-ID"] = last
             try:
                 with self._http.stream(
-                    "GET",
-                    self._url + path,
-                    params=_params(query),
-                    headers=headers,
-                    timeout=self._timeout,
+                    "GET", self._url + path, params=_params(query), headers=headers, timeout=self._timeout
                 ) as response:
                     if not response.is_success:
                         response.read()

@@ -22,13 +22,9 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "action", choices=["run", "status", "url", "stop", "psql", "dump", "remove"]
-        )
+        parser.add_argument("action", choices=["run", "status", "url", "stop", "psql", "dump", "remove"])
         parser.add_argument("arguments", nargs="*", help="more arguments of psql, the file of dump")
-        parser.add_argument(
-            "--port", type=int, help="TCP port on 127.0.0.1 (default: the recorded one)"
-        )
+        parser.add_argument("--port", type=int, help="TCP port on 127.0.0.1 (default: the recorded one)")
         parser.add_argument("--yes", action="store_true", help="really remove")
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -21,14 +21,8 @@ ROOT = Path(__file__).resolve().parents[4]
 def _version_check(loader: MigrationLoader) -> None:
     """Refuse a database that a later version has changed: this one would work on tables it does not know."""
     rooms = (ROOT / "platform", ROOT / "apps")
-    ours = {
-        a.label
-        for a in apps.get_app_configs()
-        if any(Path(a.path).is_relative_to(r) for r in rooms)
-    }
-    known = set(loader.disk_migrations).union(
-        *(m.replaces for m in loader.disk_migrations.values())
-    )
+    ours = {a.label for a in apps.get_app_configs() if any(Path(a.path).is_relative_to(r) for r in rooms)}
+    known = set(loader.disk_migrations).union(*(m.replaces for m in loader.disk_migrations.values()))
     applied = loader.applied_migrations or {}
     unknown = sorted(f"{a}.{n}" for a, n in applied if a in ours and (a, n) not in known)
     if unknown:
@@ -43,9 +37,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "--no-demo", action="store_true", help="do not seed the demo workspaces"
-        )
+        parser.add_argument("--no-demo", action="store_true", help="do not seed the demo workspaces")
         parser.add_argument(
             "--public",
             action="store_true",

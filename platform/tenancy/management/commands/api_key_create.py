@@ -28,9 +28,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", default="made at the command line")
         parser.add_argument(
-            "--user",
-            metavar="EMAIL",
-            help="for whom it acts: an owner or admin (default: the first owner)",
+            "--user", metavar="EMAIL", help="for whom it acts: an owner or admin (default: the first owner)"
         )
         parser.add_argument("--expires-days", type=int, metavar="N", help="default: never")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

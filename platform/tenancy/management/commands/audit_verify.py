@@ -23,10 +23,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", metavar="SLUG", help="default: every workspace")
         parser.add_argument(
-            "--anchors",
-            type=Path,
-            metavar="FILE",
-            help="heads, one JSON object a line; made when absent",
+            "--anchors", type=Path, metavar="FILE", help="heads, one JSON object a line; made when absent"
         )
         parser.add_argument("--json", action="store_true", help="print one JSON object a workspace")
 
@@ -48,8 +45,7 @@ class Command(BaseCommand):
                     "head": {"seq": report.head_seq, "hash": report.head_hash},
                     "problem_count": report.problem_count,
                     "problems": [
-                        {"kind": p.kind, "seq": p.seq, "message": p.message}
-                        for p in report.problems
+                        {"kind": p.kind, "seq": p.seq, "message": p.message} for p in report.problems
                     ],
                 }
                 self.stdout.write(json.dumps(found))

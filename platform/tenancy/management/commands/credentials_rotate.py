@@ -32,9 +32,7 @@ class Command(BaseCommand):
                     if field.name.endswith(SUFFIX):
                         unreadable += self._column(model, field.name)
             anew, kept, lost = factors_rotate()
-        self.stdout.write(
-            f"mfa.Authenticator: {anew} encrypted anew, {kept} left, {lost} unreadable"
-        )
+        self.stdout.write(f"mfa.Authenticator: {anew} encrypted anew, {kept} left, {lost} unreadable")
         unreadable += lost
         if unreadable:
             raise CommandError(
@@ -47,7 +45,7 @@ class Command(BaseCommand):
         done: Counter[int] = Counter()
         kept = unreadable = 0
         rows = model._default_manager.order_by("pk")
-        for pk, tenant_id, stored in rows.values_list("pk", "tenant_id", name).iterator(chunk_size=200):  # fmt: skip
+        for pk, tenant_id, stored in rows.values_list("pk", "tenant_id", name).iterator(chunk_size=200):
             try:
                 new = rotate(stored)
             except DecryptionError:
@@ -55,7 +53,7 @@ class Command(BaseCommand):
                 self.stderr.write(f"{model._meta.label} {pk}: cannot be read")
                 continue
             # Only what was read is replaced: a secret that somebody has entered since is under the first key already.
-            changed = new is not None and rows.filter(pk=pk, **{name: bytes(stored)}).update(**{name: new})  # fmt: skip
+            changed = new is not None and rows.filter(pk=pk, **{name: bytes(stored)}).update(**{name: new})
             done[tenant_id] += changed
             kept += not changed
         for tenant in Tenant.objects.filter(pk__in=+done):
@@ -66,5 +64,7 @@ class Command(BaseCommand):
                     action="credential.rotate",
                     data={"kind": str(model._meta.verbose_name), "count": done[tenant.pk]},
                 )
-        self.stdout.write(f"{model._meta.label}: {done.total()} encrypted anew, {kept} left, {unreadable} unreadable")  # fmt: skip
+        self.stdout.write(
+            f"{model._meta.label}: {done.total()} encrypted anew, {kept} left, {unreadable} unreadable"
+        )
         return unreadable

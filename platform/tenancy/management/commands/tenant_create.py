@@ -36,12 +36,7 @@ class Command(BaseCommand):
         except DomainError as error:
             raise CommandError(error.message) from error
         if options["json"]:
-            found = {
-                "id": tenant.pk,
-                "slug": tenant.slug,
-                "owner": email,
-                "password": password or None,
-            }
+            found = {"id": tenant.pk, "slug": tenant.slug, "owner": email, "password": password or None}
             self.stdout.write(json.dumps(found))
             return
         self.stdout.write(f"workspace {tenant.slug} belongs to {email}")

@@ -9,14 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolloop.code_mode.host import (
-    Answer,
-    ApprovalNeeded,
-    CallsExhausted,
-    Planned,
-    ToolHost,
-    tasks_end,
-)
+from toolloop.code_mode.host import Answer, ApprovalNeeded, CallsExhausted, Planned, ToolHost, tasks_end
 from toolloop.code_mode.jail.line import Lost
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.names import PARALLEL
@@ -78,8 +71,7 @@ class Answers:
         self._slept = memory["slept_s"]
         self.settled = {int(k): Answer(*answer) for k, answer in memory["settled"].items()}
         self.planned = {
-            int(k): Planned(ToolCall.from_json(call), line)
-            for k, (call, line) in memory["unsettled"].items()
+            int(k): Planned(ToolCall.from_json(call), line) for k, (call, line) in memory["unsettled"].items()
         }
         self._marks = {int(k): mark for k, mark in memory["marks"].items()}
 
@@ -142,18 +134,14 @@ class Answers:
         if self._again:
             return self._repeated(name, given)
         planned = [self._planned(name, given, line)]
-        return self._kept(
-            name, given, await self._made(planned, lambda: self._host.make(planned[0]))
-        )
+        return self._kept(name, given, await self._made(planned, lambda: self._host.make(planned[0])))
 
     async def _parallel(self, specs: list[Any], line: int) -> Any:
         self.line = line
         if self._again:
             return self._repeated(PARALLEL, specs)
         planned = self._host.plan(PARALLEL, [specs], {}, line) if specs else []
-        return self._kept(
-            PARALLEL, specs, await self._made(planned, lambda: self._host.make_all(planned))
-        )
+        return self._kept(PARALLEL, specs, await self._made(planned, lambda: self._host.make_all(planned)))
 
     async def _made(self, planned: list[Planned], make: Callable[[], Any]) -> Answer:
         try:

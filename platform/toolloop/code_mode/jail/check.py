@@ -108,9 +108,7 @@ class _Check(ast.NodeVisitor):
 
     def visit_Call(self, node: ast.Call) -> None:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        shows_all = (
-            name in ("dir", "vars", "locals") and not node.args and name not in self.scan.bound
-        )
+        shows_all = name in ("dir", "vars", "locals") and not node.args and name not in self.scan.bound
         if shows_all and not self._inside_function:
             self.refuse(node, f"{name}() of the whole program", "Keep the values in a dict.")
         self.generic_visit(node)

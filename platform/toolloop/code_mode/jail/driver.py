@@ -60,11 +60,7 @@ class CPythonBackend:
         return outcome
 
     async def resume(
-        self,
-        state: Mapping[str, Any],
-        host: ToolHost,
-        limits: CodeLimits,
-        on_output: Callable[[str], None],
+        self, state: Mapping[str, Any], host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
     ) -> Outcome:
         """See ``SandboxBackend``."""
         if state["interpreter"] != INTERPRETER:

@@ -11,49 +11,97 @@ import string
 from collections.abc import Iterator
 from typing import Any
 
-MODULES = frozenset({
-    "__future__", "abc", "array", "asyncio", "base64", "binascii", "bisect", "calendar", "cmath", "collections",
-    "collections.abc", "colorsys", "contextlib", "contextvars", "copy", "csv", "dataclasses", "datetime", "decimal",
-    "difflib", "enum", "fractions", "functools", "graphlib", "hashlib", "heapq", "hmac", "html", "io", "ipaddress",
-    "itertools", "json", "keyword", "math", "numbers", "operator", "os", "os.path", "pathlib", "posixpath", "pprint",
-    "random", "re", "reprlib", "shlex", "statistics", "string", "struct", "sys", "textwrap", "time", "tomllib", "types",
-    "typing", "unicodedata", "urllib", "urllib.parse", "uuid", "zlib",
-})  # fmt: skip
-_PURE_PATH = frozenset({
-    "altsep", "basename", "commonpath", "commonprefix", "curdir", "dirname", "extsep", "isabs", "join", "normcase",
-    "normpath", "pardir", "pathsep", "sep", "split", "splitdrive", "splitext",
-})  # fmt: skip
+MODULES = frozenset(
+    """
+        __future__ abc array asyncio base64 binascii bisect calendar cmath collections collections.abc
+        colorsys contextlib contextvars copy csv dataclasses datetime decimal difflib enum fractions functools
+        graphlib hashlib heapq hmac html io ipaddress itertools json keyword math numbers operator os os.path
+        pathlib posixpath pprint random re reprlib shlex statistics string struct sys textwrap time tomllib
+        types typing unicodedata urllib urllib.parse uuid zlib
+    """.split()
+)
+_PURE_PATH = frozenset(
+    {
+        "altsep",
+        "basename",
+        "commonpath",
+        "commonprefix",
+        "curdir",
+        "dirname",
+        "extsep",
+        "isabs",
+        "join",
+        "normcase",
+        "normpath",
+        "pardir",
+        "pathsep",
+        "sep",
+        "split",
+        "splitdrive",
+        "splitext",
+    }
+)
 # Of these modules only these names.
 ONLY: dict[str, frozenset[str]] = {
-    "os": frozenset({
-        "PathLike", "altsep", "curdir", "extsep", "fsdecode", "fsencode", "fspath", "linesep", "name", "pardir", "path",
-        "pathsep", "sep",
-    }),
+    "os": frozenset(
+        {
+            "PathLike",
+            "altsep",
+            "curdir",
+            "extsep",
+            "fsdecode",
+            "fsencode",
+            "fspath",
+            "linesep",
+            "name",
+            "pardir",
+            "path",
+            "pathsep",
+            "sep",
+        }
+    ),
     "os.path": _PURE_PATH,
     "posixpath": _PURE_PATH,
-    "sys": frozenset({
-        "byteorder", "exc_info", "float_info", "float_repr_style", "getrecursionlimit", "getsizeof", "hash_info",
-        "hexversion", "implementation", "int_info", "intern", "maxsize", "maxunicode", "platform", "stderr", "stdout",
-        "version", "version_info",
-    }),
+    "sys": frozenset(
+        """
+            byteorder exc_info float_info float_repr_style getrecursionlimit getsizeof hash_info hexversion
+            implementation int_info intern maxsize maxunicode platform stderr stdout version version_info
+        """.split()
+    ),
     "urllib": frozenset({"parse"}),
-}  # fmt: skip
+}
 # Of these modules all names but these.
 NOT: dict[str, frozenset[str]] = {
-    "asyncio": frozenset({
-        "AbstractEventLoopPolicy", "DefaultEventLoopPolicy", "SelectorEventLoop", "ThreadedChildWatcher",
-        "create_subprocess_exec", "create_subprocess_shell", "get_child_watcher", "get_event_loop_policy",
-        "open_connection", "open_unix_connection", "run_coroutine_threadsafe", "set_child_watcher",
-        "set_event_loop_policy", "start_server", "start_unix_server", "to_thread",
-    }),
+    "asyncio": frozenset(
+        {
+            "AbstractEventLoopPolicy",
+            "DefaultEventLoopPolicy",
+            "SelectorEventLoop",
+            "ThreadedChildWatcher",
+            "create_subprocess_exec",
+            "create_subprocess_shell",
+            "get_child_watcher",
+            "get_event_loop_policy",
+            "open_connection",
+            "open_unix_connection",
+            "run_coroutine_threadsafe",
+            "set_child_watcher",
+            "set_event_loop_policy",
+            "start_server",
+            "start_unix_server",
+            "to_thread",
+        }
+    ),
     "hashlib": frozenset({"file_digest"}),
     "io": frozenset({"FileIO", "OpenWrapper", "open", "open_code"}),
     "random": frozenset({"SystemRandom"}),
     "string": frozenset({"Formatter"}),
-    "time": frozenset({"clock_getres", "clock_settime", "clock_settime_ns", "pthread_getcpuclockid", "tzset"}),
+    "time": frozenset(
+        {"clock_getres", "clock_settime", "clock_settime_ns", "pthread_getcpuclockid", "tzset"}
+    ),
     "types": frozenset({"CodeType", "FrameType", "TracebackType"}),
     "uuid": frozenset({"getnode", "uuid1"}),
-}  # fmt: skip
+}
 # Built-in names that cannot work here, and what to do instead.
 BUILTINS: dict[str, str] = {
     "open": "There are no files here; use the tools.",
@@ -75,31 +123,34 @@ BUILTINS: dict[str, str] = {
     "__build_class__": "Write a class statement.",
 }
 # Attributes that lead from a value to code, frames, other classes or the names of a module.
-INSIDE = frozenset({
-    "__base__", "__bases__", "__builtins__", "__closure__", "__code__", "__defaults__", "__func__", "__getattribute__",
-    "__globals__", "__import__", "__kwdefaults__", "__loader__", "__mro__", "__reduce__", "__reduce_ex__", "__self__",
-    "__spec__", "__subclasses__", "__subclasshook__", "__traceback__", "__weakref__", "mro",
-    "tb_frame", "tb_next", "tb_lasti", "f_back", "f_builtins", "f_code", "f_globals", "f_locals", "f_trace",
-    "gi_code", "gi_frame", "gi_yieldfrom", "cr_await", "cr_code", "cr_frame", "cr_origin", "ag_await", "ag_code",
-    "ag_frame", "co_code", "co_consts",
-})  # fmt: skip
-# Methods of paths that reach for a file; refused where a program imports pathlib.
-FILES = frozenset({
-    "absolute", "chmod", "cwd", "exists", "expanduser", "glob", "hardlink_to", "home", "is_dir", "is_file", "is_mount",
-    "is_symlink", "iterdir", "lchmod", "lstat", "mkdir", "read_bytes", "read_text", "readlink", "rename", "resolve",
-    "rglob", "rmdir", "samefile", "stat", "symlink_to", "touch", "unlink", "walk", "write_bytes", "write_text",
-})  # fmt: skip
-# Methods of event loops that need more than the host; refused where a program imports asyncio.
-OUTSIDE = frozenset({
-    "add_reader", "add_signal_handler", "add_writer", "connect_accepted_socket", "connect_read_pipe", "connect_write_pipe",
-    "create_connection", "create_datagram_endpoint", "create_server", "create_unix_connection", "create_unix_server",
-    "getaddrinfo", "getnameinfo", "run_in_executor", "set_default_executor", "sock_connect", "subprocess_exec",
-    "subprocess_shell",
-})  # fmt: skip
-# What the streams of a program have.
-STREAM = frozenset(
-    {"closed", "encoding", "flush", "isatty", "name", "writable", "write", "writelines"}
+INSIDE = frozenset(
+    """
+        __base__ __bases__ __builtins__ __closure__ __code__ __defaults__ __func__ __getattribute__
+        __globals__ __import__ __kwdefaults__ __loader__ __mro__ __reduce__ __reduce_ex__ __self__ __spec__
+        __subclasses__ __subclasshook__ __traceback__ __weakref__ mro tb_frame tb_next tb_lasti f_back
+        f_builtins f_code f_globals f_locals f_trace gi_code gi_frame gi_yieldfrom cr_await cr_code cr_frame
+        cr_origin ag_await ag_code ag_frame co_code co_consts
+    """.split()
 )
+# Methods of paths that reach for a file; refused where a program imports pathlib.
+FILES = frozenset(
+    """
+        absolute chmod cwd exists expanduser glob hardlink_to home is_dir is_file is_mount is_symlink iterdir
+        lchmod lstat mkdir read_bytes read_text readlink rename resolve rglob rmdir samefile stat symlink_to
+        touch unlink walk write_bytes write_text
+    """.split()
+)
+# Methods of event loops that need more than the host; refused where a program imports asyncio.
+OUTSIDE = frozenset(
+    """
+        add_reader add_signal_handler add_writer connect_accepted_socket connect_read_pipe connect_write_pipe
+        create_connection create_datagram_endpoint create_server create_unix_connection create_unix_server
+        getaddrinfo getnameinfo run_in_executor set_default_executor sock_connect subprocess_exec
+        subprocess_shell
+    """.split()
+)
+# What the streams of a program have.
+STREAM = frozenset({"closed", "encoding", "flush", "isatty", "name", "writable", "write", "writelines"})
 # A variable of the rewritten program (see ``rewritten``).
 VALUE, TEXT = "_gw_value", "_gw_text"
 
@@ -138,11 +189,7 @@ def imports_outside(tree: ast.AST) -> Iterator[str]:
             only, without = ONLY.get(module), NOT.get(module, frozenset())
             for alias in node.names:
                 name = alias.name
-                if (
-                    name in without
-                    or name.startswith("_")
-                    or (only is not None and name not in only)
-                ):
+                if name in without or name.startswith("_") or (only is not None and name not in only):
                     yield f"{module}.{name}"
 
 
@@ -167,9 +214,7 @@ def field_inside(text: str) -> str:
 def _spec(function: ast.Lambda) -> ast.expr:
     """Return ``lambda: tool(1, b=2)`` as a call that ``parallel`` can make; any other function as it is."""
     call, given = function.body, function.args
-    has_parameters = (
-        given.posonlyargs or given.args or given.vararg or given.kwonlyargs or given.kwarg
-    )
+    has_parameters = given.posonlyargs or given.args or given.vararg or given.kwonlyargs or given.kwarg
     if has_parameters or not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
         return function
     names = [ast.Constant(keyword.arg) if keyword.arg else None for keyword in call.keywords]

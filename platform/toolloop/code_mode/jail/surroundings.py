@@ -31,9 +31,7 @@ def namespace_make(host: Host) -> dict[str, Any]:
     space = module.__dict__
     for name in ("__loader__", "__package__", "__spec__"):
         space.pop(name, None)
-    host.tools = {
-        name: _tool(host, name, awaited=host.order["awaits"]) for name in host.order["tools"]
-    }
+    host.tools = {name: _tool(host, name, awaited=host.order["awaits"]) for name in host.order["tools"]}
     space.update(host.tools)
     space.setdefault("parallel", host.parallel)
     space[rules.TEXT] = _text

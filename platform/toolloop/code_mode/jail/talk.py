@@ -137,9 +137,7 @@ class Host:
         try:
             plain = self._plain([list(args), kwargs])
         except NotJson as error:
-            text = (
-                f"{name}() takes JSON values (str, int, float, bool, None, list, dict), not {error}"
-            )
+            text = f"{name}() takes JSON values (str, int, float, bool, None, list, dict), not {error}"
             return [name, text, line]
         except ValueTooLarge:
             return [name, f"{name}(): the arguments are too large; pass a smaller part", line]
@@ -287,9 +285,7 @@ def _opened(value: Any) -> Any:
     """Return the attributes of an instance of a class of the program's own, the name of a function."""
     if isinstance(value, types.FunctionType | type | types.ModuleType):
         return f"<{value.__name__[:100]}>"
-    if (
-        type(value).__module__ == "__main__" and type(value).__flags__ & 512
-    ):  # made by a class statement
+    if type(value).__module__ == "__main__" and type(value).__flags__ & 512:  # made by a class statement
         if isinstance(value, str | int | float | tuple | list | dict | set | frozenset):
             return value
         try:

@@ -200,8 +200,15 @@ def _confined() -> list[str]:
     setpriv = shutil.which("setpriv")
     if os.geteuid() != 0 or not setpriv:
         return []
-    nobody = [setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs",
-              "--inh-caps=-all", "--bounding-set=-all"]  # fmt: skip
+    nobody = [
+        setpriv,
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--no-new-privs",
+        "--inh-caps=-all",
+        "--bounding-set=-all",
+    ]
     probe = subprocess.run(
         [*nobody, _python(), "-S", "-c", "import json"],
         capture_output=True,

@@ -3,8 +3,21 @@
 import datetime
 from typing import Any
 
-month_name = ["", "January", "February", "March", "April", "May", "June", "July", "August", "September",
-              "October", "November", "December"]  # fmt: skip
+month_name = [
+    "",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 month_abbr = [name[:3] for name in month_name]
 day_name = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 day_abbr = [name[:3] for name in day_name]

@@ -162,9 +162,7 @@ def delete_slice_(items: Any, start: Any, stop: Any, step: Any) -> None:
     items[:] = [item for i, item in enumerate(items) if i not in gone]
 
 
-def print_(
-    *things: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False
-) -> None:
+def print_(*things: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False) -> None:
     sep, end = " " if sep is None else sep, "\n" if end is None else end
     if file is None:
         print(*things, sep=sep, end=end)

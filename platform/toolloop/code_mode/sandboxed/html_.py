@@ -2,9 +2,31 @@
 
 import re
 
-_NAMES = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'", "nbsp": "\xa0", "copy": "©", "euro": "€",
-          "ndash": "–", "mdash": "—", "hellip": "…", "lsquo": "‘", "rsquo": "’", "ldquo": "“", "rdquo": "”",
-          "auml": "ä", "ouml": "ö", "uuml": "ü", "Auml": "Ä", "Ouml": "Ö", "Uuml": "Ü", "szlig": "ß", "eacute": "é"}  # fmt: skip
+_NAMES = {
+    "amp": "&",
+    "lt": "<",
+    "gt": ">",
+    "quot": '"',
+    "apos": "'",
+    "nbsp": "\xa0",
+    "copy": "©",
+    "euro": "€",
+    "ndash": "–",
+    "mdash": "—",
+    "hellip": "…",
+    "lsquo": "‘",
+    "rsquo": "’",
+    "ldquo": "“",
+    "rdquo": "”",
+    "auml": "ä",
+    "ouml": "ö",
+    "uuml": "ü",
+    "Auml": "Ä",
+    "Ouml": "Ö",
+    "Uuml": "Ü",
+    "szlig": "ß",
+    "eacute": "é",
+}
 
 
 def escape(s: str, quote: bool = True) -> str:

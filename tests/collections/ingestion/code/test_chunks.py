@@ -62,10 +62,7 @@ def check_cover(text: str, chunks, size: int) -> None:
         assert chunk.char_start >= position
         assert not text[position : chunk.char_start].strip()
         assert len(chunk.text) <= size + 64
-        lines = (
-            text.count("\n", 0, chunk.char_start) + 1,
-            text.count("\n", 0, chunk.char_end - 1) + 1,
-        )
+        lines = (text.count("\n", 0, chunk.char_start) + 1, text.count("\n", 0, chunk.char_end - 1) + 1)
         assert (chunk.metadata["line_start"], chunk.metadata["line_end"]) == lines
         position = chunk.char_end
     assert not text[position:].strip()
@@ -86,10 +83,7 @@ def test_class_gives_its_header_and_its_methods_when_it_does_not_fit():
     assert module.metadata["names"] == ["LIMIT", "Shape", "make"]
     assert header.text.startswith("# Keeps the area.\n@cached\nclass Shape(Base):")
     assert header.text.endswith("sides: int = 0")
-    assert header.metadata["members"] == [
-        "def area(self) -> float",
-        "def grow(self, by: int) -> None",
-    ]
+    assert header.metadata["members"] == ["def area(self) -> float", "def grow(self, by: int) -> None"]
     assert "def grow(self, by: int) -> None" in header.indexed_text
     assert header.metadata["decorators"] == ["@cached"]
     assert header.metadata["bases"] == ["Base"]
@@ -151,18 +145,12 @@ def test_long_function_is_cut_before_statements_and_keeps_its_signature():
             [("class", "q.A", "Is A.")],
         ),
         ("a.c", "/* Adds. */\nint add(int a) { return a; }\n", [("function", "add", "Adds.")]),
-        (
-            "a.hpp",
-            "namespace n { struct S { void f() {} }; }\n",
-            [("class", "n::S", None)],
-        ),
+        ("a.hpp", "namespace n { struct S { void f() {} }; }\n", [("class", "n::S", None)]),
     ],
 )
 def test_chunk_knows_name_and_doc_comment_in_every_language(path, text, expected):
     chunks = chunks_of(text, path)
-    assert [
-        (c.kind, c.metadata["qualified_name"], c.metadata.get("docstring")) for c in chunks
-    ] == expected
+    assert [(c.kind, c.metadata["qualified_name"], c.metadata.get("docstring")) for c in chunks] == expected
     check_cover(text, chunks, 1200)
 
 
@@ -176,11 +164,7 @@ def _real_files() -> list[Path]:
     )
     headers = sorted(INCLUDE.rglob("*.h")) if INCLUDE.exists() else []
     picked = random.Random(4)
-    return [
-        path
-        for group in (python, others, headers)
-        for path in picked.sample(group, min(25, len(group)))
-    ]
+    return [path for group in (python, others, headers) for path in picked.sample(group, min(25, len(group)))]
 
 
 @pytest.mark.parametrize("size", [200, 1200])
@@ -197,12 +181,40 @@ def test_every_character_is_covered_when_files_are_real(size):
 
 _SCRAPS = st.sampled_from(
     [
-        "class A:\n", "def f(x):\n", "    def g(self):\n", "        return 1\n", "    x = 1\n", "}\n", "{\n", "/* c */\n",
-        "// d\n", "# e\n", "fn h() {\n", "func i() {\n", "impl A {\n", "namespace n {\n", "template<class T>\n", "'''\n",
-        "\"\"\"d\"\"\"\n", "export const j = () => {\n", "@dec\n", "\n", "\n\n", ";", "é漢😀", "int k(int a) { return a; }\n",
-        "import a.b\n", "use a::{b, c};\n", "#include <x.h>\n", "public class B { void m() {} }\n", "\t", "(" * 30, "\f", "x" * 300,
+        "class A:\n",
+        "def f(x):\n",
+        "    def g(self):\n",
+        "        return 1\n",
+        "    x = 1\n",
+        "}\n",
+        "{\n",
+        "/* c */\n",
+        "// d\n",
+        "# e\n",
+        "fn h() {\n",
+        "func i() {\n",
+        "impl A {\n",
+        "namespace n {\n",
+        "template<class T>\n",
+        "'''\n",
+        '"""d"""\n',
+        "export const j = () => {\n",
+        "@dec\n",
+        "\n",
+        "\n\n",
+        ";",
+        "é漢😀",
+        "int k(int a) { return a; }\n",
+        "import a.b\n",
+        "use a::{b, c};\n",
+        "#include <x.h>\n",
+        "public class B { void m() {} }\n",
+        "\t",
+        "(" * 30,
+        "\f",
+        "x" * 300,
     ]
-)  # fmt: skip
+)
 
 
 @settings(max_examples=300, deadline=None)

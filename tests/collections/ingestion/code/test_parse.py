@@ -149,9 +149,7 @@ def test_symbols_are_named_as_the_language_does(language, text, expected):
 
 
 def test_callee_is_cut_to_its_last_name_when_its_receiver_is_an_expression():
-    structure = structure_of(
-        "def f():\n    a(1).b().c()\n    x[0].d()\n    (lambda: 1)()\n", "python"
-    )
+    structure = structure_of("def f():\n    a(1).b().c()\n    x[0].d()\n    (lambda: 1)()\n", "python")
     assert [c.callee for c in structure.calls] == ["?.c", "?.b", "a", "?.d"]
     assert all(c.symbol == 0 for c in structure.calls)
 
@@ -172,13 +170,7 @@ def test_long_chain_of_calls_costs_no_square():
         (
             "javascript",
             "import a, {b as c} from './d'; import * as e from 'f'; const {g: h} = require('./i'); export * from './j'",
-            [
-                ("./d", "default", "a"),
-                ("./d", "b", "c"),
-                ("f", "", "e"),
-                ("./i", "g", "h"),
-                ("./j", "*", ""),
-            ],
+            [("./d", "default", "a"), ("./d", "b", "c"), ("f", "", "e"), ("./i", "g", "h"), ("./j", "*", "")],
         ),
         ("go", 'import ( a "b/c"\n"d/e"\n. "f" )', [("b/c", "", "a"), ("d/e", "", "e"), ("f", "*", "")]),
         (
@@ -189,6 +181,6 @@ def test_long_chain_of_calls_costs_no_square():
         ("java", "import a.b.C; import d.*;", [("a.b", "C", "C"), ("d", "*", "")]),
         ("c", '#include <a.h>\n#include "b/c.h"', [("a.h", "", ""), ("b/c.h", "", "")]),
     ],
-)  # fmt: skip
+)
 def test_imports_are_read_in_every_language(language, text, expected):
     assert [(i.module, i.name, i.alias) for i in structure_of(text, language).imports] == expected

@@ -70,9 +70,7 @@ PYTHON = (
         ("defines", "", "LIMIT", "src.app.util.LIMIT", False),
     ],
 )
-def test_python_edge_finds_its_target_when_imports_say_where(
-    kind, source, written, target, is_ambiguous
-):
+def test_python_edge_finds_its_target_when_imports_say_where(kind, source, written, target, is_ambiguous):
     assert targets(*PYTHON)[kind, source, written] == (target, is_ambiguous)
 
 
@@ -113,18 +111,9 @@ def test_go_edge_finds_its_target_when_package_or_import_path_match():
 
 def test_java_edge_finds_its_target_when_imported_or_in_the_same_package():
     found = targets(
-        (
-            "src/a/Util.java",
-            "package a; public class Util { static void go() {} void own() { go(); } }",
-        ),
-        (
-            "src/a/Near.java",
-            "package a; class Near extends Util { void f() { Util.go(); own(); } }",
-        ),
-        (
-            "src/b/Far.java",
-            "package b; import a.Util; class Far { void f() { Util.go(); new Util(); } }",
-        ),
+        ("src/a/Util.java", "package a; public class Util { static void go() {} void own() { go(); } }"),
+        ("src/a/Near.java", "package a; class Near extends Util { void f() { Util.go(); own(); } }"),
+        ("src/b/Far.java", "package b; import a.Util; class Far { void f() { Util.go(); new Util(); } }"),
     )
     assert found["calls", "Util.own", "go"] == ("a.Util.go", False)
     assert found["calls", "Near.f", "Util.go"] == ("a.Util.go", False)
@@ -177,9 +166,7 @@ _TEXTS = st.lists(_LINES, max_size=5).map("\n".join)
     before=st.dictionaries(_NAMES, _TEXTS, min_size=1, max_size=3),
     changes=st.lists(st.tuples(_NAMES, st.none() | _TEXTS), min_size=1, max_size=4),
 )
-def test_resolution_is_that_of_the_whole_when_only_what_a_change_names_is_done_again(
-    before, changes
-):
+def test_resolution_is_that_of_the_whole_when_only_what_a_change_names_is_done_again(before, changes):
     index = CodeIndex()
     files = {name: code_file(f"p/{name}.py", text) for name, text in before.items()}
     for file in files.values():

@@ -1,0 +1,143 @@
+"""Read the text of an environment variable as a value, or say what was expected."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+from collections.abc import Callable
+from ipaddress import ip_network
+from pathlib import Path
+from urllib.parse import urlsplit
+
+
+class SecretRefused(ValueError):
+    """A value that cannot be used and must not be repeated."""
+
+
+def as_bool(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered in {"1", "true", "yes", "on"}:
+        return True
+    if lowered in {"0", "false", "no", "off", ""}:
+        return False
+    raise ValueError("expected 1 or 0 (also true/false, yes/no, on/off)")
+
+
+def as_whole(text: str, expected: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(expected) from None
+
+
+def as_positive(text: str) -> int:
+    expected = "expected a whole number above 0"
+    value = as_whole(text, expected)
+    if value <= 0:
+        raise ValueError(expected)
+    return value
+
+
+def as_list(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def as_import_paths(text: str) -> list[str]:
+    found = as_list(text)
+    for part in found:
+        path = part.rpartition("=")[2]
+        if not path.startswith("/") or ".." in path.split("/"):
+            raise ValueError("expected absolute paths, each with a workspace's name and = before it or not")
+    return found
+
+
+def as_count(text: str) -> int:
+    expected = "expected a whole number, 0 or more, at most 1,000,000,000"
+    value = as_whole(text, expected)
+    if not 0 <= value <= 1_000_000_000:
+        raise ValueError(expected)
+    return value
+
+
+def as_url(*schemes: str) -> Callable[[str], str]:
+    """Return a parser of an address that may be left empty."""
+
+    def parse(text: str) -> str:
+        expected = f"expected {schemes[-1]}:// and a host"
+        try:
+            parts = urlsplit(text.strip())
+            _ = parts.port
+        except ValueError:
+            raise ValueError(expected) from None
+        if text.strip() and (parts.scheme not in schemes or not (parts.hostname or parts.scheme == "unix")):
+            raise ValueError(expected)
+        return text
+
+    return parse
+
+
+def as_origins(text: str) -> list[str]:
+    found = as_list(text)
+    for part in found:
+        if not re.fullmatch(r"https?://[^/\s]+", part):
+            raise ValueError("expected origins: https:// and a host, without a path")
+    return found
+
+
+def as_fernet_keys(text: str) -> list[str]:
+    found = as_list(text)
+    for part in found:
+        try:
+            is_key = len(base64.urlsafe_b64decode(part.encode())) == 32
+        except ValueError:
+            is_key = False
+        if not is_key:
+            # The text is a secret: it is not repeated.
+            raise SecretRefused("expected Fernet keys: 32 bytes in URL-safe base64 each")
+    return found
+
+
+def as_embedder(text: str) -> str:
+    provider, _, model = text.partition("/")
+    if text and text != "minilm" and (provider not in {"local", "openai", "google"} or not model):
+        raise ValueError("expected minilm, local/<name>, openai/<model> or google/<model>")
+    return text
+
+
+def as_networks(text: str) -> list[str]:
+    found = as_list(text)
+    for part in found:
+        try:
+            ip_network(part)
+        except ValueError as error:
+            raise ValueError(f"expected networks such as 10.2.0.0/16: {error}") from None
+    return found
+
+
+def as_choice(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError("expected one of: " + ", ".join(allowed))
+        return text
+
+    return parse
+
+
+def as_path(text: str) -> Path:
+    return Path(text).expanduser()
+
+
+def as_optional_path(text: str) -> Path | None:
+    return as_path(text) if text.strip() else None
+
+
+def as_commands(text: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        name, _, line = part.partition("=")
+        words = shlex.split(line)
+        if not re.fullmatch(r"[a-z][a-z0-9-]{0,31}", name.strip()) or not words:
+            raise ValueError("expected name=program and arguments, one after another with ; between")
+        found[name.strip()] = words
+    return found

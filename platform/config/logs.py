@@ -1,0 +1,74 @@
+"""How the processes log: one line an event on standard error, text for people or JSON for machines."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+
+def logging_settings(level: str, style: str) -> dict[str, Any]:
+    """Return Django's LOGGING, and send structlog there: one line an event on standard error, JSON for machines."""
+    import structlog
+
+    shared = _log_processors()
+    # Our own loggers end in the standard library's too: one level, one format, one place.
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    if style == "json":
+        final: list[Any] = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+    else:
+        # The default formatter prints the local variables of every frame: keys, passwords, people's text.
+        plain = structlog.dev.plain_traceback
+        final = [structlog.dev.ConsoleRenderer(colors=False, pad_event_to=0, exception_formatter=plain)]
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "foreign_pre_chain": shared,
+                "processors": [structlog.stdlib.ProcessorFormatter.remove_processors_meta, *final],
+            }
+        },
+        "filters": {"not_a_probe": {"()": "django.utils.log.CallbackFilter", "callback": _is_not_a_probe}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+        "root": {"handlers": ["stderr"], "level": level},
+        "loggers": {
+            "django": {"handlers": [], "level": level, "propagate": True},
+            "django.request": {"filters": ["not_a_probe"]},
+            "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
+            "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
+            # It tells of each request that it began and ended.
+            "mcp.server": {"level": "WARNING"},
+            # Addresses and headers of requests may hold secrets of a workspace's tools.
+            "httpx2": {"level": "WARNING"},
+            "httpcore2": {"level": "WARNING"},
+            "uvicorn.access": {"handlers": [], "level": "WARNING", "propagate": True},
+        },
+    }
+
+
+def _is_not_a_probe(record: logging.LogRecord) -> bool:
+    """Leave out that /readyz said "not yet" (503): who asks is told, asks again, and a start is no failure."""
+    path = getattr(getattr(record, "request", None), "path", "")
+    return path != "/readyz" or getattr(record, "status_code", None) != 503
+
+
+def _log_processors() -> list[Any]:
+    import structlog
+
+    return [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.stdlib.ExtraAdder(),
+    ]
