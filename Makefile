@@ -7,7 +7,7 @@ ARGS   ?=
 TESTS  ?= tests
 PYTEST_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types layers django migrations schema openapi client snapshot lock clean
+.PHONY: help install install-dev run test check lint types layers django migrations schema openapi client lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
@@ -54,9 +54,6 @@ openapi: install ## Write the API schema that `make check` compares with, and th
 
 client: install ## Write clients/python from docs/openapi.yaml
 	$(PY) clients/python/generate.py
-
-snapshot: install ## Write the schema that new databases start from (platform/tenancy/database/schema.sql)
-	$(PY) manage.py schema_snapshot
 
 lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	@test -x $(BIN)/uv || $(PY) -m pip install --quiet uv

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import threading
 import time
@@ -221,23 +220,6 @@ def test_concurrent_writers_make_one_chain(tenant: Tenant):
     assert errors == []
     report = audit_chain_verify(tenant=tenant)
     assert (report.events, report.head_seq, report.problems) == (180, 180, [])
-
-
-def test_events_from_before_the_chain_are_chained_by_the_migration(tenant: Tenant):
-    migration = importlib.import_module("tenancy.migrations.0004_audit_seal")
-    other = make_tenant()
-    record(tenant, "a.a", "b.b")
-    as_owner(migration.UNSEAL)
-    try:
-        record(other, "c.c")
-        record(tenant, "d.d")
-        assert kinds(tenant) == [("unsealed", None)] * 3
-    finally:
-        as_owner(migration.SEAL)
-    record(tenant, "e.e")
-    for one, count in ((tenant, 4), (other, 1)):
-        report = audit_chain_verify(tenant=one)
-        assert (report.events, report.head_seq, report.problems) == (count, count, [])
 
 
 @pytest.mark.clock

@@ -4,14 +4,12 @@ import django.db.models.functions.datetime
 from django.db import migrations, models
 
 import tenancy.fields
+from tenancy.database.initial import InitialMigration
 
 
-class Migration(migrations.Migration):
-
-    initial = True
-
+class Migration(InitialMigration):
     dependencies = [
-        ('tenancy', '0006_rate_limits'),
+        ('tenancy', '0001_initial'),
     ]
 
     operations = [
@@ -19,27 +17,44 @@ class Migration(migrations.Migration):
             name='Budget',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
                 ('kind', models.CharField(choices=[('tenant', 'the whole workspace'), ('member', 'a member'), ('key', 'an API key'), ('assistant', 'an assistant'), ('job', 'a job')], max_length=10)),
                 ('subject_id', models.BigIntegerField(blank=True, help_text='Of the person, key, assistant or job; empty: each.', null=True)),
                 ('period', models.CharField(choices=[('day', 'a day'), ('month', 'a month'), ('total', 'in total')], default='month', max_length=5)),
                 ('amount_usd', models.DecimalField(decimal_places=4, max_digits=12)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('updated_at', models.DateTimeField(auto_now=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('tenant', 'kind', 'subject_id', 'period'), name='budget_one_each', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('amount_usd__gte', 0)), name='budget_not_negative'), models.CheckConstraint(condition=models.Q(models.Q(('kind', 'tenant'), ('subject_id', None)), ('kind__in', ['member', 'key', 'assistant']), models.Q(('kind', 'job'), ('subject_id__isnull', False)), _connector='OR'), name='budget_subject_of_kind')],
             },
         ),
         migrations.CreateModel(
+            name='BudgetSpend',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+                ('budget', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='spends', to='budgets.budget')),
+                ('subject_id', models.BigIntegerField(default=0, help_text='Whom it counts; 0 for the workspace.')),
+                ('starts_at', models.DateTimeField()),
+                ('spent_usd', models.DecimalField(decimal_places=8, default=0, max_digits=16)),
+                ('warned_at', models.DateTimeField(help_text='When people were told of 80 %.', null=True)),
+                ('refused_at', models.DateTimeField(help_text='When a call first found it used up.', null=True)),
+                ('exceeded_at', models.DateTimeField(help_text='When people were told of that.', null=True)),
+            ],
+            options={
+                'constraints': [models.UniqueConstraint(fields=('budget', 'subject_id', 'starts_at'), name='budget_spend_one_a_period')],
+            },
+        ),
+        migrations.CreateModel(
             name='BudgetHold',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
                 ('spends', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), help_text='The BudgetSpend rows it counts in.', size=None)),
                 ('run_id', models.BigIntegerField(null=True)),
                 ('amount_usd', models.DecimalField(decimal_places=8, max_digits=16)),
                 ('expires_at', models.DateTimeField()),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
             ],
             options={
                 'indexes': [models.Index(fields=['tenant', 'expires_at'], name='budget_hold_open'), models.Index(condition=models.Q(('run_id__isnull', False)), fields=['run_id'], name='budget_hold_of_run')],
@@ -49,30 +64,13 @@ class Migration(migrations.Migration):
             name='BudgetRules',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
                 ('refuses_unpriced', models.BooleanField(default=False)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
             ],
             options={
                 'verbose_name_plural': 'budget rules',
                 'constraints': [models.UniqueConstraint(fields=('tenant',), name='budget_rules_one_a_tenant')],
-            },
-        ),
-        migrations.CreateModel(
-            name='BudgetSpend',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('subject_id', models.BigIntegerField(default=0, help_text='Whom it counts; 0 for the workspace.')),
-                ('starts_at', models.DateTimeField()),
-                ('spent_usd', models.DecimalField(decimal_places=8, default=0, max_digits=16)),
-                ('warned_at', models.DateTimeField(help_text='When people were told of 80 %.', null=True)),
-                ('refused_at', models.DateTimeField(help_text='When a call first found it used up.', null=True)),
-                ('exceeded_at', models.DateTimeField(help_text='When people were told of that.', null=True)),
-                ('budget', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='spends', to='budgets.budget')),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('budget', 'subject_id', 'starts_at'), name='budget_spend_one_a_period')],
             },
         ),
     ]

@@ -1,4 +1,3 @@
-
 import uuid
 
 import django.db.models.deletion
@@ -6,14 +5,12 @@ import django.db.models.functions.datetime
 from django.db import migrations, models
 
 import tenancy.fields
+from tenancy.database.initial import InitialMigration
 
 
-class Migration(migrations.Migration):
-
-    initial = True
-
+class Migration(InitialMigration):
     dependencies = [
-        ('tenancy', '0006_rate_limits'),
+        ('tenancy', '0001_initial'),
     ]
 
     operations = [
@@ -21,14 +18,16 @@ class Migration(migrations.Migration):
             name='Webhook',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
                 ('url', models.CharField(max_length=2000)),
                 ('description', models.CharField(blank=True, max_length=200)),
                 ('events', models.JSONField(default=list)),
                 ('secret_encrypted', models.BinaryField()),
                 ('is_enabled', models.BooleanField(default=True)),
+                ('failures', models.PositiveSmallIntegerField(default=0, help_text='Events given up one after another; the next delivered one ends the count.')),
+                ('disabled_at', models.DateTimeField(help_text='When the platform switched it off because of its failures.', null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('updated_at', models.DateTimeField(auto_now=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
             ],
             options={
                 'abstract': False,
@@ -38,8 +37,10 @@ class Migration(migrations.Migration):
             name='WebhookDelivery',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
+                ('webhook', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='deliveries', to='webhooks.webhook')),
                 ('event_id', models.UUIDField(default=uuid.uuid4)),
-                ('event', models.CharField(choices=[('run.finished', 'Run Finished'), ('approval.needed', 'Approval Needed'), ('ingestion.finished', 'Ingestion Finished'), ('ingestion.failed', 'Ingestion Failed'), ('ping', 'Ping')], max_length=40)),
+                ('event', models.CharField(choices=[('run.finished', 'Run Finished'), ('approval.needed', 'Approval Needed'), ('ingestion.finished', 'Ingestion Finished'), ('ingestion.failed', 'Ingestion Failed'), ('budget.warned', 'Budget Warned'), ('budget.exceeded', 'Budget Exceeded'), ('ping', 'Ping')], max_length=40)),
                 ('object_key', models.CharField(max_length=80)),
                 ('payload', models.JSONField()),
                 ('status', models.CharField(choices=[('queued', 'Queued'), ('delivered', 'Delivered'), ('failed', 'Failed')], default='queued', max_length=10)),
@@ -49,8 +50,6 @@ class Migration(migrations.Migration):
                 ('duration_ms', models.PositiveIntegerField(null=True)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('attempted_at', models.DateTimeField(null=True)),
-                ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('webhook', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='deliveries', to='webhooks.webhook')),
             ],
             options={
                 'verbose_name_plural': 'webhook deliveries',

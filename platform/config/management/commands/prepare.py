@@ -14,6 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from config.demo import EMAIL, OTHER_EMAIL, demo_lock, demo_password, demo_unlock
 from tenancy.database.base import as_login_role
+from tenancy.database.history import adopt
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -22,7 +23,7 @@ def _version_check(loader: MigrationLoader) -> None:
     """Refuse a database that a later version has changed: this one would work on tables it does not know."""
     rooms = (ROOT / "platform", ROOT / "apps")
     ours = {a.label for a in apps.get_app_configs() if any(Path(a.path).is_relative_to(r) for r in rooms)}
-    known = set(loader.disk_migrations).union(*(m.replaces for m in loader.disk_migrations.values()))
+    known = set(loader.disk_migrations)
     applied = loader.applied_migrations or {}
     unknown = sorted(f"{a}.{n}" for a, n in applied if a in ours and (a, n) not in known)
     if unknown:
@@ -46,6 +47,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with as_login_role():
+            adopt(connection)
             executor = MigrationExecutor(connection)
             pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
         _version_check(executor.loader)
