@@ -2,7 +2,8 @@
 
 The chunks of ``search.py`` (ten collections of 10,000); the first collection gets its indexes by the product's own job.
 Questions go through ``search_run``, and each of its statements is run once more by EXPLAIN (ANALYZE) where it stands, with
-the settings it has there. Told are counts: scans by kind and index, rows that scans touched per table, rows and bytes that
+the settings it has there (the postings of words alone pass by: they come over a binary cursor, and with the index that
+``Postings`` names). Told are counts: scans by kind and index, rows that scans touched per table, rows and bytes that
 came back, and what the same candidates would bring as whole rows. No times.
 
 Run: python benchmarks/search_plan.py [--questions 20] [--chunks 10000]. It makes and drops a database of its own (beside
@@ -58,7 +59,7 @@ class Explainer:
             if node["Node Type"] not in _SCANS or not node["Actual Loops"]:
                 continue
             name = node.get("Index Name") or node.get("Relation Name") or ""
-            own = "hnsw" if name.startswith("collections_hnsw") or "hnsw" in name else name
+            own = "graph of the collection" if name.startswith("ann_") else name
             self.scans[f"{node['Node Type']} {own}"] += 1
             if table := node.get("Relation Name"):
                 rows = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
