@@ -39,7 +39,7 @@ _WORDS = r"""
     | terbaru | terkini | mới\s+nhất | hiện\s+hành
 """
 # Languages without blanks, and Korean, whose words carry endings.
-_LETTERS = "最新|最も新しい|いちばん新しい|一番新しい|直近の|現行|現在の|现行|当前|當前|目前|ล่าสุด|ใหม่ที่สุด|ในปัจจุบัน|최신|가장 최근|현행|현재의"
+_LETTERS = "最新|最も新しい|いちばん新しい|一番新しい|直近の|現行|(?<![年月日])現在の|现行|当前|當前|目前|ล่าสุด|ใหม่ที่สุด|ในปัจจุบัน|최신|가장 최근|현행|현재의"
 # What is in quotation marks or part of a name (a tag “latest”, app:latest) is spoken of, not asked for.
 _SPOKEN_OF = r"(?<![\w\"'“‘`«:/._-])"
 _NEWEST = re.compile(
