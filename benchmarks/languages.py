@@ -1,15 +1,15 @@
 """Does search find the right passage in every language, and is the fusion of its legs as good as the better one?
 
 Reads questions and passages in the format of SQuAD (``data[].paragraphs[].context`` and ``.qas[].question``), one file
-per language, such as XQuAD's; each passage becomes one document of one chunk, embedded and indexed by the product's own
-stages, and the questions are asked through ``search_run``: recall@1 and nDCG@10 of each leg and of both fused.
+per language, such as XQuAD's; each passage becomes one chunk, embedded and indexed by the product's own stages, and the
+questions are asked through ``search_run``: recall@1 and nDCG@10 of each leg and of both fused.
 
 Measured with XQuAD (github.com/google-deepmind/xquad), for French github.com/AkariAsai/extractive_rc_by_runtime_mt, for
 Hebrew ParaShoot (github.com/omrikeren/ParaShoot), for Japanese JSQuAD (github.com/yahoojapan/JGLUE, ``ja``) and, not
 tuned on, JaQuAD (github.com/SkelterLabsInc/JaQuAD, ``ja-jaquad``).
 
-Run: python benchmarks/languages.py FOLDER [--questions 200] [--passages 72] [--only zh,ja] [--together]. The language is the part of a
-file's name before ``.json`` (``xquad.zh.json``). With --together all languages lie in one collection. Needs an empty
+Run: python benchmarks/languages.py FOLDER [--questions 200] [--passages 72] [--only zh,ja] [--together]. The language is the
+part of a file's name before ``.json`` (``xquad.zh.json``). With --together all languages lie in one collection. Needs an empty
 database server (DATABASE_URL) or none, then it starts the embedded one; it leaves nothing behind.
 """
 
@@ -52,12 +52,9 @@ def collection_load(tenant: Any, actor: Any, collection: Any, name: str, passage
     from jobs.models import Job
 
     began = time.perf_counter()
-    for number, text in enumerate(passages):
-        document = document_make(
-            tenant, collection, f"{name}-{number}", [draft(0, text, key=f"{name}-{number}")]
-        )
-        job = Job.objects.get(pk=document.job_id)
-        pipeline.document_ingest(JobContext(job), document_id=document.pk)
+    drafts = [draft(number, text, key=f"{name}-{number}") for number, text in enumerate(passages)]
+    document = document_make(tenant, collection, name, drafts)
+    pipeline.document_ingest(JobContext(Job.objects.get(pk=document.job_id)), document_id=document.pk)
     print(f"{name}: {len(passages)} passages in {time.perf_counter() - began:.0f} s", flush=True)
 
 
