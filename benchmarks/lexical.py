@@ -1,7 +1,11 @@
-"""Does BM25 with our terms rank well, alone and fused with the local embedder? SciFact test set, in memory.
+"""Does BM25 with our terms rank well, alone and fused with the local embedder? SciFact test set.
 
-Run: python benchmarks/lexical.py [--data DIR] [--no-vectors]. The same numbers through the product's own search are
-another benchmark's work; this one tells whether a fault lies in the terms or in the database.
+BM25 and nearness are computed here in memory, the fusion is the product's own: its SQL is given these lists
+(``apps.collections.search.fusion``). The same numbers through the whole search are the work of ``search.py``; this one
+tells whether a fault lies in the terms, in the fusion or in the statement that finds the candidates.
+
+Run: python benchmarks/lexical.py [--data DIR] [--no-vectors]. It needs a database server for the fusion (DATABASE_URL, or
+it starts the embedded one), and no tables.
 """
 
 from __future__ import annotations
@@ -26,10 +30,9 @@ from apps.collections import lexical  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _common import data_dir, shared_data, write_result  # noqa: E402
+from _stack import database  # noqa: E402
 
 DEPTH = 100
-RRF_K = 10
-
 
 _LITERAL = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 
@@ -59,11 +62,11 @@ def load(path: Path):
     return corpus, questions, relevant
 
 
-def evaluate(ranked: dict[str, list[str]], relevant) -> dict[str, float]:
-    """Average nDCG@10, recall@10 and recall@100."""
+def evaluate(ranked: dict[str, dict[str, float]], relevant) -> dict[str, float]:
+    """Average nDCG@10, recall@10 and recall@100 of documents in the order in which they stand."""
     ndcg, r10, r100 = [], [], []
     for question, wanted in relevant.items():
-        got = ranked[question]
+        got = list(ranked[question])
         gain = sum(wanted.get(d, 0) / np.log2(i + 2) for i, d in enumerate(got[:10]))
         best = sum(s / np.log2(i + 2) for i, s in enumerate(sorted(wanted.values(), reverse=True)[:10]))
         ndcg.append(gain / best)
@@ -94,7 +97,7 @@ def bm25(corpus, questions):
             for row, tf in postings[term]:
                 scores[row] += weight * tf
         order = np.argsort(-scores, kind="stable")[:DEPTH]
-        ranked[question] = [ids[i] for i in order if scores[i] > 0]
+        ranked[question] = {ids[i]: scores[i] for i in order if scores[i] > 0}
     facts = {"documents_per_cpu_second": len(ids) / seconds, "most_terms": most, "average_terms": average}
     return ranked, facts
 
@@ -108,20 +111,38 @@ def vectors(corpus, questions):
     matrix = embedder.embed_documents([corpus[d] for d in ids])
     ranked = {}
     for question, text in questions.items():
-        order = np.argsort(-(matrix @ embedder.embed_query(text)), kind="stable")[:DEPTH]
-        ranked[question] = [ids[i] for i in order]
+        nearness = matrix @ embedder.embed_query(text)
+        order = np.argsort(-nearness, kind="stable")[:DEPTH]
+        ranked[question] = {ids[i]: nearness[i] for i in order}
     return ranked
 
 
-def fuse(first, second, k: int = RRF_K):
-    """Reciprocal rank fusion."""
-    fused = {}
-    for question in first:
-        scores: Counter[str] = Counter()
-        for ranked in (first[question], second[question]):
-            for rank, document in enumerate(ranked, start=1):
-                scores[document] += 1 / (k + rank)
-        fused[question] = [d for d, _ in scores.most_common(DEPTH)]
+def fuse(
+    words: dict[str, dict[str, float]], near: dict[str, dict[str, float]]
+) -> dict[str, dict[str, float]]:
+    """Fuse both lists of each question by the product's SQL; scores by document, best first."""
+    from django.db import connection
+
+    from apps.collections.search.fusion import fused_sql, lexical_votes, vector_votes
+
+    ids = sorted({document for lists in (words, near) for found in lists.values() for document in found})
+    number = {document: place for place, document in enumerate(ids)}
+    listed = "SELECT * FROM unnest(%({0})s::bigint[], %({0})s::bigint[], %({0}_by)s::float8[]) AS f ({1})"
+    legs = [
+        vector_votes(listed.format("near", "chunk_id, document_id, measure")),
+        lexical_votes(listed.format("words", "chunk_id, document_id, negative")),
+    ]
+    fused: dict[str, dict[str, float]] = {}
+    with connection.cursor() as cursor:
+        for question in words:
+            values = {
+                "near": [number[d] for d in near[question]],
+                "near_by": [1 - float(nearness) for nearness in near[question].values()],
+                "words": [number[d] for d in words[question]],
+                "words_by": [-float(score) for score in words[question].values()],
+            }
+            cursor.execute(f"SELECT chunk_id, score FROM ({fused_sql(legs)}) fused", values)
+            fused[question] = {ids[row]: score for row, score in cursor.fetchall()}
     return fused
 
 
@@ -134,9 +155,10 @@ def main() -> None:
     lexical_ranked, facts = bm25(corpus, questions)
     rows = {"bm25": evaluate(lexical_ranked, relevant)}
     if not options.no_vectors:
-        vector_ranked = vectors(corpus, questions)
-        rows["vectors"] = evaluate(vector_ranked, relevant)
-        rows[f"rrf k={RRF_K}"] = evaluate(fuse(lexical_ranked, vector_ranked), relevant)
+        with database():
+            vector_ranked = vectors(corpus, questions)
+            rows["vectors"] = evaluate(vector_ranked, relevant)
+            rows["fused"] = evaluate(fuse(lexical_ranked, vector_ranked), relevant)
     print(f"{'SciFact test':14}" + "".join(f"{m:>12}" for m in next(iter(rows.values()))))
     for name, scores in rows.items():
         print(f"{name:14}" + "".join(f"{v:12.3f}" for v in scores.values()))

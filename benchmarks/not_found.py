@@ -28,6 +28,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "platform"), str(Path(__file__).parent)]
 
 import lexical  # noqa: E402
 from _common import data_dir, shared_data, write_result  # noqa: E402
+from _stack import database  # noqa: E402
 
 from toolloop.evidence import evidence_of, strength_of  # noqa: E402
 from toolloop.languages import language_or_script  # noqa: E402
@@ -87,8 +88,8 @@ def cases(
         question = item["question"]
         nearness = matrix @ embedder.embed_query(question)
         told = language_or_script(question)
-        near = [ids[at] for at in np.argsort(-nearness, kind="stable")[:100]]
-        fused = lexical.fuse({question: words[question]}, {question: near})[question]
+        near = {ids[at]: nearness[at] for at in np.argsort(-nearness, kind="stable")[:100]}
+        fused = list(lexical.fuse({question: words[question]}, {question: near})[question])
         if told not in (
             "",
             "English",
@@ -135,6 +136,11 @@ def main() -> None:
     parser.add_argument("--qa", type=Path, required=True)
     parser.add_argument("--questions", type=int, default=300)
     options = parser.parse_args()
+    with database():  # the fusion is the product's SQL
+        write_result("not_found", run(options))
+
+
+def run(options: argparse.Namespace) -> dict[str, Any]:
     from apps.collections.embedders.minilm import MiniLmEmbedder
 
     embedder = MiniLmEmbedder(data_dir())
@@ -154,7 +160,7 @@ def main() -> None:
                 f"{name:10} {kind:12}", {k: v for k, v in row.items() if k != "strength at least"}, flush=True
             )
             print(" " * 23, row["strength at least"], flush=True)
-    write_result("not_found", results)
+    return results
 
 
 if __name__ == "__main__":

@@ -50,8 +50,11 @@ LANGUAGES = tuple(
 """.split()
 )
 
-VERSION = 2
-"""Of the way in which texts become terms; raised when the same text becomes others. 1 knew Latin-like scripts alone."""
+VERSION = 3
+"""Of the way in which texts become terms; raised when the same text becomes others.
+
+1 knew Latin-like scripts alone, 2 nothing of Chinese and Japanese but pairs of letters.
+"""
 _WORD = re.compile(r"[^\W_]+")
 _local = threading.local()
 
@@ -100,11 +103,11 @@ def tokenise(
 
     Words are compatibility-normalised, lower-cased, freed of accents' variants by NFKC, without stop words, and
     stemmed (Snowball) when they have no digits; words with digits stay as they are. Scripts without spaces become pairs
-    of letters (``apps.collections.word_parts``). Every identifier (``8539.50.00``, ``get_user_name``,
-    ``getUserName``) counts as a whole besides its parts.
+    of letters, with whole words where the script tells them (``apps.collections.word_parts``). Every identifier
+    (``8539.50.00``, ``get_user_name``, ``getUserName``) counts as a whole besides its parts.
     """
     text = unicodedata.normalize("NFKC", text)
-    words = _words_of(text) if version > 1 else _words(text)
+    words = _words_of(text, wholes=version > 2) if version > 1 else _words(text)
     if common:
         words = [word for word in words if word not in common]
     if language == "english":
@@ -220,10 +223,10 @@ _APOSTROPHE = re.compile(r"['’](?=[a-z]{1,2}\b)")
 _DIGIT = re.compile(r"\d")
 
 
-def _words_of(text: str) -> list[str]:
+def _words_of(text: str, *, wholes: bool = True) -> list[str]:
     if text.isascii():
         return _words(text)
-    return [term for word in word_parts(text) for term in _lowered(word)]
+    return [term for word in word_parts(text, wholes=wholes) for term in _lowered(word)]
 
 
 def _words(text: str) -> list[str]:

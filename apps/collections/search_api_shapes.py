@@ -164,7 +164,9 @@ class SearchOutput(serializers.Serializer[Any]):
         help_text="Documents whose codes are still being indexed: some spellings may miss them."
     )
     legs = serializers.ListField(child=serializers.CharField(), help_text="Ways that were searched.")
-    note = serializers.CharField(help_text="Not empty when a way could not be searched.")
+    note = serializers.CharField(
+        help_text="What a reader should know of the search: a way that could not be searched, a wish for the newest that was heard."
+    )
     embed_ms = serializers.FloatField()
     database_ms = serializers.FloatField()
     as_of = serializers.DateTimeField(allow_null=True)

@@ -1,7 +1,8 @@
 """The words of a text in any script, and pairs of letters where a script puts no space between words.
 
 Pairs find a passage as well as words do in Chinese, Japanese and Thai, and need no dictionary (measured with XQuAD in
-``benchmarks/languages.py``). A letter is what a reader takes for one: a base with its marks.
+``benchmarks/languages.py``). Where the script changes a word begins or ends, in Japanese above all: such words come
+besides as wholes, and numbers with what they count. A letter is what a reader takes for one: a base with its marks.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from apps.collections.script_runs import HAN as _HAN
+from apps.collections.script_runs import runs_of
+
 # Ranges of blocks, as in the Unicode Character Database's Blocks.txt.
-_HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003fffd"
 # Kana, Bopomofo; Hangul too, whose words carry their particles: Lucene pairs it likewise.
 _BESIDE_HAN = "\u3040-\u30ff\u3100-\u312f\u31a0-\u31bf\u31f0-\u31ff\u1100-\u11ff\uac00-\ud7ff"
 # Thai and Lao, Burmese, Khmer, Tai Le to New Tai Lue, Tai Tham, Balinese, Javanese, and what extends them.
@@ -76,11 +79,13 @@ def _ranges(codes: Iterator[int]) -> Iterator[str]:
         yield f"\\U{found[0]:08x}-\\U{found[-1]:08x}"
 
 
-def word_parts(text: str) -> Iterator[str]:
+def word_parts(text: str, *, wholes: bool = True) -> Iterator[str]:
     """Yield the words of a text in order, as they are written; of scripts without spaces the pairs of letters.
 
     Args:
         text: normalised by NFKC, so that full-width and half-width letters are the same.
+        wholes: give words that a change of script sets apart as wholes too, and numbers with what they count; see
+            ``apps.collections.script_runs``.
 
     Of Han the single letters come as well: each means something, and may be all that is asked for. Digits come as 0 to
     9, whatever the script; what may be left out in writing (points, joiners) is left out.
@@ -89,11 +94,15 @@ def word_parts(text: str) -> Iterator[str]:
     text = patterns.left_out.sub("", text).translate(patterns.digits).translate(_SAME)
     text = patterns.line_break.sub("", text)
     for word in patterns.word.findall(patterns.apostrophe.sub(" ", text)):
+        before = ""
         for place, part in enumerate(patterns.unspaced.split(word)):
             if place % 2:
                 yield from _pairs(patterns.letter.findall(part))
+                if wholes:
+                    yield from runs_of(part, before)
             elif part:
                 yield part
+            before = part
 
 
 _UNSPACED_RUN = re.compile(f"[{UNSPACED}]+")

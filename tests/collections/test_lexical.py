@@ -133,9 +133,47 @@ def test_question_shares_terms_with_a_text_in_any_script(language: str, asked: s
     assert wanted & set(lexical.tokenise(written, language))
 
 
-@pytest.mark.parametrize("text", ["中国的首都", "ประเทศไทย", "ប្រទេស", "ひらがな"])
+@pytest.mark.parametrize("text", ["中国的首都北京有多少人口", "ประเทศไทย", "ប្រទេស", "ひらがな"])
 def test_letters_without_spaces_make_pairs_and_no_long_runs(text: str) -> None:
     assert max(len(term) for term in lexical.tokenise(text)) < len(text)
+
+
+@pytest.mark.parametrize(
+    ("asked", "written", "shared"),
+    [
+        ("首都はどこか", "フランスの首都はパリである", "|首都"),
+        ("ヴァイオリンの歴史", "バイオリンは弦楽器である", "|バイオリン"),
+        ("コンピューターとは", "コンピュータの種類", "|コンピュータ"),
+        ("サーバーの設定", "ｻｰﾊﾞの構成", "|サーバ"),
+        ("フィルムの感度", "フイルムを使う", "|フイルム"),
+        ("十五日以内に", "15日までに", "15日"),
+        ("一九四九年の選挙", "1949年に", "1949年"),
+        ("２０２１年", "二〇二一年に", "2021年"),
+        ("千二百円の品", "1200円で売る", "1200円"),
+        ("二万五千人", "25000人が来た", "25000人"),
+        ("第三条の規定", "第3条による", "3条"),
+        ("GDP率", "名目GDP率", "gdp率"),
+    ],
+)
+def test_words_and_counts_between_scripts_are_terms_in_any_spelling(
+    asked: str, written: str, shared: str
+) -> None:
+    assert shared in set(lexical.tokenise(asked)) & set(lexical.tokenise(written))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [("ビル", "ビール"), ("首都", "首都圏"), ("一般", "一人"), ("コピー", "コピ")]
+)
+def test_words_that_differ_stay_apart(one: str, other: str) -> None:
+    def wholes(text: str) -> set[str]:
+        return {term for term in lexical.tokenise(text) if term.startswith("|")}
+
+    assert wholes(one)
+    assert not wholes(one) & wholes(other)
+
+
+def test_earlier_form_knows_pairs_alone() -> None:
+    assert lexical.tokenise("首都は15日", version=2) == ["首都", "都は", "首", "都", "15", "日"]
 
 
 def test_word_keeps_its_marks_together() -> None:
@@ -145,7 +183,7 @@ def test_word_keeps_its_marks_together() -> None:
 @given(st.text(alphabet=st.characters(max_codepoint=0x2FFFF), max_size=60))
 def test_every_language_and_version_takes_any_text(text: str) -> None:
     for language in lexical.LANGUAGES:
-        for version in (1, lexical.VERSION):
+        for version in range(1, lexical.VERSION + 1):
             form = lexical.form_of(language, version)
             assert all(lexical.query_terms(text, [form]))
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import date
 from statistics import pstdev
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from apps.collections import lexical, services
 from apps.collections.models import Chunk, Collection, Document, Embedding
@@ -276,19 +278,88 @@ def test_words_still_work_and_it_is_said_when_the_embedder_fails(
     assert "The provider is down." in result.note
 
 
-def test_search_is_one_statement_besides_the_forms_of_terms_and_the_money_held(
+def test_search_ranks_in_one_statement_and_reads_what_is_shown_in_another(
     cast: Cast, collection: Collection, django_assert_num_queries
 ) -> None:
-    """An embedder that costs nothing (the local one) needs no money held; the one of these tests counts as a paid one.
+    """Besides the forms of terms and the money held.
 
-    In which forms terms are to be asked for is read anew each time: a document may have brought one a moment ago.
+    An embedder that costs nothing (the local one) needs no money held; the one of these tests counts as a paid one. In
+    which forms terms are to be asked for is read anew each time: a document may have brought one a moment ago.
     """
     ingest(cast, collection, "lamps.md", LAMPS)
-    with django_assert_num_queries(3):
+    with django_assert_num_queries(4):
         ask(cast, [collection], "LED lamps")
     # A code: which kinds the workspace has, and whether all documents are indexed by them.
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         ask(cast, [collection], "LED lamps 8539.50.00")
+
+
+def test_texts_are_read_of_the_passages_shown_alone(cast: Cast, collection: Collection) -> None:
+    for number in range(12):
+        ingest(
+            cast, collection, f"pumps-{number}.md", f"# Pumps {number}\n\nPumps of kind {number}.".encode()
+        )
+    whole: list[list[int]] = []
+    ranked: list[str] = []
+
+    def watched(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        if "collections_embedding" in sql:
+            ranked.append(sql)
+        if "c.text" in sql:
+            whole.append(params["chunks"])
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(watched):
+        hits = ask(cast, [collection], "Which pumps are there?", k=3).hits
+    assert len(hits) == 3
+    assert whole == [[hit.chunk_id for hit in hits]]
+    assert len(ranked) == 1
+    assert "collections_chunk c ON" not in ranked[0]  # ids and covers: no passage is looked at to rank it
+    assert "c.metadata" not in ranked[0]
+
+
+def test_passage_deleted_between_ranking_and_reading_is_left_out(cast: Cast, collection: Collection) -> None:
+    ingest(cast, collection, "lamps.md", LAMPS)
+    gone = ingest(cast, collection, "wine.md", WINE)
+    is_gone = False
+
+    def deletes(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        nonlocal is_gone
+        if "c.text" in sql and not is_gone:
+            is_gone = True
+            Document.objects.filter(pk=gone.pk).delete()
+        return execute(sql, params, many, context)
+
+    with connection.execute_wrapper(deletes):
+        hits = ask(cast, [collection], "wine and lamps").hits
+    assert is_gone
+    assert {hit.document_name for hit in hits} == {"lamps.md"}
+
+
+def test_newer_document_comes_first_when_the_question_asks_for_the_latest(
+    cast: Cast, collection: Collection
+) -> None:
+    text = "# Duty\n\nThe duty on lamps is {} percent of their value."
+    for year in (2021, 2024, 2023, 2022):
+        row = ingest(cast, collection, f"r{year}.md", text.format(year - 2000).encode())
+        Document.objects.filter(pk=row.pk).update(dated=date(year, 5, 1), cover="")
+    plain = ingest(cast, collection, "undated.md", text.format(7).encode())
+    Document.objects.filter(pk=plain.pk).update(cover="")
+    asked = "What is the {} duty on lamps?"
+    result = ask(cast, [collection], asked.format("latest"))
+    names = [hit.document_name for hit in result.hits]
+    assert names[:2] == ["r2024.md", "r2023.md"]
+    assert set(names) == {"r2021.md", "r2022.md", "r2023.md", "r2024.md", "undated.md"}  # none is hidden
+    assert "“latest”" in result.note
+    assert "newer documents come first" in result.note
+    without = ask(cast, [collection], asked.format("German"))
+    assert without.note == ""
+    # What is about something else does not come first by its date.
+    wine = ingest(cast, collection, "wine.md", WINE)
+    Document.objects.filter(pk=wine.pk).update(dated=date(2026, 1, 1))
+    assert ask(cast, [collection], asked.format("current")).hits[0].document_name == "r2024.md"
+    Document.objects.filter(collection=collection).update(dated=None)
+    assert "have no date" in ask(cast, [collection], asked.format("newest")).note
 
 
 def test_identifier_that_stands_everywhere_identifies_nothing(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from apps.collections.ingestion.codes import Code, CodeKinds, plain
 from apps.collections.ingestion.identifiers import identifier_lexemes
@@ -36,8 +37,7 @@ class Asked:
     def read(self, hits: Sequence[SearchHit]) -> None:
         """Look which codes passages hold."""
         for hit in hits:
-            # What the exact leg has not found holds none of them: reading every candidate would cost more than the search.
-            if hit.is_exact and hit.chunk_id not in self._held:
+            if hit.chunk_id not in self._held:
                 text = "\n".join([hit.text, *hit.headings])
                 self._held[hit.chunk_id] = {c.lexeme: c.text for c in self._kinds.find(text)}
 
@@ -59,8 +59,12 @@ class Asked:
 
     def ordered(self, hits: Sequence[SearchHit]) -> list[SearchHit]:
         """Put passages that hold the codes first, then those with longer codes, then those with shorter ones."""
-        placed = sorted((self._place(hit), number) for number, hit in enumerate(hits))
-        return [replace(hits[number], match=_MATCHES[place[0]]) for place, number in placed]
+        placed = sorted(hits, key=lambda hit: self._place(hit.chunk_id))
+        return [replace(hit, match=_MATCHES[self._place(hit.chunk_id)[0]]) for hit in placed]
+
+    def rows_ordered(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Put candidates in the same order; one whose text was not read holds no code."""
+        return sorted(rows, key=lambda row: self._place(row["chunk_id"]))
 
     def found(self) -> tuple[CodeFound, ...]:
         """Tell what became of each code; one that may be a date or a number is told of only where it is there."""
@@ -83,8 +87,8 @@ class Asked:
     def _told(self, code: Code, found: Found, others: tuple[str, ...] = ()) -> CodeFound:
         return CodeFound(code.text, f"{code.kind}:{code.canonical}", found, others)
 
-    def _place(self, hit: SearchHit) -> tuple[int, int]:
-        held = self._held.get(hit.chunk_id, {})
+    def _place(self, chunk_id: int) -> tuple[int, int]:
+        held = self._held.get(chunk_id, {})
         exact = sum(code.lexeme in held for code in self._codes)
         if exact:
             return 0, -exact
@@ -117,17 +121,22 @@ class Asked:
 
 
 def codes_placed(
-    asked: Asked, hits: list[SearchHit], look: Callable[[list[str]], list[SearchHit]]
-) -> list[SearchHit]:
+    asked: Asked,
+    rows: list[dict[str, Any]],
+    look: Callable[[list[str]], list[dict[str, Any]]],
+    read: Callable[[list[dict[str, Any]]], list[SearchHit]],
+) -> list[dict[str, Any]]:
     """Put the passages with the codes of a question first; shorter codes are looked for where there are no others.
 
     Args:
-        look: finds passages by lexemes alone.
+        rows: the candidates, best first.
+        look: finds candidates by lexemes alone.
+        read: gives candidates with their texts; asked for those alone that hold an identifier of the question.
     """
-    asked.read(hits)
+    asked.read(read([row for row in rows if row["exact_rank"] is not None]))
     if sought := asked.parents_sought():
         more = look(sought)
-        asked.parents_read(more)
-        known = {hit.chunk_id for hit in hits}
-        hits = [*hits, *(hit for hit in more if hit.chunk_id not in known)]
-    return asked.ordered(hits)
+        asked.parents_read(read(more))
+        known = {row["chunk_id"] for row in rows}
+        rows = [*rows, *(row for row in more if row["chunk_id"] not in known)]
+    return asked.rows_ordered(rows)

@@ -1,4 +1,5 @@
-"""Hybrid search: vectors, BM25 and exact identifiers, fused by score in one round trip to the database.
+"""Hybrid search: vectors, BM25 and exact identifiers, ranked and fused by score in one statement; a second reads what is
+shown.
 
 A passage gets from each leg how far it stands above the last of the leg's candidates, in their standard deviations: a
 leg that sees one passage far ahead is heard more than one to which fifty look alike. What may be found (ready, live,
@@ -8,7 +9,6 @@ permitted, not disabled, matching the filters) is decided before ranking, in eve
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
@@ -44,8 +44,10 @@ from apps.collections.search.indexed import (
     is_large,
 )
 from apps.collections.search.named import named_first
+from apps.collections.search.newest import Newest
 from apps.collections.search.rerank import RERANK_DEPTH, Reranker
 from apps.collections.search.rerank_choice import reranker_of
+from apps.collections.search.rows import Passages
 from apps.collections.search.statement import search_sql, statement_of
 from apps.collections.search.trace import trace_of
 from apps.collections.search.types import (
@@ -55,7 +57,6 @@ from apps.collections.search.types import (
     MAX_K,
     MAX_QUERY_CHARS,
     QueryVector,
-    SearchHit,
     SearchResult,
 )
 from basics.errors import DomainError, Invalid, Missing
@@ -146,17 +147,19 @@ def search_run(
         limit=len(LEGS) * DEPTH if trace or has_codes or fuses else wanted,
     )
     rows = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
+    newest = Newest(query if fuses else "")
     if fuses:
-        rows = named_first(query, rows)
-    found = [_hit(row) for row in (rows if trace or has_codes else rows[:wanted])]
+        rows = newest.rows_ordered(named_first(query, rows))
+    passages = Passages(tenant.pk)
     if has_codes:
-        look = partial(_by_lexemes, actor, pks, conditions, as_of)
-        found = codes_placed(named, found, look)
+        # One statement for those whose text decides their place and those that are shown if it decides nothing.
+        passages.hits([row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None])
+        rows = codes_placed(named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits)
+    hits, extra = passages.hits(rows[:wanted]), {}
     fetched = time.perf_counter()
-    hits, extra = found[:wanted], {}
     if reranker is not None and hits:
         try:
-            hits = reranker.rerank(query, hits)
+            hits = newest.hits_ordered(reranker.rerank(query, hits))
         except DomainError as error:
             log.warning("search_without_reranker", reranker=reranker.name, code=error.code)
             unranked = error.message
@@ -165,6 +168,7 @@ def search_run(
         hits = named.ordered(hits)
     if unranked:
         note = f"{note} Not reranked: {unranked}".strip()
+    note = f"{note} {newest.note}".strip()
     ranked, hits = hits, hits[:k]
     if expand and hits:
         expanding = time.perf_counter()
@@ -186,7 +190,7 @@ def search_run(
     )
     if not trace:
         return result
-    told = trace_of(actor, scope, asked, result, found, ranked, conditions, vectors, indexes)
+    told = trace_of(actor, scope, asked, result, rows, ranked, conditions, vectors, indexes)
     return replace(result, trace=told)
 
 
@@ -215,8 +219,8 @@ def _by_lexemes(
     conditions: Sequence[SearchFilter],
     as_of: datetime | None,
     lexemes: Sequence[str],
-) -> list[SearchHit]:
-    """Find passages that hold one of these, whatever else they say."""
+) -> list[dict[str, Any]]:
+    """Find candidates that hold one of these, whatever else they say."""
     sql = search_sql(
         actor=actor,
         scope=scope,
@@ -228,8 +232,7 @@ def _by_lexemes(
         as_of=as_of,
         limit=DEPTH,
     )
-    rows = _execute(statement_of(sql), sql.parameters, is_indexed=False)
-    return [_hit(row) for row in rows]
+    return _execute(statement_of(sql), sql.parameters, is_indexed=False)
 
 
 def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[dict[str, Any]]:
@@ -239,14 +242,6 @@ def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool)
         cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
-
-
-def _hit(row: dict[str, Any]) -> SearchHit:
-    row = {name: value for name, value in row.items() if name not in ("cover", "form")}
-    # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
-    return SearchHit(
-        **row | {"headings": json.loads(row["headings"]), "metadata": json.loads(row["metadata"])}
-    )
 
 
 def _scope(tenant: Tenant, actor: Actor, collections: Sequence[Collection] | None) -> list[Collection]:

@@ -1,4 +1,7 @@
-"""The one SQL statement of a search: documents and chunks that may be found, the legs over them, and their fusion.
+"""The SQL statement that ranks: documents and chunks that may be found, and the legs over them.
+
+It reads ids, measures and one short line per document; what is shown is read afterwards, of the passages shown alone
+(``apps.collections.search.rows``). How legs are weighed against each other: ``apps.collections.search.fusion``.
 
 A leg is exact unless its collection has an index of its own (``apps.collections.indexes``). Such an index covers the
 chunks up to a mark; later ones are scanned, so it never delays an ingestion and never hides a new document.
@@ -20,7 +23,8 @@ from apps.collections.ingestion.identifiers import LEXEME_PREFIX
 from apps.collections.lexical import SPARSE_DIMS, term_id
 from apps.collections.models import DocumentStatus
 from apps.collections.search.filters import SearchFilter
-from apps.collections.search.types import DEPTH, LEAST_SPREAD, WEAK_VOTE, QueryVector
+from apps.collections.search.fusion import NO_LEG, exact_votes, fused_sql, lexical_votes, vector_votes
+from apps.collections.search.types import DEPTH, WEAK_VOTE, QueryVector
 from tenancy.actors import Actor
 
 POSTINGS_BUDGET = 1_000_000  # postings added up per index and search, those of rare terms first
@@ -95,35 +99,25 @@ def search_sql(
     if lexemes:
         _exact_leg(sql, lexemes)
     if not sql.legs:
-        sql.legs.append(
-            "SELECT 0::bigint AS chunk_id, '' AS leg, 0::bigint AS rank, 0::float8 AS measure, 0.0 AS strength WHERE false"
-        )
+        sql.legs.append(NO_LEG)
     return sql
 
 
 def statement_of(sql: Sql) -> str:
-    """Return the text: fused rows joined with their chunks and documents, best first."""
-    legs = " UNION ALL ".join(sql.legs)
+    """Return the text: candidates best first, with what their order may still depend on.
+
+    Its rows: ids of chunk and document, score, rank per leg, distance and BM25, and of the document its cover (with its
+    best passage alone, empty with its others), the form of its terms and its date.
+    """
     return f"""
         WITH {", ".join(sql.ctes)},
-        fused AS (
-            SELECT chunk_id,
-                   sum(strength)::float8 AS score,
-                   min(rank) FILTER (WHERE leg = 'vector') AS vector_rank,
-                   min(rank) FILTER (WHERE leg = 'lexical') AS lexical_rank,
-                   min(rank) FILTER (WHERE leg = 'exact') AS exact_rank,
-                   min(measure) FILTER (WHERE leg = 'vector') AS distance,
-                   max(measure) FILTER (WHERE leg = 'lexical') AS bm25
-            FROM ({legs}) hits GROUP BY chunk_id
-            ORDER BY 2 DESC, chunk_id LIMIT %(limit)s
-        )
-        SELECT c.id AS chunk_id, c.text, c.index, c.kind, c.char_start, c.char_end, c.page_start, c.page_end,
-               c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type,
-               d.cover, d.lexical_form AS form,
-               f.score, f.vector_rank, f.lexical_rank, f.exact_rank, f.distance, f.bm25
+        fused AS ({fused_sql(sql.legs)} LIMIT %(limit)s)
+        SELECT f.chunk_id, f.document_id, f.score, f.vector_rank, f.lexical_rank, f.exact_rank, f.distance, f.bm25,
+               CASE WHEN row_number() OVER (PARTITION BY f.document_id ORDER BY f.score DESC, f.chunk_id) = 1
+                    THEN d.cover ELSE '' END AS cover,
+               d.lexical_form AS form, d.dated
         FROM fused f
-        JOIN collections_chunk c ON c.id = f.chunk_id AND c.tenant_id = %(tenant)s
-        JOIN collections_document d ON d.id = c.document_id AND d.tenant_id = %(tenant)s
+        JOIN collections_document d ON d.id = f.document_id AND d.tenant_id = %(tenant)s
         ORDER BY f.score DESC, f.chunk_id
     """
 
@@ -268,30 +262,7 @@ def _vector_leg(sql: Sql, number: int, vector: QueryVector) -> None:
                  ORDER BY e.vector <=> %({name})s::halfvec LIMIT {DEPTH})"""
         )
     if parts:
-        # Every chunk has a distance: no place of the list is empty.
-        above = _above("-measure", places="count(*) OVER ()", least="-max(measure) OVER ()")
-        sql.legs.append(
-            f"""(SELECT chunk_id, 'vector' AS leg, row_number() OVER (ORDER BY measure, chunk_id) AS rank, measure,
-                        {_vote(sql, number, vector)} * {above} AS strength
-                 FROM (SELECT * FROM ({" UNION ALL ".join(parts)}) found ORDER BY measure, chunk_id LIMIT {DEPTH})
-                 nearest)"""
-        )
-
-
-def _above(measure: str, *, places: str, least: str) -> str:
-    """Return how far a candidate stands above the least of its leg, in standard deviations: what a leg says of it.
-
-    Ranks would say the same of a passage far ahead of all others and of the first of fifty alike.
-
-    Args:
-        measure: of the candidate; more is better.
-        places: how many the standard deviation is of; those without a candidate measure nothing.
-        least: what a passage measures at most that the leg does not name.
-    """
-    mean = f"sum({measure}) OVER () / {places}"
-    variance = f"sum(({measure}) ^ 2) OVER () / {places} - ({mean}) ^ 2"
-    # Rounding may leave a little less than nothing.
-    return f"({measure} - ({least})) / greatest(sqrt(greatest({variance}, 0)), {LEAST_SPREAD})"
+        sql.legs.append(vector_votes(" UNION ALL ".join(parts), _vote(sql, number, vector)))
 
 
 def _vote(sql: Sql, number: int, vector: QueryVector) -> str:
@@ -340,20 +311,13 @@ def _lexical_leg(sql: Sql, terms: Sequence[int], postings: Sequence[Postings]) -
     parts: list[str] = []
     if sql.parameters["scanned"]:
         parts.append(
-            f"""(SELECT t.chunk_id, {score} AS negative FROM collections_chunkterms t
+            f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
                  WHERE t.tenant_id = %(tenant)s AND t.collection_id = ANY (%(scanned)s) AND {allowed}
                  ORDER BY {score} LIMIT {DEPTH})"""
         )
     for number, one in enumerate(postings):
         parts += _postings_parts(sql, number, one, score)
-    # A chunk without a word of the question measures 0; of the others at most the list's last is known.
-    least = f"CASE WHEN count(*) OVER () < {DEPTH} THEN 0 ELSE -max(negative) OVER () END"
-    sql.legs.append(
-        f"""(SELECT chunk_id, 'lexical' AS leg, row_number() OVER (ORDER BY negative, chunk_id) AS rank,
-                    -negative AS measure, {_above("-negative", places=str(DEPTH), least=least)} AS strength
-             FROM (SELECT * FROM ({" UNION ALL ".join(parts)}) found WHERE negative < 0
-                   ORDER BY negative, chunk_id LIMIT {DEPTH}) best)"""
-    )
+    sql.legs.append(lexical_votes(" UNION ALL ".join(parts)))
 
 
 def _postings_parts(sql: Sql, number: int, one: Postings, score: str) -> list[str]:
@@ -365,10 +329,10 @@ def _postings_parts(sql: Sql, number: int, one: Postings, score: str) -> list[st
     own = f"t.tenant_id = %(tenant)s AND t.collection_id = %(own{number})s"
     allowed = sql.allows("t.document_id", "t.chunk_id")
     return [
-        f"""(SELECT t.chunk_id, {score} AS negative FROM collections_chunkterms t
+        f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
              WHERE {own} AND t.chunk_id = ANY (%(posted{number})s::bigint[]) AND {allowed}
              ORDER BY {score} LIMIT {DEPTH})""",
-        f"""(SELECT t.chunk_id, {score} AS negative FROM collections_chunkterms t
+        f"""(SELECT t.chunk_id, t.document_id, {score} AS negative FROM collections_chunkterms t
              WHERE {own} AND t.chunk_id > {int(one.last_chunk)} AND {allowed}
              ORDER BY {score} LIMIT {DEPTH})""",
     ]
@@ -389,13 +353,10 @@ def _exact_leg(sql: Sql, lexemes: Sequence[str]) -> None:
                             WHERE f.tenant_id = %(tenant)s AND f.collection_id = ANY (%(scope)s)
                               AND f.term = a.term), 0) <= {MAX_CHUNKS_PER_IDENTIFIER})"""
     )
-    # Behind those that hold it stand as many as any leg names that do not: what few hold says more.
-    above = _above("score", places=f"(count(*) OVER () + {DEPTH})", least="0")
     sql.legs.append(
-        f"""(SELECT chunk_id, 'exact' AS leg, row_number() OVER (ORDER BY score DESC, chunk_id) AS rank,
-                    score AS measure, {above} AS strength
-             FROM (SELECT h.chunk_id, h.score
-                   FROM collections_identifier_hits((SELECT rare FROM identifiers), %(scope)s::bigint[]) h
-                   WHERE {sql.allows("h.document_id", "h.chunk_id")}
-                   ORDER BY h.score DESC, h.chunk_id LIMIT {DEPTH}) named)"""
+        exact_votes(
+            f"""SELECT h.chunk_id, h.document_id, h.score
+                FROM collections_identifier_hits((SELECT rare FROM identifiers), %(scope)s::bigint[]) h
+                WHERE {sql.allows("h.document_id", "h.chunk_id")}"""
+        )
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.db import connection
 
 from apps.collections.lexical import query_terms
-from apps.collections.models import Collection
+from apps.collections.models import Collection, Document
 from apps.collections.search.filters import SearchFilter
 from apps.collections.search.indexed import Indexes
 from apps.collections.search.statement import condition_sql, live, permitted
@@ -21,7 +21,7 @@ def trace_of(
     scope: Sequence[Collection],
     asked: str,
     result: SearchResult,
-    found: Sequence[SearchHit],
+    found: Sequence[Mapping[str, Any]],
     ranked: Sequence[SearchHit],
     conditions: Sequence[SearchFilter],
     vectors: Sequence[QueryVector],
@@ -31,7 +31,7 @@ def trace_of(
 
     Args:
         asked: the question as it came.
-        found: every candidate, in fused order.
+        found: every candidate, in fused order; rows of ``apps.collections.search.statement.statement_of``.
         ranked: the candidates that were to be returned or reranked, in their final order.
     """
     places = {hit.chunk_id: place for place, hit in enumerate(ranked, 1)}
@@ -42,6 +42,10 @@ def trace_of(
         "lexical": "postings" if indexes.postings else "scan",
         "exact": "gin",
     }
+    documents = Document.objects.filter(
+        tenant_id=actor.tenant_id, pk__in={row["document_id"] for row in found}
+    )
+    names = dict(documents.values_list("pk", "name"))
     forms = dict.fromkeys(form for collection in scope for form in collection.lexical_forms)
     return Trace(
         query=asked,
@@ -52,13 +56,14 @@ def trace_of(
             leg: {
                 "ran": leg in result.legs,
                 "index": kinds[leg],
-                "candidates": sum(getattr(hit, f"{leg}_rank") is not None for hit in found),
+                "candidates": sum(row[f"{leg}_rank"] is not None for row in found),
             }
             for leg in kinds
         },
         candidates=[
-            _candidate(hit, number, places, returned, is_reranked=is_reranked)
-            for number, hit in enumerate(found, 1)
+            _candidate(row, number, names, places, returned, is_reranked=is_reranked)
+            for number, row in enumerate(found, 1)
+            if row["document_id"] in names
         ],
         hidden=_hidden(actor, [c.pk for c in scope], conditions, result),
         timings_ms={
@@ -71,23 +76,29 @@ def trace_of(
 
 
 def _candidate(
-    hit: SearchHit, fused_rank: int, places: dict[int, int], returned: set[int], *, is_reranked: bool
+    row: Mapping[str, Any],
+    fused_rank: int,
+    names: Mapping[int, str],
+    places: dict[int, int],
+    returned: set[int],
+    *,
+    is_reranked: bool,
 ) -> Candidate:
-    place = places.get(hit.chunk_id)
+    place = places.get(row["chunk_id"])
     dropped = "reranked_below_k" if is_reranked and place is not None else "beyond_k"
     return Candidate(
-        chunk_id=hit.chunk_id,
-        document_id=hit.document_id,
-        document_name=hit.document_name,
+        chunk_id=row["chunk_id"],
+        document_id=row["document_id"],
+        document_name=names[row["document_id"]],
         fused_rank=fused_rank,
-        score=hit.score,
-        vector_rank=hit.vector_rank,
-        lexical_rank=hit.lexical_rank,
-        exact_rank=hit.exact_rank,
-        distance=hit.distance,
-        bm25=hit.bm25,
+        score=row["score"],
+        vector_rank=row["vector_rank"],
+        lexical_rank=row["lexical_rank"],
+        exact_rank=row["exact_rank"],
+        distance=row["distance"],
+        bm25=row["bm25"],
         rerank_rank=place if is_reranked else None,
-        outcome="returned" if hit.chunk_id in returned else dropped,
+        outcome="returned" if row["chunk_id"] in returned else dropped,
     )
 
 

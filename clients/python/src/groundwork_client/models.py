@@ -3794,7 +3794,8 @@ class SearchResult(TypedDict):
     legs: list[str]
     """Ways that were searched."""
     note: str
-    """Not empty when a way could not be searched."""
+    """What a reader should know of the search: a way that could not be searched, a wish for the newest that was
+    heard."""
     embed_ms: float
     database_ms: float
     as_of: str | None

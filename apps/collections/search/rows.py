@@ -1,0 +1,60 @@
+"""What is shown of passages: read for those alone that are shown, or whose text decides their place."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.db import connection
+
+from apps.collections.search.types import SearchHit
+
+_WHOLE = """
+    SELECT c.id AS chunk_id, c.text, c.index, c.kind, c.char_start, c.char_end, c.page_start, c.page_end,
+           c.headings, c.metadata, c.collection_id, c.document_id, d.name AS document_name, d.version, d.media_type
+    FROM collections_chunk c
+    JOIN collections_document d ON d.id = c.document_id AND d.tenant_id = %(tenant)s
+    WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
+"""
+_RANKING = ("score", "vector_rank", "lexical_rank", "exact_rank", "distance", "bm25")
+
+
+class Passages:
+    """The passages of one search, each read at most once.
+
+    Whether a passage may be found was decided by the statement that ranked it, a moment ago; one that has been deleted
+    since is left out.
+    """
+
+    def __init__(self, tenant_id: int) -> None:
+        self._tenant_id = tenant_id
+        self._read: dict[int, dict[str, Any]] = {}
+        self._asked: set[int] = set()
+
+    def hits(self, rows: Sequence[Mapping[str, Any]]) -> list[SearchHit]:
+        """Return candidates as passages, in their order.
+
+        Args:
+            rows: of ``apps.collections.search.statement.statement_of``.
+        """
+        self._read_missing([row["chunk_id"] for row in rows])
+        return [
+            SearchHit(**self._read[row["chunk_id"]], **{name: row[name] for name in _RANKING})
+            for row in rows
+            if row["chunk_id"] in self._read
+        ]
+
+    def _read_missing(self, chunks: Sequence[int]) -> None:
+        missing = [pk for pk in chunks if pk not in self._asked]
+        if not missing:
+            return
+        self._asked.update(missing)
+        with connection.cursor() as cursor:
+            cursor.execute(_WHOLE, {"tenant": self._tenant_id, "chunks": missing})
+            names = [column.name for column in cursor.description or ()]
+            for values in cursor.fetchall():
+                row = dict(zip(names, values, strict=True))
+                # Django leaves jsonb as text on a cursor: its JSONField is what parses it otherwise.
+                row |= {name: json.loads(row[name]) for name in ("headings", "metadata")}
+                self._read[row["chunk_id"]] = row
