@@ -46,7 +46,7 @@ def wait_ended(tenant: Tenant, pks: list[int], seconds: float = AFTER_A_KILL_S) 
             return {d.name: (d.status, d.stage) for d in rows}
 
     try:
-        wait_for(lambda: not hanging(), seconds, "documents to end")
+        wait_for(lambda: not hanging(), "documents to end")
     except AssertionError as error:
         raise AssertionError(f"{error}: {hanging()}") from None
     return [document_now(tenant, pk) for pk in pks]
@@ -56,7 +56,7 @@ def assert_nothing_runs(tenant: Tenant) -> None:
     """No job waits or runs, and each ended job's document has ended with it."""
     with tenant_scope(tenant.pk):
         jobs = Job.objects.filter(status__in=ACTIVE)
-        wait_for(lambda: not jobs.exists(), AFTER_A_KILL_S, "the jobs to end")  # a title may follow an answer
+        wait_for(lambda: not jobs.exists(), "the jobs to end")  # a title may follow an answer
         for document in Document.objects.select_related("job"):
             assert document.status in ENDED
             assert document.job is None or document.job.status not in ACTIVE

@@ -82,7 +82,7 @@ async def test_official_client_sees_and_uses_everything(stack: Stack, cast: Cast
             row = collection_create(**who, name="Tariffs")
             document_upload(**who, collection=row, name="lamps.txt", chunks=[TEXT])
             waiting = Job.objects.filter(status__in=ACTIVE)
-            wait_for(lambda: not waiting.exists(), 60, "the document")
+            wait_for(lambda: not waiting.exists(), "the document")
         return row.pk
 
     pk = await sync_to_async(library)()
@@ -168,7 +168,7 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
         with tenant_scope(cast.tenant.pk):
             run = Run.objects.get(pk=run_pk)
             rows = PendingDecision.objects.filter(run=run)
-            wait_for(rows.exists, 30, "the run to park")
+            wait_for(rows.exists, "the run to park")
             call_decide(
                 tenant=cast.tenant,
                 actor=cast.actor("owner"),
@@ -176,7 +176,7 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
                 decision_id=rows.get().pk,
                 decision=Decision("approve", arguments={"amount": 3}),
             )
-            wait_for(lambda: Run.objects.get(pk=run_pk).status == "completed", 30, "the run")
+            wait_for(lambda: Run.objects.get(pk=run_pk).status == "completed", "the run")
 
     await sync_to_async(decided)()
     async with connected(stack, cast.tenant.slug, key, mode) as client:
