@@ -18,6 +18,7 @@ from pytest_socket import socket_allow_hosts
 
 from tests import databases, processes
 from tests.cast import Cast, make_cast
+from tests.fastness import is_of_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -78,9 +79,12 @@ def _flush_cheaply() -> None:
     TransactionTestCase._fixture_teardown = sweep  # type: ignore[attr-defined]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process run those tests of a folder that start servers, so that it starts what they share once."""
+    """Let one process run those tests of a folder that start servers, and mark those of the product's rules alone."""
     for item in items:
+        if is_of_rules(item):
+            item.add_marker(pytest.mark.rules)
         if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
             folder = item.path.parent.relative_to(ROOT / "tests").as_posix()
             item.add_marker(pytest.mark.xdist_group(f"servers of {folder}"))

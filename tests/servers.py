@@ -123,13 +123,13 @@ class Stack:
         )
 
     def _await_web(self) -> None:
-        wait_for(lambda: self.get("/healthz") == 200, 90, "the web server")
+        wait_for(lambda: self.get("/healthz") == 200, "the web server")
 
     def _begin_worker(self) -> None:
         self.worker = self._start("worker", ["manage.py", "worker"])
 
     def _await_worker(self) -> None:
-        wait_for(lambda: self.get("/readyz") == 200, 90, "the worker's heartbeat")
+        wait_for(lambda: self.get("/readyz") == 200, "the worker's heartbeat")
 
     def get(self, path: str) -> int:
         """Return the status of a GET, 0 while nobody listens."""

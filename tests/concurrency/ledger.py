@@ -33,11 +33,7 @@ def document_now(tenant: Tenant, pk: int) -> Document:
         return row
 
 
-# Longer than the sweeper takes to notice a wake-up that died with its worker: jobs.sweeper.LOST_WAKE_UP_S is 60.
-AFTER_A_KILL_S = 150
-
-
-def wait_ended(tenant: Tenant, pks: list[int], seconds: float = AFTER_A_KILL_S) -> list[Document]:
+def wait_ended(tenant: Tenant, pks: list[int]) -> list[Document]:
     """Wait until the documents have ended, one way or the other; what hangs fails the test and is named."""
 
     def hanging() -> dict[str, Any]:

@@ -49,7 +49,7 @@ def each_row(rows: Iterable[Row]) -> Callable[[Check], Check]:
         test.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
         del test.__wrapped__  # type: ignore[attr-defined]
         marked: Any = pytest.mark.parametrize("room", list(rooms))(test)
-        return marked  # type: ignore[no-any-return]
+        return marked
 
     return decorate
 
