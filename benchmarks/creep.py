@@ -45,7 +45,7 @@ def _rule(name: str, *, is_cost: bool, relative: float, absolute: float) -> Rule
 RULES = (
     # What is found and right does not depend on the machine: a hundredth is a change.
     _rule(
-        r"ndcg|recall|precision|accuracy|_rate$|cosine_(min|mean)|reach",
+        r"ndcg|recall|precision|accuracy|_rate$|cosine_(min|mean)|answer(able)?$|quotes",
         is_cost=False,
         relative=0,
         absolute=0.01,

@@ -34,7 +34,7 @@ def document_now(tenant: Tenant, pk: int) -> Document:
 
 
 def wait_ended(tenant: Tenant, pks: list[int]) -> list[Document]:
-    """Wait until the documents have ended, one way or the other; what hangs fails the test and is named."""
+    """Wait until the documents have ended, one way or the other; when none goes on any more, the test fails and names them."""
 
     def hanging() -> dict[str, Any]:
         with tenant_scope(tenant.pk):
@@ -42,7 +42,8 @@ def wait_ended(tenant: Tenant, pks: list[int]) -> list[Document]:
             return {d.name: (d.status, d.stage) for d in rows}
 
     try:
-        wait_for(lambda: not hanging(), "documents to end")
+        while left := hanging():
+            wait_for(lambda before=left: hanging() != before, "a document to go on")  # type: ignore[misc]
     except AssertionError as error:
         raise AssertionError(f"{error}: {hanging()}") from None
     return [document_now(tenant, pk) for pk in pks]

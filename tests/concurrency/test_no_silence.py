@@ -48,7 +48,6 @@ from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
 FILES = int(os.environ.get("NO_SILENCE_FILES", "120"))
-SECONDS = 1.2 * FILES + 90  # on two slow cores
 RESULTS = os.environ.get("NO_SILENCE_RESULTS", "")
 # What tells a person nothing: our classes, our paths, our crashes.
 TECHNICAL = re.compile(r"Traceback|Exception|Error\b|\bNone\b|0x[0-9a-f]{6}|/tmp|site-packages|_")
@@ -176,7 +175,7 @@ def test_every_hostile_file_ends_ready_or_says_why(
     for name, data in hostile_corpus(FILES, real_documents):
         names[upload(cast, collection, name, data).pk] = name
     try:
-        documents = wait_ended(cast.tenant, list(names), SECONDS)
+        documents = wait_ended(cast.tenant, list(names))
     finally:
         site.holds.quicken(is_quick=False)
     seconds = time.monotonic() - began
@@ -249,7 +248,7 @@ def _retried(cast: Cast, failed: list[Document]) -> int:
     for document in failed:
         with tenant_scope(cast.tenant.pk):
             services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
-    ended = wait_ended(cast.tenant, [d.pk for d in failed], 90)
+    ended = wait_ended(cast.tenant, [d.pk for d in failed])
     assert [d.error_code for d in ended] == [d.error_code for d in failed]
     return len(failed)
 

@@ -11,7 +11,6 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import wraps
-from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -47,8 +46,8 @@ def each_row(rows: Iterable[Row]) -> Callable[[Check], Check]:
         keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
         given = [inspect.Parameter(name, keyword) for name in ("room", "subtests", *names)]
         test.__signature__ = inspect.Signature(given)  # type: ignore[attr-defined]
-        del test.__wrapped__  # type: ignore[attr-defined]
-        marked: Any = pytest.mark.parametrize("room", list(rooms))(test)
+        del test.__wrapped__
+        marked: Check = pytest.mark.parametrize("room", list(rooms))(test)
         return marked
 
     return decorate
