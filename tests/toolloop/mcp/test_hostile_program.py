@@ -43,7 +43,7 @@ def process_id(server: McpServer) -> int:
 
 
 async def wait_gone(pid: int) -> None:
-    await asyncio.to_thread(wait_for, lambda: is_gone(pid), 10, f"the end of process {pid}")
+    await asyncio.to_thread(wait_for, lambda: is_gone(pid), f"the end of process {pid}")
 
 
 def running() -> list[psutil.Process]:

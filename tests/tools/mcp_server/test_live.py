@@ -203,12 +203,12 @@ async def test_call_is_stopped_and_recorded_so_when_its_caller_hangs_up(
     async with connected(stack, cast.tenant.slug, key, mode) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "sleep_long", {})
-            await sync_to_async(wait_for)(rows, 20, "the call to begin")
+            await sync_to_async(wait_for)(rows, "the call to begin")
             group.cancel_scope.cancel()
         if mode != "legacy":
-            await sync_to_async(wait_for)(stopped, 20, "the call to be stopped")
+            await sync_to_async(wait_for)(stopped, "the call to be stopped")
             assert "42" in text(await client.call_tool("calculate", {"expression": "6*7"}))
-    await sync_to_async(wait_for)(stopped, 20, "the call to be stopped")
+    await sync_to_async(wait_for)(stopped, "the call to be stopped")
 
 
 async def test_many_callers_at_once_each_get_their_own_answers(stack: Stack, cast: Cast) -> None:
