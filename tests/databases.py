@@ -111,10 +111,15 @@ def _build(cursor: Any, template: str) -> None:
 
 
 def _drop_abandoned(cursor: Any, before: str) -> None:
-    """Drop the copies of runs on this machine that were killed."""
+    """Drop the copies of runs that were killed: of a process that is not here, and that nobody is connected to.
+
+    The second because a server may serve several machines, on which other processes have other pids.
+    """
+    cursor.execute("SELECT DISTINCT datname FROM pg_stat_activity WHERE datname IS NOT NULL")
+    in_use = {row[0] for row in cursor.fetchall()}
     for name in _names(cursor, f"test_{before}_%"):
         run = name.removeprefix(f"test_{before}_").partition("_")[0]
-        if os.environ.get(RUN) and run.isdigit() and not psutil.pid_exists(int(run)):
+        if name not in in_use and run.isdigit() and not psutil.pid_exists(int(run)):
             _drop(cursor, name)
 
 
