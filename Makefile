@@ -7,10 +7,10 @@ ARGS   ?=
 TESTS  ?= tests
 PYTEST_ARGS ?=
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test check lint types layers django migrations schema openapi client lock clean
+.PHONY: help install install-dev run test test-fast test-nightly check lint types layers django migrations schema openapi client lock clean
 
 help: ## List the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
 
 install: $(VENV)/.runtime $(VENV)/.model ## Virtual environment, pinned packages and the embedder's model
 
@@ -21,6 +21,13 @@ run: install ## Database, web server and worker; prints where to go (ARGS="--por
 
 test: install-dev ## All tests on the embedded database (TESTS=tests/runs, PYTEST_ARGS="-k name")
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
+
+test-fast: install-dev ## The rules of the product: no server, browser, clock or network
+	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup -m rules $(PYTEST_ARGS) $(TESTS)
+
+test-nightly: install-dev ## All tests with every operation's requests made up, and all benchmarks against the last results
+	@FUZZ_SHARE=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
+	@benchmarks/nightly.sh
 
 check: lint types layers django migrations schema ## Everything below, up to openapi (make -k check: all of it, whatever fails)
 

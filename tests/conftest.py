@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import sys
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +16,9 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from pytest_socket import socket_allow_hosts
 
+from tests import databases, processes
 from tests.cast import Cast, make_cast
+from tests.fastness import is_of_rules
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     # Every test client loads the middleware anew, and WhiteNoise would walk all static files each time: 0.1 s a test.
     settings.WHITENOISE_AUTOREFRESH = True
     _flush_cheaply()
+    if not hasattr(config, "workerinput"):
+        _end_in_order(config)
     if os.environ.get("DATABASE_URL") or hasattr(config, "workerinput"):
         return
     from config.embedded import EmbeddedPostgres
@@ -46,6 +53,24 @@ def pytest_configure(config: pytest.Config) -> None:
     config.add_cleanup(lambda: (server.stop(), None)[1])
 
 
+def _end_in_order(config: pytest.Config) -> None:
+    """Let SIGTERM end a run as Ctrl-C does, and leave no process of the run behind, however it ends."""
+    os.environ[processes.RUN] = str(os.getpid())
+
+    def end_the_rest() -> None:
+        for words in processes.end_the_rest(os.getpid()):
+            sys.stderr.write(f"Left behind by a test, ended now: {words}\n")
+
+    config.add_cleanup(end_the_rest)
+
+    def interrupt(*_: Any) -> None:
+        # make and timeout may both pass the signal on: the second one must not cut the clearing up short.
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise KeyboardInterrupt("SIGTERM")
+
+    signal.signal(signal.SIGTERM, interrupt)
+
+
 def _flush_cheaply() -> None:
     from django.test import TransactionTestCase
 
@@ -54,30 +79,22 @@ def _flush_cheaply() -> None:
     TransactionTestCase._fixture_teardown = sweep  # type: ignore[attr-defined]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process run all tests that start servers: two products at once slow each other into time limits.
-
-    They watch real processes and browsers by the clock, as those marked "clock" do theirs, so one that fails runs a
-    second time; the closing line counts it.
-    """
+    """Let one process run those tests of a folder that start servers, and mark those of the product's rules alone."""
     for item in items:
-        marks = {mark.name for mark in item.iter_markers()}
-        if "servers" in marks and "xdist_group" not in marks:
-            item.add_marker(pytest.mark.xdist_group("servers"))
-        if marks & {"servers", "clock"} and "flaky" not in marks:
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show why a test that ran a second time failed at first: it is looked into all the same."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed at first: {report.nodeid}", sep="_")
-        terminalreporter.line(report.longreprtext)
+        if is_of_rules(item):
+            item.add_marker(pytest.mark.rules)
+        if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
+            folder = item.path.parent.relative_to(ROOT / "tests").as_posix()
+            item.add_marker(pytest.mark.xdist_group(f"servers of {folder}"))
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """Point Django at the database that ``pytest_configure`` started (settings were read before it)."""
+def django_db_setup(
+    request: pytest.FixtureRequest, django_test_environment: None, django_db_blocker: Any
+) -> Iterator[None]:
+    """Give this process a database on the server that ``pytest_configure`` started (settings were read before it)."""
     from django.db import connections
 
     from config import env
@@ -85,6 +102,9 @@ def django_db_modify_db_settings(django_db_modify_db_settings_parallel_suffix: N
     chosen = env.database_settings(os.environ["DATABASE_URL"], pool=False)
     settings = connections["default"].settings_dict
     settings.update({k: chosen[k] for k in ("NAME", "USER", "PASSWORD", "HOST", "PORT")})
+    worker = getattr(request.config, "workerinput", {}).get("workerid", "")
+    with django_db_blocker.unblock(), databases.cloned(worker), django_db_blocker.block():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,9 @@ from urllib.parse import quote
 from django.conf import settings
 from django.db import connection
 
+from basics.processes import die_with_parent
+from tests.patience import PATIENCE_S
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -35,12 +38,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20.0, what: str = "") -> None:
-    """Wait until the condition is true, or fail."""
-    until = time.monotonic() + seconds
+def wait_for(condition: Callable[[], object], what: str = "") -> None:
+    """Wait until the condition is true; fail when it never is (see ``tests.patience``)."""
+    until = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < until, f"waited {seconds:.0f} s for {what or condition}"
-        time.sleep(0.05)
+        assert time.monotonic() < until, f"waited {PATIENCE_S:.0f} s for {what or condition}"
+        time.sleep(0.02)
 
 
 def waiting_on(line: Any, table: str) -> int:
@@ -53,6 +56,14 @@ def waiting_on(line: Any, table: str) -> int:
         WHERE NOT granted AND relation = %s::regclass AND datname = current_database()
     """
     return int(line.execute(query, [table]).fetchone()[0])
+
+
+# The command line takes whole seconds, and streams that are open would hold every end up for one.
+WEB = """
+import sys, uvicorn
+port = int(sys.argv[1])
+uvicorn.run("config.asgi:application", port=port, timeout_graceful_shutdown=0.5, log_level="warning")
+"""
 
 
 class Stack:
@@ -84,6 +95,7 @@ class Stack:
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
+                preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
             )
 
     def start(self) -> None:
@@ -106,22 +118,18 @@ class Stack:
     def _begin_web(self) -> None:
         self.web = self._start(
             "web",
-            [
-                *("-m", "uvicorn", "config.asgi:application", "--host", "127.0.0.1"),
-                *("--port", str(self.port), "--timeout-graceful-shutdown", "3"),
-                *("--log-level", "warning"),
-            ],
+            ["-c", WEB, str(self.port)],
             DJANGO_DB_POOL="1",
         )
 
     def _await_web(self) -> None:
-        wait_for(lambda: self.get("/healthz") == 200, 90, "the web server")
+        wait_for(lambda: self.get("/healthz") == 200, "the web server")
 
     def _begin_worker(self) -> None:
         self.worker = self._start("worker", ["manage.py", "worker"])
 
     def _await_worker(self) -> None:
-        wait_for(lambda: self.get("/readyz") == 200, 90, "the worker's heartbeat")
+        wait_for(lambda: self.get("/readyz") == 200, "the worker's heartbeat")
 
     def get(self, path: str) -> int:
         """Return the status of a GET, 0 while nobody listens."""

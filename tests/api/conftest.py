@@ -95,7 +95,7 @@ def serving(cast: Cast, folder: Path) -> Iterator[Api]:
         stack.start_worker()
         with tenant_scope(cast.tenant.pk):
             waiting = Job.objects.filter(status__in=ACTIVE).exclude(kind__startswith="webhooks.")
-            wait_for(lambda: not waiting.exists(), 60, "the documents and the answer")
+            wait_for(lambda: not waiting.exists(), "the documents and the answer")
             chunk = Chunk.objects.filter(document=ids[""]["documents"]).first()
             assert chunk is not None
             said = {"text": chunk.text, "is_disabled": False}

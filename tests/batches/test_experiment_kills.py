@@ -50,7 +50,7 @@ def test_kills_at_any_request_pay_for_each_call_once(cast: Cast, server: FakePro
             Batch.objects.filter(trying_until__isnull=False).update(trying_until=PAST)
             asked.last = len(asked) + chance.randint(1, 4) if asked.kills < KILLS else 0
             workers.work(cast.tenant.pk, job)
-            wait_for(lambda: not is_alive(workers.pid), 60, "the end of a worker")
+            wait_for(lambda: not is_alive(workers.pid), "the end of a worker")
         experiment.refresh_from_db()
         assert asked.kills == KILLS, f"{experiment.state}: {experiment.reason}"
         assert experiment.state == ExperimentState.COMPLETED, experiment.reason

@@ -33,7 +33,7 @@ def test_kills_at_any_request_pay_for_each_call_once(
             Batch.objects.filter(trying_until__isnull=False).update(trying_until=PAST)
             asked.last = len(asked) + chance.randint(1, 5) if asked.kills < KILLS else 0
             workers.work(cast.tenant.pk, driver)
-            wait_for(lambda: not is_alive(workers.pid), 60, "the end of a worker")
+            wait_for(lambda: not is_alive(workers.pid), "the end of a worker")
         job.refresh_from_db()
         assert asked.kills == KILLS, f"{job.state}: {job.reason}"
         assert (job.state, job.kept) == (GenerationState.COMPLETED, ROWS), job.reason

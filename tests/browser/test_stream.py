@@ -203,7 +203,7 @@ def test_page_of_every_mode_is_whole_when_line_web_server_and_worker_are_lost(
     site.stack.start_worker()
     with tenant_scope(cast.tenant.pk):
         under_way = Run.objects.filter(status__in=ACTIVE)
-        wait_for(lambda: not under_way.exists(), 120, "the answers to be taken up and to end")
+        wait_for(lambda: not under_way.exists(), "the answers to be taken up and to end")
     for mode, tab in tabs.items():
         tab.wait_end()
         assert tab.watched()["doubled"] == [], mode
@@ -222,7 +222,7 @@ def _stopped(portal: Portal, site: Site, how: Any) -> None:
     how()
     portal.wait_end()
     expect(portal.turns.last.get_by_text("Stopped", exact=True)).to_be_visible()
-    wait_for(lambda: calls[-1]["closed_early"], 2, "the provider's connection to be closed")
+    wait_for(lambda: calls[-1]["closed_early"], "the provider's connection to be closed")
     said = words_of(portal)
     assert 10 <= len(said) < 200  # the endless answer ended soon; benchmarks/streams.py measures how soon
     assert said == expected_words(len(said))

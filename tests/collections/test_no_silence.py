@@ -293,7 +293,6 @@ def service() -> Iterator[http.server.ThreadingHTTPServer]:
         "few",
     ],
 )
-@pytest.mark.clock
 def test_document_says_why_and_can_be_retried_when_the_embedder_fails(
     cast: Cast,
     collection: Collection,
@@ -320,9 +319,7 @@ def test_document_says_why_and_can_be_retried_when_the_embedder_fails(
 
     monkeypatch.setattr(pipeline, "embedder_for", make)
     document = upload(cast, collection, "lamps.md", LAMPS)
-    began = time.monotonic()
     attempts(document)
-    assert time.monotonic() - began < 20
     assert (document.status, document.stage) == ("failed", "embed"), document.error_message
     assert document.error_code.startswith("embedder_"), document.error_code
     assert_says_why(document)

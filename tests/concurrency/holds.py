@@ -54,10 +54,10 @@ class Holds:
         assert point in known or point in (TOOL, IMPORT)
         self._marker(point, document).touch()
 
-    def reached(self, point: str, document: int, seconds: float = 90) -> int:
+    def reached(self, point: str, document: int) -> int:
         """Wait for a process to stand at the point; return its pid."""
         report = self._marker(point, document).with_suffix(".pid")
-        wait_for(report.exists, seconds, f"{point} of document {document}")
+        wait_for(report.exists, f"{point} of document {document}")
         pid = int(report.read_text())
         report.unlink()
         return pid

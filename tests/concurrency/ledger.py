@@ -33,12 +33,8 @@ def document_now(tenant: Tenant, pk: int) -> Document:
         return row
 
 
-# Longer than the sweeper takes to notice a wake-up that died with its worker: jobs.sweeper.LOST_WAKE_UP_S is 60.
-AFTER_A_KILL_S = 150
-
-
-def wait_ended(tenant: Tenant, pks: list[int], seconds: float = AFTER_A_KILL_S) -> list[Document]:
-    """Wait until the documents have ended, one way or the other; what hangs fails the test and is named."""
+def wait_ended(tenant: Tenant, pks: list[int]) -> list[Document]:
+    """Wait until the documents have ended, one way or the other; when none goes on any more, the test fails and names them."""
 
     def hanging() -> dict[str, Any]:
         with tenant_scope(tenant.pk):
@@ -46,7 +42,8 @@ def wait_ended(tenant: Tenant, pks: list[int], seconds: float = AFTER_A_KILL_S) 
             return {d.name: (d.status, d.stage) for d in rows}
 
     try:
-        wait_for(lambda: not hanging(), seconds, "documents to end")
+        while left := hanging():
+            wait_for(lambda before=left: hanging() != before, "a document to go on")  # type: ignore[misc]
     except AssertionError as error:
         raise AssertionError(f"{error}: {hanging()}") from None
     return [document_now(tenant, pk) for pk in pks]
@@ -56,7 +53,7 @@ def assert_nothing_runs(tenant: Tenant) -> None:
     """No job waits or runs, and each ended job's document has ended with it."""
     with tenant_scope(tenant.pk):
         jobs = Job.objects.filter(status__in=ACTIVE)
-        wait_for(lambda: not jobs.exists(), AFTER_A_KILL_S, "the jobs to end")  # a title may follow an answer
+        wait_for(lambda: not jobs.exists(), "the jobs to end")  # a title may follow an answer
         for document in Document.objects.select_related("job"):
             assert document.status in ENDED
             assert document.job is None or document.job.status not in ACTIVE

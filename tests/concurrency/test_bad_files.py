@@ -92,7 +92,7 @@ def test_every_bad_file_ends_ready_or_says_why_within_bounded_time_and_memory(
             assert answer.status == 201, (bad.name, answer)
             assert answer.json["name"] == bad.name
             uploaded[answer.json["id"]] = bad
-        documents = wait_ended(cast.tenant, list(uploaded), 150)
+        documents = wait_ended(cast.tenant, list(uploaded))
     wrong: list[str] = []
     for document in documents:
         bad = uploaded[document.pk]

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import time
-
 import psutil
-import pytest
 from django.db import connection, transaction
 
 from apps.collections.models import Collection, Document, DocumentStatus
@@ -128,7 +125,7 @@ def test_documents_end_ready_when_the_worker_command_is_killed_and_started_again
     family = [command.pid, *(p.pid for p in psutil.Process(command.pid).children(recursive=True))]
     command.kill()
     command.wait(5)
-    wait_for(lambda: all(is_gone(pid) for pid in family), 10, "the command's processes to end")
+    wait_for(lambda: all(is_gone(pid) for pid in family), "the command's processes to end")
     for point, (_, document) in held.items():
         site.holds.release(point, document.pk)
     site.stack.start_worker()
@@ -142,8 +139,6 @@ def test_documents_end_ready_when_the_worker_command_is_killed_and_started_again
     assert_nothing_runs(cast.tenant)
 
 
-# It failed twice in one run, for a reason that was not found; the assertion says more now.
-@pytest.mark.flaky(reruns=3)
 def test_documents_end_ready_when_every_database_connection_is_cut_in_the_middle(
     site: Site, cast: Cast
 ) -> None:
@@ -159,18 +154,16 @@ def test_documents_end_ready_when_every_database_connection_is_cut_in_the_middle
     assert cut >= 2 * len(held), "each held process has its own connection and its heartbeat's"
     for point, (_, document) in held.items():
         site.holds.release(point, document.pk)
-    began = time.monotonic()
     after = upload(cast, held["embed"][0], "after.pdf", make_text_pdf(pages=1, chars_per_page=500))
 
     wait_ended(cast.tenant, [after.pk, *(document.pk for _, document in held.values())])
 
-    assert time.monotonic() - began < 60
     for collection, document in held.values():
         assert_ready_and_reconciled(cast.tenant, document.pk)
         assert_statistics_exact(cast.tenant, collection)
     assert_ready_and_reconciled(cast.tenant, after.pk)
     assert_nothing_runs(cast.tenant)
-    wait_for(lambda: site.stack.get("/readyz") == 200, 30, "the web server to connect again")
+    wait_for(lambda: site.stack.get("/readyz") == 200, "the web server to connect again")
 
 
 def test_queue_goes_on_when_its_own_processes_are_killed(site: Site, cast: Cast) -> None:
@@ -185,4 +178,4 @@ def test_queue_goes_on_when_its_own_processes_are_killed(site: Site, cast: Cast)
     document = upload(cast, collection, "next.pdf", make_text_pdf(pages=1, chars_per_page=900))
     wait_ended(cast.tenant, [document.pk])
     assert_ready_and_reconciled(cast.tenant, document.pk)
-    wait_for(lambda: len(sentinel.children()) >= len(family), 30, "all processes to be replaced")
+    wait_for(lambda: len(sentinel.children()) >= len(family), "all processes to be replaced")

@@ -39,7 +39,6 @@ from tests.concurrency.conftest import SUMMARISING, Site
 from tests.concurrency.documents import make_collection, make_text_pdf, upload
 from tests.concurrency.hostile_corpus import hostile_corpus
 from tests.concurrency.ledger import (
-    AFTER_A_KILL_S,
     assert_ready_and_reconciled,
     assert_statistics_exact,
     document_now,
@@ -49,7 +48,6 @@ from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
 FILES = int(os.environ.get("NO_SILENCE_FILES", "120"))
-SECONDS = 1.2 * FILES + 90  # on two slow cores
 RESULTS = os.environ.get("NO_SILENCE_RESULTS", "")
 # What tells a person nothing: our classes, our paths, our crashes.
 TECHNICAL = re.compile(r"Traceback|Exception|Error\b|\bNone\b|0x[0-9a-f]{6}|/tmp|site-packages|_")
@@ -101,9 +99,7 @@ def _assert_all_is_well(cast: Cast, held: dict[str, Document]) -> None:
     for document in wait_ended(cast.tenant, [d.pk for d in held.values()]):
         assert (document.status, document.error_message) == ("ready", "")
     with tenant_scope(cast.tenant.pk):
-        wait_for(
-            lambda: not Job.objects.filter(status__in=ACTIVE).exists(), AFTER_A_KILL_S, "the swap's own job"
-        )
+        wait_for(lambda: not Job.objects.filter(status__in=ACTIVE).exists(), "the swap's own job")
         by_model = document_now(cast.tenant, held["model"].pk)
         assert set(Chunk.objects.filter(document=by_model).values_list("points_by", flat=True)) == {"model"}
         links = ChunkLink.objects.filter(document=by_model)
@@ -143,7 +139,7 @@ def test_documents_end_ready_when_the_whole_command_dies_in_a_models_pass_or_bet
     family = [command.pid, *(p.pid for p in psutil.Process(command.pid).children(recursive=True))]
     command.kill()
     command.wait(5)
-    wait_for(lambda: all(is_gone(pid) for pid in family), 10, "the command's processes to end")
+    wait_for(lambda: all(is_gone(pid) for pid in family), "the command's processes to end")
     for point, document in held.items():
         site.holds.release(point, document.pk)
     site.stack.start_worker()
@@ -160,7 +156,7 @@ def test_document_is_ready_by_rule_and_says_so_when_the_model_server_is_gone(sit
     site.model_server.replies[SUMMARISING] = answer
     with tenant_scope(cast.tenant.pk):
         services.document_summarise_again(tenant=cast.tenant, actor=cast.actor("member"), document=ended)
-    wait_for(lambda: not document_now(cast.tenant, ended.pk).warnings, 30, "the warning to go")
+    wait_for(lambda: not document_now(cast.tenant, ended.pk).warnings, "the warning to go")
 
 
 @pytest.fixture
@@ -179,7 +175,7 @@ def test_every_hostile_file_ends_ready_or_says_why(
     for name, data in hostile_corpus(FILES, real_documents):
         names[upload(cast, collection, name, data).pk] = name
     try:
-        documents = wait_ended(cast.tenant, list(names), SECONDS)
+        documents = wait_ended(cast.tenant, list(names))
     finally:
         site.holds.quicken(is_quick=False)
     seconds = time.monotonic() - began
@@ -244,9 +240,7 @@ def _assert_reconciled(cast: Cast, collection: Collection, ready: list[Document]
 
 def _settled(cast: Cast) -> None:
     with tenant_scope(cast.tenant.pk):
-        wait_for(
-            lambda: not Job.objects.filter(status__in=ACTIVE).exists(), AFTER_A_KILL_S, "all jobs to end"
-        )
+        wait_for(lambda: not Job.objects.filter(status__in=ACTIVE).exists(), "all jobs to end")
 
 
 def _retried(cast: Cast, failed: list[Document]) -> int:
@@ -254,7 +248,7 @@ def _retried(cast: Cast, failed: list[Document]) -> int:
     for document in failed:
         with tenant_scope(cast.tenant.pk):
             services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
-    ended = wait_ended(cast.tenant, [d.pk for d in failed], 90)
+    ended = wait_ended(cast.tenant, [d.pk for d in failed])
     assert [d.error_code for d in ended] == [d.error_code for d in failed]
     return len(failed)
 

@@ -10,7 +10,6 @@ from runs.models import Run, RunStatus, ToolCall
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.concurrency.conftest import Site
-from tests.concurrency.ledger import AFTER_A_KILL_S
 from tests.concurrency.programs import MODEL, PROGRAM
 from tests.concurrency.rest import Rest, make_key
 from tests.processes import is_gone
@@ -30,7 +29,7 @@ def _kill_everything(site: Site) -> None:
     assert worker is not None
     os.killpg(worker.pid, signal.SIGKILL)
     worker.wait(5)
-    wait_for(lambda: is_gone(worker.pid), 10, "the worker's end")
+    wait_for(lambda: is_gone(worker.pid), "the worker's end")
 
 
 def test_program_goes_on_in_another_process_when_everything_died_while_it_waited(
@@ -41,7 +40,7 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
     asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM})
     assert asked.status == 201, asked
     run_id = asked.json["run_id"]
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, AFTER_A_KILL_S, "the run to park")
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, "the run to park")
     again = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": "And?"})
     assert (again.status, again.json["code"]) == (409, "conversation_busy")
     assert "pay_bill" in again.json["message"]
@@ -60,7 +59,7 @@ def test_program_goes_on_in_another_process_when_everything_died_while_it_waited
     site.stack.kill_web()
     site.stack.start()
 
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end")
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, "the run to end")
     notes = [line for line in site.holds.notices() if "70" in line and "sent" not in line]
     assert notes == ["before 701", "paid bill 702", "after 701"]
     with tenant_scope(cast.tenant.pk):
@@ -77,7 +76,7 @@ def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(si
         f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM.replace("pay_bill", "pay_invoice")}
     )
     run_id = asked.json["run_id"]
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, AFTER_A_KILL_S, "the run to park")
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, "the run to park")
     _kill_everything(site)
     site.stack.start_web()
 
@@ -95,7 +94,7 @@ def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(si
     site.stack.kill_web()
     site.stack.start()
 
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, AFTER_A_KILL_S, "the run to end")
+    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, "the run to end")
     paid = [line for line in site.holds.notices() if line.startswith("paid bill 703")]
     assert paid == ["paid bill 703"]
 

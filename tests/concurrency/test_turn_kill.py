@@ -17,7 +17,7 @@ from tests.cast import Cast
 from tests.concurrency.conftest import LOOKING_UP, SENDING, STEPS, STREAMING, Site
 from tests.concurrency.documents import make_collection, upload
 from tests.concurrency.holds import TOOL
-from tests.concurrency.ledger import AFTER_A_KILL_S, assert_nothing_runs, wait_ended
+from tests.concurrency.ledger import assert_nothing_runs, wait_ended
 from tests.concurrency.rest import Rest, make_key
 from tests.fake_provider import WORDS
 from tests.processes import kill_hard
@@ -85,7 +85,7 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     site.holds.reached(TOOL, 502)
     writing = _ask(cast, rest, STREAMING, "What is the duty on lamps?")  # last: it does not wait
     turns = (writing, sending, looking)
-    wait_for(lambda: 20 < len(transcript_of(_events(cast, writing)).text) < 200, 30, "text to stream")
+    wait_for(lambda: 20 < len(transcript_of(_events(cast, writing)).text) < 200, "text to stream")
     before = transcript_of(_events(cast, writing)).text
     for pid in {_worker_pid(cast, turn) for turn in turns}:
         kill_hard(pid)
@@ -93,7 +93,7 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     site.holds.release(TOOL, 501)
     site.holds.release(TOOL, 502)
 
-    wait_for(lambda: all(_run(cast, t).status in ENDED for t in turns), AFTER_A_KILL_S, "the turns to end")
+    wait_for(lambda: all(_run(cast, t).status in ENDED for t in turns), "the turns to end")
 
     for turn in turns:
         run = _run(cast, turn)
@@ -169,7 +169,7 @@ def test_question_that_waits_is_neither_lost_nor_sent_twice_when_its_worker_is_k
         with tenant_scope(cast.tenant.pk):
             return Run.objects.filter(status=RunStatus.COMPLETED).count() == 4
 
-    wait_for(answered, AFTER_A_KILL_S, "both questions to be answered")
+    wait_for(answered, "both questions to be answered")
     assert_nothing_runs(cast.tenant)
     for point, number in points.items():
         with tenant_scope(cast.tenant.pk):
@@ -210,7 +210,7 @@ def test_turn_outlives_any_number_of_workers_as_long_as_it_gets_on(site: Site, c
         if is_last:
             site.holds.release(TOOL, number)
         kill_hard(pid)
-    wait_for(lambda: _run(cast, turn).status in ENDED, AFTER_A_KILL_S, "the turn to end")
+    wait_for(lambda: _run(cast, turn).status in ENDED, "the turn to end")
     run = _run(cast, turn)
     assert (run.status, run.answer) == (RunStatus.COMPLETED, "All of them were looked up.")
     events = _events(cast, turn)
@@ -229,11 +229,11 @@ def test_turn_whose_step_kills_every_worker_ends_with_its_reason(site: Site, cas
     site.holds.arm(TOOL, 802)
     turn = _ask(cast, rest, STEPS, "Look up what kills")
     site.holds.reached(TOOL, 802)
-    wait_for(lambda: any(call.content == "looked 801" for call in _calls(cast, turn)), 30, "step one")
+    wait_for(lambda: any(call.content == "looked 801" for call in _calls(cast, turn)), "step one")
     kill_hard(_worker_pid(cast, turn))
     for _ in range(2):
         kill_hard(site.holds.reached(TOOL, 802))
-    wait_for(lambda: _run(cast, turn).status in ENDED, AFTER_A_KILL_S, "the turn to end")
+    wait_for(lambda: _run(cast, turn).status in ENDED, "the turn to end")
     run = _run(cast, turn)
     assert (run.status, run.error_code) == (RunStatus.FAILED, "worker_lost")
     assert "died 3 times in a row during the same step" in run.error_message

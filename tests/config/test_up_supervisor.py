@@ -273,11 +273,9 @@ def test_it_gives_up_when_setting_up_fails(folder: Path) -> None:
 def test_stubborn_service_is_killed_when_asked_twice(folder: Path) -> None:
     group = Group(folder, kind="stubborn").ready()
     mark = group.mark()
-    began = time.monotonic()
     group.process.send_signal(signal.SIGINT)
     time.sleep(0.5)
     assert group.end() == 0
-    assert time.monotonic() - began < 5
     assert processes.marked(mark) == []
 
 

@@ -177,7 +177,7 @@ def test_what_is_shown_is_what_is_stored_in_every_mode(site: Site) -> None:
 def everything_breaks_around_the_answers(site: Site) -> None:
     turns = {mode: site.ask(mode) for mode in MODELS}
     first = {mode: site.watch(turn) for mode, turn in turns.items()}
-    wait_for(lambda: all(len(w.text) > 30 for w in first.values()), 60, "text in every mode")
+    wait_for(lambda: all(len(w.text) > 30 for w in first.values()), "text in every mode")
     for watcher in first.values():
         watcher.cut()
     second = {mode: site.watch(turn) for mode, turn in turns.items()}
@@ -191,12 +191,12 @@ def everything_breaks_around_the_answers(site: Site) -> None:
         kinds = [kind for _, kind, _ in watcher.events]
         return STEP_RESET in kinds and kinds[-1] == "text"
 
-    wait_for(lambda: all(map(goes_on, second.values())), 90, "the answers to go on")
+    wait_for(lambda: all(map(goes_on, second.values())), "the answers to go on")
     site.stack.kill_web()
     site.stack.start_web()
     third = {mode: site.watch(turn) for mode, turn in turns.items()}
     watchers = [*first.values(), *second.values(), *third.values()]
-    wait_for(lambda: all(w.is_over for w in watchers), 120, "the streams to end")
+    wait_for(lambda: all(w.is_over for w in watchers), "the streams to end")
     for mode, turn in turns.items():
         run, stored = site.run(turn), site.stored(turn)
         assert (run.status, run.error_message) == (RunStatus.COMPLETED, ""), mode
@@ -212,11 +212,11 @@ def stop_ends_the_models_stream(site: Site) -> None:
     site.fake.log.clear()
     turns = {mode: site.ask(mode) for mode in MODELS}
     watchers = {mode: site.watch(turn) for mode, turn in turns.items()}
-    wait_for(lambda: all(len(w.text) > 30 for w in watchers.values()), 60, "text in every mode")
+    wait_for(lambda: all(len(w.text) > 30 for w in watchers.values()), "text in every mode")
     for turn in turns.values():
         with tenant_scope(site.cast.tenant.pk):
             run_stop(tenant=site.cast.tenant, actor=site.cast.actor("owner"), run=site.run(turn))
-    wait_for(lambda: all(w.is_over for w in watchers.values()), 30, "the streams to end")
+    wait_for(lambda: all(w.is_over for w in watchers.values()), "the streams to end")
     for mode, turn in turns.items():
         run = site.run(turn)
         assert run.status == RunStatus.STOPPED, mode
@@ -227,4 +227,4 @@ def stop_ends_the_models_stream(site: Site) -> None:
     def closed() -> set[str]:
         return {entry["model"] for entry in site.fake.log if entry["closed_early"]}
 
-    wait_for(lambda: closed() == set(MODELS.values()), 10, "the model's streams to be closed")
+    wait_for(lambda: closed() == set(MODELS.values()), "the model's streams to be closed")

@@ -176,7 +176,7 @@ def driver_waiting(job: GenerationJob) -> int | None:
 def let_suspects_go_on(job: GenerationJob) -> None:
     """Wait until no row is one death away from being taken for what kills: this test's kills are nobody's fault."""
     suspects = GenerationItem.objects.filter(job=job, state__in=ITEM_OPEN, deaths__gte=SUSPECT)
-    wait_for(lambda: not suspects.exists(), 120, "the rows that workers died with to get on")
+    wait_for(lambda: not suspects.exists(), "the rows that workers died with to get on")
 
 
 @dataclass

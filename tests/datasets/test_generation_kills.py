@@ -81,7 +81,7 @@ def test_paid_calls_survive_kills_exactly_once(cast: Cast, monkeypatch: pytest.M
                 kills += 1
             if (driver := driver_waiting(job)) is not None:
                 workers.work(cast.tenant.pk, driver)
-            wait_for(lambda: _ended(job), 120, "the end of the job")
+            wait_for(lambda: _ended(job), "the end of the job")
         assert kills > 1
         assert (job.state, job.kept, job.failed) == (GenerationState.COMPLETED, ROWS, 0), job.reason
         assert findings_of(job, model) == Findings()
@@ -131,7 +131,7 @@ def test_rows_that_kill_are_found_and_given_up_and_no_other_one(
             while (driver := driver_waiting(job)) is not None:
                 lives += 1
                 workers.work(cast.tenant.pk, driver)
-                wait_for(lambda: not is_alive(workers.pid), 120, "the end of a worker")
+                wait_for(lambda: not is_alive(workers.pid), "the end of a worker")
         job.refresh_from_db()
         assert (job.state, job.kept, job.failed) == (GenerationState.COMPLETED, 4, 2), job.reason
         failed = GenerationItem.objects.filter(job=job, state="failed")

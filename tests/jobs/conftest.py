@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from basics.processes import die_with_parent
 from tests.jobs import tasks  # noqa: F401 - registers the kinds in this process too
 from tests.servers import ROOT, database_url
 
@@ -31,6 +32,7 @@ def start_worker(transactional_db: None) -> Iterator[Callable[..., subprocess.Po
             cwd=ROOT,
             text=True,
             start_new_session=True,
+            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
         )
         started.append(process)
         return process

@@ -21,6 +21,7 @@ from tenancy.services import api_key_create
 from tests.factories import actor_of
 from tests.permissions.rows import API, Row
 from tests.permissions.test_matrix import call
+from tests.permissions.walking import each_row
 from tests.permissions.world import Side, make_row
 
 pytestmark = pytest.mark.django_db
@@ -56,7 +57,7 @@ def actor_with(key: str) -> Actor:
     return found[1]
 
 
-@pytest.mark.parametrize("row", NAMING, ids=str)
+@each_row(NAMING)
 def test_what_is_below_another_collection_does_not_exist(row: Row, side: Side) -> None:
     other = make_row(Collection, side.tenant, side.user("owner"))
     client = client_of(limited(side, [other.pk]))

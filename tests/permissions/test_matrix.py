@@ -18,6 +18,7 @@ from tests.permissions.rows import ADMIN_SITE, KEYED, PERSONAL, PUBLIC, Row
 from tests.permissions.rows import API as ALL_API
 from tests.permissions.rows import PORTAL as ALL_PORTAL
 from tests.permissions.urls import all_urls
+from tests.permissions.walking import each_row
 from tests.permissions.world import Side
 
 PORTAL = tuple(r for r in ALL_PORTAL if not r.is_stream)
@@ -115,21 +116,21 @@ def test_portal_and_api_urls_say_their_tenant():
 # --- portal ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", PORTAL, ids=str)
+@each_row(PORTAL)
 def test_portal_allows_the_lowest_role_with_the_right(row: Row, mine: Side):
     role = least(row.action)
     response = call(signed_in(mine, role), row, slug=mine.tenant.slug, ids=mine, role=role)
     assert response.status_code == row.ok, response.content[:500]
 
 
-@pytest.mark.parametrize("row", [r for r in PORTAL if most_refused(r.action)], ids=str)
+@each_row([r for r in PORTAL if most_refused(r.action)])
 def test_portal_refuses_the_highest_role_without_the_right(row: Row, mine: Side):
     role = most_refused(row.action)
     response = call(signed_in(mine, role), row, slug=mine.tenant.slug, ids=mine, role=role)
     assert response.status_code == 403
 
 
-@pytest.mark.parametrize("row", PORTAL, ids=str)
+@each_row(PORTAL)
 def test_portal_sends_strangers_to_sign_in(row: Row, mine: Side):
     slug = mine.tenant.slug
     response = call(Client(), row, slug=slug, ids=mine, role="owner")
@@ -139,7 +140,7 @@ def test_portal_sends_strangers_to_sign_in(row: Row, mine: Side):
     assert fragment.status_code == 401
 
 
-@pytest.mark.parametrize("row", PORTAL, ids=str)
+@each_row(PORTAL)
 def test_workspace_of_others_does_not_exist(row: Row, mine: Side, theirs: Side):
     client = signed_in(mine, "owner")
     for ids in (mine, theirs):
@@ -147,13 +148,13 @@ def test_workspace_of_others_does_not_exist(row: Row, mine: Side, theirs: Side):
         assert response.status_code == 404
 
 
-@pytest.mark.parametrize("row", [r for r in PORTAL if r.ids or r.body_ids], ids=str)
+@each_row([r for r in PORTAL if r.ids or r.body_ids])
 def test_ids_of_another_workspace_do_not_exist(row: Row, mine: Side, theirs: Side):
     response = call(signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=theirs, role="owner")
     assert response.status_code == (404 if row.ids else row.body_ids)
 
 
-@pytest.mark.parametrize("row", [r for r in PORTAL if r.ids], ids=str)
+@each_row([r for r in PORTAL if r.ids])
 def test_ids_that_never_were_look_the_same(row: Row, mine: Side, theirs: Side):
     """Nothing tells a foreign id from one that does not exist."""
     client, slug = signed_in(mine, "owner"), mine.tenant.slug
@@ -173,7 +174,7 @@ def _plain(response: Any) -> str:
 PRIVATE = [r for r in PORTAL if "conversations.Conversation" in r.ids.values()]
 
 
-@pytest.mark.parametrize("row", PRIVATE, ids=str)
+@each_row(PRIVATE)
 def test_conversation_of_a_colleague_does_not_exist(row: Row, mine: Side):
     response = call(signed_in(mine, "owner"), row, slug=mine.tenant.slug, ids=mine, role="member")
     assert response.status_code == 404
@@ -182,7 +183,7 @@ def test_conversation_of_a_colleague_does_not_exist(row: Row, mine: Side):
 # --- REST --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", API, ids=str)
+@each_row(API)
 def test_api_allows_a_key_with_just_the_scope(row: Row, mine: Side):
     """What no key may have a scope for is its people's: they are allowed when they are signed in."""
     if row.action in KEY_SCOPES:
@@ -194,13 +195,13 @@ def test_api_allows_a_key_with_just_the_scope(row: Row, mine: Side):
     assert response.status_code == row.ok, response.content[:500]
 
 
-@pytest.mark.parametrize("row", API, ids=str)
+@each_row(API)
 def test_api_refuses_a_key_with_every_other_scope(row: Row, mine: Side):
     client = key_client(mine, sorted(KEY_SCOPES - {row.action}))
     assert_error(call(client, row, slug="", ids=mine, role="owner"), 403)
 
 
-@pytest.mark.parametrize("row", [r for r in API if most_refused(r.action)], ids=str)
+@each_row([r for r in API if most_refused(r.action)])
 def test_api_refuses_a_session_whose_role_lacks_the_right(row: Row, mine: Side):
     role = most_refused(row.action)
     headers = {"X-Tenant": mine.tenant.slug}
@@ -208,7 +209,7 @@ def test_api_refuses_a_session_whose_role_lacks_the_right(row: Row, mine: Side):
     assert_error(response, 403)
 
 
-@pytest.mark.parametrize("row", API, ids=str)
+@each_row(API)
 def test_api_asks_strangers_for_a_key(row: Row, mine: Side):
     for header in ({}, {"Authorization": "Bearer nonsense"}, {"Authorization": "Basic eDp5"}):
         response = call(Client(headers=header), row, slug="", ids=mine, role="owner")
@@ -216,14 +217,14 @@ def test_api_asks_strangers_for_a_key(row: Row, mine: Side):
         assert response["WWW-Authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("row", [r for r in API if r.ids or r.body_ids], ids=str)
+@each_row([r for r in API if r.ids or r.body_ids])
 def test_api_ids_of_another_workspace_do_not_exist(row: Row, mine: Side, theirs: Side):
     client = key_client(mine, [row.action, *row.also])
     response = call(client, row, slug="", ids=theirs, role="owner")
     assert_error(response, 404 if row.ids else row.body_ids)
 
 
-@pytest.mark.parametrize("row", API, ids=str)
+@each_row(API)
 def test_api_session_in_the_workspace_of_others_does_not_exist(row: Row, mine: Side, theirs: Side):
     for slug in (theirs.tenant.slug, "no-such-workspace"):
         response = call(
@@ -286,7 +287,7 @@ def no_filters(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_filters")
-@pytest.mark.parametrize("row", [r for r in (*PORTAL, *API) if r.ids], ids=str)
+@each_row([r for r in (*PORTAL, *API) if r.ids])
 def test_database_refuses_what_a_forgotten_filter_would_show(row: Row, mine: Side, theirs: Side):
     is_api = row.url.startswith("api:")
     client = key_client(mine, [row.action, *row.also]) if is_api else signed_in(mine, "owner")

@@ -20,6 +20,7 @@ from runs.services import run_create
 from runs.transcript import Transcript, transcript_of
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.patience import PATIENCE_S
 
 # As in a lane, all runs share the threads of tools: each thread keeps its connection while it is idle, and a test that
 # makes a hundred runs would have as many open.
@@ -73,7 +74,7 @@ def transcript(run: Run) -> Transcript:
 
 async def until(run: Run, kind: str) -> None:
     """Wait until an event of this kind is stored."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(PATIENCE_S):
         while kind not in await sync_to_async(kinds_of)(run):  # noqa: ASYNC110 - another thread writes it
             await asyncio.sleep(0.005)
 

@@ -16,6 +16,7 @@ from runs.models import Run, ToolCall
 from runs.services import run_execute
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.patience import PATIENCE_S
 from tests.runs.support import make_run, take
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, says
@@ -55,7 +56,6 @@ async def test_blocking_tool_reads_its_own_tenant_only(cast: Cast, lane_threads:
     assert told == ["1 in lane-blocking"]
 
 
-@pytest.mark.clock
 async def test_run_goes_on_when_tools_hang(cast: Cast, lane_threads: Executor) -> None:
     run, job = await sync_to_async(make_run)(cast)
     gate = threading.Event()
@@ -63,7 +63,7 @@ async def test_run_goes_on_when_tools_hang(cast: Cast, lane_threads: Executor) -
     @tool(blocking=True, timeout_s=0.2)
     def hang() -> str:
         """Hang."""
-        gate.wait(30)
+        gate.wait(PATIENCE_S)
         return "late"
 
     @tool(blocking=True)
@@ -75,12 +75,10 @@ async def test_run_goes_on_when_tools_hang(cast: Cast, lane_threads: Executor) -
     ctx = JobContext(job, lane_threads, BlockingThreads(2))
     ctx.attempt, ctx.worker = job_ctx.attempt, job_ctx.worker
     hanging = [ScriptedCall("hang", {}, f"h{n}") for n in range(4)]
-    began = asyncio.get_running_loop().time()
     try:
         told = await _carry(ctx, run, Toolset([hang, quick]), *hanging, ScriptedCall("quick", {}, "q"))
     finally:
         gate.set()
-    assert asyncio.get_running_loop().time() - began < 5
     assert told[-1] == "here"
     assert all("did not answer within" in text for text in told[:-1])
 

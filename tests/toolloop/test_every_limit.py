@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.helpers import add, broken, wait
 from toolloop.client import Client
 from toolloop.errors import ProviderUnavailable
@@ -101,21 +102,24 @@ ENDING: dict[str, tuple[Limits, Callable[[], Any], Profile | None, range]] = {
     "max_tool_calls": (Limits(max_tool_calls=3), lambda: tireless("add", SMALL), None, range(4, 5)),
     "max_tokens": (Limits(max_tokens=4_000), lambda: tireless("add", LARGE), None, range(1, 4)),
     "max_cost_usd": (Limits(max_cost_usd=0.12), lambda: tireless("add", LARGE), DEAR, range(1, 6)),
-    "max_seconds": (Limits(max_seconds=0.1), lambda: tireless("wait", SMALL, seconds=5), None, range(1, 2)),
+    "max_seconds": (
+        Limits(max_seconds=0.1),
+        lambda: tireless("wait", SMALL, seconds=10 * PATIENCE_S),
+        None,
+        range(1, 2),
+    ),
     "repeat_stop": (Limits(repeat_stop=4), lambda: tireless("add", SMALL, a=1, b=1), None, range(4, 5)),
     "failure_stop": (Limits(failure_stop=3), lambda: tireless("broken", SMALL), None, range(3, 4)),
 }
 both_forms = pytest.mark.parametrize("form", ["plain", "streamed"])
 
 
-@pytest.mark.clock
 @both_forms
 @pytest.mark.parametrize("name", ENDING)
 async def test_run_ends_with_one_answer_without_tools_when_a_limit_is_met(name: str, form: Form):
     limits, script, profile, turns = ENDING[name]
-    begun = time.monotonic()
-    done = await Run(form)(script(), add, wait, broken, limits=limits, profile=profile)
-    assert time.monotonic() - begun < 2
+    async with asyncio.timeout(PATIENCE_S):
+        done = await Run(form)(script(), add, wait, broken, limits=limits, profile=profile)
     made = done.generation
     assert (made.limit, made.status, made.text) == (name, "completed", "My best answer.")
     finals = [request.tool_choice == "none" for request in done.provider.requests]
@@ -199,7 +203,7 @@ async def timed_out(run: Run) -> None:
     @tool(blocking=True, timeout_s=None)
     def stuck(ctx: ToolContext) -> str:
         """Block a thread."""
-        ctx.cancelled.wait(5)
+        ctx.cancelled.wait(10 * PATIENCE_S)
         released.set()
         return "too late"
 
@@ -210,12 +214,10 @@ async def timed_out(run: Run) -> None:
         return "tick"
 
     script = [calls(call("stuck"), call("tick")), says("ok")]
-    begun = time.monotonic()
-    done = await run(script, stuck, tick, limits=Limits(tool_timeout_s=0.1))
-    assert time.monotonic() - begun < 4
+    async with asyncio.timeout(PATIENCE_S):
+        done = await run(script, stuck, tick, limits=Limits(tool_timeout_s=0.1))
     assert [r.error_code for r in done.told] == ["timeout", ""]
-    assert done.generation.tools["tick"]["seconds"] < 4, "a blocking tool holds nobody up"
-    assert await asyncio.to_thread(released.wait, 2), "the thread was told to give up"
+    assert await asyncio.to_thread(released.wait, PATIENCE_S), "the thread was told to give up"
 
 
 @limit("max_output_tokens", "request_timeout_s")
@@ -245,7 +247,7 @@ async def retried(run: Run) -> None:
     begun = time.monotonic()
     done = await run([fails(BUSY)] * 2 + [says("ok")], limits=limits)
     assert done.generation.text == "ok"
-    assert 0.02 <= time.monotonic() - begun < 1
+    assert time.monotonic() - begun >= 0.02
     done = await run([fails(BUSY)] * 3, limits=limits)
     assert (done.error_code, len(done.provider.requests)) == ("provider_unavailable", 3)
 
@@ -270,7 +272,6 @@ async def ended(run: Run) -> None:
     assert done.provider.open_streams == 0
 
 
-@pytest.mark.clock
 @both_forms
 @pytest.mark.parametrize("name", CASES)
 async def test_limit_holds(name: str, form: Form):

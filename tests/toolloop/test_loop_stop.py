@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.helpers import Recorder, add, wait
 from toolloop.errors import BadRequest, RateLimited
 from toolloop.events import RunFinished, TextDelta, ToolFinished, ToolRunning
@@ -17,8 +18,6 @@ from toolloop.loop import run_loop
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.tools import Toolset, tool
-
-pytestmark = pytest.mark.clock
 
 
 class Conversation:
@@ -48,16 +47,14 @@ class Conversation:
             self.seen.put_nowait(event)
 
     async def until(self, kind) -> None:
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(PATIENCE_S):
             while not isinstance(await self.seen.get(), kind):
                 pass
 
     async def stopped(self) -> RunFinished:
-        """Set the stop event and return the end; fails when that takes a second."""
-        started = time.monotonic()
+        """Set the stop event and return the end; what hangs here hangs for ever, so that it comes shows that nothing was waited for."""
         self.stop.set()
-        await asyncio.wait_for(self.task, 2)
-        assert time.monotonic() - started < 1
+        await asyncio.wait_for(self.task, PATIENCE_S)
         end = self.events[-1]
         assert isinstance(end, RunFinished)
         return end
@@ -157,7 +154,7 @@ async def test_every_call_is_answered_when_stopped_while_tools_run():
     assert len([event for event in run.events if isinstance(event, ToolFinished)]) == 4
 
 
-async def test_stop_is_through_within_a_second_when_a_tool_resists():
+async def test_stop_is_through_when_a_tool_resists():
     release = asyncio.Event()
 
     @tool(timeout_s=None)

@@ -47,7 +47,6 @@ def test_full_pool_is_503_with_retry_after_for_everybody(tmp_path: Path) -> None
             one.start()
             wait_for(
                 lambda: waiting_on(other, "tenancy_apikey"),
-                30,
                 "the first request to hold the only connection",
             )
             rest = refused("/api/v1/collections", **KEY).json()

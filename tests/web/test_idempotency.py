@@ -26,6 +26,7 @@ from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tests.permissions.rows import API, Row
 from tests.permissions.test_matrix import assert_error, key_client, signed_in, url_arguments
+from tests.permissions.walking import each_row
 from tests.permissions.world import Side
 from tests.servers import database_url
 from web.drf import idempotency
@@ -54,7 +55,7 @@ def names(side: Side) -> list[str]:
         return sorted(Collection.objects.values_list("name", flat=True))
 
 
-@pytest.mark.parametrize("row", WRITES, ids=str)
+@each_row(WRITES)
 def test_every_write_answers_its_repetition_as_the_first_time(row: Row, side: Side):
     of_keys = row.action in KEY_SCOPES  # what no key may do, a person does
     client = key_client(side, [row.action, *row.also]) if of_keys else signed_in(side, "owner")

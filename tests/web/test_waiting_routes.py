@@ -82,7 +82,7 @@ def _held_at_once(world: World, stack: Stack) -> tuple[int, list[int]]:
 
         for one in asking:
             one.start()
-        wait_for(all_are_blocked, 60, "the requests to wait for the table, or to be refused")
+        wait_for(all_are_blocked, "the requests to wait for the table, or to be refused")
         holder.rollback()
         for one in asking:
             one.join(60)

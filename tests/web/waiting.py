@@ -557,7 +557,7 @@ def _all_wait(route: Route, world: World, wanted: int, lines: list[socket.socket
     def has_come() -> bool:
         return waits(world) >= wanted or any(_early(line) for line in lines)
 
-    wait_for(has_come, 60, f"{wanted} times {route} to wait")
+    wait_for(has_come, f"{wanted} times {route} to wait")
     early = next((text for line in lines if (text := _early(line))), b"")
     assert not early, f"{route} was answered at once: {early!r}"
 

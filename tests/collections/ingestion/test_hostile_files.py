@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import struct
-import time
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -332,11 +331,9 @@ FILES: list[tuple[str, Maker, set[str]]] = [
 
 
 @pytest.mark.parametrize(("name", "write", "ends"), FILES, ids=[name for name, _, _ in FILES])
-@pytest.mark.clock
 def test_file_ends_as_it_should_when_it_is_hostile(tmp_path, name, write, ends):
     path = tmp_path / name
     write(path)
-    started = time.monotonic()
     try:
         document = document_extract(path, name=name, limits=LIMITS)
     except ReadFailure as failure:
@@ -352,4 +349,3 @@ def test_file_ends_as_it_should_when_it_is_hostile(tmp_path, name, write, ends):
         assert all(len(c.indexed_text) <= 4000 for c in chunks)
     assert end in ends, end
     assert said.endswith("."), said
-    assert time.monotonic() - started < LIMITS.wall_seconds + 5

@@ -50,7 +50,7 @@ def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> It
                 document_upload(**who, collection=trade, name="lamps.txt", chunks=[text.encode()])
                 _, key = api_key_create(**who, name="tests", scopes=SCOPES)
                 waiting = Job.objects.filter(status__in=ACTIVE)
-                wait_for(lambda: not waiting.exists(), 60, "the document")
+                wait_for(lambda: not waiting.exists(), "the document")
             client = openai.OpenAI(base_url=f"{stack.url}/api/v1", api_key=key, max_retries=0)
             yield Site(cast, client, fake, stack.url, key)
         finally:

@@ -104,7 +104,7 @@ def approval_that_waits_is_a_text(site: Site) -> None:
         for run_id in (int(where.rpartition("/")[2]), extension["groundwork"]["run"]):
             waiting = PendingDecision.objects.get(run_id=run_id)
             call_decide(**who, run=waiting.run, decision_id=waiting.pk, decision=Decision("approve"))
-            wait_for(lambda pk=run_id: Run.objects.get(pk=pk).status == RunStatus.COMPLETED, 60, "the answer")  # type: ignore[misc]
+            wait_for(lambda pk=run_id: Run.objects.get(pk=pk).status == RunStatus.COMPLETED, "the answer")  # type: ignore[misc]
         grant_delete(**who, pk=rule.pk)
     assert rest.get(where).json()["status"] == "completed"
     after = site.client.responses.retrieve(kept.id)
@@ -164,7 +164,7 @@ def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
             document_upload(**who, collection=searched, name=f"{number}.txt", chunks=[said])
         document_upload(**who, collection=other, name="x.txt", chunks=[b"Rate 9 holds for lot 9."])
         waiting = Job.objects.filter(status__in=ACTIVE)
-        wait_for(lambda: not waiting.exists(), 60, "the documents")
+        wait_for(lambda: not waiting.exists(), "the documents")
         known = list(Chunk.objects.filter(collection=searched).values_list("pk", flat=True))
         hidden = Chunk.objects.get(collection=other).pk
     answers = [random_answer(Random(seed), [*known, hidden, 10**9]) for seed in range(12)]
@@ -186,7 +186,7 @@ def generated_answers_are_cited_alike_at_every_door(site: Site) -> None:
     for text, (conversation, turn, told) in zip(answers, asked, strict=True):
         wanted = [int(n) for n in re.findall(r"c(\d+)(?=[,\]])", text)]
         place = f"/conversations/{conversation}"
-        wait_for(partial(is_completed, rest, f"{place}/turns/{turn}"), 30, "the answer")
+        wait_for(partial(is_completed, rest, f"{place}/turns/{turn}"), "the answer")
         row = rest.get(f"{place}/turns/{turn}").json()
         chunk_of = {c["number"]: c["chunk_id"] for c in row["citations"]}
         # Unsupported and foreign ones are removed and counted; all others lead somewhere.
@@ -583,7 +583,7 @@ def client_that_never_waited_spends_nothing(site: Site) -> None:
     assert site.client.models.list().data
     with tenant_scope(site.cast.tenant.pk):
         active = Run.objects.filter(status__in=[RunStatus.QUEUED, RunStatus.RUNNING])
-        wait_for(lambda: not active.exists(), 10, "the stops")
+        wait_for(lambda: not active.exists(), "the stops")
         assert not Run.objects.filter(model=SLOW, status=RunStatus.COMPLETED).exists()
 
 
@@ -591,8 +591,8 @@ def last_run_is_stopped(site: Site) -> None:
     with tenant_scope(site.cast.tenant.pk):
         run = Run.objects.order_by("pk").last()
         assert run is not None
-        wait_for(lambda: Run.objects.get(pk=run.pk).status == RunStatus.STOPPED, 20, "the stop")
-    wait_for(lambda: site.fake.log[-1]["closed_early"], 10, "the provider's stream to be closed")
+        wait_for(lambda: Run.objects.get(pk=run.pk).status == RunStatus.STOPPED, "the stop")
+    wait_for(lambda: site.fake.log[-1]["closed_early"], "the provider's stream to be closed")
 
 
 def stranger_learns_nothing(site: Site) -> None:

@@ -70,7 +70,7 @@ def javascript_client_does_all(site: Site, folder: Path) -> None:
     with tenant_scope(site.cast.tenant.pk):
         run = Run.objects.order_by("pk").last()
         assert run is not None
-        wait_for(lambda: Run.objects.get(pk=run.pk).status == RunStatus.STOPPED, 20, "the stop")
+        wait_for(lambda: Run.objects.get(pk=run.pk).status == RunStatus.STOPPED, "the stop")
 
 
 def langchain_agent_makes_its_round_trip(site: Site) -> None:

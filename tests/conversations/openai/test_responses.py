@@ -251,8 +251,8 @@ def client_that_goes_away_stops_the_run(site: Site) -> None:
     with tenant_scope(site.cast.tenant.pk):
         run = Run.objects.order_by("pk").last()
         assert run is not None
-        wait_for(lambda: Run.objects.get(pk=run.pk).status == RunStatus.STOPPED, 20, "the stop")
-    wait_for(lambda: site.fake.log[-1]["closed_early"], 10, "the provider's stream to be closed")
+        wait_for(lambda: Run.objects.get(pk=run.pk).status == RunStatus.STOPPED, "the stop")
+    wait_for(lambda: site.fake.log[-1]["closed_early"], "the provider's stream to be closed")
     assert site.client.responses.retrieve(f"resp_g{run.pk}_0").status == "cancelled"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import Any
 
 import pytest
@@ -95,15 +94,13 @@ async def test_program_goes_on_when_it_catches_the_refusal():
     assert (result.ending, result.output) == (Ending.OK, "no No.\n")
 
 
-@pytest.mark.clock
 async def test_ending_is_cancelled_when_stop_is_set():
     stop = asyncio.Event()
     asyncio.get_running_loop().call_later(0.2, stop.set)
-    begun = time.monotonic()
+    # Were the stop not heard, the call would end before the program, and well.
     result = await run("print('a')\nwait(30)", stop=stop, limits=CodeLimits())
     assert result.ending is Ending.CANCELLED
     assert result.output == "a\n"
-    assert time.monotonic() - begun < 15, "the call would have taken 30 s"
     assert (await run("1 + 1")).value == 2
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from toolloop.code_mode import CodeLimits, CodeMode
 from toolloop.tools import tool
 
@@ -117,17 +117,15 @@ LIMITS = CodeLimits(run_s=1.0, turn_s=1.0, wall_s=2.0)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.clock
 async def test_program_is_contained_when_it_is_hostile(name):
     ending, code = PROGRAMS[name]
     mode = CodeMode([ping, echo, hang, big], limits=LIMITS)
     await mode.execute("1")
-    begun = time.monotonic()
-    result = await mode.execute(code)
+    async with asyncio.timeout(PATIENCE_S):
+        result = await mode.execute(code)
     # A loaded machine may let a slow program meet its time limit, or the backstop behind it, first.
     slow = {"LIMIT_TIME", "WALL_CLOCK"} if ending.startswith("LIMIT_") else set()
     assert str(result.ending) in {ending, *slow}, result.to_text(1000)
-    assert time.monotonic() - begun < 8
     assert len(json.dumps(result.to_json())) < 2_500_000
     result.to_text().encode()
     assert not Path("/tmp/zz").exists()  # noqa: ASYNC240 - a test may wait

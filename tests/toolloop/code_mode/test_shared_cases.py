@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.code_mode.support import BACKENDS, cases, run_case
 from toolloop.code_mode import CodeLimits, CodeMode
 from toolloop.journal import NullJournal
@@ -99,7 +100,6 @@ def canary(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> Iterator[N
 
 @pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
 @pytest.mark.parametrize("case", cases("hostile.json"))
-@pytest.mark.clock
 async def test_program_is_contained_when_it_is_hostile(case, backend):
     if backend.name == "monty" and case.get("cat") not in FAST:
         pytest.skip("limits take their time: once is enough")
@@ -110,14 +110,11 @@ async def test_program_is_contained_when_it_is_hostile(case, backend):
     await mode.execute("1")  # The pool's start is not the program's.
     lags: list[float] = []
     beat = asyncio.create_task(_beat(lags))
-    begun = time.monotonic()
-    result = await mode.execute(case["code"], journal=Refusing())
-    took_ms = (time.monotonic() - begun) * 1000
+    async with asyncio.timeout(PATIENCE_S):
+        result = await mode.execute(case["code"], journal=Refusing())
     beat.cancel()
     assert ENDINGS[str(result.ending)] & set(case["expect"]), result.to_text(2000)
     assert "CANARY-IN" not in json.dumps(result.to_json())
-    # A machine shared by many is given three times the measured bound.
-    assert took_ms < 3 * case.get("max_ms", 9000)
     assert max(lags, default=0.0) < 1.0
     again = await mode.execute("print(ping_ok := 1)\nping_ok + 1")
     assert (again.output, again.value) == ("1\n", 2)

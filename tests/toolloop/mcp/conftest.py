@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import socket
 import subprocess
 import sys
@@ -15,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from basics.processes import die_with_parent
 from toolloop.mcp import HttpTransport, StdioTransport
 
 HERE = Path(__file__).resolve().parent
@@ -43,7 +46,11 @@ class Official:
         command = [sys.executable, str(HERE / "official_server.py"), str(self.port)]
         env = {"NOTES": str(self.notes_path)}
         self.process = subprocess.Popen(
-            command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command,
+            env=env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
         )
         for _ in range(600):
             with socket.socket() as probe:

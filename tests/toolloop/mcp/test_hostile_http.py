@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.mcp.conftest import TOOL, Raw, send, stream_head
 from toolloop.errors import ConfigurationError
 from toolloop.mcp import HttpTransport, McpError, McpServer
@@ -135,7 +136,6 @@ async def test_a_compressed_bomb_is_refused(raw: Raw) -> None:
 
 
 @pytest.mark.parametrize("where", ["head", "body", "stream"])
-@pytest.mark.clock
 async def test_a_hanging_server_costs_one_timeout_and_is_told(raw: Raw, where: str) -> None:
     async def hang(_: Raw, message: Any, writer: asyncio.StreamWriter) -> None:
         if where == "body":
@@ -144,31 +144,28 @@ async def test_a_hanging_server_costs_one_timeout_and_is_told(raw: Raw, where: s
         elif where == "stream":
             stream_head(writer)
         await writer.drain()
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     raw.handlers["tools/call"] = hang
     async with connect(raw, call_timeout_s=0.5) as server:
-        begun = asyncio.get_running_loop().time()
-        with pytest.raises(ToolError, match="did not answer within"):
-            await echo(server)
-        assert asyncio.get_running_loop().time() - begun < 4
-        await asyncio.sleep(0.5)
-        assert raw.methods()[-1] == "notifications/cancelled"
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(ToolError, match="did not answer within"):
+                await echo(server)
+            while raw.methods()[-1] != "notifications/cancelled":  # noqa: ASYNC110 - the server writes it down
+                await asyncio.sleep(0.01)
         cancelled = raw.seen[-1]["params"]["requestId"]
         assert cancelled == next(m["id"] for m in raw.seen if m["method"] == "tools/call")
 
 
-@pytest.mark.clock
 async def test_connecting_gives_up_when_the_handshake_hangs(raw: Raw) -> None:
     async def hang(_: Raw, __: Any, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
     raw.handlers["initialize"] = hang
     server = connect(raw, connect_timeout_s=0.5)
-    begun = asyncio.get_running_loop().time()
-    with pytest.raises(McpError, match="handshake within"):
-        await server.connect()
-    assert asyncio.get_running_loop().time() - begun < 5
+    async with asyncio.timeout(PATIENCE_S):
+        with pytest.raises(McpError, match="handshake within"):
+            await server.connect()
 
 
 @pytest.mark.parametrize(
@@ -211,7 +208,6 @@ async def test_a_server_error_is_told_to_the_model_without_controls(raw: Raw) ->
     assert len(caught.value.message) < 2_500
 
 
-@pytest.mark.clock
 async def test_output_schema_is_checked_and_its_pattern_is_not_run(raw: Raw) -> None:
     schema = {
         "type": "object",
@@ -226,10 +222,9 @@ async def test_output_schema_is_checked_and_its_pattern_is_not_run(raw: Raw) -> 
         raw.result = {"content": []}
         with pytest.raises(ToolError, match="did not return the structured output"):
             await echo(server)
+        # Run, the pattern would take 2**60 steps, and no timeout could interrupt them.
         raw.result = {"content": [], "structuredContent": {"n": 1, "s": "a" * 60 + "!"}}
-        begun = asyncio.get_running_loop().time()
         assert (await echo(server)).payload["n"] == 1
-        assert asyncio.get_running_loop().time() - begun < 1
 
 
 async def test_a_flood_of_notifications_in_an_answer_is_bounded(raw: Raw) -> None:

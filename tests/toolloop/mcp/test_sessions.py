@@ -10,6 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.mcp.conftest import TOOL, Raw, reply, send, stream_head
 from tests.toolloop.mcp.test_hostile_http import connect, echo
 from toolloop.errors import ConfigurationError
@@ -77,21 +78,22 @@ async def test_ten_calls_that_meet_a_forgotten_session_begin_one_new_session(raw
     assert begun == ["s0", "s1"]
 
 
-@pytest.mark.clock
 async def test_closing_ends_calls_that_run_and_the_server_can_be_connected_again(raw: Raw) -> None:
     async def hang(_: Raw, __: Any, writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(60)
+        reached.release()
+        await asyncio.Event().wait()
 
+    reached = asyncio.Semaphore(0)
     raw.handlers["tools/call"] = hang
     server = connect(raw)
     await server.connect()
     running = [asyncio.create_task(echo(server)) for _ in range(3)]
-    await asyncio.sleep(0.2)
-    begun = asyncio.get_running_loop().time()
-    await server.close()
-    ended = await asyncio.gather(*running, return_exceptions=True)
+    async with asyncio.timeout(PATIENCE_S):
+        for _ in running:
+            await reached.acquire()
+        await server.close()
+        ended = await asyncio.gather(*running, return_exceptions=True)
     assert all(isinstance(error, ToolError) for error in ended)
-    assert asyncio.get_running_loop().time() - begun < 5
     with pytest.raises(ToolError, match="not connected in this event loop"):
         await echo(server)
     del raw.handlers["tools/call"]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import time
 
 import httpx2
 import pytest
 
+from tests.patience import PATIENCE_S
 from tests.toolloop.providers.faults import FAST, Answer, good, refused, run, spent
 from tests.toolloop.providers.test_lifecycle import Server, answering, connect, running
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, KEY, OPENAI, WIRES, XAI, Wire
@@ -64,13 +64,11 @@ async def test_wait_is_ours_and_grows_when_the_provider_names_none(wire: Wire) -
 
 @every_wire
 @pytest.mark.parametrize("seconds", ["60", "86400"])
-@pytest.mark.clock
 async def test_run_fails_at_once_when_the_wait_would_pass_its_deadline(wire: Wire, seconds: str) -> None:
-    started = time.monotonic()
     limits = Limits(max_seconds=20)
     refusal = refused(wire, 429, "rate_limit_error", "slow down", **{"retry-after": seconds})
     outcome = await run(wire, refusal, limits=limits)
-    assert time.monotonic() - started < 5
+    # Had it waited, the deadline would have ended it.
     assert (outcome.end.status, outcome.end.error_code) == ("failed", "rate_limited")
     assert outcome.end.retryable
     assert len(outcome.bodies) == 1
@@ -154,14 +152,12 @@ async def test_run_is_answered_by_the_second_request_when_the_first_gets_no_answ
 
 
 @every_wire
-@pytest.mark.clock
 async def test_run_ends_at_its_deadline_when_no_answer_begins(wire: Wire) -> None:
     async def never() -> None:
         await asyncio.Event().wait()
 
-    started = time.monotonic()
-    outcome = await run(wire, never, never, limits=Limits(max_seconds=0.3, final_seconds=0.3))
-    assert time.monotonic() - started < 5
+    async with asyncio.timeout(PATIENCE_S):
+        outcome = await run(wire, never, never, limits=Limits(max_seconds=0.3, final_seconds=0.3))
     assert (outcome.end.status, outcome.end.error_code) == ("failed", "deadline")
     assert outcome.end.limit == "max_seconds"
     # The second is the final answer that every limit allows.

@@ -82,7 +82,7 @@ async def test_official_client_sees_and_uses_everything(stack: Stack, cast: Cast
             row = collection_create(**who, name="Tariffs")
             document_upload(**who, collection=row, name="lamps.txt", chunks=[TEXT])
             waiting = Job.objects.filter(status__in=ACTIVE)
-            wait_for(lambda: not waiting.exists(), 60, "the document")
+            wait_for(lambda: not waiting.exists(), "the document")
         return row.pk
 
     pk = await sync_to_async(library)()
@@ -168,7 +168,7 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
         with tenant_scope(cast.tenant.pk):
             run = Run.objects.get(pk=run_pk)
             rows = PendingDecision.objects.filter(run=run)
-            wait_for(rows.exists, 30, "the run to park")
+            wait_for(rows.exists, "the run to park")
             call_decide(
                 tenant=cast.tenant,
                 actor=cast.actor("owner"),
@@ -176,7 +176,7 @@ async def test_wait_for_approval_outlives_the_connection_and_the_server(
                 decision_id=rows.get().pk,
                 decision=Decision("approve", arguments={"amount": 3}),
             )
-            wait_for(lambda: Run.objects.get(pk=run_pk).status == "completed", 30, "the run")
+            wait_for(lambda: Run.objects.get(pk=run_pk).status == "completed", "the run")
 
     await sync_to_async(decided)()
     async with connected(stack, cast.tenant.slug, key, mode) as client:
@@ -203,12 +203,12 @@ async def test_call_is_stopped_and_recorded_so_when_its_caller_hangs_up(
     async with connected(stack, cast.tenant.slug, key, mode) as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "sleep_long", {})
-            await sync_to_async(wait_for)(rows, 20, "the call to begin")
+            await sync_to_async(wait_for)(rows, "the call to begin")
             group.cancel_scope.cancel()
         if mode != "legacy":
-            await sync_to_async(wait_for)(stopped, 20, "the call to be stopped")
+            await sync_to_async(wait_for)(stopped, "the call to be stopped")
             assert "42" in text(await client.call_tool("calculate", {"expression": "6*7"}))
-    await sync_to_async(wait_for)(stopped, 20, "the call to be stopped")
+    await sync_to_async(wait_for)(stopped, "the call to be stopped")
 
 
 async def test_many_callers_at_once_each_get_their_own_answers(stack: Stack, cast: Cast) -> None:

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# Every benchmark, one after another, compared with the results of the last time (benchmarks/creep.py states what may
+# differ by how much). Exit code 0: all that could run did, and nothing crept; 1: something failed or crept. What needs
+# data that is not there is named. The new results stay in benchmarks/results; `git checkout` takes them back.
+#
+#   benchmarks/nightly.sh [NAME ...]     all of them, or those of these names
+#
+# GROUNDWORK_SHARED_DATA   the folder of real documents (default: ../shared/data)
+# GROUNDWORK_NIGHTLY_SETS  a folder with the public sets: qa/, tools/, sentences/, languages/, as each benchmark's text says
+# GROUNDWORK_NIGHTLY_S     seconds that one benchmark may take (default: 3600)
+set -uo pipefail
+cd "$(dirname "$0")/.."
+export PYTHONPATH=.:platform
+python=.venv/bin/python
+data=${GROUNDWORK_SHARED_DATA:-../shared/data}
+sets=${GROUNDWORK_NIGHTLY_SETS:-../shared/sets}
+most=${GROUNDWORK_NIGHTLY_S:-3600}
+wanted=" $* "
+
+before=$(mktemp -d)
+trap 'rm -rf "$before"' EXIT
+cp benchmarks/results/*.json "$before"
+failed=() absent=()
+
+# run NAME [--needs PATH] ARGUMENT ...: one benchmark; a PATH that does not exist leaves it out.
+run() {
+  local name=$1 code=0
+  shift
+  if [[ $wanted != "  " && $wanted != *" $name "* ]]; then return; fi
+  if [[ ${1:-} == --needs ]]; then
+    if [[ ! -e $2 ]]; then
+      absent+=("$name ($2)")
+      return
+    fi
+    shift 2
+  fi
+  echo "== $name $(date -u +%H:%M:%S)"
+  timeout --kill-after=30 "$most" "$python" -m "benchmarks.$name" "$@" || code=$?
+  if ((code)); then failed+=("$name (exit code $code)"); fi
+}
+
+# Answers and retrieval
+run search --needs "$data"
+run scifact_experiment --needs "$data"
+run lexical --needs "$data"
+run not_found --needs "$sets/qa" --qa "$sets/qa"
+run unsupported_sentences --needs "$sets/sentences" --data "$sets/sentences"
+run languages --needs "$sets/languages" "$sets/languages" --write
+run tool_choice --needs "$sets/tools" "$sets/tools"
+# Reading
+run ingestion --needs "$data"
+run fidelity --needs "$data"
+run codes --needs "$data"
+run code_chunks
+run citations --needs "$data/trade-us" "$data/trade-us" --write
+run ocr --needs "$data/pdf-us-gov" "$data"/pdf-us-gov/*.pdf
+run embedder --needs "$data"
+run pipeline --needs "$data"
+run no_silence --needs "$data"
+# Speed
+run startup
+run overhead
+run first_text
+run streams
+run waiting_routes
+run concurrency
+run restarts
+run fairness --embedder local
+run fairness --embedder remote
+run loop_overhead
+run sandbox
+run code_mode_differential --programs 5000 --seed 4
+run catalog
+run policy
+run openapi_import
+run document_list
+run usage_page
+run swap
+run search_scale
+run dataset_pipeline --needs "$data"
+run dataset_throughput
+run dataset_kills
+run dataset_scale
+
+crept=0
+"$python" -m benchmarks.creep "$before" benchmarks/results || crept=1
+for one in "${absent[@]}"; do echo "not run, its data is absent: $one"; done
+for one in "${failed[@]}"; do echo "FAILED: $one"; done
+((crept == 0 && ${#failed[@]} == 0))

@@ -1,0 +1,139 @@
+"""Test databases: copies of one template, which is built when the schema changes and kept between runs.
+
+A copy takes Postgres a fraction of a second; migrating costs each process seconds. The template's name carries a digest
+of all that says how a database looks: migrations and models of every installed app, recorded SQL, the code that raises
+the walls, and the libraries that read them. It gets that name only when it is whole, so a build that was killed is
+built again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection
+
+from tests.processes import RUN
+
+ROOT = Path(__file__).resolve().parent.parent
+_TEMPLATE = "groundwork_template_"
+_KEPT = 4
+"""Templates of other schemas that stay: several checkouts share a server, and branches are changed to and fro."""
+_LOCK = 7_205_759
+"""Advisory lock: one process builds a template, the others wait for it."""
+_LIBRARIES = ("django", "psycopg", "pgvector", "django-allauth", "django-q2")
+_ELSEWHERE = re.compile(rb"register_function\(|post_migrate")
+"""What else makes things in a new database, wherever it stands."""
+
+
+def schema_digest() -> str:
+    """Return what changes whenever a new database would look different."""
+    digest = hashlib.sha256()
+    for name in _LIBRARIES:
+        digest.update(f"{name}=={importlib.metadata.version(name)}\n".encode())
+    for file in _schema_files():
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(ROOT)}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def _schema_files() -> list[Path]:
+    found: set[Path] = set()
+    for config in apps.get_app_configs():
+        top = Path(config.path)
+        if not top.is_relative_to(ROOT) or ".venv" in top.relative_to(ROOT).parts:
+            continue  # a library's: its version stands for it
+        found.update(top.glob("migrations/*.py"))
+        found.update(top.glob("models.py"))
+        found.update(top.glob("models/**/*.py"))
+        found.update(top.glob("**/*.sql"))
+        found.update(file for file in top.glob("**/*.py") if _ELSEWHERE.search(file.read_bytes()))
+    found.update((ROOT / "platform" / "tenancy").glob("*.py"))
+    found.update((ROOT / "platform" / "tenancy" / "database").glob("*"))
+    return sorted(file for file in found if file.is_file())
+
+
+@contextmanager
+def cloned(worker: str) -> Iterator[str]:
+    """Point Django at a new copy of the template, and drop it in the end, whoever is still connected.
+
+    Args:
+        worker: what tells this process from the others of the run ("gw0"), "" when it is alone.
+    """
+    before = str(connection.settings_dict["NAME"])
+    name = "_".join(filter(None, ("test", before, os.environ.get(RUN, ""), worker)))
+    template = _TEMPLATE + schema_digest()
+    with connection._nodb_cursor() as cursor:
+        # One builds, the others wait; and nobody copies while another one does, which Postgres would refuse.
+        cursor.execute("SELECT pg_advisory_lock(%s)", [_LOCK])
+        try:
+            _drop_abandoned(cursor, before)
+            if not _names(cursor, template):
+                _build(cursor, template)
+            _drop(cursor, name)
+            # The files themselves are copied: as log records it takes several times as long.
+            cursor.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY')
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
+    _point_at(name)
+    try:
+        yield name
+    finally:
+        _point_at(before)
+        with connection._nodb_cursor() as cursor:
+            _drop(cursor, name)
+
+
+def _build(cursor: Any, template: str) -> None:
+    """Migrate a new database, give it the template's name, and forget the oldest of the others."""
+    unfinished = f"{template}_unfinished"
+    before = str(connection.settings_dict["NAME"])
+    _drop(cursor, unfinished)
+    cursor.execute(f'CREATE DATABASE "{unfinished}"')
+    _point_at(unfinished)
+    try:
+        call_command("migrate", verbosity=0, interactive=False, run_syncdb=True)
+        call_command("createcachetable", verbosity=0)
+    finally:
+        _point_at(before)
+    cursor.execute(f'ALTER DATABASE "{unfinished}" RENAME TO "{template}"')
+    for old in _names(cursor, _TEMPLATE + "%")[:-_KEPT]:
+        _drop(cursor, old)
+
+
+def _drop_abandoned(cursor: Any, before: str) -> None:
+    """Drop the copies of runs that were killed: of a process that is not here, and that nobody is connected to.
+
+    The second because a server may serve several machines, on which other processes have other pids.
+    """
+    cursor.execute("SELECT DISTINCT datname FROM pg_stat_activity WHERE datname IS NOT NULL")
+    in_use = {row[0] for row in cursor.fetchall()}
+    for name in _names(cursor, f"test_{before}_%"):
+        run = name.removeprefix(f"test_{before}_").partition("_")[0]
+        if name not in in_use and run.isdigit() and not psutil.pid_exists(int(run)):
+            _drop(cursor, name)
+
+
+def _names(cursor: Any, pattern: str) -> list[str]:
+    """Return the databases whose names are like a pattern, the oldest first."""
+    cursor.execute("SELECT datname FROM pg_database WHERE datname LIKE %s ORDER BY oid", [pattern])
+    return [row[0] for row in cursor.fetchall()]
+
+
+def _drop(cursor: Any, name: str) -> None:
+    # With force: a process that a test left connected is no reason to keep its database.
+    cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+
+def _point_at(name: str) -> None:
+    connection.close()
+    connection.settings_dict["NAME"] = name
