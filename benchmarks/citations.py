@@ -27,10 +27,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform"), str(Path(__file__).parent)]
 
-from _citation_truth import Asked, Truth, covered, letters, truth_of, words_in  # noqa: E402
+from _citation_files import Made, files_make  # noqa: E402
+from _citation_readers import READERS, truth_of  # noqa: E402
+from _citation_truth import Asked, Truth, covered, letters, words_in  # noqa: E402
 from _stack import database  # noqa: E402
 
-SUFFIXES = frozenset({".pdf", ".docx", ".xlsx", ".csv", ".html", ".md"})
 _RECT = re.compile(r'<rect[^>]* x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"')
 _VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _MARKED = re.compile(r"<mark[^>]*>(.*?)</mark>", re.DOTALL)
@@ -206,6 +207,7 @@ def main() -> int:
     parser.add_argument(
         "--scans", type=int, default=3, help="PDFs that are read as scans too, two pages each"
     )
+    parser.add_argument("--made", action="store_true", help="also documents made of citation_texts/")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=30, help="failures to print")
     parser.add_argument("--write", action="store_true", help="write results/citations.json")
@@ -215,10 +217,12 @@ def main() -> int:
         file
         for path in options.paths
         for file in (sorted(path.iterdir()) if path.is_dir() else [path])
-        if file.suffix in SUFFIXES
+        if file.suffix in READERS
     ]
     with tempfile.TemporaryDirectory() as folder, database():
         jobs: list[tuple[Path, Any]] = [(file, None) for file in files]
+        if options.made:
+            jobs += [(made.path, made) for made in files_make(Path(folder))]
         for pdf in rng.sample(
             pdfs := [f for f in files if f.suffix == ".pdf"], min(options.scans, len(pdfs))
         ):
@@ -239,7 +243,8 @@ def run(jobs: list[tuple[Path, Any]], options: argparse.Namespace, rng: random.R
         product = Product(tenant)
         queues = []
         for path, drawn_from in jobs:
-            truth = truth_of(path, drawn_from)
+            made = drawn_from if isinstance(drawn_from, Made) else None
+            truth = truth_of(path, None if made else drawn_from, made)
             document = product.read(path)
             by_kind: dict[str, list[Asked]] = {}
             for asked in truth.asked():
