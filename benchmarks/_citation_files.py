@@ -54,7 +54,7 @@ def files_make(folder: Path) -> Iterator[Made]:
             f"{language}.md": _markdown,
             f"{language}-plain.txt": _plain,
         }
-        if language in ("en", "zh", "ja"):
+        if language != "ar":
             writers |= {f"{language}-one.pdf": _pdf_one, f"{language}-two.pdf": _pdf_two}
         if language in ("en", "ar"):
             writers[f"{language}-printed.pdf"] = _printed
@@ -106,13 +106,14 @@ def _pdf(path: Path, parts: tuple[Part, ...], language: str, *, columns: int) ->
     from reportlab.lib.pagesizes import A5
     from reportlab.lib.styles import ParagraphStyle
     from reportlab.pdfbase import pdfmetrics
-    from reportlab.pdfbase.cidfonts import UnicodeCIDFont
+    from reportlab.pdfbase.ttfonts import TTFont
     from reportlab.platypus import BaseDocTemplate, Frame, PageTemplate, Paragraph, Spacer, Table
 
-    font = {"zh": "STSong-Light", "ja": "HeiseiMin-W3"}.get(language, "Times-Roman")
-    if language in ("zh", "ja"):
-        pdfmetrics.registerFont(UnicodeCIDFont(font))
-    wrap = "CJK" if language in ("zh", "ja") else None
+    font, wrap = "Times-Roman", None
+    if language != "en":
+        font, wrap = f"boxes-{language}", "CJK"
+        said = "".join(one for part in parts for one in (*part.said, *(c for row in part.rows for c in row)))
+        pdfmetrics.registerFont(TTFont(font, str(_font(path.with_suffix(".ttf"), said))))
     size = 7.5 if columns == 2 else 10
     body = ParagraphStyle("b", fontName=font, fontSize=size, leading=size * 1.3, wordWrap=wrap, spaceAfter=5)
     head = ParagraphStyle("h", parent=body, fontSize=size * 1.3, leading=size * 1.7, spaceBefore=6)
@@ -128,7 +129,9 @@ def _pdf(path: Path, parts: tuple[Part, ...], language: str, *, columns: int) ->
     flow: list[Any] = []
     for part in parts:
         if part.kind == "table":
-            cells = [[Paragraph(html.escape(cell), body) for cell in row] for row in part.rows]
+            small = ParagraphStyle("c", parent=body, fontSize=5, leading=6.5, spaceAfter=0)
+            look = small if columns == 2 else body
+            cells = [[Paragraph(html.escape(cell), look) for cell in row] for row in part.rows]
             grid = [("GRID", (0, 0), (-1, -1), 0.4, "black")]
             flow += [Spacer(1, 6), Table(cells, repeatRows=1, style=grid, colWidths=each / len(cells[0]))]
         elif part.kind == "list":
@@ -138,6 +141,34 @@ def _pdf(path: Path, parts: tuple[Part, ...], language: str, *, columns: int) ->
             flow.append(Paragraph(joined, head if part.kind == "heading" else body))
     template = PageTemplate(id="all", frames=frames, onPage=running)
     BaseDocTemplate(str(path), pagesize=A5, pageTemplates=[template], invariant=1).build(flow)
+
+
+def _font(path: Path, said: str) -> Path:
+    """Make a font of boxes: no machine has one for every script, and a page's text and places need no more."""
+    from fontTools.fontBuilder import FontBuilder
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    codes = sorted({*range(32, 127), *map(ord, said)})
+    names = {code: f"u{code:04X}" for code in codes}
+    pen = TTGlyphPen(None)
+    pen.moveTo((80, -100))
+    for point in ((80, 750), (900, 750), (900, -100)):
+        pen.lineTo(point)
+    pen.closePath()
+    box = pen.glyph()
+    glyphs = [".notdef", *names.values()]
+    made = FontBuilder(1000, isTTF=True)
+    made.setupGlyphOrder(glyphs)
+    made.setupCharacterMap(names)
+    made.setupGlyf(dict.fromkeys(glyphs, box))
+    wide = {name: (500 if code < 127 else 1000, 80) for code, name in names.items()}
+    made.setupHorizontalMetrics({".notdef": (1000, 80), **wide})
+    made.setupHorizontalHeader(ascent=880, descent=-120)
+    made.setupNameTable({"familyName": path.stem, "styleName": "Regular", "psName": path.stem})
+    made.setupOS2(sTypoAscender=880, sTypoDescender=-120, usWinAscent=880, usWinDescent=120)
+    made.setupPost()
+    made.save(str(path))
+    return path
 
 
 def _raised(said: str) -> str:

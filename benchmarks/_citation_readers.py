@@ -12,11 +12,10 @@ import io
 import re
 import tokenize
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
 
 from _citation_files import Made
 from _citation_truth import ITEM, Asked, Block, Truth, letters
@@ -81,7 +80,7 @@ def _made(made: Made) -> Truth:
             if part.kind == "list":
                 truth.blocks += [Block(page, [said], known=True) for said in said_here]
             else:
-                truth.blocks.append(Block(page, said_here, known=True))
+                truth.blocks.append(Block(page, said_here, True, part.kind == "heading"))
     return truth
 
 
@@ -95,14 +94,11 @@ def _pdf(path: Path, only: set[int] | None = None) -> Truth:
                 continue
             text = page.extract_text(use_text_flow=True, x_tolerance=1.5) or ""
             truth.blocks.append(Block(page.page_number, text.split("\n")))
+            width, height = float(page.width), float(page.height)
             truth.places[page.page_number] = [
-                (
-                    letters(word["text"]),
-                    (word["x0"] + word["x1"]) / 2 / float(page.width),
-                    (word["top"] + word["bottom"]) / 2 / float(page.height),
-                )
-                for word in page.extract_words(use_text_flow=True, x_tolerance=1.5)
-                if letters(word["text"])
+                (said, (char["x0"] + char["x1"]) / 2 / width, (char["top"] + char["bottom"]) / 2 / height)
+                for char in page.chars
+                if (said := letters(char["text"]))
             ]
             if only is not None:
                 continue
@@ -235,10 +231,15 @@ def _pptx(path: Path) -> Truth:
         for slide in sorted(slides, key=lambda m: int(m[1])):
             root, page = etree.fromstring(archive.read(slide[0])), int(slide[1])
             for table in root.iter(f"{name}tbl"):
-                grid = [
-                    [" ".join("".join(cell.itertext()).split()) for cell in row.iter(f"{name}tc")]
-                    for row in table.iter(f"{name}tr")
-                ]
+                grid: list[list[str]] = []
+                for row in table.iter(f"{name}tr"):
+                    cells: list[str] = []
+                    for n, cell in enumerate(row.iter(f"{name}tc")):
+                        # What cells share is said in each of them, as python-docx says it.
+                        said = " ".join("".join(cell.itertext()).split())
+                        said = cells[-1] if cell.get("hMerge") == "1" else said
+                        cells.append(grid[-1][n] if cell.get("vMerge") == "1" else said)
+                    grid.append(cells)
                 _grid(truth, grid, page, "table in PPTX")
             for paragraph in root.iter(f"{name}p"):
                 said = "".join(node.text or "" for node in paragraph.iter(f"{name}t"))
@@ -257,8 +258,7 @@ def _python(path: Path) -> Truth:
         if token.type == tokenize.COMMENT and not token.line[: token.start[1]].strip():
             prose[token.start[0]] = token.string.lstrip("#").strip()
         elif token.type == tokenize.STRING and before in _BEFORE_DOCSTRING and token.string.endswith('"""'):
-            for n, line in enumerate(token.string.strip('"').split("\n"), token.start[0]):
-                prose[n] = line
+            prose |= enumerate(token.string.strip('"').split("\n"), token.start[0])
         if token.type not in (tokenize.COMMENT, tokenize.NL):
             before = token.type
     _code(truth, source.split("\n"), prose)
@@ -283,16 +283,15 @@ def _code(truth: Truth, lines: list[str], prose: dict[int, str]) -> None:
     code: list[str] = []
     for n, line in enumerate([*lines, ""], 1):
         said = prose.get(n)
-        if said is None or not letters(said) or _ENTRY.match(said):
-            if run:
-                truth.blocks.append(Block(None, run))
-                run = []
+        if run and (said is None or not letters(said) or _ENTRY.match(said)):
+            truth.blocks.append(Block(None, run))
+            run = []
         if said is not None and letters(said):
             run.append(said)
         if said is None and letters(line):
             code.append(line)
     truth.blocks.append(Block(None, code, known=True))
-    truth.rows += [Asked("code", line.strip(), None, (line.strip(), "")) for line in code if len(line.split()) > 3]
+    truth.rows += [Asked("code", line.strip(), None) for line in code if len(line.split()) > 3]
 
 
 READERS: dict[str, Callable[[Path], Truth]] = {

@@ -47,11 +47,13 @@ class Block:
 
     Attributes:
         known: its lines are sentences, entries or lines of code, each whole; no splitter is asked.
+        is_heading: it may be quoted, and nothing asks for it.
     """
 
     page: int | None
     lines: list[str]
     known: bool = False
+    is_heading: bool = False
 
     @cached_property
     def text(self) -> str:
@@ -94,7 +96,7 @@ class Truth:
     """All that is known of one document.
 
     Attributes:
-        places: of the words of each page, as (letters, middle x, middle y) in fractions of the page.
+        places: of the letters of each page, as (letter, middle x, middle y) in fractions of the page.
     """
 
     name: str
@@ -108,6 +110,8 @@ class Truth:
         """Yield whole sentences that are neither very short nor very long, and rows with something to tell them by."""
         seen: set[str] = set()
         for block in self.blocks:
+            if block.is_heading:
+                continue
             for sentence in block.lines if block.known else sentences(block.text):
                 is_asked = len(letters(sentence)) >= 12 if block.known else _is_prose(sentence)
                 if is_asked and letters(sentence) not in seen:
@@ -115,7 +119,8 @@ class Truth:
                     said = re.sub(r"\{(\d+)\}", r"\1", sentence) if block.known else sentence
                     yield Asked(self.kind, said, block.page)
         for row in self.rows:
-            if sum(len(letters(cell)) > 0 for cell in row.cells) >= 2 and letters(row.text) not in seen:
+            told = sum(len(letters(cell)) > 0 for cell in row.cells)
+            if (told >= 2 or not row.cells) and letters(row.text) not in seen:
                 seen.add(letters(row.text))
                 yield row
 
@@ -215,10 +220,10 @@ def sentences(text: str) -> list[str]:
     return [s.strip() for s in _segmenter[code].segment(text) if s.strip()]
 
 
-def words_in(
+def letters_in(
     places: list[tuple[str, float, float]], boxes: list[tuple[float, float, float, float]]
 ) -> list[str]:
-    """Return the words of a page whose middle lies in one of some boxes (left, top, right, bottom), in reading order."""
+    """Return the letters of a page whose middle lies in one of some boxes (left, top, right, bottom), in reading order."""
     return [
         word
         for word, x, y in places

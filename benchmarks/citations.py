@@ -3,7 +3,7 @@
 Documents are read by the product's own pipeline. Sentences and rows are sampled from them by other libraries (see
 ``_citation_truth.py``), put in other words (some dropped, some in another order), found by the product's search and cited.
 Each quote must be whole sentences or a row of the document as those libraries read it, stand on the page that the source
-names, and be what the viewer marks there: in the text, and on the picture of a PDF's or a scan's page by the words whose
+names, and be what the viewer marks there: in the text, and on the picture of a PDF's or a scan's page by the letters whose
 middle lies in the marks.
 
 Run: python benchmarks/citations.py FOLDER_OR_FILE ... [--citations 300] [--scans 4] [--show 20] [--write]. Needs
@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "platform"), str(Path(__file__).parent)]
 
 from _citation_files import Made, files_make  # noqa: E402
 from _citation_readers import READERS, truth_of  # noqa: E402
-from _citation_truth import Asked, Truth, covered, letters, words_in  # noqa: E402
+from _citation_truth import Asked, Truth, covered, letters, letters_in  # noqa: E402
 from _stack import database  # noqa: E402
 
 _RECT = re.compile(r'<rect[^>]* x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"')
@@ -144,9 +144,9 @@ def marked_text(product: Product, document: Any, source: Any) -> str:
     return " ".join(html.unescape(part) for text in shown for part in _MARKED.findall(text))
 
 
-def marked_words(product: Product, document: Any, source: Any, truth: Truth) -> list[str]:
-    """Return the words of the page's picture that lie in the marks."""
-    words: list[str] = []
+def marked_letters(product: Product, document: Any, source: Any, truth: Truth) -> list[str]:
+    """Return the letters of the page's picture that lie in the marks."""
+    found: list[str] = []
     for page in (source.page, source.page + 1):
         if page > document.page_count or page not in truth.places:
             continue
@@ -157,8 +157,8 @@ def marked_words(product: Product, document: Any, source: Any, truth: Truth) -> 
         boxes = []
         for x, y, w, h in (tuple(map(float, found)) for found in _RECT.findall(shown)):
             boxes.append((x / width, y / height, (x + w) / width, (y + h) / height))
-        words += words_in(truth.places[page], boxes)
-    return words
+        found += letters_in(truth.places[page], boxes)
+    return found
 
 
 def check(product: Product, document: Any, truth: Truth, source: Any) -> list[str]:
@@ -178,7 +178,7 @@ def check(product: Product, document: Any, truth: Truth, source: Any) -> list[st
     if held < 0.99 or own < _LEAST_OWN:
         wrong.append(f"text mark {held:.2f} {own:.2f}")
     if truth.places and document.is_paged:
-        held, own = covered(marked_words(product, document, source, truth), quote)
+        held, own = covered(marked_letters(product, document, source, truth), quote)
         if held < _LEAST_COVERED - truth.error / 2 or own < _LEAST_OWN - truth.error:
             wrong.append(f"mark on the picture {held:.2f} {own:.2f}")
     return wrong

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
@@ -356,7 +356,14 @@ def _sentences(
         for low, high in prose
         for line in _lines(text, base, low, high, is_first=(low, high) == prose[0])
     ]
-    yield from _paragraphs(lines, lead, page_at, is_drawn=lead is _LEAD)
+    units = list(_paragraphs(lines, lead, page_at, is_drawn=lead is _LEAD))
+    for n, unit in enumerate(units):
+        # Names above a row of figures are its header: no statement rests on them.
+        if unit.kind == "row" and (n == 0 or units[n - 1].kind != "row"):
+            figures = [any(map(str.isdigit, text[u.start - base : u.end - base])) for u in units[n : n + 2]]
+            if figures == [False, True] and units[n + 1].kind == "row":
+                unit = replace(unit, kind="heading")
+        yield unit
 
 
 def _paragraphs(

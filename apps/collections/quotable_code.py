@@ -65,7 +65,9 @@ def code_pieces(text: str, start: int) -> Iterator[CodePiece]:
 
 def _lines(text: str) -> Iterator[tuple[int, str, tuple[int, int] | None]]:
     """Yield each line with its offset, and where in it the words of a comment stand, None in a line of code."""
-    inside = _begins_inside(text)  # the mark that ends what is inside: of a docstring, of a block, of other strings
+    inside = _begins_inside(
+        text
+    )  # the mark that ends what is inside: of a docstring, of a block, of other strings
     is_doc = bool(inside)
     at = 0
     before = ""

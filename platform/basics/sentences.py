@@ -10,9 +10,7 @@ import re
 
 _CLOSERS = r"[\"'”’»›)\]]*"
 # Numbers of notes stand behind the mark: "of ducks.[5][6] The", "the duty.[^3] The", "the duty.¹² The".
-_NOTES = (
-    r"(?:\\?\[\^?\[?\w{1,3}(?:[,–-]\s?\d{1,3})*\\?\](?:\]?\([^()\s]{0,300}\))?|[¹²³⁰⁴-⁹†‡]{1,6}|<sup>[\w, ]{1,12}</sup>)*"
-)
+_NOTES = r"(?:\\?\[\^?\[?\w{1,3}(?:[,–-]\s?\d{1,3})*\\?\](?:\]?\([^()\s]{0,300}\))?|[¹²³⁰⁴-⁹†‡]{1,6}|<sup>[\w, ]{1,12}</sup>)*"
 # What is raised on the page is a plain number in its text: "the duty.12 The", "is it free?3 It".
 _RAISED = r"(?:(?<=[^\W\d_][.!?])|(?<=[.!?][\"”’)]))\d{1,2}(?:,\d{1,2})*(?=\s+[\"“(]?[A-Z])"
 _NO_SPACE = "\u3040-\u30ff\u3400-\u9fff"
@@ -45,7 +43,7 @@ _ROMAN = re.compile(r"[ivxlc]{1,6}\Z")
 
 _TITLES = frozenset(
     """
-    mr mrs ms dr prof hon rev gen sen rep gov capt sgt st mt messrs sr sra srta mme mlle m hr fr herr frau dott sig ing dipl
+    mr mrs ms dr prof hon rev gen sen rep gov maj lt adm cmdr cpl pres capt sgt st mt messrs sr sra srta mme mlle m hr fr herr frau dott sig ing dipl
     vs v cf e.g i.e eg viz ca z.b d.h u.a vgl bzw ggf inkl sog p.ex bijv т.е напр ул им
 """.split()
 )
@@ -98,9 +96,9 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     for match in _END.finditer(text):
         while at < len(brackets) and brackets[at][1] < match.end():
             at += 1
-        if at < len(brackets) and brackets[at][0] < match.start():
-            if first < brackets[at][0] or text[brackets[at][0]] in "「『":
-                continue  # "(E.D. Mo. 2024)": the sentence goes on behind the bracket
+        begun = brackets[at][0] if at < len(brackets) else len(text)
+        if begun < match.start() and (first < begun or text[begun] in "「『"):
+            continue  # "(E.D. Mo. 2024)": the sentence goes on behind the bracket
         if match.start() < start or not _is_end(text, start, match):
             continue
         apart = None if is_list else _NOTE_APART.match(text, match.end())

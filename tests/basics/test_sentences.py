@@ -43,7 +43,15 @@ def cut(text: str) -> list[str]:
         ["「行く。帰る。」と言った。", "そうか!", "（注。", "例を見よ。）"],
         ["真的吗!?", "是的。"],
         # Marks of notes stand behind the sentence's end.
-        ["Is it free?1", "It is!2", "He said “no.”3", "They pay.[^4]", "We pay.¹²", "All pay. [5]", "None does."],
+        [
+            "Is it free?1",
+            "It is!2",
+            "He said “no.”3",
+            "They pay.[^4]",
+            "We pay.¹²",
+            "All pay. [5]",
+            "None does.",
+        ],
         ["[1] See the letter.", "[2] It is old."],
         ["من يدفع؟1", "لا أحد.[2]", "نعم."],
         ["谁付？[1]", "没有人。²", "是的。"],
