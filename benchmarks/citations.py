@@ -6,8 +6,11 @@ Each quote must be whole sentences or a row of the document as those libraries r
 names, and be what the viewer marks there: in the text, and on the picture of a PDF's or a scan's page by the letters whose
 middle lies in the marks.
 
-Run: python benchmarks/citations.py FOLDER_OR_FILE ... [--citations 300] [--scans 4] [--show 20] [--write]. Needs
-``pip install pdfplumber openpyxl pysbd`` beside the product's packages, and an empty database server (DATABASE_URL) or none,
+With ``--made`` documents in English, Chinese, Japanese, Thai and Arabic are made of known sentences (``_citation_files.py``);
+what is whole in them is then known, whatever a splitter says.
+
+Run: python benchmarks/citations.py FOLDER_OR_FILE ... --made [--citations 300] [--scans 4] [--show 20] [--write]. Needs
+``pip install pdfplumber openpyxl pysbd fonttools`` and Chromium (for ``--made``) beside the product's packages, and an empty database server (DATABASE_URL) or none,
 then it starts the embedded one. Bar: every quote whole, on its page and marked.
 """
 

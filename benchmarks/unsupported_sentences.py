@@ -32,9 +32,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
 
-from apps.conversations.citations import Cited, Piece  # noqa: E402
+from apps.conversations.citations import Cited, Piece, sentences_of  # noqa: E402
 from apps.conversations.support import LANGUAGE, unsupported_find  # noqa: E402
-from basics.sentences import sentence_spans  # noqa: E402
 
 HUMAN = ("clapnq", "mtragun", "mtrag")
 _AUXILIARY = re.compile(
@@ -80,8 +79,7 @@ def half_of(name: str) -> int:
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text that have four words or more."""
-    found = [line[a:b] for line in text.split("\n") for a, b in sentence_spans(line)]
-    return [one for one in found if len(one.split()) >= 4]
+    return [one for one in (text[a:b] for a, b in sentences_of(text)) if len(one.split()) >= 4]
 
 
 def joined(text: str) -> str:

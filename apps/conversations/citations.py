@@ -24,6 +24,8 @@ _HALF_MOST = 400
 _MARKERS_MOST = 100  # of one passage that are looked at each for itself
 _CLAIM_MOST = 2_000
 _CONTEXT = 300
+# Not after "U.S." and the like: an abbreviation ends no sentence.
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!\bvs\.)[\"'”’)\]]*\s+|\n+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +228,24 @@ def claim_before(text: str, at: int) -> Claim:
     parts = [part for part in _MARKER.split(line)[::2] if part.strip(" \t.,;:|*")]
     around = f"{before[:line_start][-_CONTEXT:]}\n{bare[: len(bare) - len(sentence)][-_CONTEXT:]}"
     return Claim(parts[-1] if parts else "", sentence, _MARKER.sub("", around))
+
+
+def sentences_of(text: str) -> list[tuple[int, int]]:
+    """Return where the sentences of a text stand, as (start, end)."""
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for match in _SENTENCE_END.finditer(text):
+        _append(spans, text, start, match.start())
+        start = match.end()
+    _append(spans, text, start, len(text))
+    return spans
+
+
+def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    inside = text[start:end]
+    lead = len(inside) - len(inside.lstrip())
+    if inside.strip():
+        spans.append((start + lead, start + len(inside.rstrip())))
 
 
 def flagged(pieces: Iterable[Piece], ends: Mapping[int, str]) -> list[Piece]:

@@ -23,7 +23,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
-from apps.conversations.citations import Cited
+from apps.conversations.citations import Cited, sentences_of
 from apps.conversations.support_denials import denial_doubts, denial_left_out, opposite_said, window_of
 from apps.conversations.support_names import (
     Passage,
@@ -35,7 +35,6 @@ from apps.conversations.support_names import (
     runs_of,
 )
 from apps.conversations.support_reading import Read, text_read
-from basics.sentences import sentence_spans
 from toolloop.languages import language_name
 
 LANGUAGE = "language"
@@ -217,7 +216,7 @@ def _spans(text: str) -> list[tuple[int, int]]:
 def _with_markers(text: str, start: int, end: int) -> Iterable[tuple[int, int]]:
     """Return the sentences of a line; markers that stand behind a full stop belong to what is before them."""
     spans: list[tuple[int, int]] = []
-    for first, last in sentence_spans(text[start:end]):
+    for first, last in sentences_of(text[start:end]):
         piece = text[start + first : start + last]
         markers = re.match(r"(?:\[\d{1,4}\]\s*)+", piece)
         if markers and spans:
