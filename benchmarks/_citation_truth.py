@@ -1,28 +1,27 @@
-"""What documents say, read without the product's code: sentences and rows to ask about, and what a page holds.
+"""What is known of a document without the product's code: sentences and rows to ask about, and what a page holds.
 
-PDF by pdfplumber, XLSX by openpyxl, DOCX by python-docx, CSV by csv, HTML by lxml, Markdown by its lines; sentences are cut
-by pySBD. Images are read from the PDF that they were drawn from.
+Sentences are cut by pySBD, unless the document was made of known ones. The readers are in ``_citation_readers.py``.
 """
 
 from __future__ import annotations
 
-import csv
 import re
-from bisect import bisect_left
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-_MARKDOWN = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^)\s]*\)|[*_`\\]+")
-_ITEM = re.compile(r"(?:[-*+•▪●■◦o]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)])\s")
+_LABEL = re.compile(r"(?:[(（]\w{1,3}[)）]|\{\d+\})\s*")
+_NOTE = re.compile(r"\{\d+\}\Z")
+ITEM = re.compile(r"(?:[-*+•▪●■◦o]|\(?(?:\d{1,3}|[A-Za-z]|[ivx]{1,5})[.)])\s")
 
 
 def letters(text: str) -> str:
-    """Return what must agree: letters and digits without case."""
-    return "".join(ch for ch in text.casefold() if ch.isalnum())
+    """Return what must agree: letters and digits without case, whatever their form (ligatures, forms of Arabic, full width)."""
+    plain = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return "".join(ch for ch in plain if ch.isalnum())
 
 
 @dataclass(frozen=True)
@@ -44,10 +43,17 @@ class Asked:
 
 @dataclass
 class Block:
-    """A page, a paragraph or a list's entry: its lines as they stand there."""
+    """A page, a paragraph or a list's entry: its lines as they stand there.
+
+    Attributes:
+        known: its lines are sentences, entries or lines of code, each whole; no splitter is asked.
+        is_heading: it may be quoted, and nothing asks for it.
+    """
 
     page: int | None
     lines: list[str]
+    known: bool = False
+    is_heading: bool = False
 
     @cached_property
     def text(self) -> str:
@@ -61,6 +67,13 @@ class Block:
     def bounds(self) -> tuple[set[int], set[int]]:
         """Offsets in ``flat`` where a sentence or a line that stands for itself may begin, and may end."""
         starts, ends, at = {0}, {len(self.flat)}, 0
+        if self.known:
+            for line in self.lines:
+                starts |= {at, at + len(letters(lead[0]) if (lead := _LABEL.match(line)) else "")}
+                at += len(letters(line))
+                # The mark of a note stands behind the sentence's own: with it and without it the sentence is whole.
+                ends |= {at, at - len(letters(note[0]) if (note := _NOTE.search(line)) else "")}
+            return starts, ends
         for sentence in sentences(self.text):
             starts.add(at)
             at += len(letters(sentence))
@@ -69,10 +82,10 @@ class Block:
         lines = [line.strip() for line in self.lines if letters(line)]
         for line, after in pairwise([*lines, ""]):
             at += len(letters(line))
-            if not after or not after[0].islower() or _ITEM.match(after):
+            if not after or not after[0].islower() or ITEM.match(after):
                 starts.add(at)
                 ends.add(at)
-            label = _ITEM.match(after)
+            label = ITEM.match(after)
             if label:
                 starts.add(at + len(letters(label.group())))
         return starts, ends
@@ -83,7 +96,7 @@ class Truth:
     """All that is known of one document.
 
     Attributes:
-        places: of the words of each page, as (letters, middle x, middle y) in fractions of the page.
+        places: of the letters of each page, as (letter, middle x, middle y) in fractions of the page.
     """
 
     name: str
@@ -97,12 +110,17 @@ class Truth:
         """Yield whole sentences that are neither very short nor very long, and rows with something to tell them by."""
         seen: set[str] = set()
         for block in self.blocks:
-            for sentence in sentences(block.text):
-                if letters(sentence) not in seen and _is_prose(sentence):
+            if block.is_heading:
+                continue
+            for sentence in block.lines if block.known else sentences(block.text):
+                is_asked = len(letters(sentence)) >= 12 if block.known else _is_prose(sentence)
+                if is_asked and letters(sentence) not in seen:
                     seen.add(letters(sentence))
-                    yield Asked(self.kind, sentence, block.page)
+                    said = re.sub(r"\{(\d+)\}", r"\1", sentence) if block.known else sentence
+                    yield Asked(self.kind, said, block.page)
         for row in self.rows:
-            if sum(len(letters(cell)) > 0 for cell in row.cells) >= 2 and letters(row.text) not in seen:
+            told = sum(len(letters(cell)) > 0 for cell in row.cells)
+            if (told >= 2 or not row.cells) and letters(row.text) not in seen:
                 seen.add(letters(row.text))
                 yield row
 
@@ -202,142 +220,10 @@ def sentences(text: str) -> list[str]:
     return [s.strip() for s in _segmenter[code].segment(text) if s.strip()]
 
 
-def truth_of(path: Path, drawn_from: tuple[Path, list[int]] | None = None) -> Truth:
-    """Read a document.
-
-    Args:
-        drawn_from: of images of pages, the PDF and its page numbers.
-    """
-    if drawn_from is not None:
-        whole = _pdf(drawn_from[0], set(drawn_from[1]))
-        number = {old: new for new, old in enumerate(drawn_from[1], 1)}
-        truth = Truth(path.name, "ocr", error=0.12)
-        truth.blocks = [Block(number[b.page or 0], b.lines) for b in whole.blocks]
-        truth.places = {number[page]: words for page, words in whole.places.items()}
-        return truth
-    readers = {".pdf": _pdf, ".docx": _docx, ".xlsx": _xlsx, ".csv": _csv, ".html": _html, ".md": _markdown}
-    return readers[path.suffix](path)
-
-
-def _pdf(path: Path, only: set[int] | None = None) -> Truth:
-    import pdfplumber
-
-    truth = Truth(path.name, "pdf")
-    with pdfplumber.open(path) as pdf:
-        for page in pdf.pages:
-            if only is not None and page.page_number not in only:
-                continue
-            text = page.extract_text(use_text_flow=True, x_tolerance=1.5) or ""
-            truth.blocks.append(Block(page.page_number, text.split("\n")))
-            truth.places[page.page_number] = [
-                (
-                    letters(word["text"]),
-                    (word["x0"] + word["x1"]) / 2 / float(page.width),
-                    (word["top"] + word["bottom"]) / 2 / float(page.height),
-                )
-                for word in page.extract_words(use_text_flow=True, x_tolerance=1.5)
-                if letters(word["text"])
-            ]
-            if only is not None:
-                continue
-            for table in page.find_tables():
-                grid = [[" ".join((cell or "").split()) for cell in row] for row in table.extract()]
-                _grid(truth, grid, page.page_number, "table in PDF")
-            page.close()
-    return truth
-
-
-def _grid(truth: Truth, grid: list[list[str]], page: int | None, kind: str) -> None:
-    if len(grid) < 2 or max(map(len, grid)) < 2:
-        return
-    head = tuple(grid[0])
-    for row in grid[1:]:
-        truth.rows.append(Asked(kind, " | ".join(row), page, tuple(row), head))
-
-
-def _docx(path: Path) -> Truth:
-    import docx
-
-    truth = Truth(path.name, "docx")
-    document = docx.Document(str(path))
-    truth.blocks = [Block(None, p.text.split("\n")) for p in document.paragraphs if p.text.strip()]
-    for table in document.tables:
-        grid = [[" ".join(cell.text.split()) for cell in row.cells] for row in table.rows]
-        _grid(truth, grid, None, "table in DOCX")
-    return truth
-
-
-def _xlsx(path: Path) -> Truth:
-    import openpyxl
-
-    truth = Truth(path.name, "table")
-    for number, sheet in enumerate(openpyxl.load_workbook(path, data_only=True).worksheets, 1):
-        grid = [["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)]
-        _grid(truth, [row for row in grid if any(row)], number, "XLSX")
-        for row in grid:
-            # A sheet may hold tables side by side: a row is what stands without a gap.
-            told = " | ".join(cell or "\n" for cell in row).split("\n")
-            truth.blocks += [Block(number, [part]) for part in told if letters(part)]
-    return truth
-
-
-def _csv(path: Path) -> Truth:
-    truth = Truth(path.name, "table")
-    text = path.read_text(encoding="utf-8-sig")
-    mark = max(",;\t|", key=text.split("\n", 1)[0].count)
-    _grid(truth, list(csv.reader(text.splitlines(keepends=True), delimiter=mark)), None, "CSV")
-    return truth
-
-
-def _html(path: Path) -> Truth:
-    from lxml import html
-
-    truth = Truth(path.name, "html")
-    root = html.fromstring(path.read_bytes())
-    for node in root.iter("script", "style"):
-        node.text = ""
-    for node in root.iter("p", "li", "dd"):
-        if not any(True for _ in node.iter("table", "ul", "p") if _ is not node):
-            truth.blocks.append(Block(None, [" ".join(node.text_content().split())]))
-    for table in root.iter("table"):
-        grid = [
-            [" ".join(cell.text_content().split()) for cell in row.iter("td", "th")]
-            for row in table.iter("tr")
-        ]
-        _grid(truth, [row for row in grid if row], None, "table in HTML")
-    return truth
-
-
-def _markdown(path: Path) -> Truth:
-    truth = Truth(path.name, "markdown")
-    lines: list[str] = []
-    table: list[list[str]] = []
-    is_code = False
-    for line in [*path.read_text(encoding="utf-8").split("\n"), ""]:
-        is_code = is_code != line.lstrip().startswith("```")
-        if is_code:
-            continue
-        said = _MARKDOWN.sub(lambda m: m[1] or "", line).strip()
-        if line.startswith("|"):
-            if not re.fullmatch(r"[|:\-\s]+", line):
-                table.append([cell.strip() for cell in said.strip("|").split("|")])
-            continue
-        if table:
-            _grid(truth, table, None, "table in Markdown")
-            table = []
-        if not said or said.startswith("#") or _ITEM.match(line.strip()):
-            if lines:
-                truth.blocks.append(Block(None, lines))
-            lines = [] if not said or said.startswith("#") else [_ITEM.sub("", said, count=1)]
-        else:
-            lines.append(said)
-    return truth
-
-
-def words_in(
+def letters_in(
     places: list[tuple[str, float, float]], boxes: list[tuple[float, float, float, float]]
 ) -> list[str]:
-    """Return the words of a page whose middle lies in one of some boxes (left, top, right, bottom), in reading order."""
+    """Return the letters of a page whose middle lies in one of some boxes (left, top, right, bottom), in reading order."""
     return [
         word
         for word, x, y in places
@@ -352,9 +238,3 @@ def covered(words: list[str], wanted: str) -> tuple[float, float]:
     marked, quoted = Counter("".join(words)), Counter(letters(wanted))
     both = (marked & quoted).total()
     return both / max(1, quoted.total()), both / max(1, marked.total())
-
-
-def nearest(starts: list[int], at: int) -> int:
-    """Return how far an offset lies from the nearest of sorted ones."""
-    n = bisect_left(starts, at)
-    return min((abs(s - at) for s in starts[max(0, n - 1) : n + 1]), default=at)

@@ -3,11 +3,14 @@
 Documents are read by the product's own pipeline. Sentences and rows are sampled from them by other libraries (see
 ``_citation_truth.py``), put in other words (some dropped, some in another order), found by the product's search and cited.
 Each quote must be whole sentences or a row of the document as those libraries read it, stand on the page that the source
-names, and be what the viewer marks there: in the text, and on the picture of a PDF's or a scan's page by the words whose
+names, and be what the viewer marks there: in the text, and on the picture of a PDF's or a scan's page by the letters whose
 middle lies in the marks.
 
-Run: python benchmarks/citations.py FOLDER_OR_FILE ... [--citations 300] [--scans 4] [--show 20] [--write]. Needs
-``pip install pdfplumber openpyxl pysbd`` beside the product's packages, and an empty database server (DATABASE_URL) or none,
+With ``--made`` documents in English, Chinese, Japanese, Thai and Arabic are made of known sentences (``_citation_files.py``);
+what is whole in them is then known, whatever a splitter says.
+
+Run: python benchmarks/citations.py FOLDER_OR_FILE ... --made [--citations 300] [--scans 4] [--show 20] [--write]. Needs
+``pip install pdfplumber openpyxl pysbd fonttools`` and Chromium (for ``--made``) beside the product's packages, and an empty database server (DATABASE_URL) or none,
 then it starts the embedded one. Bar: every quote whole, on its page and marked.
 """
 
@@ -27,10 +30,11 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform"), str(Path(__file__).parent)]
 
-from _citation_truth import Asked, Truth, covered, letters, truth_of, words_in  # noqa: E402
+from _citation_files import Made, files_make  # noqa: E402
+from _citation_readers import READERS, truth_of  # noqa: E402
+from _citation_truth import Asked, Truth, covered, letters, letters_in  # noqa: E402
 from _stack import database  # noqa: E402
 
-SUFFIXES = frozenset({".pdf", ".docx", ".xlsx", ".csv", ".html", ".md"})
 _RECT = re.compile(r'<rect[^>]* x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"')
 _VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _MARKED = re.compile(r"<mark[^>]*>(.*?)</mark>", re.DOTALL)
@@ -143,9 +147,9 @@ def marked_text(product: Product, document: Any, source: Any) -> str:
     return " ".join(html.unescape(part) for text in shown for part in _MARKED.findall(text))
 
 
-def marked_words(product: Product, document: Any, source: Any, truth: Truth) -> list[str]:
-    """Return the words of the page's picture that lie in the marks."""
-    words: list[str] = []
+def marked_letters(product: Product, document: Any, source: Any, truth: Truth) -> list[str]:
+    """Return the letters of the page's picture that lie in the marks."""
+    found: list[str] = []
     for page in (source.page, source.page + 1):
         if page > document.page_count or page not in truth.places:
             continue
@@ -156,8 +160,8 @@ def marked_words(product: Product, document: Any, source: Any, truth: Truth) -> 
         boxes = []
         for x, y, w, h in (tuple(map(float, found)) for found in _RECT.findall(shown)):
             boxes.append((x / width, y / height, (x + w) / width, (y + h) / height))
-        words += words_in(truth.places[page], boxes)
-    return words
+        found += letters_in(truth.places[page], boxes)
+    return found
 
 
 def check(product: Product, document: Any, truth: Truth, source: Any) -> list[str]:
@@ -177,7 +181,7 @@ def check(product: Product, document: Any, truth: Truth, source: Any) -> list[st
     if held < 0.99 or own < _LEAST_OWN:
         wrong.append(f"text mark {held:.2f} {own:.2f}")
     if truth.places and document.is_paged:
-        held, own = covered(marked_words(product, document, source, truth), quote)
+        held, own = covered(marked_letters(product, document, source, truth), quote)
         if held < _LEAST_COVERED - truth.error / 2 or own < _LEAST_OWN - truth.error:
             wrong.append(f"mark on the picture {held:.2f} {own:.2f}")
     return wrong
@@ -206,6 +210,7 @@ def main() -> int:
     parser.add_argument(
         "--scans", type=int, default=3, help="PDFs that are read as scans too, two pages each"
     )
+    parser.add_argument("--made", action="store_true", help="also documents made of citation_texts/")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=30, help="failures to print")
     parser.add_argument("--write", action="store_true", help="write results/citations.json")
@@ -215,10 +220,12 @@ def main() -> int:
         file
         for path in options.paths
         for file in (sorted(path.iterdir()) if path.is_dir() else [path])
-        if file.suffix in SUFFIXES
+        if file.suffix in READERS
     ]
     with tempfile.TemporaryDirectory() as folder, database():
         jobs: list[tuple[Path, Any]] = [(file, None) for file in files]
+        if options.made:
+            jobs += [(made.path, made) for made in files_make(Path(folder))]
         for pdf in rng.sample(
             pdfs := [f for f in files if f.suffix == ".pdf"], min(options.scans, len(pdfs))
         ):
@@ -239,7 +246,8 @@ def run(jobs: list[tuple[Path, Any]], options: argparse.Namespace, rng: random.R
         product = Product(tenant)
         queues = []
         for path, drawn_from in jobs:
-            truth = truth_of(path, drawn_from)
+            made = drawn_from if isinstance(drawn_from, Made) else None
+            truth = truth_of(path, None if made else drawn_from, made)
             document = product.read(path)
             by_kind: dict[str, list[Asked]] = {}
             for asked in truth.asked():

@@ -11,10 +11,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from apps.collections.word_parts import UNSPACED
 from basics.sentences import is_complete
 
 _BULLET = re.compile(r"[ \t>]*[-*+•‣◦▪●■□➢✓][ \t]+\S")
-_NUMBERED = re.compile(r"[ \t]*\(?(?:[A-Za-z]|[ivxIVX]{1,5}|\d{1,2}(?:\.\d{1,3}){0,3})[.)]\s+\S")
+_NUMBERED = re.compile(
+    r"[ \t]*(?:\(?(?:[^\W\d_]|[ivxIVX]{1,5}|\d{1,2}(?:\.\d{1,3}){0,3})[.)]\s+\S"
+    # As East Asia numbers its lists: "（一）", "（1）", "一、", "①", "第二条".
+    r"|[（(](?:[一二三四五六七八九十百]{1,3}|\d{1,2}|[^\W\d_])[）)]\s*\S|(?:[一二三四五六七八九十]{1,3}|\d{1,2})、\S|[①-⑳]\s*\S"
+    r"|第[一二三四五六七八九十百\d]{1,4}[条條章]\s*\S)"
+)
 _LEADER = re.compile(r"(?:\.{4,}|(?:\. ){3,}|…{2,})\s*\w{0,6}\Z")  # an entry of a table of contents
 _ROW = re.compile(r"\S(?:\t+| {3,}| \| )\S(?:[^\n]*\S)?(?:\t+| {3,}| \| )\S")  # of a table in plain text
 # A line that ends so goes on, whatever begins the next one.
@@ -23,7 +29,8 @@ _GOES_ON = re.compile(
     r"der|die|das|und|oder|von|mit|für|im|zu|le|la|les|de|du|des|et|ou|el|los|y|o|en|e|di|il|No\.|Nos\.|U\.S\.))\Z",
     re.IGNORECASE,
 )
-_ENDS_ENTRY = re.compile(r"(?:[.;:!?,]|\b(?:and|or|und|oder|et|ou|y|o))\Z")
+_ENDS_ENTRY = re.compile(r"(?:[.;:!?,。；：！？，、؛،؟۔]|\b(?:and|or|und|oder|et|ou|y|o))\Z")
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _NEAR = 3
 _SHORT = 0.8
 _LIST_LEAST = 3
@@ -87,10 +94,11 @@ def _is_break(
     is_gap = any(line.follows_gap for line in lines[before + 1 : i + 1])
     if _BULLET.match(lines[i].text):
         return True
-    begins = text[0].isupper() or text[0].isdigit() or text[0] in '"“‘«([„'
+    # A script without capitals does not say what begins: the length of the line before does.
+    begins = not text[0].islower() if text[0].isalpha() else text[0].isdigit() or text[0] in '"“‘«([„「『（《'
     if _LEADER.search(said) or is_row(said) or is_row(text):
         return True
-    is_over = is_complete(said) or said.endswith(":")
+    is_over = is_complete(said) or said.endswith((":", "："))
     if i - before > 1 or is_gap:
         # A page ends: in mid-sentence the next one goes on.
         if not is_gap:
@@ -100,13 +108,14 @@ def _is_break(
         _ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place)
     ):
         return True
-    if said.endswith(":") and begins and not _is_full(width, filled, place):
+    if said.endswith((":", "：")) and begins and not _is_full(width, filled, place):
         return True
     if i in lists and before in lists:
         return True
     if not begins or (_GOES_ON.search(said) and not is_complete(said)):
         return False
-    return not _is_full(width, filled, place, len(text.split(None, 1)[0]))
+    word = 1 if _UNSPACED.match(text) else len(text.split(None, 1)[0])
+    return not _is_full(width, filled, place, word)
 
 
 def _is_full(width: Sequence[int], filled: Sequence[int], place: int, word: int = 0) -> bool:

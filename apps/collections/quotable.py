@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
 from apps.collections.paragraphs import Line, is_row, paragraph_lines
+from apps.collections.quotable_code import code_pieces
 from apps.collections.word_parts import UNSPACED
 from basics.sentences import sentence_spans
 
@@ -84,7 +85,7 @@ class Quotable:
     Attributes:
         text: the document's text from ``start``, the chunk's own and as much as its first and last sentence need.
         units: in reading order.
-        skips: running headers and footers inside, (start, end) in the document's text.
+        skips: running headers and footers, and what makes lines comments, inside, (start, end) in the document's text.
         header: the column header of the table that its rows are of.
         is_markdown: the text has Markdown's marks, which no quote shows.
         cache: for whoever works on it again and again.
@@ -194,15 +195,12 @@ def quotable_of(
     """
     text, base = "".join(part.text for part in parts), parts[0].char_start
     lead = _LEAD_MARKDOWN if is_markdown else _LEAD
-    units = [u for u in _units(parts, text, base, lead) if u.start < end and start < u.end]
+    marks: list[tuple[int, int]] = []
+    units = [u for u in _units(parts, text, base, lead, marks) if u.start < end and start < u.end]
     low = min([start, *(u.start for u in units)])
     high = max([end, *(u.end for u in units)])
-    skips = tuple(
-        (region[1], region[2])
-        for part in parts
-        for region in part.regions
-        if region[0] == "furniture" and region[1] < high and low < region[2]
-    )
+    left_out = [(r[1], r[2]) for part in parts for r in part.regions if r[0] == "furniture"]
+    skips = tuple(sorted((a, b) for a, b in left_out + marks if a < high and low < b))
     return Quotable(
         text=text[low - base : high - base],
         start=low,
@@ -245,7 +243,9 @@ def _unmarked(text: str) -> str:
     return text
 
 
-def _units(parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str]) -> list[Unit]:
+def _units(
+    parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str], marks: list[tuple[int, int]]
+) -> list[Unit]:
     starts = [part.char_start for part in parts]
 
     def page_at(offset: int) -> int | None:
@@ -264,7 +264,7 @@ def _units(parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str
         if kind == "table":
             units += _rows(text, base, (low, high), rows, body, lead, page_at)
         elif kind == "code":
-            units += _code_lines(text, base, low, high, page_at)
+            units += _code(text, base, low, high, page_at, marks)
         elif kind == "heading":
             units += _trimmed(text, base, low, high, page_at(low), "heading")
     units += _sentences(text, base, prose, lead, page_at)
@@ -327,12 +327,17 @@ def _rows(
         yield from _trimmed(text, base, start, end, page_at(start), "heading" if start < body else "row")
 
 
-def _code_lines(text: str, base: int, low: int, high: int, page_at: Any) -> Iterator[Unit]:
-    at = low
-    for line in text[low - base : high - base].splitlines(keepends=True):
-        if line.strip() and not re.match(r"\s*(```|~~~)", line):
-            yield Unit(at, at + len(line.rstrip()), page_at(at), "line")
-        at += len(line)
+def _code(
+    text: str, base: int, low: int, high: int, page_at: Any, marks: list[tuple[int, int]]
+) -> Iterator[Unit]:
+    """Take code line by line and its comments by their sentences; ``marks`` grows by what makes lines comments."""
+    for piece in code_pieces(text[low - base : high - base], low):
+        if piece.is_prose:
+            marks += piece.marks
+            yield from _paragraphs(piece.lines, _LEAD, page_at, is_drawn=False)
+        elif not re.match(r"\s*(```|~~~)", piece.lines[0].text):
+            line = piece.lines[0]
+            yield Unit(line.start, line.start + len(line.text.rstrip()), page_at(line.start), "line")
 
 
 def _trimmed(text: str, base: int, start: int, end: int, page: int | None, kind: Kind) -> Iterator[Unit]:
@@ -351,7 +356,20 @@ def _sentences(
         for low, high in prose
         for line in _lines(text, base, low, high, is_first=(low, high) == prose[0])
     ]
-    for paragraph in paragraph_lines(lines, is_drawn=lead is _LEAD):
+    units = list(_paragraphs(lines, lead, page_at, is_drawn=lead is _LEAD))
+    for n, unit in enumerate(units):
+        # Names above a row of figures are its header: no statement rests on them.
+        if unit.kind == "row" and (n == 0 or units[n - 1].kind != "row"):
+            figures = [any(map(str.isdigit, text[u.start - base : u.end - base])) for u in units[n : n + 2]]
+            if figures == [False, True] and units[n + 1].kind == "row":
+                unit = replace(unit, kind="heading")
+        yield unit
+
+
+def _paragraphs(
+    lines: Sequence[Line], lead: re.Pattern[str], page_at: Any, *, is_drawn: bool
+) -> Iterator[Unit]:
+    for paragraph in paragraph_lines(lines, is_drawn=is_drawn):
         joined = ""
         places: list[tuple[int, int]] = []
         for line in paragraph:

@@ -9,13 +9,24 @@ from __future__ import annotations
 import re
 
 _CLOSERS = r"[\"'”’»›)\]]*"
-# Numbers of notes stand behind the mark: "of ducks.[5][6] The", "the duty.12 The".
-_NOTES = r"(?:\\?\[\[?\w{1,3}(?:[,–-]\s?\d{1,3})*\\?\](?:\]?\([^()\s]{0,300}\))?)*"
+# Numbers of notes stand behind the mark: "of ducks.[5][6] The", "the duty.[^3] The", "the duty.¹² The".
+_NOTES = r"(?:\\?\[\^?\[?\w{1,3}(?:[,–-]\s?\d{1,3})*\\?\](?:\]?\([^()\s]{0,300}\))?|[¹²³⁰⁴-⁹†‡]{1,6}|<sup>[\w, ]{1,12}</sup>)*"
+# What is raised on the page is a plain number in its text: "the duty.12 The", "is it free?3 It".
+_RAISED = r"(?:(?<=[^\W\d_][.!?])|(?<=[.!?][\"”’)]))\d{1,2}(?:,\d{1,2})*(?=\s+[\"“(]?[A-Z])"
+_NO_SPACE = "\u3040-\u30ff\u3400-\u9fff"
 _END = re.compile(
-    rf"(?:(?<![.!?…])[.!?…]{{1,200}}{_CLOSERS}{_NOTES}(?:(?<=[^\W\d_][.])\d{{1,2}}(?=\s+[A-Z]))?(?=\s|\Z)"
-    rf"|[؟۔।॥։።።၊။។]{_CLOSERS}(?=\s|\Z)"
-    r"|[。！？｡][」』”’）】〉》]*)"
+    rf"(?:(?<![.!?…])[.!?…]{{1,200}}{_CLOSERS}{_NOTES}(?:{_RAISED})?(?=\s|\Z)"
+    rf"|[؟۔।॥።።၊။។]{_CLOSERS}{_NOTES}(?:\d{{1,2}}(?=\s))?(?=\s|\Z)"
+    rf"|(?:[。！？｡]{{1,200}}|(?<=[{_NO_SPACE}])[!?]{{1,200}}(?=[{_NO_SPACE}「『（]))[」』”’）】〉》]*{_NOTES})"
 )
+# A note's mark behind a blank: "the duty. [12] The". In a list of sources it begins the next entry.
+_NOTE_APART = re.compile(r"\s?\[\^?\d{1,3}\](?=\s+\S)")
+_OPENED = {"(": ")", "[": "]", "（": "）", "「": "」", "『": "』"}
+_CLOSED = frozenset(_OPENED.values())
+_BLANKS = re.compile(r"\s*")
+_BRACKET = re.compile(f"[{re.escape(''.join([*_OPENED, *_CLOSED]))}]")
+_INSIDE_MOST = 400
+"""Characters between brackets up to which what they hold belongs to the sentence around them."""
 _WORD_BEFORE = re.compile(r"[\w.&§°-]{1,30}\Z")
 _WORD_AFTER = re.compile(r"[\"'“‘«(\[]*(\w+)")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,3}\Z")
@@ -32,7 +43,7 @@ _ROMAN = re.compile(r"[ivxlc]{1,6}\Z")
 
 _TITLES = frozenset(
     """
-    mr mrs ms dr prof hon rev gen sen rep gov capt sgt st mt messrs sr sra srta mme mlle m hr fr herr frau dott sig ing dipl
+    mr mrs ms dr prof hon rev gen sen rep gov maj lt adm cmdr cpl pres capt sgt st mt messrs sr sra srta mme mlle m hr fr herr frau dott sig ing dipl
     vs v cf e.g i.e eg viz ca z.b d.h u.a vgl bzw ggf inkl sog p.ex bijv т.е напр ул им
 """.split()
 )
@@ -79,14 +90,41 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         Offsets of each sentence without the blanks around it, as (start, end); what has no mark at its end is one too.
     """
     spans: list[tuple[int, int]] = []
-    start = 0
+    brackets = _brackets(text)
+    is_list = _NOTE_APART.match(text) is not None
+    start = first = at = 0  # of the sentence: where it is cut off, its first character
     for match in _END.finditer(text):
-        if not _is_end(text, start, match):
+        while at < len(brackets) and brackets[at][1] < match.end():
+            at += 1
+        begun = brackets[at][0] if at < len(brackets) else len(text)
+        if begun < match.start() and (first < begun or text[begun] in "「『"):
+            continue  # "(E.D. Mo. 2024)": the sentence goes on behind the bracket
+        if match.start() < start or not _is_end(text, start, match):
             continue
-        _add(spans, text, start, match.end())
-        start = match.end()
+        apart = None if is_list else _NOTE_APART.match(text, match.end())
+        end = match.end() if apart is None else apart.end()
+        _add(spans, text, start, end)
+        start = end
+        first = _BLANKS.match(text, end).end()  # type: ignore[union-attr]
     _add(spans, text, start, len(text))
     return spans
+
+
+def _brackets(text: str) -> list[tuple[int, int]]:
+    """Return where short brackets open and close, those inside of others left out, in order."""
+    found: list[tuple[int, int]] = []
+    opened: list[tuple[int, str]] = []
+    for match in _BRACKET.finditer(text):
+        at, mark = match.start(), match.group()
+        if mark not in _CLOSED:
+            opened.append((at, _OPENED[mark]))
+        elif opened and opened[-1][1] == mark:
+            begun, _ = opened.pop()
+            if at - begun <= _INSIDE_MOST:
+                while found and found[-1][0] > begun:
+                    found.pop()
+                found.append((begun, at))
+    return found
 
 
 def is_complete(text: str) -> bool:

@@ -37,10 +37,29 @@ def cut(text: str) -> list[str]:
         ["2020.3.11. 세계보건기구가 선언하였다.", "그러나 아니다."],
         ["ราคาของสินค้าคือห้าสิบบาท สินค้าใหม่มาแล้ว"],
         ["Contents ........ 5"],
+        # What brackets hold belongs to the sentence around them.
+        ["It was denied (E.D. Mo. 2024).", "She paid (he had not. He was away.) and left.", "It is over."],
+        ["(See part 2.", "It holds.)"],
+        ["「行く。帰る。」と言った。", "そうか!", "（注。", "例を見よ。）"],
+        ["真的吗!?", "是的。"],
+        # Marks of notes stand behind the sentence's end.
+        [
+            "Is it free?1",
+            "It is!2",
+            "He said “no.”3",
+            "They pay.[^4]",
+            "We pay.¹²",
+            "All pay. [5]",
+            "None does.",
+        ],
+        ["[1] See the letter.", "[2] It is old."],
+        ["من يدفع؟1", "لا أحد.[2]", "نعم."],
+        ["谁付？[1]", "没有人。²", "是的。"],
     ],
 )
 def test_sentences_are_cut_at_their_ends_alone(sentences: list[str]) -> None:
-    joined = "".join(s + ("" if s[-1] in "。！" and s[-2] != "」" else " ") for s in sentences).rstrip()
+    is_spaced = not any("\u3000" <= ch <= "\u9fff" for ch in sentences[0])
+    joined = (" " if is_spaced else "").join(sentences)
     assert cut(joined) == sentences
     assert cut(joined.replace(" ", "\n")) == [s.replace(" ", "\n") for s in sentences]
 

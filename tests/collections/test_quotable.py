@@ -116,3 +116,105 @@ def test_units_are_inside_the_text_and_in_order(text: str, start: int) -> None:
     assert all(one.end <= two.start for one, two in pairwise(made.units))
     held = "".join("".join(text[u.start - start : u.end - start].split()) for u in made.units)
     assert set("".join(text.split())) - set(held) <= set("-|•")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "申请书应当包括下列内容：\n（一）名称和地址；\n（二）灯具的说明，包括重量\n和材料；\n（三）编码。",
+            [
+                "申请书应当包括下列内容：",
+                "（一）名称和地址；",
+                "（二）灯具的说明，包括重量和材料；",
+                "（三）编码。",
+            ],
+        ),
+        (
+            "يتضمن الطلب:\n(أ) اسم المستورد؛\n(ب) وصف المصباح.",
+            ["يتضمن الطلب:", "(أ) اسم المستورد؛", "(ب) وصف المصباح."],
+        ),
+        ("ต้องมี:\n(ก) ชื่อและที่อยู่\n(ข) รหัสสินค้า", ["ต้องมี:", "(ก) ชื่อและที่อยู่", "(ข) รหัสสินค้า"]),
+        (
+            "第一条 灯具适用本法。\n第二条 海关查验灯具，\n并记录。",
+            ["第一条 灯具适用本法。", "第二条 海关查验灯具，并记录。"],
+        ),
+    ],
+)
+def test_lists_of_scripts_without_capitals_are_cut_at_their_entries(text: str, expected: list[str]) -> None:
+    assert said(quotable_plain(text, 0, None)) == expected
+
+
+def test_names_above_rows_of_figures_are_no_row() -> None:
+    made = quotable_plain("Code    Lamp    Rate\n9405    Wall    3.9%\n9406    Desk    7.6%", 0, None)
+    assert [u.kind for u in made.units] == ["heading", "row", "row"]
+
+
+_PYTHON = '''def rate(size: int) -> float:
+    """Return the rate of a lamp, which falls
+    with its size.
+
+    Args:
+        size: in mm, as
+            measured at the base.
+        kind, name: ignored.
+    """
+    # Small lamps pay more. They weigh
+    # less than No. 5.
+    text = """
+    Not prose but data. It stays
+    """
+    return 5.0  # percent
+'''
+_SCRIPT = """/**
+ * Open the page. It stays open
+ * until the reader leaves.
+ */
+// One line,
+// two lines.
+open(page, "*/");
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "cut", "sentences", "lines"),
+    [
+        (
+            _PYTHON,
+            0,
+            [
+                "Return the rate of a lamp, which falls with its size.",
+                "Args:",
+                "size: in mm, as measured at the base.",
+                "kind, name: ignored.",
+                "Small lamps pay more.",
+                "They weigh less than No. 5.",
+            ],
+            5,
+        ),
+        # A chunk's surroundings may begin inside of a docstring or a comment.
+        (
+            _PYTHON,
+            _PYTHON.index("    Args"),
+            [
+                "Args:",
+                "size: in mm, as measured at the base.",
+                "kind, name: ignored.",
+                "Small lamps pay more.",
+            ],
+            4,
+        ),
+        (_SCRIPT, 0, ["Open the page.", "It stays open until the reader leaves.", "One line, two lines."], 1),
+        (_SCRIPT, _SCRIPT.index(" * until"), ["until the reader leaves.", "One line, two lines."], 1),
+        ("#include <a.h>\n--all\nx = 1 # set\n", 0, [], 3),
+    ],
+)
+def test_comments_of_code_are_cut_into_sentences_and_code_into_lines(
+    text: str, cut: int, sentences: list[str], lines: int
+) -> None:
+    made = quotable_of([PagePart(None, 50, text[cut:], is_code=True)], 50, 50 + len(text) - cut)
+    kept = quotable_from_json(json.loads(json.dumps(made.to_json(50, text[cut:]))), 50, text[cut:])
+    assert kept == made
+    found = [made.said(u.start, u.end, u.kind) for u in made.units if u.kind == "sentence"]
+    assert found[: len(sentences)] == sentences
+    assert sum(u.kind == "line" for u in made.units) == lines

@@ -213,6 +213,12 @@ def test_brackets_and_full_stops_of_right_to_left_lines() -> None:
     assert ordered == "מסמך משנת 2024. על כל אדם (לרבות תאגיד) במדינת"
     assert order is not None
     assert sorted(order) == list(range(len(seen)))
+    for seen, read in (
+        (")أ( اسم المستورد؛", "(أ) اسم المستورد؛"),
+        ("وفقا للمادة )5( والمادة ]6[ منه", "وفقا للمادة (5) والمادة [6] منه"),
+        ("(أ) اسم (ب) وصف", "(أ) اسم (ب) وصف"),
+    ):
+        assert reading_order(seen, lambda offset: -float(offset))[0] == read
     plain = "The year (2024) in .NET"
     assert reading_order(plain, float) == (plain, None)
 

@@ -123,6 +123,27 @@ def test_word_document_keeps_structure_and_codes(tmp_path):
     assert not document.is_paged
 
 
+def test_raised_numbers_of_notes_cost_no_structure_and_join_no_word(tmp_path):
+    file = docx.Document()
+    file.add_heading("Lamps", 1)
+    paragraph = file.add_paragraph("A socket")
+    paragraph.add_run("2").font.superscript = True
+    paragraph.add_run(" is free.")
+    paragraph.add_run("13").font.superscript = True
+    paragraph.add_run("卡车除外。")
+    table = file.add_table(rows=2, cols=2)
+    for cell, said in zip(table._cells, ("Code", "Rate", "9405", "3.9%"), strict=True):
+        cell.text = said
+    path = tmp_path / "a.docx"
+    file.save(str(path))
+    document = document_extract(path, name="a.docx")
+    assert "A socket² is free.¹³卡车除外。" in document.text
+    assert [h.title for h in document.headings] == ["Lamps"]
+    assert [r.kind for r in document.regions] == ["table"]
+    page = "<html><body><p>A socket<sup>2</sup> is free.<SUP> 13 </SUP> It pays 10<sup>6</sup> euros.</p></body></html>"
+    assert "A socket² is free.¹³ It pays 10⁶ euros." in extracted(tmp_path, "a.html", page).text
+
+
 def test_plain_text_is_used_when_markdown_would_lose_codes(tmp_path, monkeypatch):
     # A paragraph that begins with a code is what Markdown conversion takes for a numbered list.
     file = docx.Document()

@@ -9,12 +9,16 @@ from pathlib import Path
 
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.readers.base import Reading
-from apps.collections.ingestion.readers.office import read_with_kreuzberg
+from apps.collections.ingestion.readers.office import raised, read_with_kreuzberg
 from apps.collections.ingestion.types import FailureCode, ReaderLimits, ReadFailure
 
 _MAX_XML_BYTES = 300 * 1024 * 1024
 _BREAK = re.compile(r"</w:p>|<w:tab\b[^>]*>|<w:br\b[^>]*>|</w:tc>")
 _UNRESOLVED = re.compile(r"&(?!(?:amp|lt|gt|quot|apos);)\w+;")  # entities a hostile file defines itself
+_RAISED = re.compile(
+    r'(<w:vertAlign w:val="superscript"\s*/>(?:(?!</w:r>|<w:t[\s>])[^\n]){0,500}<w:t(?:\s[^>]*)?>)(\d{1,3})(?=</w:t>)',
+    re.ASCII,
+)
 _RUN = re.compile(r"<w:t(?:\s[^>]*)?>([^<]*)</w:t>|(\n)")
 
 
@@ -53,5 +57,5 @@ def docx_source_text(path: Path) -> str:
             "The Word document is damaged; it may be cut off. Save it again and upload the new file.",
         ) from error
     # Text deleted under tracked changes sits in w:delText and is rightly not among the runs.
-    marked = _BREAK.sub("\n", xml)
+    marked = _BREAK.sub("\n", _RAISED.sub(lambda found: found[1] + raised(found[2]), xml))
     return "".join(unescape(m.group(1)) if m.group(1) else (m.group(2) or "") for m in _RUN.finditer(marked))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.readers.base import Reading, clean_text, decode_bytes
-from apps.collections.ingestion.readers.office import read_with_kreuzberg
+from apps.collections.ingestion.readers.office import raised, read_with_kreuzberg
 from apps.collections.ingestion.types import ReaderLimits
 
 _HIDDEN = frozenset({"script", "style", "noscript", "template", "head", "nav", "svg", "math"})
@@ -20,6 +21,9 @@ _INLINE = frozenset(
         a abbr b bdi cite code em font i kbd mark s samp small span strong sub sup tt u var wbr
     """.split()
 )
+
+# The number of a note, or a power: as a plain number it would become part of the word before it, or of the sentence behind.
+_RAISED = re.compile(r"<sup>\s*(\d{1,3})\s*</sup>", re.IGNORECASE | re.ASCII)
 
 
 class HtmlReader:
@@ -33,7 +37,7 @@ class HtmlReader:
         Raises:
             ReadFailure: ``corrupt_file``, ``no_text`` or ``too_large``.
         """
-        source = clean_text(decode_bytes(path.read_bytes()))
+        source = _RAISED.sub(lambda found: raised(found[1]), clean_text(decode_bytes(path.read_bytes())))
         # kreuzberg reads UTF-8 only: give it the decoded page, whatever the file's own encoding was.
         with tempfile.NamedTemporaryFile("w", suffix=".html", encoding="utf-8") as copy:
             copy.write(source)

@@ -18,6 +18,8 @@ _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~&$])")
 # kreuzberg writes an HTML page's <title> as front matter, which it then may render as a heading.
 _FRONT_MATTER = re.compile(r"\A---\n\s*(?:#+ )?(?:[\w-]+:.*\n)+(?:---\n)?")
 _BLANK_LINES = re.compile(r"\n{3,}")
+_RAISED = re.compile(r"\^(\d{1,3})\^", re.ASCII)  # as kreuzberg writes them
+_TO_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _NOT_TEXT = re.compile(r"[\W_]+")
 _KEPT_SHARE = 0.95  # of the source's letters and digits; real files keep all but a few
 
@@ -109,10 +111,16 @@ def _extract(path: Path, media_type: str, output_format: str, noun: str) -> tupl
     return clean_text(result.content), clean_text(str(metadata.get("title") or "")).strip()
 
 
+def raised(digits: str) -> str:
+    """Return digits as they are raised: of a note's mark or a power, which are no part of the word before them."""
+    return digits.translate(_TO_RAISED)
+
+
 def _strip_links(text: str) -> str:
     """Keep the words of links and images, not their targets, and undo escapes that hide codes (``get\\_name``)."""
     text = _FRONT_MATTER.sub("", text, count=1)
     text = _IMAGE.sub(r"\1", text)
     text = _LINK.sub(r"\1", text)
     text = _ESCAPE.sub(r"\1", text)
+    text = _RAISED.sub(lambda found: raised(found[1]), text)
     return _BLANK_LINES.sub("\n\n", text).strip() + "\n"

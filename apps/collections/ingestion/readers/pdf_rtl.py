@@ -92,8 +92,26 @@ def _line_order(text: list[str], order: list[int], start: int, end: int) -> None
         text[a:b] = text[middle:b] + text[a:middle]
         order[a:b] = order[middle:b] + order[a:middle]
     line = "".join(text[start:end])
+    opened_before = [0, *itertools.accumulate((ch in "([") - (ch in ")]") for ch in line)]
     for match in _BRACKETS.finditer(line):
+        if opened_before[match.start()] > 0:
+            continue  # it closes what was opened: the line's brackets come as they are read
         a, b = start + match.start(), start + match.end() - 1
         text[a], text[a + 1] = text[a + 1], _MIRROR[text[a]]
         order[a], order[a + 1] = order[a + 1], order[a]
         text[b] = _MIRROR[text[b]]
+    # ")a( first": nothing was opened that the first one could close, so that both are seen mirrored.
+    opened: list[int] = []
+    closed = -1
+    for i in range(start, end):
+        if text[i] in "([":
+            if closed >= 0:
+                text[closed], text[i] = _MIRROR[text[closed]], _MIRROR[text[i]]
+                closed = -1
+            else:
+                opened.append(i)
+        elif text[i] in ")]":
+            if opened:
+                opened.pop()
+            else:
+                closed = i
