@@ -6,8 +6,11 @@ PY     := $(BIN)/python
 ARGS   ?=
 TESTS  ?= tests
 PYTEST_ARGS ?=
+# deno only as a formatter: one binary from the pinned packages, which asks nothing of the network.
+DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --no-config --line-width 110
+STYLED := static/css static/js tests/conversations/openai/client.mjs
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-fast test-nightly check lint types layers django migrations schema openapi client lock clean
+.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client lock clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -31,9 +34,16 @@ test-nightly: install-dev ## All tests with every operation's requests made up, 
 
 check: lint types layers django migrations schema ## Everything below, up to openapi (make -k check: all of it, whatever fails)
 
-lint: install-dev ## ruff: rules and format
+lint: install-dev ## Rules and layout of Python, templates, styles and scripts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/djangofmt --quiet --check templates
+	$(DENO_FMT) --check $(STYLED)
+
+format: install-dev ## Lay out Python, templates, styles and scripts as `make check` wants them
+	$(BIN)/ruff format .
+	$(BIN)/djangofmt --quiet templates
+	$(DENO_FMT) --quiet $(STYLED)
 
 types: install-dev ## mypy --strict
 	$(BIN)/mypy .

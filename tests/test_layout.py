@@ -105,3 +105,22 @@ def test_modules_stay_readable_in_one_sitting():
         if (count := len((ROOT / path).read_text(encoding="utf-8").splitlines())) > 450
     }
     assert long == {}
+
+
+PROSE = re.compile(r'"[^"{}<>]{40,}"|\bd="[^"]*"|url\("data:image/svg[^"]*"\)')
+"""A sentence given to a tag, a path of an SVG: no formatter breaks them, and nobody reads them as structure."""
+
+
+@pytest.mark.parametrize("kind", ["html", "css", "js"])
+def test_templates_styles_and_scripts_are_laid_out_to_be_read(kind: str):
+    """A file kept on a few endless lines passes every other test, and no change to it can be reviewed."""
+    lines = [
+        (f"{path}:{number}", line)
+        for path in tracked()
+        if re.match(rf"(templates|static)/.+\.{kind}$", path)
+        and "/vendor/" not in path
+        and (ROOT / path).exists()
+        for number, line in enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1)
+    ]
+    assert sum(len(line) for _, line in lines) < 60 * len(lines)
+    assert [place for place, line in lines if len(PROSE.sub("", line)) > 160] == [], "run `make format`"

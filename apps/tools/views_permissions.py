@@ -174,6 +174,7 @@ def _context(request: TenantRequest, shown: dict[str, str]) -> dict[str, Any]:
         "subjects": subjects,
         "collections": list(Collection.objects.visible_to(actor).order_by("name").values_list("pk", "name")),
         "shown": shown,
+        "kept": urlencode({k: shown[k] for k in ("subject", "collection") if shown[k]}),
         "page_obj": page,
         "query": urlencode({k: v for k, v in shown.items() if v and k != "page"}),
         "is_folded": len(listed) > ALL_AT_ONCE,

@@ -14,12 +14,16 @@
       box.setAttribute("aria-labelledby", `${label.id} ${chosen?.id ?? ""}`.trim());
     }
     // A moment is two fields under one name; the words before them are bare text.
-    for (const part of document.querySelectorAll(".datetime :is(.vDateField, .vTimeField):not([aria-label])")) {
+    for (
+      const part of document.querySelectorAll(".datetime :is(.vDateField, .vTimeField):not([aria-label])")
+    ) {
       const name = part.closest(".flex-container")?.querySelector("label")?.textContent ?? "";
       const which = part.previousSibling?.textContent ?? "";
       part.setAttribute("aria-label", `${name} ${which}`.replace(/[\s:]+/g, " ").trim());
     }
-    for (const hint of document.querySelectorAll("span.help-tooltip[aria-label]:not([role])")) hint.setAttribute("role", "img");
+    for (const hint of document.querySelectorAll("span.help-tooltip[aria-label]:not([role])")) {
+      hint.setAttribute("role", "img");
+    }
   };
   window.django?.jQuery?.(nameAll); // comes after the admin's own call, which may be before or after the page's load
   addEventListener("load", nameAll);

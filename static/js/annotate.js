@@ -29,7 +29,11 @@ if (criteria.length) {
       input.checked = true;
       const next = ungraded();
       show(next < 0 ? current : next);
-      window.gw?.announce(next < 0 ? "All graded. Press Enter to save." : criteria[current].querySelector("legend b").textContent);
+      window.gw?.announce(
+        next < 0
+          ? "All graded. Press Enter to save."
+          : criteria[current].querySelector("legend b").textContent,
+      );
     } else if (e.key === "ArrowDown" || e.key === "ArrowUp") {
       if (e.target.matches("input[type=radio]")) return; // the arrows move within the levels there
       show(current + (e.key === "ArrowDown" ? 1 : -1));

@@ -14,7 +14,8 @@ const make = (tag, cls, text) => {
 };
 const icon = (name, cls = "i") => {
   const holder = make("span");
-  holder.innerHTML = `<svg class="${cls}" aria-hidden="true"><use href="${form.dataset.icons}#i-${name}"/></svg>`;
+  holder.innerHTML =
+    `<svg class="${cls}" aria-hidden="true"><use href="${form.dataset.icons}#i-${name}"/></svg>`;
   return holder.firstElementChild;
 };
 const button = (text, label, fn, name) => {
@@ -62,8 +63,12 @@ function next() {
   const job = running, xhr = job.xhr = new XMLHttpRequest(), body = new FormData();
   body.append("file", job.file, job.file.name);
   if (begun && !begun.value) {
-    for (const name of ["model", "assistant"]) if (form.elements[name]?.value) body.append(name, form.elements[name].value);
-    for (const c of document.querySelectorAll("#scope-menu input:checked")) body.append("collections", c.value);
+    for (const name of ["model", "assistant"]) {
+      if (form.elements[name]?.value) body.append(name, form.elements[name].value);
+    }
+    for (const c of document.querySelectorAll("#scope-menu input:checked")) {
+      body.append("collections", c.value);
+    }
   }
   const bar = make("progress");
   bar.max = 1;
@@ -71,15 +76,27 @@ function next() {
   bar.setAttribute("aria-label", `Uploading ${job.file.name}`);
   job.line.replaceWith(bar);
   job.line = bar;
-  xhr.upload.onprogress = (e) => { if (e.lengthComputable) bar.value = e.loaded / e.total; };
-  const done = (then) => { running = null; then(); next(); };
-  xhr.onload = () => done(() => {
-    if (xhr.status < 300) return place(job, xhr.responseText);
-    fail(job, gw.errorText({ response: { status: xhr.status }, text: xhr.responseText }));
-  });
+  xhr.upload.onprogress = (e) => {
+    if (e.lengthComputable) bar.value = e.loaded / e.total;
+  };
+  const done = (then) => {
+    running = null;
+    then();
+    next();
+  };
+  xhr.onload = () =>
+    done(() => {
+      if (xhr.status < 300) return place(job, xhr.responseText);
+      fail(job, gw.errorText({ response: { status: xhr.status }, text: xhr.responseText }));
+    });
   xhr.onerror = () => done(() => fail(job, gw.errorText({})));
   xhr.onabort = () => done(() => job.el.remove());
-  xhr.open("POST", begun?.value ? form.dataset.attach.replace(/attachments\/$/, `${begun.value}/attachments/`) : form.dataset.attach);
+  xhr.open(
+    "POST",
+    begun?.value
+      ? form.dataset.attach.replace(/attachments\/$/, `${begun.value}/attachments/`)
+      : form.dataset.attach,
+  );
   xhr.setRequestHeader("X-CSRFToken", csrf());
   xhr.setRequestHeader("HX-Request", "true");
   xhr.send(body);
@@ -100,25 +117,45 @@ function place(job, html) {
 function fail(job, reason) {
   job.el.classList.add("bad");
   job.el.dataset.notSent = "";
-  const line = make("span", "xs t-bad", `Not attached: ${reason}`), old = job.el.querySelector(":scope > svg");
+  const line = make("span", "xs t-bad", `Not attached: ${reason}`),
+    old = job.el.querySelector(":scope > svg");
   job.line.replaceWith(line);
   job.line = line;
   old.replaceWith(icon("circle-x", "i t-bad"));
   for (const b of job.el.querySelectorAll("button")) b.remove();
   job.el.append(
-    button("Retry", `Attach ${job.file.name} again`, () => { job.el.remove(); add([job.file], job); }),
+    button("Retry", `Attach ${job.file.name} again`, () => {
+      job.el.remove();
+      add([job.file], job);
+    }),
     button("", `Dismiss ${job.file.name}`, () => job.el.remove(), "x"),
   );
   gw.announce(`${job.file.name} was not attached: ${reason}`);
 }
 
 // --- choosing, dropping, pasting -------------------------------------------------------------------------------------
-input.addEventListener("change", () => { add([...input.files]); input.value = ""; box.focus(); });
+input.addEventListener("change", () => {
+  add([...input.files]);
+  input.value = "";
+  box.focus();
+});
 let depth = 0;
 const files = (e) => e.dataTransfer?.types.includes("Files");
-addEventListener("dragenter", (e) => { if (files(e)) { depth++; form.classList.add("over"); } });
-addEventListener("dragleave", () => { if (--depth <= 0) { depth = 0; form.classList.remove("over"); } });
-addEventListener("dragover", (e) => { if (files(e)) e.preventDefault(); }); // a near miss must not leave for the file
+addEventListener("dragenter", (e) => {
+  if (files(e)) {
+    depth++;
+    form.classList.add("over");
+  }
+});
+addEventListener("dragleave", () => {
+  if (--depth <= 0) {
+    depth = 0;
+    form.classList.remove("over");
+  }
+});
+addEventListener("dragover", (e) => {
+  if (files(e)) e.preventDefault();
+}); // a near miss must not leave for the file
 addEventListener("drop", (e) => {
   if (!files(e)) return;
   e.preventDefault();
@@ -128,13 +165,18 @@ addEventListener("drop", (e) => {
 });
 box.addEventListener("paste", (e) => {
   const given = [...(e.clipboardData?.files ?? [])];
-  if (given.length) { e.preventDefault(); return add(given); }
+  if (given.length) {
+    e.preventDefault();
+    return add(given);
+  }
   const text = e.clipboardData?.getData("text/plain") ?? "";
   if (text.length < LONG_PASTE) return;
   e.preventDefault();
   add([new File([text], "Pasted text.txt", { type: "text/plain" })], { pasted: text });
 });
-addEventListener("beforeunload", (e) => { if (running) e.preventDefault(); });
+addEventListener("beforeunload", (e) => {
+  if (running) e.preventDefault();
+});
 function fill(text) {
   box.value = box.value ? `${box.value}\n${text}` : text;
   box.dispatchEvent(new Event("input", { bubbles: true }));
@@ -145,31 +187,46 @@ function fill(text) {
 list.addEventListener("click", (e) => {
   const chip = e.target.closest("[data-att-remove]")?.closest(".att");
   if (!chip) return;
-  const name = chip.dataset.name, field = chip.querySelector("input[name=attachments]"), kept = [...chip.childNodes];
+  const name = chip.dataset.name,
+    field = chip.querySelector("input[name=attachments]"),
+    kept = [...chip.childNodes];
   field.disabled = true;
   chip.classList.add("gone");
-  const what = make("span", "what"), undo = button("Undo", `Keep ${name}`, () => {
-    clearTimeout(timer);
-    chip.classList.remove("gone");
-    chip.replaceChildren(...kept);
-    field.disabled = false;
-    box.focus();
-  });
+  const what = make("span", "what"),
+    undo = button("Undo", `Keep ${name}`, () => {
+      clearTimeout(timer);
+      chip.classList.remove("gone");
+      chip.replaceChildren(...kept);
+      field.disabled = false;
+      box.focus();
+    });
   what.append(make("span", "clip med", name), make("span", "xs muted", "Removed"));
   chip.replaceChildren(what, undo);
   undo.focus();
   gw.announce(`${name} is removed`);
   const timer = setTimeout(() => drop(chip), UNDO_MS);
 });
-list.addEventListener("htmx:before:request", (e) => { if (e.target.matches(".att.gone")) e.preventDefault(); }); // the undo stays
+list.addEventListener("htmx:before:request", (e) => {
+  if (e.target.matches(".att.gone")) e.preventDefault();
+}); // the undo stays
 function drop(chip) {
   if (!chip.isConnected) return;
   chip.remove();
-  fetch(chip.dataset.remove, { method: "POST", keepalive: true, headers: { "X-CSRFToken": csrf(), "HX-Request": "true" } })
-    .then((r) => { if (!r.ok && r.status !== 404) gw.toast(`${chip.dataset.name} could not be removed. Reload the page.`); })
-    .catch(() => gw.toast(`${chip.dataset.name} could not be removed. Check your connection, and reload the page.`));
+  fetch(chip.dataset.remove, {
+    method: "POST",
+    keepalive: true,
+    headers: { "X-CSRFToken": csrf(), "HX-Request": "true" },
+  })
+    .then((r) => {
+      if (!r.ok && r.status !== 404) gw.toast(`${chip.dataset.name} could not be removed. Reload the page.`);
+    })
+    .catch(() =>
+      gw.toast(`${chip.dataset.name} could not be removed. Check your connection, and reload the page.`)
+    );
 }
-const settle = () => { for (const chip of list.querySelectorAll(".gone")) drop(chip); };
+const settle = () => {
+  for (const chip of list.querySelectorAll(".gone")) drop(chip);
+};
 addEventListener("pagehide", settle);
 
 // --- sending: after the uploads, with the chips' ids; they leave the box when the server has taken the question ---------
@@ -184,7 +241,9 @@ form.addEventListener("htmx:config:request", (e) => {
 form.addEventListener("htmx:finally:request", (e) => {
   if (e.target !== form) return;
   const status = e.detail.ctx.response?.status ?? 0;
-  if (status >= 200 && status < 400) for (const field of list.querySelectorAll("input[name=attachments]")) field.closest(".att").remove();
+  if (status >= 200 && status < 400) {
+    for (const field of list.querySelectorAll("input[name=attachments]")) field.closest(".att").remove();
+  }
 });
 
 // --- what the chosen model can look at, and what the scope chip says -----------------------------------------------------
@@ -197,11 +256,18 @@ function sight() {
   for (const [id, text] of pasted) { // again after each news of the chip
     const chip = $(id), end = chip?.querySelector("[data-att-remove]");
     if (!end || chip.querySelector("[data-as-text]")) continue;
-    const back = button("As text", `Put ${chip.dataset.name} back as text`, () => { drop(chip); fill(text); });
+    const back = button("As text", `Put ${chip.dataset.name} back as text`, () => {
+      drop(chip);
+      fill(text);
+    });
     back.dataset.asText = "";
     end.before(back);
   }
-  const names = new Set([...document.querySelectorAll("#turns .att[data-name], #attached .att[data-name]:not(.gone)")].map((c) => c.dataset.name));
+  const names = new Set(
+    [...document.querySelectorAll("#turns .att[data-name], #attached .att[data-name]:not(.gone)")].map((c) =>
+      c.dataset.name
+    ),
+  );
   const label = $("scope-files"), all = $("scope-attached");
   label.hidden = all.hidden = !names.size;
   label.textContent = `+ ${names.size} file${names.size === 1 ? "" : "s"}`;
@@ -209,6 +275,10 @@ function sight() {
 }
 form.elements.model?.addEventListener("change", sight);
 for (const el of [list, $("turns")]) {
-  new MutationObserver(sight).observe(el, { childList: true, subtree: true, attributeFilter: ["data-unseen", "data-kind", "class"] });
+  new MutationObserver(sight).observe(el, {
+    childList: true,
+    subtree: true,
+    attributeFilter: ["data-unseen", "data-kind", "class"],
+  });
 }
 sight();

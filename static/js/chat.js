@@ -2,20 +2,33 @@
 // Sending itself is htmx (hx-post on #composer); this file adds what the markup cannot say.
 
 const $ = (id) => document.getElementById(id);
-const form = $("composer"), box = form.elements.text, msgs = $("msgs"), turns = $("turns"), problem = $("composer-error");
+const form = $("composer"),
+  box = form.elements.text,
+  msgs = $("msgs"),
+  turns = $("turns"),
+  problem = $("composer-error");
 const touch = matchMedia("(pointer: coarse)");
 
 // --- drafts: as typed. This browser has the newest until the server has taken it (hx-post on the textarea, and the last
 // words when the page goes); a new conversation has no place on the server yet. -------------------
 const DRAFT = `gw.draft.${form.dataset.draft}`, draftUrl = form.dataset.draftUrl;
 const store = (text) => {
-  try { if (text) localStorage.setItem(DRAFT, text); else localStorage.removeItem(DRAFT); }
-  catch { /* storage refused: the draft lives in the page only */ }
+  try {
+    if (text) localStorage.setItem(DRAFT, text);
+    else localStorage.removeItem(DRAFT);
+  } catch { /* storage refused: the draft lives in the page only */ }
 };
 let saving, kept = box.value;
-try { box.value = localStorage.getItem(DRAFT) ?? box.value; } catch { /* as above */ }
-box.addEventListener("input", () => { clearTimeout(saving); saving = setTimeout(() => store(box.value), 200); });
-box.addEventListener("htmx:config:request", () => { kept = box.value; });
+try {
+  box.value = localStorage.getItem(DRAFT) ?? box.value;
+} catch { /* as above */ }
+box.addEventListener("input", () => {
+  clearTimeout(saving);
+  saving = setTimeout(() => store(box.value), 200);
+});
+box.addEventListener("htmx:config:request", () => {
+  kept = box.value;
+});
 box.addEventListener("htmx:finally:request", (e) => {
   const status = e.detail.ctx.response?.status ?? 0;
   if (status >= 200 && status < 400 && box.value === kept) store("");
@@ -42,7 +55,10 @@ box.addEventListener("keydown", (e) => {
   if (e.isComposing || e.keyCode === 229) return;
   if (e.key === "ArrowUp" && !box.value && !e.shiftKey && !live()) { // the last question, to edit it
     const edit = [...(turns?.querySelectorAll("[data-edit]") ?? [])].at(-1);
-    if (edit) { e.preventDefault(); edit.click(); }
+    if (edit) {
+      e.preventDefault();
+      edit.click();
+    }
     return;
   }
   if (e.key !== "Enter" || e.shiftKey || touch.matches) return;
@@ -55,7 +71,9 @@ document.addEventListener("keydown", (e) => {
   stop();
 });
 const live = () => turns?.querySelector("[data-live]");
-function stop() { live()?.querySelector("[data-stop]")?.click(); }
+function stop() {
+  live()?.querySelector("[data-stop]")?.click();
+}
 form.querySelector(".stop").addEventListener("click", stop);
 
 // --- sending -----------------------------------------------------------------------------------
@@ -77,7 +95,9 @@ function newId() {
   const b = crypto.getRandomValues(new Uint8Array(16));
   b[6] = (b[6] & 0x0f) | 0x40;
   b[8] = (b[8] & 0x3f) | 0x80;
-  return [...b].map((x, i) => ([4, 6, 8, 10].includes(i) ? "-" : "") + x.toString(16).padStart(2, "0")).join("");
+  return [...b].map((x, i) => ([4, 6, 8, 10].includes(i) ? "-" : "") + x.toString(16).padStart(2, "0")).join(
+    "",
+  );
 }
 form.addEventListener("htmx:before:request", (e) => {
   if (e.target !== form) return;
@@ -95,7 +115,8 @@ form.addEventListener("htmx:before:request", (e) => {
   user.className = "user pending";
   user.textContent = sent.text;
   line.className = "row xs muted";
-  line.innerHTML = `<svg class="i s spin" aria-hidden="true"><use href="${form.dataset.spinner}"/></svg>Sending`;
+  line.innerHTML =
+    `<svg class="i s spin" aria-hidden="true"><use href="${form.dataset.spinner}"/></svg>Sending`;
   user.append(line);
   sent.bubble.append(user);
   turns.append(sent.bubble);
@@ -124,7 +145,9 @@ form.addEventListener("htmx:finally:request", (e) => {
   if (!box.value) fill(sent.text); // nothing typed is ever lost
   store(box.value);
   if (!turns.childElementCount) $("hello")?.removeAttribute("hidden");
-  const alert = document.createElement("div"), text = document.createElement("p"), retry = document.createElement("button");
+  const alert = document.createElement("div"),
+    text = document.createElement("p"),
+    retry = document.createElement("button");
   alert.className = "alert bad";
   alert.setAttribute("role", "alert");
   text.className = "grow";
@@ -139,7 +162,11 @@ form.addEventListener("htmx:finally:request", (e) => {
   box.focus();
 });
 for (const b of document.querySelectorAll("[data-start]")) {
-  b.addEventListener("click", () => { box.value = b.dataset.start; box.focus(); store(box.value); });
+  b.addEventListener("click", () => {
+    box.value = b.dataset.start;
+    box.focus();
+    store(box.value);
+  });
 }
 document.addEventListener("click", (e) => {
   if (!e.target.closest("[data-ask-again]")) return; // a failed answer: another model, then ask again
@@ -154,7 +181,9 @@ document.addEventListener("click", (e) => {
 }, true);
 const share = $("share");
 if (share) {
-  new MutationObserver(() => { if (share.open) htmx.trigger($("shares"), "gw:shares"); })
+  new MutationObserver(() => {
+    if (share.open) htmx.trigger($("shares"), "gw:shares");
+  })
     .observe(share, { attributes: true, attributeFilter: ["open"] });
 }
 
@@ -169,8 +198,13 @@ document.addEventListener("htmx:config:request", (e) => {
 document.addEventListener("keydown", (e) => {
   const edit = e.target.closest?.("[data-edit-form]");
   if (!edit || e.isComposing || e.keyCode === 229) return;
-  if (e.key === "Escape") { e.preventDefault(); endEdit(edit); }
-  else if (e.key === "Enter" && !e.shiftKey && !touch.matches && e.target.matches("textarea")) { e.preventDefault(); edit.requestSubmit(); }
+  if (e.key === "Escape") {
+    e.preventDefault();
+    endEdit(edit);
+  } else if (e.key === "Enter" && !e.shiftKey && !touch.matches && e.target.matches("textarea")) {
+    e.preventDefault();
+    edit.requestSubmit();
+  }
 });
 document.addEventListener("click", (e) => {
   const edit = e.target.closest("[data-cancel-edit]")?.closest("[data-edit-form]");
@@ -197,7 +231,9 @@ if (turns) {
 // --- what kind of answer to expect, from the chosen model ----------------------------------------
 function hint() {
   const extractive = form.elements.model?.selectedOptions[0]?.hasAttribute("data-extractive") ?? false;
-  for (const el of document.querySelectorAll("[data-hint]")) el.hidden = (el.dataset.hint === "extractive") !== extractive;
+  for (const el of document.querySelectorAll("[data-hint]")) {
+    el.hidden = (el.dataset.hint === "extractive") !== extractive;
+  }
 }
 form.elements.model?.addEventListener("change", hint);
 hint();
@@ -206,23 +242,33 @@ hint();
 const jump = $("jump");
 let follow = true, ours = -1;
 const gap = () => msgs.scrollHeight - msgs.clientHeight - msgs.scrollTop;
-function scrollTo(top) { msgs.scrollTop = top; ours = msgs.scrollTop; last = ours; }
-function toEnd() { scrollTo(msgs.scrollHeight); }
+function scrollTo(top) {
+  msgs.scrollTop = top;
+  ours = msgs.scrollTop;
+  last = ours;
+}
+function toEnd() {
+  scrollTo(msgs.scrollHeight);
+}
 let anchored = null; // the turn that the next frame begins with
 /** Put a turn's question at the top and leave it there: a long answer is read from its start. Just before the next frame:
  * where a turn stands takes a layout of the page, and a request that is about to leave does not wait for that. */
 function anchor(turn) {
   follow = false;
-  if (!anchored) requestAnimationFrame(() => {
-    const at = anchored;
-    anchored = null;
-    if (!at.isConnected) return;
-    scrollTo(at.offsetTop - 24);
-    seen();
-  });
+  if (!anchored) {
+    requestAnimationFrame(() => {
+      const at = anchored;
+      anchored = null;
+      if (!at.isConnected) return;
+      scrollTo(at.offsetTop - 24);
+      seen();
+    });
+  }
   anchored = turn;
 }
-function seen() { if (jump) jump.hidden = gap() < 80; }
+function seen() {
+  if (jump) jump.hidden = gap() < 80;
+}
 let last = 0;
 if (msgs) {
   msgs.addEventListener("scroll", () => {
@@ -235,10 +281,20 @@ if (msgs) {
     seen();
   }, { passive: true });
   for (const name of ["wheel", "touchmove"]) {
-    msgs.addEventListener(name, (e) => { if (!(e.deltaY > 0)) follow = false; ours = -1; }, { passive: true });
+    msgs.addEventListener(name, (e) => {
+      if (!(e.deltaY > 0)) follow = false;
+      ours = -1;
+    }, { passive: true });
   }
-  new ResizeObserver(() => { if (follow) toEnd(); seen(); }).observe(turns);
-  jump?.addEventListener("click", () => { follow = true; toEnd(); seen(); });
+  new ResizeObserver(() => {
+    if (follow) toEnd();
+    seen();
+  }).observe(turns);
+  jump?.addEventListener("click", () => {
+    follow = true;
+    toEnd();
+    seen();
+  });
   toEnd();
 }
 
@@ -252,9 +308,13 @@ document.addEventListener("click", async (e) => {
   }).then((blob) => blob.text());
   text.catch(() => {}); // told below, once
   try { // the promise itself: a browser that has waited for it would have forgotten the click
-    await navigator.clipboard.write([new ClipboardItem({ "text/plain": text.then((t) => new Blob([t], { type: "text/plain" })) })]);
+    await navigator.clipboard.write([
+      new ClipboardItem({ "text/plain": text.then((t) => new Blob([t], { type: "text/plain" })) }),
+    ]);
     gw.announce("Answer copied");
-  } catch { gw.toast("The answer could not be copied: the server did not answer, or the browser refused."); }
+  } catch {
+    gw.toast("The answer could not be copied: the server did not answer, or the browser refused.");
+  }
 });
 
 // --- the menus of scope and tools open above their buttons ---------------------------------------
@@ -268,7 +328,9 @@ for (const menu of document.querySelectorAll(".scope-menu")) {
   menu.addEventListener("change", () => { // no conversation yet to tell: the labels say what goes with the question
     if (menu.querySelector("[data-scope-local]")) {
       const names = [...menu.querySelectorAll("input:checked")].map((i) => i.nextElementSibling.textContent);
-      $("scope-label").textContent = names.length ? names[0] + (names.length > 1 ? `, ${names.length - 1} more` : "") : "All collections";
+      $("scope-label").textContent = names.length
+        ? names[0] + (names.length > 1 ? `, ${names.length - 1} more` : "")
+        : "All collections";
     } else if (menu.querySelector("[data-tools-local]")) {
       const off = menu.querySelectorAll("input[type=checkbox]:not(:checked)").length;
       $("tools-label").textContent = off ? `Tools, ${off} off` : "Tools";

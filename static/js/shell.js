@@ -9,7 +9,9 @@ function announce(text) {
   const region = $("announce");
   if (!region) return;
   region.textContent = "";
-  requestAnimationFrame(() => { region.textContent = text; });
+  requestAnimationFrame(() => {
+    region.textContent = text;
+  });
 }
 
 /** Show a message that stays until it is dismissed; `node` is an element or plain text. */
@@ -20,7 +22,9 @@ function toast(node) {
   close.type = "button";
   close.className = "btn ghost sm end";
   close.textContent = "Dismiss";
-  close.addEventListener("click", () => { box.hidden = true; });
+  close.addEventListener("click", () => {
+    box.hidden = true;
+  });
   const body = document.createElement("p");
   body.append(node);
   box.replaceChildren(body, close);
@@ -40,7 +44,9 @@ function errorText(ctx) {
   if (status === 404) return "This no longer exists. Reload the page.";
   if (status === 413) return "That is too large to send.";
   if (status === 429) return "Too many requests. Wait a moment, then retry.";
-  if (status >= 500) return `The server could not do this (${status}). Nothing was changed; retry in a moment.`;
+  if (status >= 500) {
+    return `The server could not do this (${status}). Nothing was changed; retry in a moment.`;
+  }
   if (status) return `The server refused this (${status}).`;
   return "The server could not be reached. Check your connection, then retry.";
 }
@@ -88,9 +94,16 @@ if (palette) {
     if (e.isComposing) return;
     const all = options(), at = all.findIndex((o) => o.getAttribute("aria-selected") === "true");
     const step = { ArrowDown: 1, ArrowUp: -1 }[e.key];
-    if (step && all.length) { e.preventDefault(); select(all[(at + step + all.length) % all.length]); }
-    else if (e.key === "Enter") { e.preventDefault(); go(all[at]); }
-    else if (e.key === "Escape") { e.preventDefault(); palette.close(); } // a search field would only clear itself
+    if (step && all.length) {
+      e.preventDefault();
+      select(all[(at + step + all.length) % all.length]);
+    } else if (e.key === "Enter") {
+      e.preventDefault();
+      go(all[at]);
+    } else if (e.key === "Escape") {
+      e.preventDefault();
+      palette.close();
+    } // a search field would only clear itself
   });
   list.addEventListener("click", (e) => go(e.target.closest("[role=option]")));
   list.addEventListener("htmx:after:settle", () => select(options()[0]));
@@ -112,9 +125,13 @@ document.addEventListener("keydown", (e) => {
     e.preventDefault();
     return openPalette();
   }
-  if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]")) return;
-  if (e.key === "?") { e.preventDefault(); $("shortcuts")?.showModal(); }
-  else if (e.key.length === 1 && press(e.key)) e.preventDefault();
+  if (e.ctrlKey || e.metaKey || e.altKey || typing(e.target) || document.querySelector("dialog[open]")) {
+    return;
+  }
+  if (e.key === "?") {
+    e.preventDefault();
+    $("shortcuts")?.showModal();
+  } else if (e.key.length === 1 && press(e.key)) e.preventDefault();
 });
 
 // --- small helpers bound by attribute ------------------------------------------------------------
@@ -123,8 +140,11 @@ document.addEventListener("click", async (e) => {
   if (!button) return;
   const from = $(button.dataset.copy);
   const text = from.value ?? from.textContent.trim();
-  try { await navigator.clipboard.writeText(text); announce("Copied"); button.dataset.done = ""; }
-  catch { // no clipboard permission (plain http): leave the text selected for the reader's own copy
+  try {
+    await navigator.clipboard.writeText(text);
+    announce("Copied");
+    button.dataset.done = "";
+  } catch { // no clipboard permission (plain http): leave the text selected for the reader's own copy
     getSelection().selectAllChildren(from);
     toast("Copying was refused by the browser. The text is selected: press Ctrl+C.");
   }
@@ -147,7 +167,10 @@ document.addEventListener("click", async (e) => {
     announce("Copied");
     button.dataset.done = "";
     setTimeout(() => delete button.dataset.done, 2000);
-  } catch { getSelection().selectAllChildren(from); toast("Copying was refused by the browser. The text is selected: press Ctrl+C."); }
+  } catch {
+    getSelection().selectAllChildren(from);
+    toast("Copying was refused by the browser. The text is selected: press Ctrl+C.");
+  }
 });
 // <input data-filter="#list"> hides the list's links whose text does not contain the input.
 document.addEventListener("input", (e) => {
@@ -157,7 +180,9 @@ document.addEventListener("input", (e) => {
   for (const item of target.children) item.hidden = !item.textContent.toLowerCase().includes(needle);
 });
 // <select data-submit> sends its form when it changes.
-document.addEventListener("change", (e) => { if (e.target.matches("[data-submit]")) e.target.form.requestSubmit(); });
+document.addEventListener("change", (e) => {
+  if (e.target.matches("[data-submit]")) e.target.form.requestSubmit();
+});
 
 // --- where we are, in a bar that is wider than a phone ------------------------------------------
 for (const here of document.querySelectorAll(".settings > .nav [aria-current], .tabs [aria-current]")) {

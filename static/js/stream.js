@@ -8,7 +8,9 @@ const keyOf = (el) => parseInt(el.id.match(/(\d+)$/)?.[1] ?? "0", 10);
 // ends their id. "blocks keep:N" also drops children numbered N and up (a heading can merge two blocks).
 let morph;
 htmx.registerExtension("blocks", {
-  init(api) { morph = api.morph; },
+  init(api) {
+    morph = api.morph;
+  },
   handle_swap(style, target, fragment, spec) {
     if (style !== "blocks") return false;
     const touched = [];
@@ -49,7 +51,10 @@ document.addEventListener("htmx:sse:before:message", (e) => {
 document.addEventListener("htmx:sse:before:connection", (e) => {
   if (e.detail.connection.attempt > 0) articleOf(e.target)?.setAttribute("data-lost", "");
 });
-document.addEventListener("htmx:sse:after:connection", (e) => articleOf(e.target)?.removeAttribute("data-lost"));
+document.addEventListener(
+  "htmx:sse:after:connection",
+  (e) => articleOf(e.target)?.removeAttribute("data-lost"),
+);
 document.addEventListener("htmx:sse:error", (e) => {
   if (GONE.includes(e.detail.status)) return giveUp(e.target);
   articleOf(e.target)?.setAttribute("data-lost", "");

@@ -4,7 +4,11 @@
   const KEY = "gw.theme";
   const root = document.documentElement;
   const read = () => {
-    try { return localStorage.getItem(KEY) || "auto"; } catch { return "auto"; } // storage may be refused
+    try {
+      return localStorage.getItem(KEY) || "auto";
+    } catch {
+      return "auto";
+    } // storage may be refused
   };
   const apply = (choice) => {
     if (choice === "light" || choice === "dark") root.dataset.theme = choice;
@@ -19,8 +23,12 @@
     const button = e.target.closest("[data-theme-choice]");
     if (!button) return;
     const choice = button.dataset.themeChoice;
-    try { localStorage.setItem(KEY, choice); } catch { /* the choice then lasts for this page only */ }
+    try {
+      localStorage.setItem(KEY, choice);
+    } catch { /* the choice then lasts for this page only */ }
     apply(choice);
   });
-  window.addEventListener("storage", (e) => { if (e.key === KEY) apply(read()); });
+  window.addEventListener("storage", (e) => {
+    if (e.key === KEY) apply(read());
+  });
 })();

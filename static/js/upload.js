@@ -5,7 +5,8 @@
 // <form data-upload="URL" data-rows="#documents" data-queue="#uploads"> with one input[type=file][multiple].
 
 const PARALLEL = 3;
-const size = (n) => n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(0)} KB` : `${(n / 1048576).toFixed(1)} MB`;
+const size = (n) =>
+  n < 1024 ? `${n} B` : n < 1048576 ? `${(n / 1024).toFixed(0)} KB` : `${(n / 1048576).toFixed(1)} MB`;
 const make = (tag, cls, text) => {
   const el = document.createElement(tag);
   if (cls) el.className = cls;
@@ -23,14 +24,29 @@ class Uploads {
     this.failed = 0;
     this.imported = 0;
     const input = form.querySelector("input[type=file]");
-    input.addEventListener("change", () => { this.add([...input.files]); input.value = ""; });
+    input.addEventListener("change", () => {
+      this.add([...input.files]);
+      input.value = "";
+    });
     // The whole page accepts a drop: a near miss must not make the browser leave for the file.
     let depth = 0;
     const zone = form.querySelector(".drop");
     const files = (e) => e.dataTransfer?.types.includes("Files");
-    addEventListener("dragenter", (e) => { if (files(e)) { depth++; zone.classList.add("over"); } });
-    addEventListener("dragleave", () => { if (--depth <= 0) { depth = 0; zone.classList.remove("over"); } });
-    addEventListener("dragover", (e) => { if (files(e)) e.preventDefault(); });
+    addEventListener("dragenter", (e) => {
+      if (files(e)) {
+        depth++;
+        zone.classList.add("over");
+      }
+    });
+    addEventListener("dragleave", () => {
+      if (--depth <= 0) {
+        depth = 0;
+        zone.classList.remove("over");
+      }
+    });
+    addEventListener("dragover", (e) => {
+      if (files(e)) e.preventDefault();
+    });
     addEventListener("drop", (e) => {
       if (!files(e)) return;
       e.preventDefault();
@@ -38,7 +54,9 @@ class Uploads {
       zone.classList.remove("over");
       this.add([...e.dataTransfer.files]);
     });
-    addEventListener("beforeunload", (e) => { if (this.running) e.preventDefault(); });
+    addEventListener("beforeunload", (e) => {
+      if (this.running) e.preventDefault();
+    });
   }
 
   add(files) {
@@ -59,18 +77,35 @@ class Uploads {
     this.running++;
     row.state("Uploading", 0);
     row.act("Cancel", () => xhr.abort());
-    xhr.upload.onprogress = (e) => { if (e.lengthComputable) row.state("Uploading", e.loaded / e.total); };
+    xhr.upload.onprogress = (e) => {
+      if (e.lengthComputable) row.state("Uploading", e.loaded / e.total);
+    };
     xhr.upload.onload = () => row.state("Checking", 1);
-    const done = (then) => { this.running--; then(); this.#next(); };
-    xhr.onload = () => done(() => {
-      if (xhr.status === 202) { this.imported++; row.came(xhr.responseText, () => { this.imported--; this.#card(); }); }
-      else if (xhr.status < 300) { row.el.remove(); this.#insert(xhr.responseText); }
-      else this.#fail(job, gw.errorText({ response: { status: xhr.status }, text: xhr.responseText }));
-    });
+    const done = (then) => {
+      this.running--;
+      then();
+      this.#next();
+    };
+    xhr.onload = () =>
+      done(() => {
+        if (xhr.status === 202) {
+          this.imported++;
+          row.came(xhr.responseText, () => {
+            this.imported--;
+            this.#card();
+          });
+        } else if (xhr.status < 300) {
+          row.el.remove();
+          this.#insert(xhr.responseText);
+        } else this.#fail(job, gw.errorText({ response: { status: xhr.status }, text: xhr.responseText }));
+      });
     xhr.onerror = () => done(() => this.#fail(job, gw.errorText({})));
     xhr.onabort = () => done(() => row.el.remove());
     xhr.open("POST", this.form.dataset.upload);
-    xhr.setRequestHeader("X-CSRFToken", JSON.parse(document.body.getAttribute("hx-headers:inherited"))["X-CSRFToken"]);
+    xhr.setRequestHeader(
+      "X-CSRFToken",
+      JSON.parse(document.body.getAttribute("hx-headers:inherited"))["X-CSRFToken"],
+    );
     xhr.setRequestHeader("HX-Request", "true");
     xhr.send(body);
   }
@@ -91,25 +126,45 @@ class Uploads {
 
   #fail(job, reason) {
     this.failed++;
-    job.row.fail(reason, () => { this.failed--; this.waiting.push(job); this.#next(); }, () => { this.failed--; this.#card(); });
+    job.row.fail(reason, () => {
+      this.failed--;
+      this.waiting.push(job);
+      this.#next();
+    }, () => {
+      this.failed--;
+      this.#card();
+    });
     gw.announce(`${job.file.name} was not uploaded: ${reason}`);
   }
 
   #card() {
-    const card = this.queue.closest("section"), title = card.querySelector("h2"), n = this.running + this.waiting.length;
+    const card = this.queue.closest("section"),
+      title = card.querySelector("h2"),
+      n = this.running + this.waiting.length;
     card.hidden = !this.queue.childElementCount;
-    title.textContent = n ? `Uploading ${n} ${n === 1 ? "file" : "files"}` : this.failed ? `${this.failed} not uploaded` : "Archives are imported";
+    title.textContent = n
+      ? `Uploading ${n} ${n === 1 ? "file" : "files"}`
+      : this.failed
+      ? `${this.failed} not uploaded`
+      : "Archives are imported";
   }
 
   #row(file) {
-    const el = make("li", "up"), mark = make("span", "muted"), name = make("span", "clip"), bar = make("span", "bar stack"), act = make("span", "act");
+    const el = make("li", "up"),
+      mark = make("span", "muted"),
+      name = make("span", "clip"),
+      bar = make("span", "bar stack"),
+      act = make("span", "act");
     const icon = this.queue.dataset.icon;
     mark.innerHTML = `<svg class="i" aria-hidden="true"><use href="${icon}"/></svg>`;
     name.append(make("span", "med sm", file.name), " ", make("span", "muted xs", size(file.size)));
     bar.dataset.gap = "";
     el.append(mark, name, bar, act);
     this.queue.append(el);
-    const progress = make("progress"), line = make("span", "row xs muted"), word = make("span", "grow", "Waiting"), share = make("span", "num");
+    const progress = make("progress"),
+      line = make("span", "row xs muted"),
+      word = make("span", "grow", "Waiting"),
+      share = make("span", "num");
     progress.max = 1;
     progress.value = 0;
     progress.setAttribute("aria-label", `Uploading ${file.name}`);
@@ -129,19 +184,27 @@ class Uploads {
         progress.value = value;
         share.textContent = value > 0 && value < 1 ? `${Math.floor(value * 100)}%` : "";
       },
-      act(text, fn) { act.replaceChildren(button(text, fn)); },
+      act(text, fn) {
+        act.replaceChildren(button(text, fn));
+      },
       came(html, dismiss) {
         const holder = document.createElement("template");
         holder.innerHTML = html;
         bar.replaceChildren(holder.content);
-        const gone = button("Dismiss", () => { el.remove(); dismiss(); });
+        const gone = button("Dismiss", () => {
+          el.remove();
+          dismiss();
+        });
         gone.classList.add("ghost");
         act.replaceChildren(gone);
         gw.announce(`${file.name} is being imported`);
       },
       fail(reason, retry, dismiss) {
         bar.replaceChildren(make("span", "reason", reason));
-        const gone = button("Dismiss", () => { el.remove(); dismiss(); });
+        const gone = button("Dismiss", () => {
+          el.remove();
+          dismiss();
+        });
         gone.classList.add("ghost");
         act.replaceChildren(button("Retry", retry), gone);
       },

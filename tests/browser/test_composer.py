@@ -96,7 +96,7 @@ def test_cause_and_request_id_are_shown_and_the_question_can_be_asked_again_when
     portal.ask("Will the model answer?", "fake-fail500")
     portal.wait_end()
     alert = portal.turns.last.get_by_role("alert")
-    expect(alert).to_contain_text(re.compile(r"Code \w+\. Request [0-9a-f]{32}\."))
+    expect(alert).to_contain_text(re.compile(r"Code \w+\.\s+Request [0-9a-f]{32}\."))
     expect(portal.turns.last.locator(".user")).to_have_text("Will the model answer?")
     assert_like_fresh(portal)
     portal.choose_model(f"compatible/{SHORT}")

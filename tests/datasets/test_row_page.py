@@ -14,6 +14,7 @@ from apps.datasets.record import Message, Record, ToolCall
 from apps.datasets.services import NewRow
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +55,7 @@ def test_a_row_shows_its_conversation_and_where_it_comes_from(cast: Cast) -> Non
     for page, words in zip(
         pages, ("?item=9#trace", "Row 12 of", "Asked in a chat, and judged bad", "Failed in"), strict=False
     ):
-        assert words in page
+        assert words in flat(page)
     review = client.get(reverse("datasets:review", args=[cast.tenant.slug, dataset.pk]))
     for page in (pages[0], review.content.decode()):
         assert "What is the duty on &lt;cars&gt;?" in page

@@ -36,6 +36,7 @@ from runs.models import Run
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.evaluations.support import make_compared, make_experiment, make_version
+from tests.markup import flat
 from tests.permissions.world import make_row
 
 pytestmark = pytest.mark.django_db
@@ -362,7 +363,7 @@ def test_rubrics_are_written_changed_and_compared(cast):
     assert client.post(f"{base}{rubric.pk}/change/", changed).status_code == 302
     page = client_of(cast, "viewer").get(f"{base}{rubric.pk}/").content.decode()
     assert "Changed since version 1" in page
-    assert "<ins>Warm and kind</ins>" in page
+    assert "<ins>Warm and kind</ins>" in flat(page)
     assert client.get(f"{base}{rubric.pk}/?version=7").status_code == 404
     other = f"/t/{cast.other_tenant.slug}/evaluations/rubrics/{rubric.pk}/"
     assert client_of(cast, "outsider").get(other).status_code == 404

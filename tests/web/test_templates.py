@@ -63,6 +63,20 @@ def test_lint_finds_the_offence(hostile: str):
     assert offences(hostile)
 
 
+# A formatter that takes two neighbouring tags of a sentence for two lines leaves "the system , now" on the page.
+PARTED = re.compile(r"(?:end\w+ %\}|\}\}|[\w>])\s+\{%[^%]*%\}\s*[,.;:!?)](?!\w)")
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda p: p.relative_to(ROOT / "templates").as_posix())
+def test_no_sentence_gets_a_space_before_its_comma(path: Path):
+    assert PARTED.findall(path.read_text()) == []
+
+
+def test_the_parted_sentence_is_found():
+    assert PARTED.search("by {% if a %}{{ a }}{% endif %}\n  {% if b %}, through a model{% endif %}")
+    assert not PARTED.search("by {% if a %}{{ a }}{% endif %}{% if b %}, through a model{% endif %}")
+
+
 def test_templates_exist():
     assert len(TEMPLATES) > 40
 

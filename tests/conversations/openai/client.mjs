@@ -5,14 +5,25 @@ import { pathToFileURL } from "node:url";
 const { CLIENT, BASE_URL, API_KEY, POOR_KEY } = process.env;
 const { default: OpenAI } = await import(pathToFileURL(`${CLIENT}/index.mjs`).href);
 const client = new OpenAI({ baseURL: BASE_URL, apiKey: API_KEY, maxRetries: 0 });
-const [PLAIN, SLOW, SCRIPTED, JSON_MODEL, FAILING] = ["words12", "words400-gap50", "scripted", "json", "fail400"].map(
+const [PLAIN, SLOW, SCRIPTED, JSON_MODEL, FAILING] = [
+  "words12",
+  "words400-gap50",
+  "scripted",
+  "json",
+  "fail400",
+].map(
   (name) => `compatible/fake-${name}`,
 );
 const messages = [{ role: "user", content: "What is the duty on lamps?" }];
 const parameters = { type: "object", properties: { query: { type: "string" } }, required: ["query"] };
 const weather = { name: "weather", description: "Tell the weather.", parameters };
 const sky = { Lyon: "sunny", Graz: "wet" };
-const duty = { type: "object", properties: { percent: { type: "integer" } }, required: ["percent"], additionalProperties: false };
+const duty = {
+  type: "object",
+  properties: { percent: { type: "integer" } },
+  required: ["percent"],
+  additionalProperties: false,
+};
 
 const checks = {
   async "models are listed"() {
@@ -22,7 +33,11 @@ const checks = {
     assert.equal((await client.models.retrieve(PLAIN)).id, PLAIN);
   },
   async "a chat is streamed as it is answered"() {
-    const stream = client.chat.completions.stream({ model: PLAIN, messages, stream_options: { include_usage: true } });
+    const stream = client.chat.completions.stream({
+      model: PLAIN,
+      messages,
+      stream_options: { include_usage: true },
+    });
     let said = "";
     stream.on("content", (delta) => (said += delta));
     const final = await stream.finalChatCompletion();
@@ -39,7 +54,10 @@ const checks = {
       model: SCRIPTED,
       messages,
       stream: true,
-      tools: [{ type: "function", function: { ...weather, parse: JSON.parse, function: ({ query }) => sky[query] } }],
+      tools: [{
+        type: "function",
+        function: { ...weather, parse: JSON.parse, function: ({ query }) => sky[query] },
+      }],
     });
     assert.equal(await runner.finalContent(), "It is sunny and wet.");
   },
@@ -58,7 +76,11 @@ const checks = {
     const first = await stream.finalResponse();
     assert.equal(said, first.output_text);
     assert.equal((await client.responses.retrieve(first.id)).output_text, said);
-    const second = await client.responses.create({ model: PLAIN, input: "Two?", previous_response_id: first.id });
+    const second = await client.responses.create({
+      model: PLAIN,
+      input: "Two?",
+      previous_response_id: first.id,
+    });
     assert.equal(second.status, "completed");
     assert.notEqual(second.id, first.id);
   },
@@ -71,7 +93,12 @@ const checks = {
       output: sky[JSON.parse(text).query],
     }));
     assert.equal(input.length, 2);
-    const second = await client.responses.create({ model: SCRIPTED, input, tools, previous_response_id: first.id });
+    const second = await client.responses.create({
+      model: SCRIPTED,
+      input,
+      tools,
+      previous_response_id: first.id,
+    });
     assert.equal(second.output_text, "It is sunny and wet.");
   },
   async "texts are embedded"() {

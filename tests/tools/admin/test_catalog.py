@@ -16,6 +16,7 @@ from apps.tools.services import entry_set, grant_create, toolkit_set
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.markup import flat
 from tests.tools.admin.support import ENTRY, MEMBERS, trail, url, who
 
 pytestmark = pytest.mark.django_db
@@ -141,7 +142,7 @@ def test_file_is_exported_tried_and_imported(cast: Cast, owner: Client, outsider
     with tenant_scope(cast.other_tenant.pk):
         assert not ToolEntry.objects.exists()
     form = page.content.decode()
-    hidden = dict(re.findall(r'name="(digest|content|name)" value="([^"]*)"', form))
+    hidden = dict(re.findall(r'name="(digest|content|name)" value="([^"]*)"', flat(form)))
     answer = outsider.post(url("exchange"), {"step": "do", **hidden})
     assert answer.status_code == 302
     with tenant_scope(cast.other_tenant.pk):

@@ -27,6 +27,7 @@ from runs.models import ToolCall
 from tenancy.models import ApiKey
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
+from tests.markup import flat
 from tests.servers import Stack
 
 CALLBACK = AnyUrl("http://127.0.0.1:33418/callback")
@@ -81,7 +82,7 @@ class Person:
 
 
 def _form(page: str) -> dict[str, Any]:
-    hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', page)
+    hidden = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)"', flat(page))
     return {name: html.unescape(value) for name, value in hidden}
 
 
