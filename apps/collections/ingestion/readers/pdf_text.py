@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from apps.collections.ingestion.readers.pdf_rtl import Place, reading_order
@@ -122,11 +123,20 @@ def _resolve_hyphen(raw: str, start: int, end: int, words: frozenset[str]) -> st
     left_match, right_match = _AROUND[0].search(before), _AROUND[1].match(after)
     left = left_match.group() if left_match else ""
     right = right_match.group() if right_match else ""
+    return "-" if hyphen_stays(left, right, words) else ""
+
+
+def hyphen_stays(left: str, right: str, words: AbstractSet[str]) -> bool:
+    """Tell whether the hyphen at a line's end belongs to the word it cuts.
+
+    Args:
+        left: letters and digits before it.
+        right: those that begin the next line.
+        words: of the page, in small letters, without those that lines cut.
+    """
     if not left or not right or not (left.isalpha() and right.isalpha()) or right[0].isupper():
-        return "-"
+        return True
     joined, left, right = (left + right).lower(), left.lower(), right.lower()
     if joined in words:
-        return ""
-    if min(len(left), len(right)) >= _MIN_PART and left in words and right in words:
-        return "-"
-    return ""
+        return False
+    return min(len(left), len(right)) >= _MIN_PART and left in words and right in words
