@@ -1,6 +1,6 @@
 """Text recognition measured: pages of PDFs with a text layer are drawn as images, spoiled, read, and compared with that layer.
 
-Run: python benchmarks/ocr.py [FILE.pdf ...] [--pages 3] [--each 2] [--dpi 150,300] [--ways clean,noisy,...]
+Run: python benchmarks/ocr.py [FILE.pdf ...] [--pages 2] [--each 2] [--dpi 150,300] [--ways clean,noisy,...]
 
 Without files it takes the PDFs of the shared data and writes `results/ocr.json`. Each page is read in some of the ways at
 some of the resolutions, in turn, so that all of them are met by many pages in bounded time; --each 0 reads every page in all.
@@ -73,7 +73,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("files", nargs="*", type=Path)
-    parser.add_argument("--pages", type=int, default=3, help="pages of each file")
+    parser.add_argument("--pages", type=int, default=2, help="pages of each file")
     parser.add_argument("--dpi", default="150,300")
     parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument(
