@@ -13,7 +13,9 @@ from apps.collections.ingestion.ocr.lines import Line, Recognised, box_of, turne
 from apps.collections.ingestion.ocr.types import ScanWord
 from apps.collections.ingestion.readers.pdf_text import hyphen_stays
 
-_GUTTER = 0.05  # heights of a line between columns; the boxes of lines reach into it, those of headings farther
+_GUTTER = (
+    0.05  # heights of a line between columns; the boxes of lines reach into it, those of headings farther
+)
 _UPRIGHT = 3.0  # a line so much taller than the usual one runs up the margin
 _PROSE = 9.0  # heights of a line that a column of prose is wide at least; cells of tables are narrower
 _SAME_ROW = 0.5
