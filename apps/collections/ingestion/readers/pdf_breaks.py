@@ -1,4 +1,4 @@
-"""Line breaks that PDFium sets where the line goes on: before and after raised or lowered marks ("m²", "4th", a footnote's number)."""
+"""Line breaks that PDFium sets where the line goes on: before and after raised or lowered marks."""
 
 from __future__ import annotations
 
