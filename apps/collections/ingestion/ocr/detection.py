@@ -20,6 +20,7 @@ _UNCLIP = (
 _SMALLEST = 3  # pixels of a mark's short side
 _STEP = 32  # the model takes multiples of it
 _COARSE = 0.5  # of the size in which lines are looked for first
+_COARSEST, _FEW = 0.35, 12  # and where that has found so few lines, once more
 _MISSED = 0.5  # of a line's area: where the first look has marked less, the second counts
 _MOST = 6000
 
@@ -48,6 +49,8 @@ class LineFinder:
         scale = min(enlarged, math.sqrt(_PIXELS / (high * wide)))
         # On a page that is almost blank the model marks bits of its few lines only, but at half the size all of them.
         found = _joined(self._marked(padded, scale), self._marked(padded, scale * _COARSE))
+        if len(found) < _FEW:
+            found = _joined(found, self._marked(padded, scale * _COARSEST))
         inside = (_within(box, width, height) for box in found)
         return [box for box in inside if box is not None]
 
