@@ -143,14 +143,13 @@ def find_boxes(path: Path, page_number: int, char_start: int, char_end: int) -> 
     """
     import pypdfium2.raw as pdfium_c
 
-    from apps.collections.ingestion.readers.pdf import letter_places, raw_page_text
+    from apps.collections.ingestion.readers.pdf import clean_textpage, raw_page_text
     from apps.collections.ingestion.readers.pdf_fields import page_written
-    from apps.collections.ingestion.readers.pdf_text import clean_page
 
     document, page = open_page(path, page_number)
     textpage = page.get_textpage()
     raw = raw_page_text(textpage)
-    clean = clean_page(raw, letter_places(textpage, raw))
+    clean = clean_textpage(textpage, raw)
     units = _utf16_units(raw)
     rects: list[tuple[float, float, float, float]] = []
     rect = pdfium_c.FS_RECTF()

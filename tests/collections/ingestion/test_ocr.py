@@ -15,8 +15,9 @@ from PIL import Image, ImageFilter, ImageOps
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.ocr.layout import page_text
-from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised
+from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, box_of
 from apps.collections.ingestion.ocr.pages import page_recognise
+from apps.collections.ingestion.ocr.pictures import picture_array
 from apps.collections.ingestion.ocr.rapid import RapidEngine
 from apps.collections.ingestion.ocr.tesseract import TesseractEngine, tesseract_languages
 from apps.collections.ingestion.readers import reader_for
@@ -81,6 +82,48 @@ def test_columns_are_read_one_after_the_other_and_rows_of_tables_across() -> Non
     assert rows[7:13] == ["prose of the right hand column"] * 6
     assert rows[13:] == ["cell00 cell01 cell02", "cell10 cell11 cell12", "cell20 cell21 cell22"]
     assert [text[w.char_start : w.char_end] for w in words] == text.split()
+
+
+def test_words_that_lines_cut_are_whole_again_and_table_cells_are_not_joined() -> None:
+    lines = [
+        line("They went there for their recrea-", 50, 100),
+        line("tion and saw the cold-", 50, 130),
+        line("finished goods, finished when cold, of INV-", 50, 160),
+        line("20417 with care", 50, 190),
+        line("cell-", 50, 400),
+        line("9.5", 300, 400),
+        line("below", 50, 430),
+        line("8.5", 300, 430),
+    ]
+    text, words = page_text(Recognised(tuple(lines), 0, 800, 700))
+    assert text.splitlines()[:1] == [
+        "They went there for their recreation and saw the cold-finished goods, finished when cold, of INV-20417 with care"
+    ]
+    assert text.splitlines()[-2:] == ["cell- 9.5", "below 8.5"]
+    assert [text[w.char_start : w.char_end] for w in words][4:7] == ["their", "recrea", "tion"]
+
+
+def column(x: float, tops: range, words: int, name: str) -> list[Line]:
+    return [line(" ".join(f"{name}{top}.{n}" for n in range(words)), x, top) for top in tops]
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_headings_that_nearly_touch_leave_their_columns_apart(count: int) -> None:
+    wanted: list[Line] = [
+        line("A title over all columns of the page that is much wider than one of them", 50, 20)
+    ]
+    for place in range(count):
+        left = 50 + 400 * place
+        body = column(left, range(120, 480, 30), 5, "abc"[place])
+        reach = left + 398.0
+        over = body[0].corners[0][1] - 40
+        corners = ((left, over), (reach, over), (reach, over + 30), (left, over + 30))
+        heading = Line((LineWord(f"Heading{place}", corners),), (), 0.9, corners)
+        end = line(f"end{place}", left, 480)
+        wanted += [heading, *body, *([end] if place % 2 == 0 else [])]  # columns end at different heights
+    shuffled = random.Random(count).sample(wanted, len(wanted))
+    text, _ = page_text(Recognised(tuple(shuffled), 0, 1300, 700))
+    assert text.split() == [word.text for one in wanted for word in one.words]
 
 
 def png(width: int, height: int, data: bytes = b"") -> bytes:
@@ -229,6 +272,23 @@ def test_tesseract_reads_another_language_where_it_is_installed(tmp_path: Path, 
 def test_letters_with_marks_of_european_languages_are_read(engine: RapidEngine, tmp_path: Path) -> None:
     picture = page_picture(GERMAN, size=(1000, 240), font="Vera.ttf")
     assert read(engine, tmp_path, picture) == list(GERMAN)
+
+
+@pytest.mark.parametrize("turned", [0, 180])
+def test_single_line_of_a_page_is_found(engine: RapidEngine, tmp_path: Path, turned: int) -> None:
+    page = page_picture(("Exhibit 7",), size=(1280, 1650), letters=26).rotate(turned, expand=True)
+    assert read(engine, tmp_path, page) == ["Exhibit 7"]
+
+
+def test_boxes_of_lines_stay_inside_the_picture(engine: RapidEngine) -> None:
+    whole = page_picture(LINES, letters=28)
+    cut = whole.crop(ImageOps.invert(whole.convert("L")).getbbox()).rotate(180)
+    found = engine.read(picture_array(cut))
+    assert page_text(found)[0].splitlines() == list(LINES)
+    for one in found.lines:
+        left, top, right, bottom = box_of(one.corners)
+        # Corners of a slanted box lie outside by as much as it slants.
+        assert min(left, top, found.width - right, found.height - bottom) > -3
 
 
 def test_long_receipt_keeps_its_letters(engine: RapidEngine, tmp_path: Path) -> None:

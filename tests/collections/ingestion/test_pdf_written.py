@@ -157,6 +157,105 @@ def test_no_kind_of_field_loses_its_value(tmp_path: Path) -> None:
     assert "Bolts" not in page.text
 
 
+def test_label_that_is_printed_beside_a_field_stands_with_its_value(tmp_path: Path) -> None:
+    canvas = Canvas(str(tmp_path / "labels.pdf"), pagesize=letter)
+    form = canvas.acroForm
+
+    def field(kind: str, **options: object) -> None:
+        getattr(form, kind)(**{"name": f"form1[0].f1_{len(names):02}[0]", **options})
+        names.append(kind)
+
+    names: list[str] = []
+    canvas.drawString(72, 700, "Name of the applicant:")
+    field("textfield", value="Ada Quill", x=220, y=695, width=120, height=16)
+    canvas.drawString(350, 700, "Port of entry")  # two fields on one line, each with its own label
+    field("choice", value="Seattle", options=["Boston", "Seattle"], x=430, y=695, width=100, height=16)
+    canvas.drawString(72, 660, "Street and number ................")
+    field(
+        "textfield",
+        value="12 Mill Lane\nCambridge",
+        fieldFlags="multiline",
+        x=260,
+        y=630,
+        width=200,
+        height=44,
+    )
+    canvas.setFont("Helvetica-Bold", 9)
+    canvas.drawString(72, 610, "Tariff")
+    canvas.setFont("Helvetica", 9)
+    canvas.drawString(72 + canvas.stringWidth("Tariff ", "Helvetica-Bold", 9), 610, "heading")
+    field("textfield", value="8481.80.30.55", x=72, y=590, width=120, height=16)
+    canvas.drawString(300, 610, "Amount")
+    field("textfield", value="100", x=300, y=590, width=60, height=16)
+    field("textfield", value="100", x=300, y=570, width=60, height=16)  # a second row of the same column
+    canvas.drawString(72, 570, "Date: ______________ Place: ______________")
+    field("textfield", value="2024-03-18", x=100, y=567, width=70, height=14)
+    field("textfield", value="Boston", x=205, y=567, width=70, height=14)
+    canvas.drawString(72, 540, "Are the goods insured?")
+    field("checkbox", checked=True, x=220, y=538, size=12)
+    canvas.drawString(238, 540, "insured by the sender")
+    field("checkbox", checked=False, x=380, y=538, size=12)
+    canvas.drawString(398, 540, "not insured")
+    canvas.drawString(72, 500, "Sent by")
+    for place, (value, said) in enumerate((("1", "sea"), ("2", "air"))):
+        is_on = value == "2"
+        form.radio(
+            name="mode",
+            tooltip="Mode of transport",
+            value=value,
+            selected=is_on,
+            x=220 + 90 * place,
+            y=498,
+            size=12,
+        )
+        canvas.drawString(238 + 90 * place, 500, said)
+    field(
+        "textfield",
+        name="remarks",
+        value="Nothing is printed beside this.",
+        x=72,
+        y=200,
+        width=300,
+        height=16,
+    )
+    canvas.showPage()
+    canvas.save()
+    [page] = PdfReader().read(tmp_path / "labels.pdf", ReaderLimits()).pages
+    printed, _, filled = page.text.partition("air\n")
+    assert "Name of the applicant" in printed
+    assert sorted(filled.strip().split("\n")) == sorted(
+        [
+            "Name of the applicant: Ada Quill",
+            "Port of entry: Seattle",
+            "Street and number: 12 Mill Lane",
+            "Cambridge",
+            "Tariff heading: 8481.80.30.55",
+            "Date: 2024-03-18",
+            "Place: Boston",
+            "Amount: 100",
+            "Amount: 100",
+            "insured by the sender: Yes",
+            "Mode of transport: 2 (air)",
+            "remarks: Nothing is printed beside this.",
+        ]
+    )
+
+
+@pytest.mark.parametrize("form", [b"", b"/AcroForm << /Fields [] >>"])
+def test_field_that_the_form_does_not_list_keeps_its_value(tmp_path: Path, form: bytes) -> None:
+    path = raw_pdf(
+        tmp_path / "loose.pdf",
+        b"<< /Type /Catalog /Pages 2 0 R %b >>" % form,
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Annots [4 0 R 5 0 R 6 0 R] >>",
+        b"<< /Type /Annot /Subtype /Widget /FT /Tx /T (port) /V (Seattle) /Rect [72 600 200 620] >>",
+        b"<< /Type /Annot /Subtype /Widget /FT /Btn /T (exempt) /V /Off /Rect [72 500 90 520] >>",
+        b"<< /Type /Annot /Subtype /Widget /FT /Btn /T (resident) /V /Yes /AS /Yes /Rect [72 400 90 420] >>",
+    )
+    [page] = PdfReader().read(path, ReaderLimits()).pages
+    assert page.text.strip().split("\n") == ["port: Seattle", "resident: Yes"]
+
+
 def test_signed_field_says_that_it_is_signed(tmp_path: Path) -> None:
     field = b"<< /Type /Annot /Subtype /Widget /FT /Sig /T (%b) /Rect [72 %d 200 %d] /P 3 0 R %b >>"
     path = raw_pdf(
@@ -226,6 +325,51 @@ def test_brackets_and_full_stops_of_right_to_left_lines() -> None:
 def test_shapes_of_letters_become_letters() -> None:
     raw = "\ufefb \ufedf\ufee0\ufeea and o\ufb03ce"
     assert clean_page(raw).text == "لا لله and office"
+
+
+def test_line_goes_on_after_a_raised_or_lowered_mark(tmp_path: Path) -> None:
+    path = tmp_path / "marks.pdf"
+    canvas = Canvas(str(path), pagesize=letter)
+
+    def line(y: float, *parts: tuple[str, float, float]) -> None:
+        x = 72.0
+        for text, rise, size in parts:
+            canvas.setFont("Times-Roman", size)
+            canvas.drawString(x, y + rise, text)
+            x += canvas.stringWidth(text, "Times-Roman", size)
+
+    line(700, ("The area of 25 m", 0, 11), ("2", 5, 7), (" was measured again.", 0, 11))
+    line(
+        680,
+        ("Costs rose", 0, 11),
+        ("1", 5, 6),
+        (" while output fell,", 0, 11),
+        ("2,3", 5, 6),
+        (" as shown", 0, 11),
+    )
+    line(660, ("the 4", 0, 11), ("th", 8, 6), (" of July", 0, 11))
+    line(640, ("1", 5, 6), (" A footnote goes on after its mark.", 0, 9))
+    line(620, ("Ends with a mark.", 0, 11), ("12", 5, 6))
+    line(600, ("A line of its own.", 0, 11))
+    canvas.drawString(330, 612, "A column beside it.")
+    canvas.showPage()
+    canvas.save()
+    [page] = PdfReader().read(path, ReaderLimits()).pages
+    assert page.text.strip().split("\n") == [
+        "The area of 25 m2 was measured again.",
+        "Costs rose1 while output fell,2,3 as shown",
+        "the 4th of July",
+        "1 A footnote goes on after its mark.",
+        "Ends with a mark.12",
+        "A line of its own.",
+        "A column beside it.",
+    ]
+    start = page.text.index("measured")
+    [[left, _, _, _]] = find_boxes(path, 1, start, start + 8)
+    before = canvas.stringWidth("The area of 25 m was ", "Times-Roman", 11) + canvas.stringWidth(
+        "2", "Times-Roman", 7
+    )
+    assert left == pytest.approx((72 + before) / 612, abs=0.01)
 
 
 def test_titles_with_air_between_their_letters_are_words(tmp_path: Path) -> None:

@@ -19,6 +19,9 @@ _UNCLIP = (
 )
 _SMALLEST = 3  # pixels of a mark's short side
 _STEP = 32  # the model takes multiples of it
+_COARSE = 0.5  # of the size in which lines are looked for first
+_COARSEST, _FEW = 0.35, 12  # and where that has found so few lines, once more
+_MISSED = 0.5  # of a line's area: where the first look has marked less, the second counts
 _MOST = 6000
 
 
@@ -39,10 +42,20 @@ class LineFinder:
         Args:
             picture: height × width × 3, blue-green-red, bytes.
         """
-        picture = _padded(picture)
         height, width = picture.shape[:2]
-        enlarged = max(1.0, _LEAST / min(height, width))
-        scale = min(enlarged, math.sqrt(_PIXELS / (height * width)))
+        padded = _padded(picture)
+        high, wide = padded.shape[:2]
+        enlarged = max(1.0, _LEAST / min(high, wide))
+        scale = min(enlarged, math.sqrt(_PIXELS / (high * wide)))
+        # On a page that is almost blank the model marks bits of its few lines only, but at half the size all of them.
+        found = _joined(self._marked(padded, scale), self._marked(padded, scale * _COARSE))
+        if len(found) < _FEW:
+            found = _joined(found, self._marked(padded, scale * _COARSEST))
+        inside = (_within(box, width, height) for box in found)
+        return [box for box in inside if box is not None]
+
+    def _marked(self, picture: Any, scale: float) -> list[Any]:
+        height, width = picture.shape[:2]
         high, wide = (max(_STEP, round(side * scale / _STEP) * _STEP) for side in (height, width))
         how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
         taken = cv2.resize(picture, (wide, high), interpolation=how)
@@ -64,6 +77,56 @@ def line_crop(picture: Any, box: Any) -> Any:
         picture, turn, (across, down), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REPLICATE
     )
     return np.ascontiguousarray(np.rot90(line)) if down >= 1.5 * across else line
+
+
+def _joined(fine: list[Any], coarse: list[Any]) -> list[Any]:
+    """Add lines of the second look where the first has marked nothing, or only bits of them."""
+    for line in coarse:
+        size = cv2.contourArea(line.astype(np.float32))
+        shares = [_shared(box, line) for box in fine]
+        if sum(shares) < size * _MISSED:
+            kept = [
+                box
+                for box, share in zip(fine, shares, strict=True)
+                if share < cv2.contourArea(box.astype(np.float32)) * _MISSED
+            ]
+            fine = [*kept, line]
+    return fine
+
+
+def _shared(one: Any, other: Any) -> float:
+    """Return the area that two boxes have in common, in square pixels."""
+    if (one.max(axis=0) <= other.min(axis=0)).any() or (other.max(axis=0) <= one.min(axis=0)).any():
+        return 0.0
+    return float(cv2.intersectConvexConvex(one.astype(np.float32), other.astype(np.float32))[0])
+
+
+def _within(box: Any, width: int, height: int) -> Any | None:
+    """Cut a box off where its middle lines leave the picture; None where nothing is left of it."""
+    across, down = box[1] - box[0], box[3] - box[0]
+    left, right = _part_inside(box[0] + down / 2, across, (width, height))
+    top, bottom = _part_inside(box[0] + across / 2, down, (width, height))
+    if right <= left or bottom <= top:
+        return None
+    return np.array(
+        [
+            box[0] + across * x + down * y
+            for x, y in ((left, top), (right, top), (right, bottom), (left, bottom))
+        ]
+    )
+
+
+def _part_inside(start: Any, way: Any, sizes: tuple[int, int]) -> tuple[float, float]:
+    """Return from where to where, as fractions of it, a way from ``start`` runs inside the picture."""
+    begin, end = 0.0, 1.0
+    for first, step, size in zip(start, way, sizes, strict=True):
+        if abs(step) < 1e-9:
+            if not 0 <= first <= size:
+                return 0.0, 0.0
+            continue
+        one, other = sorted((-first / step, (size - first) / step))
+        begin, end = max(begin, float(one)), min(end, float(other))
+    return begin, end
 
 
 def _padded(picture: Any) -> Any:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from statistics import median
 
 from apps.collections.ingestion.ocr.lines import Line, Recognised, box_of, turned_back
 from apps.collections.ingestion.ocr.types import ScanWord
+from apps.collections.ingestion.readers.pdf_text import hyphen_stays
 
-_GUTTER = 0.3  # heights of a line between columns; the boxes of lines reach a little into it
+_GUTTER = (
+    0.05  # heights of a line between columns; the boxes of lines reach into it, those of headings farther
+)
 _UPRIGHT = 3.0  # a line so much taller than the usual one runs up the margin
 _PROSE = 9.0  # heights of a line that a column of prose is wide at least; cells of tables are narrower
 _SAME_ROW = 0.5
 _PARAGRAPH = 0.9
 _DEEPEST = 40
+_CUT = re.compile(r"([^\W_]+)[-‐‑]\Z")
+_BEGUN = re.compile(r"[^\W_]+")
+_LETTERS = re.compile(r"[^\W\d_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +61,17 @@ def page_text(found: Recognised) -> tuple[str, tuple[ScanWord, ...]]:
         pieces.append(text)
         length += len(text)
 
-    for row, is_apart in zip(rows, gaps, strict=True):
-        if pieces:
+    cut = _cut_words(rows, gaps)
+    for number, (row, is_apart) in enumerate(zip(rows, gaps, strict=True)):
+        if pieces and number - 1 not in cut:
             write("\n\n" if is_apart else "\n")
         for place, line in enumerate(row):
             if place:
                 write(" ")
-            for word, glue in zip(line.words, (*line.glue, ""), strict=True):
+            shown = list(line.words)
+            if cut.get(number) == "":
+                shown[-1] = replace(shown[-1], text=shown[-1].text[:-1])
+            for word, glue in zip(shown, (*line.glue, ""), strict=True):
                 left, top, right, bottom = turned_back(box_of(word.corners), found)
                 words.append(
                     ScanWord(
@@ -70,6 +82,27 @@ def page_text(found: Recognised) -> tuple[str, tuple[ScanWord, ...]]:
                 )
                 write(word.text + glue)
     return "".join(pieces), tuple(words)
+
+
+def _cut_words(rows: list[list[Line]], gaps: list[bool]) -> dict[int, str]:
+    """Find the rows whose last word goes on in the next row, and what stands for the hyphen between: itself, or nothing."""
+    found: dict[int, tuple[str, str]] = {}
+    for number, (row, below) in enumerate(pairwise(rows)):
+        # Rows of several lines are those of a table: what follows a cell does not stand below it.
+        if gaps[number + 1] or len(row) != 1 or len(below) != 1 or not row[0].words or not below[0].words:
+            continue
+        left, right = _CUT.search(row[0].words[-1].text), _BEGUN.match(below[0].words[0].text)
+        if left is not None and right is not None:
+            found[number] = left.group(1), right.group()
+    whole = {
+        word.lower()
+        for number, row in enumerate(rows)
+        for place, line in enumerate(row)
+        for at, one in enumerate(line.words)
+        if not ((number in found and at == len(line.words) - 1) or (number - 1 in found and at == place == 0))
+        for word in _LETTERS.findall(one.text)
+    }
+    return {number: "-" if hyphen_stays(*parts, whole) else "" for number, parts in found.items()}
 
 
 def _rows(lines: Sequence[Line]) -> tuple[list[list[Line]], list[bool]]:

@@ -119,10 +119,9 @@ def _picture(path: Path, media_type: str, number: int) -> _Shown:
 
 def _pdf_page(path: Path, number: int) -> _Shown:
     from apps.collections.ingestion.page_images import open_page
-    from apps.collections.ingestion.readers.pdf import letter_places, raw_page_text
+    from apps.collections.ingestion.readers.pdf import clean_textpage, raw_page_text
     from apps.collections.ingestion.readers.pdf_fields import page_written, written_text
     from apps.collections.ingestion.readers.pdf_scans import is_garbled
-    from apps.collections.ingestion.readers.pdf_text import clean_page
     from apps.collections.ingestion.readers.pdf_xfa import is_xfa, xfa_values
 
     document, page = open_page(path, number)
@@ -132,7 +131,7 @@ def _pdf_page(path: Path, number: int) -> _Shown:
     picture = picture_array(page.render(scale=scale, may_draw_forms=False).to_pil())
     textpage = page.get_textpage()
     raw = raw_page_text(textpage)
-    layer = clean_page(raw, letter_places(textpage, raw)).text
+    layer = clean_textpage(textpage, raw).text
     written = written_text(page_written(document, page))
     if number == 1 and is_xfa(document):
         written += "".join(f"\n{one}" for one in xfa_values(document))

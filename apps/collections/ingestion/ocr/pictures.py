@@ -180,7 +180,7 @@ def _heif_register() -> None:
         return
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
-        "This file is: HEIC image. Reading it needs the Python package pi-heif on the server. Save it as JPEG or "
-        "PNG and upload that, or ask the operator to install the package.",
+        "This file is: HEIC image. This server does not read those. Save it as JPEG or PNG and upload that; an iPhone "
+        "takes JPEG where Settings, Camera, Formats says “Most Compatible”.",
         data={"kind": "HEIC image"},
     )

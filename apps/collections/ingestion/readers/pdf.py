@@ -12,12 +12,12 @@ import pypdfium2.raw as pdfium_c
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.ocr.types import Scan
 from apps.collections.ingestion.readers.base import Reading, clean_text
+from apps.collections.ingestion.readers.pdf_breaks import Box
 from apps.collections.ingestion.readers.pdf_fields import page_written, written_text
 from apps.collections.ingestion.readers.pdf_headings import HeadingFinder, outline_titles
-from apps.collections.ingestion.readers.pdf_rtl import Place
 from apps.collections.ingestion.readers.pdf_scans import is_scanned
 from apps.collections.ingestion.readers.pdf_tables import TableFinder
-from apps.collections.ingestion.readers.pdf_text import clean_page
+from apps.collections.ingestion.readers.pdf_text import CleanPage, clean_page
 from apps.collections.ingestion.readers.pdf_xfa import READ, UNREAD, is_xfa, xfa_values
 from apps.collections.ingestion.types import FailureCode, PageText, ReaderLimits, ReadFailure
 
@@ -81,19 +81,28 @@ def raw_page_text(textpage: pypdfium2.PdfTextPage) -> str:
     return text
 
 
-def letter_places(textpage: pypdfium2.PdfTextPage, raw: str) -> Place:
-    """Give the function that tells where a character of a page's raw text stands, from the left."""
+def clean_textpage(textpage: pypdfium2.PdfTextPage, raw: str) -> CleanPage:
+    """Clean a page's text by what it says and by where its letters stand.
+
+    Args:
+        textpage: the page's text layer.
+        raw: what ``raw_page_text`` gave for it.
+    """
     wide = [i for i, ch in enumerate(raw) if ch > "\uffff"]
     rect = pdfium_c.FS_RECTF()
 
-    def place(offset: int) -> float | None:
+    def where(offset: int) -> Box | None:
         # PDFium counts in UTF-16 units.
         index = pdfium_c.FPDFText_GetCharIndexFromTextIndex(textpage.raw, offset + bisect_left(wide, offset))
         if index < 0 or not pdfium_c.FPDFText_GetLooseCharBox(textpage.raw, index, rect):
             return None
-        return (float(rect.left) + float(rect.right)) / 2
+        return float(rect.left), float(rect.bottom), float(rect.right), float(rect.top)
 
-    return place
+    def place(offset: int) -> float | None:
+        box = where(offset)
+        return None if box is None else (box[0] + box[2]) / 2
+
+    return clean_page(raw, place, where)
 
 
 def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list[str]) -> Iterator[PageText]:
@@ -114,7 +123,7 @@ def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list
             continue
         textpage = page.get_textpage()
         raw = raw_page_text(textpage)
-        cleaned = clean_page(raw, letter_places(textpage, raw))
+        cleaned = clean_textpage(textpage, raw)
         written = page_written(document, page)
         own = cleaned.text + written_text(written)
         if index == 0 and is_xfa(document):

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
+from apps.collections.ingestion.readers.pdf_breaks import Where, false_breaks
 from apps.collections.ingestion.readers.pdf_rtl import Place, reading_order
 from apps.collections.ingestion.readers.pdf_spaced import SPACED, spaced_blanks
 
@@ -48,12 +51,13 @@ class CleanPage:
         return self.order[min(found, len(self.order) - 1)]
 
 
-def clean_page(raw: str, place: Place | None = None) -> CleanPage:
+def clean_page(raw: str, place: Place | None = None, where: Where | None = None) -> CleanPage:
     """Clean a page: ``\\n`` newlines without blanks before them, no control codes, line-end hyphens resolved.
 
     Args:
         raw: PDFium's text of the page.
         place: tells where a character stands, for right-to-left text; without it that stays as it came.
+        where: gives a character's box, for line breaks inside of lines; without it those stay.
 
     The result depends on this page's text alone, so that a later call for highlighting finds the same offsets.
     """
@@ -65,14 +69,17 @@ def clean_page(raw: str, place: Place | None = None) -> CleanPage:
     raw_starts: list[int] = []
     position = length = 0
     words: frozenset[str] | None = None
-    for start, end in _edits(raw, place if order is None else None):
+    joined = false_breaks(raw, where) if where is not None and order is None else {}
+    for start, end in _edits(raw, place if order is None else None, joined):
         if start > position:
             pieces.append(raw[position:start])
             clean_starts.append(length)
             raw_starts.append(position)
             length += start - position
         found = raw[start:end]
-        if "\n" in found or found == "\r":
+        if (start, end) in joined:
+            new = joined[start, end]
+        elif "\n" in found or found == "\r":
             new = "\n"
         elif found == " ":
             new = ""
@@ -103,9 +110,12 @@ def clean_page(raw: str, place: Place | None = None) -> CleanPage:
     )
 
 
-def _edits(raw: str, place: Place | None) -> list[tuple[int, int]]:
+def _edits(raw: str, place: Place | None, joined: Mapping[tuple[int, int], str]) -> list[tuple[int, int]]:
     """List what is replaced or left out, as offsets in ascending order."""
     found = [match.span() for match in _EDIT.finditer(raw)]
+    if joined:
+        found = [span for span in found if not any(a < span[1] and span[0] < b for a, b in joined)]
+        found = sorted([*found, *joined])
     if place is None or SPACED.search(raw) is None:
         return found
     return sorted([*found, *((at, at + 1) for at in spaced_blanks(raw, place))])
@@ -122,11 +132,20 @@ def _resolve_hyphen(raw: str, start: int, end: int, words: frozenset[str]) -> st
     left_match, right_match = _AROUND[0].search(before), _AROUND[1].match(after)
     left = left_match.group() if left_match else ""
     right = right_match.group() if right_match else ""
+    return "-" if hyphen_stays(left, right, words) else ""
+
+
+def hyphen_stays(left: str, right: str, words: AbstractSet[str]) -> bool:
+    """Tell whether the hyphen at a line's end belongs to the word it cuts.
+
+    Args:
+        left: letters and digits before it.
+        right: those that begin the next line.
+        words: of the page, in small letters, without those that lines cut.
+    """
     if not left or not right or not (left.isalpha() and right.isalpha()) or right[0].isupper():
-        return "-"
+        return True
     joined, left, right = (left + right).lower(), left.lower(), right.lower()
     if joined in words:
-        return ""
-    if min(len(left), len(right)) >= _MIN_PART and left in words and right in words:
-        return "-"
-    return ""
+        return False
+    return min(len(left), len(right)) >= _MIN_PART and left in words and right in words
