@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from toolloop.loop_values import LoopInput, LoopServices
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "platform"))
 
 from _worker import MODELS, QUESTION, SYSTEM, Conversation, add, serve
@@ -37,12 +39,14 @@ async def opener(protocol: str, streamed: bool, url: str) -> Conversation:
     async def converse(scenario: str) -> tuple[str, int]:
         answer, made = "", 0
         async for event in run_loop(
-            provider=provider,
-            model=MODELS[protocol],
-            system=SYSTEM.format(scenario),
-            history=[UserMessage(QUESTION)],
-            toolset=toolset,
-            limits=Limits(),
+            LoopInput(
+                model=MODELS[protocol],
+                system=SYSTEM.format(scenario),
+                history=[UserMessage(QUESTION)],
+                toolset=toolset,
+                limits=Limits(),
+            ),
+            LoopServices(provider=provider),
         ):
             if isinstance(event, ToolFinished):
                 made += not event.result.is_error

@@ -18,6 +18,7 @@ from ours import provider_of
 from toolloop.events import RunFinished, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, ToolResult, UserMessage, message_from_json
 from toolloop.providers.base import Provider
 from toolloop.tools import Tool, Toolset
@@ -56,11 +57,8 @@ async def written(provider: Provider, protocol: str) -> list[Message]:
     toolset = Toolset([make_tool("add", lambda a, b: f"{a + b}. {PARAGRAPH}")])
     question: list[Message] = [UserMessage(f"{QUESTION} {PARAGRAPH}")]
     run = run_loop(
-        provider=provider,
-        model=MODELS[protocol],
-        system=SYSTEM.format("seq"),
-        history=question,
-        toolset=toolset,
+        LoopInput(model=MODELS[protocol], system=SYSTEM.format("seq"), history=question, toolset=toolset),
+        LoopServices(provider=provider),
     )
     _, made = await last_of(run)
     found: list[Message] = []
@@ -96,13 +94,14 @@ async def history_cost(provider: Provider, protocol: str, rounds: int) -> dict[s
             begun = time.process_time()
             await last_of(
                 run_loop(
-                    provider=provider,
-                    model=MODELS[protocol],
-                    system=SYSTEM.format("now"),
-                    history=history,
-                    toolset=offered,
-                    # A limit that must be counted, as the platform sets one.
-                    limits=Limits(max_tokens=100_000_000),
+                    LoopInput(
+                        model=MODELS[protocol],
+                        system=SYSTEM.format("now"),
+                        history=history,
+                        toolset=offered,
+                        limits=Limits(max_tokens=100_000_000),
+                    ),
+                    LoopServices(provider=provider),
                 )
             )
             costs.append((time.process_time() - begun) * 1000)
@@ -132,11 +131,13 @@ async def parallel_wall(provider: Provider, protocol: str, rounds: int) -> dict[
             begun = time.perf_counter()
             _, made = await last_of(
                 run_loop(
-                    provider=provider,
-                    model=MODELS[protocol],
-                    system=SYSTEM.format("par"),
-                    history=[UserMessage(QUESTION)],
-                    toolset=Toolset([tool]),
+                    LoopInput(
+                        model=MODELS[protocol],
+                        system=SYSTEM.format("par"),
+                        history=[UserMessage(QUESTION)],
+                        toolset=Toolset([tool]),
+                    ),
+                    LoopServices(provider=provider),
                 )
             )
             walls.append((time.perf_counter() - begun) / SLEEP_S)

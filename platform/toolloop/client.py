@@ -18,6 +18,7 @@ from toolloop.generation import Gatherer, Generation, GenerationStream
 from toolloop.intent import Intent, calls_plan, calls_run
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, ToolResult, Usage
 from toolloop.metering import UsageHook
 from toolloop.output import Output, output_of
@@ -233,30 +234,34 @@ class Client:
         async with self._connected(self._models) as connection:
             events = run_traced(
                 self._telemetry,
-                provider=connection.provider,
-                model=connection.model,
-                journal=options.get("journal", NullJournal()),
+                LoopInput(
+                    model=connection.model,
+                    system=self._prompt(options, history, toolset),
+                    history=history,
+                    toolset=toolset,
+                    limits=options.get("limits", self._limits),
+                    context={**self._context, **options.get("context", {})},
+                    first_step=first_step,
+                    usage=usage,
+                    options=options.get("options", self._options),
+                    cache_key=options.get("conversation_id", ""),
+                    user_key=options.get("user_key", ""),
+                    decisions=options.get("decisions"),
+                    pending=pending,
+                    mock_tools=options.get("mock_tools", False),
+                    output=form,
+                    server_tools=options.get("server_tools", ()),
+                ),
+                LoopServices(
+                    provider=connection.provider,
+                    journal=options.get("journal", NullJournal()),
+                    stop=options.get("stop"),
+                    profile=self._profile or connection.profile,
+                    profiles=connection.profiles,
+                    on_usage=self._on_usage,
+                    usage_metadata={**self._metadata, **options.get("usage_metadata", {})},
+                ),
                 conversation_id=options.get("conversation_id", ""),
-                system=self._prompt(options, history, toolset),
-                history=history,
-                toolset=toolset,
-                limits=options.get("limits", self._limits),
-                context={**self._context, **options.get("context", {})},
-                first_step=first_step,
-                usage=usage,
-                options=options.get("options", self._options),
-                cache_key=options.get("conversation_id", ""),
-                user_key=options.get("user_key", ""),
-                stop=options.get("stop"),
-                profile=self._profile or connection.profile,
-                profiles=connection.profiles,
-                decisions=options.get("decisions"),
-                pending=pending,
-                mock_tools=options.get("mock_tools", False),
-                output=form,
-                on_usage=self._on_usage,
-                usage_metadata={**self._metadata, **options.get("usage_metadata", {})},
-                server_tools=options.get("server_tools", ()),
             )
             async with aclosing(events):
                 async for event in events:

@@ -3,100 +3,39 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Literal, cast
 
 from toolloop.calls import CallRunner
-from toolloop.compaction import Compaction, Compactor
-from toolloop.deferred import Decision, PendingCall
+from toolloop.compaction import Compactor
 from toolloop.errors import ContextTooLong
 from toolloop.events import Event, LimitReached, RunFinished, RunStatus, StepReset
 from toolloop.history import history_open, is_answer, own_turns
 from toolloop.interrupts import Interrupted, Interrupter
-from toolloop.journal import Journal, NullJournal
-from toolloop.limits import Limits
-from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
-from toolloop.metering import UsageHook, UsageReporter
+from toolloop.loop_values import LoopInput, LoopServices
+from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.metering import UsageReporter
 from toolloop.notices import CUT_OFF, FINAL_NOTICE, NO_MORE_CALLS, REPAIR_NOTICE
-from toolloop.output import Output, request_structured
-from toolloop.providers.base import ModelRequest, Provider
-from toolloop.providers.profiles import Profile, profile_for
-from toolloop.purse import Purse, PurseEmpty
-from toolloop.server_tools import ServerTool
+from toolloop.output import request_structured
+from toolloop.providers.base import ModelRequest
+from toolloop.providers.profiles import profile_for
+from toolloop.purse import PurseEmpty
 from toolloop.service import seconds_allowed
-from toolloop.tools.runtime import BlockingRunner, run_in_thread
-from toolloop.tools.toolset import Toolset
 from toolloop.turns import TurnFailed, TurnRunner
-from toolloop.usage import ProfileLookup, Reserve, Spending
+from toolloop.usage import Reserve, Spending
 
 BUDGET = "budget_exceeded"
 """Error code of a run for whose answer its purse had no money."""
 
 
-def run_loop(
-    *,
-    provider: Provider,
-    model: str,
-    system: str,
-    history: Sequence[Message],
-    toolset: Toolset,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
-    journal: Journal = NullJournal(),  # noqa: B008 - holds no state
-    context: Mapping[str, Any] | None = None,
-    first_step: int = 0,
-    usage: Usage = Usage(),  # noqa: B008 - frozen
-    options: Mapping[str, Any] | None = None,
-    cache_key: str = "",
-    user_key: str = "",
-    stop: asyncio.Event | None = None,
-    profile: Profile | None = None,
-    run_blocking: BlockingRunner = run_in_thread,
-    decisions: Mapping[str, Decision] | None = None,
-    pending: Sequence[PendingCall] = (),
-    mock_tools: bool = False,
-    output: Output | None = None,
-    tool_choice: Literal["auto", "required", "none"] = "auto",
-    compaction: Compaction | None = Compaction(),  # noqa: B008 - frozen
-    on_usage: UsageHook | None = None,
-    usage_metadata: Mapping[str, Any] | None = None,
-    server_tools: Sequence[ServerTool] = (),
-    profiles: ProfileLookup | None = None,
-    purse: Purse | None = None,
-) -> AsyncGenerator[Event, None]:
+def run_loop(asked: LoopInput, services: LoopServices) -> AsyncGenerator[Event, None]:
     """Answer the last message of a history, calling tools on the way.
 
     Args:
-        provider: where turns come from; the caller closes it.
-        model: bare model name.
-        system: system prompt, "" for none.
-        history: messages, oldest first. One that ends in a turn with unanswered calls goes on with these.
-        toolset: what the model may call; asked anew before each turn.
-        limits: what the run may use.
-        journal: told of everything before and after it happens.
-        context: given to tools as ``ToolContext.data``.
-        first_step: number of this run's turns that the history already holds.
-        usage: tokens those turns used.
-        options, cache_key, user_key: see ``ModelRequest``.
-        stop: set it (in the loop's thread) to end the run: the provider's stream is closed and tools are cancelled
-            at once.
-        profile: facts about the model; looked up by its name when None.
-        run_blocking: runs the functions of blocking tools off the event loop.
-        decisions: by call id, what was decided about calls at which the run parked; see ``toolloop.deferred``.
-        pending: what the run waited for when it parked; calls among it that nothing was decided about wait on where they
-            are. Without it they run from their start until they wait again.
-        output: form the answer must have, from ``toolloop.output.output_of``. An answer that does not fit goes back to the
-            model ``Limits.max_output_repairs`` times; then the run fails with code "invalid_output", or ends with the
-            text where the form is not ``is_required``.
-        tool_choice: for the first turn of the run; the later ones are free, but for "none".
-        compaction: how a history that outgrows the model's context window is cut; None lets such a run fail.
-        mock_tools: call the mocks of tools; nothing has effects and nothing needs approval.
-        on_usage: told what each model call used, attempts that were billed in vain included; see ``toolloop.metering``.
-        usage_metadata: goes into its events.
-        server_tools: what the provider may run itself; a model that has no such tool fails the run.
-        profiles: facts about other models that may answer (fallbacks), for their prices; the built-in ones when None.
-        purse: holds back the money of each model call; when there is none left, the run meets the limit "budget".
+        asked: what to answer, with which model and tools, within which limits.
+        services: what the run stands on.
 
     Yields:
         Events in the order in which things happen, ``RunFinished`` as the last. Failures of the provider or of tools are
@@ -106,77 +45,56 @@ def run_loop(
         asyncio.CancelledError: when the task is cancelled; the stream is closed and tools are cancelled by then.
         Exception: what the journal raised.
     """
-    template = ModelRequest(
-        model=model,
-        system=system,
-        messages=(),
-        options=options or {},
-        cache_key=cache_key,
-        user_key=user_key,
-        server_tools=server_tools,
-        tool_choice=tool_choice,
-        profile=profile,
-        withheld=toolset.withheld,
-    )
-    interrupter = Interrupter(stop)
-    profile = profile or profile_for(provider.name, model)
-    reporter = UsageReporter(on_usage, provider=provider.name, model=model, metadata=usage_metadata)
-    spending = Spending(
-        limits,
-        profile,
-        provider=provider.name,
-        model=model,
-        reporter=reporter,
-        profiles=profiles,
-        purse=purse,
-        tier=str(template.options.get("service_tier") or ""),
-    )
-    turns = TurnRunner(
-        provider=provider,
-        limits=limits,
-        journal=journal,
-        interrupter=interrupter,
-        settle=spending.settle,
-        settle_broken=spending.settle_broken,
-        admit=spending.admit,
-    )
-    calls = CallRunner(
-        toolset=toolset,
-        limits=limits,
-        journal=journal,
-        interrupter=interrupter,
-        context=context or {},
-        run_blocking=run_blocking,
-        decisions=decisions or {},
-        waiting=pending,
-        mock=mock_tools,
-    )
-    compactor = Compactor(compaction, profile, spending, system, toolset.specs)
-    run = _Run(template, toolset, limits, interrupter, spending, turns, calls, output, profile, compactor)
-    return run.events(history, first_step, usage)
+    return _Run(asked, services).events()
+
+
+State = Literal["ask", "answer", "judge", "over"]
 
 
 class _Run:
-    """State of one run."""
+    """State of one run: the model is asked, its calls are answered, the turn is judged; then once more, or it is over."""
 
-    def __init__(
-        self,
-        template: ModelRequest,
-        toolset: Toolset,
-        limits: Limits,
-        interrupter: Interrupter,
-        spending: Spending,
-        turns: TurnRunner,
-        calls: CallRunner,
-        output: Output | None,
-        profile: Profile,
-        compactor: Compactor,
-    ) -> None:
-        self.template, self.toolset, self.limits = template, toolset, limits
-        self.interrupter, self.spending = interrupter, spending
-        self.turns, self.calls, self.output, self.profile = turns, calls, output, profile
+    def __init__(self, asked: LoopInput, services: LoopServices) -> None:
+        self.asked, self.toolset, self.limits, self.output = asked, asked.toolset, asked.limits, asked.output
+        self.template = ModelRequest(
+            model=asked.model,
+            system=asked.system,
+            messages=(),
+            options=asked.options or {},
+            cache_key=asked.cache_key,
+            user_key=asked.user_key,
+            server_tools=asked.server_tools,
+            tool_choice=asked.tool_choice,
+            profile=services.profile,
+            withheld=asked.toolset.withheld,
+        )
+        self.interrupter = Interrupter(services.stop)
+        self.profile = services.profile or profile_for(services.provider.name, asked.model)
+        self.spending = self._spending(services)
+        self.turns = TurnRunner(
+            provider=services.provider,
+            limits=asked.limits,
+            journal=services.journal,
+            interrupter=self.interrupter,
+            settle=self.spending.settle,
+            settle_broken=self.spending.settle_broken,
+            admit=self.spending.admit,
+        )
+        self.calls = CallRunner(
+            toolset=asked.toolset,
+            limits=asked.limits,
+            journal=services.journal,
+            interrupter=self.interrupter,
+            context=asked.context or {},
+            run_blocking=services.run_blocking,
+            decisions=asked.decisions or {},
+            waiting=asked.pending,
+            mock=asked.mock_tools,
+        )
+        self.compactor = Compactor(
+            services.compaction, self.profile, self.spending, asked.system, asked.toolset.specs
+        )
         self.repairs = 0  # Turns that were asked for because an answer did not fit ``output``.
-        self.compactor = compactor
         self.history: list[Message] = []
         self.step = 0
         self.limit, self.detail = "", ""
@@ -184,32 +102,52 @@ class _Run:
         self.deadline: float | None = None  # In the event loop's time.
         self.notes: list[str] = []
         self.problem = ""  # What is wrong with an answer that is taken all the same.
+        self.state: State = "ask"
+        self._states = {"ask": self._ask, "answer": self._answer, "judge": self._judge}
+        self.final = False  # Whether the turn is the last one, because a limit is met.
+        self.answered: Mapping[str, ToolResult] = {}  # Calls of the turn that an earlier attempt ran.
+        self.is_decided = False  # Whether decisions are about the calls of the turn.
 
-    async def events(
-        self, history: Sequence[Message], first_step: int, usage: Usage
-    ) -> AsyncGenerator[Event, None]:
+    def _spending(self, services: LoopServices) -> Spending:
+        name, model = services.provider.name, self.asked.model
+        return Spending(
+            self.limits,
+            self.profile,
+            provider=name,
+            model=model,
+            reporter=UsageReporter(
+                services.on_usage, provider=name, model=model, metadata=services.usage_metadata
+            ),
+            profiles=services.profiles,
+            purse=services.purse,
+            tier=str(self.template.options.get("service_tier") or ""),
+        )
+
+    async def events(self) -> AsyncGenerator[Event, None]:
         """Run to the end; see ``run_loop``."""
         if self.limits.max_seconds is not None:
             self.deadline = asyncio.get_running_loop().time() + self.limits.max_seconds
-        opened = history_open(history)
-        self.history, self.step = opened.messages, first_step
-        own = own_turns(opened.messages, first_step)
+        opened = history_open(self.asked.history)
+        self.history, self.step = opened.messages, self.asked.first_step
+        own = own_turns(opened.messages, self.step)
         turns = [message for message in own if isinstance(message, Turn)]
-        self.spending.begin(usage, turns)
-        self.turns.requests = usage.requests
+        self.spending.begin(self.asked.usage, turns)
+        self.turns.requests = self.asked.usage.requests
         for turn in turns[:-1]:
             self.carried = self.carried + turn.text if turn.stop == "pause" else ""
             self.repairs += is_answer(turn)
         self.calls.accounts.count_past(own)
         self.interrupter.open()
+        self._resume(opened.turn, opened.answered)
         try:
-            async with aclosing(self._steps(opened.turn, opened.answered)) as steps:
-                async for event in steps:
-                    yield event
+            while self.state != "over":
+                async with aclosing(self._states[self.state]()) as happened:
+                    async for event in happened:
+                        yield event
         except Interrupted:
-            yield self._finished("stopped", stop="stopped")
+            yield self._over("stopped", stop="stopped")
         except TurnFailed as failure:
-            yield self._finished(
+            yield self._over(
                 "failed",
                 stop="error",
                 error_code=failure.code,
@@ -219,94 +157,118 @@ class _Run:
         finally:
             self.interrupter.close()
 
-    async def _steps(
-        self, open_turn: Turn | None, answered: Mapping[str, ToolResult]
-    ) -> AsyncGenerator[Event, None]:
-        turn = self._resumed(open_turn)
-        final = False
-        if turn is not None:
-            final = self.step - self.repairs >= self.limits.max_steps
-        while True:
-            if turn is None:
-                self.history = await self.compactor.fitted(self.history)
-                reserve = self._allowance()
-                final = bool(self.limit)
-                if final:
-                    yield LimitReached(self.limit, self.detail, self.step)
-                    reserve = self._reserve(final=True)
-                    if reserve.limit:
-                        self.notes.append("There was no money left for a final answer.")
-                        yield self._finished("completed", stop="end")
-                        return
-                hard = self._hard_deadline()
-                request = self._request(reserve, hard, final=final)
-                soft = hard if final else self.deadline
-                self.spending.step = self.step
-                try:
-                    async with aclosing(
-                        self.turns.run(self.step, request, soft=soft, hard=hard, final=final)
-                    ) as events:
-                        async for event in events:
-                            yield event
-                except Interrupted as interrupted:
-                    if interrupted.cause == "stop":
-                        raise
-                    if final or self.turns.partial:
-                        raise self._out_of_time() from None
-                    self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
-                    if self.turns.visible:
-                        yield StepReset("max_seconds", self.step)
-                    continue
-                except PurseEmpty as empty:
-                    if final:
-                        raise TurnFailed(BUDGET, empty.detail, retryable=empty.retryable) from empty
-                    self._meet("budget", empty.detail)
-                    if self.turns.visible:
-                        yield StepReset("budget", self.step)
-                    continue
-                except TurnFailed as failure:
-                    if failure.code != ContextTooLong.code or self.turns.visible:
-                        raise
-                    smaller = await self.compactor.forced(self.history)
-                    if smaller is None:
-                        raise
-                    self.history = smaller
-                    continue
-                turn = cast(Turn, self.turns.turn)
-                self.history.append(turn)
-            if turn.tool_calls:
-                async with aclosing(
-                    self._answer(turn, answered, final=final, decided=turn is open_turn)
-                ) as events:
-                    async for event in events:
-                        yield event
-                if self.calls.pending:
-                    yield self._finished("parked", stop=turn.stop)
-                    return
-            goes_on = turn.stop == "pause" or (
-                bool(turn.tool_calls) and turn.stop not in ("refusal", "filter")
-            )
-            if final or not goes_on:
-                problem, value = self._checked_output()
-                if not problem or not is_answer(turn):
-                    has_output = self.output is not None and not problem
-                    yield self._finished("completed", stop=turn.stop, output=value, has_output=has_output)
-                    return
-                if final or self.repairs >= self.limits.max_output_repairs:
-                    if self.output is not None and not self.output.is_required:
-                        self.problem = problem
-                        yield self._finished("completed", stop=turn.stop)
-                        return
-                    raise TurnFailed(
-                        "invalid_output",
-                        f"The answer does not have the form asked for: {problem}",
-                        retryable=True,
-                    )
-                self.repairs += 1
-                self.history.append(UserMessage(REPAIR_NOTICE.format(problem=problem), notice=True))
-                yield StepReset("invalid_output", self.step)
-            self._next_step(turn)
-            turn, answered = None, {}
+    def _resume(self, open_turn: Turn | None, answered: Mapping[str, ToolResult]) -> None:
+        """Take up the turn an earlier attempt ended in, when what follows it has not happened yet."""
+        last = self.history[-1] if self.history else None
+        turn = open_turn or (last if isinstance(last, Turn) and self.step > 0 else None)
+        if turn is None:
+            return
+        self.step = max(0, self.step - 1)
+        self.turns.turn = turn
+        self.final = self.step - self.repairs >= self.limits.max_steps
+        self.answered, self.is_decided = answered, turn is open_turn
+        self.state = "answer"
+
+    async def _ask(self) -> AsyncGenerator[Event, None]:
+        """Have the model write a turn; what a limit or a long history spoils is asked again, and differently."""
+        self.history = await self.compactor.fitted(self.history)
+        reserve = self._allowance()
+        self.final = bool(self.limit)
+        if self.final:
+            yield LimitReached(self.limit, self.detail, self.step)
+            reserve = self._reserve(final=True)
+            if reserve.limit:
+                self.notes.append("There was no money left for a final answer.")
+                yield self._over("completed", stop="end")
+                return
+        hard = self._hard_deadline()
+        request = self._request(reserve, hard, final=self.final)
+        soft = hard if self.final else self.deadline
+        self.spending.step = self.step
+        try:
+            written = self.turns.run(self.step, request, soft=soft, hard=hard, final=self.final)
+            async with aclosing(written) as events:
+                async for event in events:
+                    yield event
+        except Interrupted as interrupted:
+            if interrupted.cause == "stop":
+                raise
+            if self.final or self.turns.partial:
+                raise self._out_of_time() from None
+            limit = self._met("max_seconds", f"{self.limits.max_seconds:g} s have passed")
+        except PurseEmpty as empty:
+            if self.final:
+                raise TurnFailed(BUDGET, empty.detail, retryable=empty.retryable) from empty
+            limit = self._met("budget", empty.detail)
+        except TurnFailed as failure:
+            if failure.code != ContextTooLong.code or self.turns.visible:
+                raise
+            smaller = await self.compactor.forced(self.history)
+            if smaller is None:
+                raise
+            self.history = smaller
+            return
+        else:
+            self.history.append(cast(Turn, self.turns.turn))
+            self.answered, self.is_decided = {}, False
+            self.state = "answer"
+            return
+        if self.turns.visible:
+            yield StepReset(limit, self.step)
+
+    async def _answer(self) -> AsyncGenerator[Event, None]:
+        """Run the calls of the turn; a run some of whose calls wait is over for now."""
+        turn = cast(Turn, self.turns.turn)
+        self.state = "judge"
+        if not turn.tool_calls:
+            return
+        self.interrupter.deadline_set(None if self.final else self.deadline)
+        refusal = None
+        if self.final:
+            refusal = NO_MORE_CALLS
+        elif turn.stop not in ("tools", "end", "pause"):
+            refusal = CUT_OFF
+        answers = self.calls.answer(self.step, turn, self.answered, refusal, decided=self.is_decided)
+        async with aclosing(answers) as events:
+            async for event in events:
+                yield event
+        self.history.extend(self.calls.results)
+        if self.calls.pending:
+            yield self._over("parked", stop=turn.stop)
+
+    async def _judge(self) -> AsyncGenerator[Event, None]:
+        """Say whether the turn was the last one, and have an answer mended that has not the form asked for."""
+        turn = cast(Turn, self.turns.turn)
+        goes_on = turn.stop == "pause" or (bool(turn.tool_calls) and turn.stop not in ("refusal", "filter"))
+        if self.final or not goes_on:
+            problem, value = self._checked_output()
+            if not problem or not is_answer(turn):
+                has_output = self.output is not None and not problem
+                yield self._over("completed", stop=turn.stop, output=value, has_output=has_output)
+                return
+            if self.final or self.repairs >= self.limits.max_output_repairs:
+                yield self._unfit(turn, problem)
+                return
+            self.repairs += 1
+            self.history.append(UserMessage(REPAIR_NOTICE.format(problem=problem), notice=True))
+            yield StepReset("invalid_output", self.step)
+        self.carried = self.carried + turn.text if turn.stop == "pause" else ""
+        self.turns.clear()
+        self.step += 1
+        self.state = "ask"
+
+    def _unfit(self, turn: Turn, problem: str) -> RunFinished:
+        """End the run with an answer that nothing brought into the form asked for.
+
+        Raises:
+            TurnFailed: the form is required.
+        """
+        if self.output is not None and not self.output.is_required:
+            self.problem = problem
+            return self._over("completed", stop=turn.stop)
+        raise TurnFailed(
+            "invalid_output", f"The answer does not have the form asked for: {problem}", retryable=True
+        )
 
     def _checked_output(self) -> tuple[str, Any]:
         """Return what is wrong with the answer, "" for nothing, and its value."""
@@ -315,40 +277,28 @@ class _Run:
         value, problem = self.output.parse(self.carried + self.turns.text)
         return problem, value
 
-    def _resumed(self, open_turn: Turn | None) -> Turn | None:
-        """Return the turn an earlier attempt ended in, when what follows it has not happened yet."""
-        last = self.history[-1] if self.history else None
-        turn = open_turn or (last if isinstance(last, Turn) and self.step > 0 else None)
-        if turn is not None:
-            self.step = max(0, self.step - 1)
-            self.turns.turn = turn
-        return turn
-
-    def _next_step(self, turn: Turn) -> None:
-        self.carried = self.carried + turn.text if turn.stop == "pause" else ""
-        self.turns.clear()
-        self.step += 1
-
-    def _meet(self, limit: str, detail: str) -> None:
+    def _met(self, limit: str, detail: str) -> str:
+        """Note a limit, the first one alone, and return it."""
         if limit and not self.limit:
             self.limit, self.detail = limit, detail
+        return limit
 
     def _allowance(self) -> Reserve:
         """Check every limit before a model turn; the only place where they are."""
         limits = self.limits
         if self.interrupter.cause == "stop":
             raise Interrupted("stop")
-        self._meet(self.calls.accounts.limit, self.calls.accounts.detail)
+        self._met(self.calls.accounts.limit, self.calls.accounts.detail)
         if self.step - self.repairs >= limits.max_steps:
-            self._meet("max_steps", f"{limits.max_steps} model turns were made")
+            self._met("max_steps", f"{limits.max_steps} model turns were made")
         if limits.max_requests is not None and self.turns.requests >= limits.max_requests:
-            self._meet("max_requests", f"{self.turns.requests} model requests were made")
+            self._met("max_requests", f"{self.turns.requests} model requests were made")
         if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
-            self._meet("max_seconds", f"{limits.max_seconds:g} s have passed")
+            self._met("max_seconds", f"{limits.max_seconds:g} s have passed")
         reserve = Reserve()
         if not self.limit:
             reserve = self._reserve(final=False)
-            self._meet(reserve.limit, reserve.detail)
+            self._met(reserve.limit, reserve.detail)
         return reserve
 
     def _reserve(self, *, final: bool) -> Reserve:
@@ -384,28 +334,12 @@ class _Run:
         """Return when even a final answer ends."""
         return None if self.deadline is None else self.deadline + self.limits.final_seconds
 
-    async def _answer(
-        self, turn: Turn, answered: Mapping[str, ToolResult], *, final: bool, decided: bool
-    ) -> AsyncGenerator[Event, None]:
-        """Answer the turn's calls and append the results to the history."""
-        self.interrupter.deadline_set(None if final else self.deadline)
-        refusal = None
-        if final:
-            refusal = NO_MORE_CALLS
-        elif turn.stop not in ("tools", "end", "pause"):
-            refusal = CUT_OFF
-        answers = self.calls.answer(self.step, turn, answered, refusal, decided=decided)
-        async with aclosing(answers) as events:
-            async for event in events:
-                yield event
-        self.history.extend(self.calls.results)
-
     def _out_of_time(self) -> TurnFailed:
-        self._meet("max_seconds", f"{self.limits.max_seconds:g} s have passed")
+        self._met("max_seconds", f"{self.limits.max_seconds:g} s have passed")
         seconds = self.limits.total_seconds
         return TurnFailed("deadline", f"The answer was not complete after {seconds:g} s.", retryable=True)
 
-    def _finished(
+    def _over(
         self,
         status: RunStatus,
         *,
@@ -416,6 +350,7 @@ class _Run:
         output: Any = None,
         has_output: bool = False,
     ) -> RunFinished:
+        self.state = "over"
         pending = self.calls.pending if status == "parked" else []
         return RunFinished(
             status=status,

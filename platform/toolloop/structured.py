@@ -10,6 +10,7 @@ from toolloop.errors import ToolloopError
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, Usage, UserMessage
 from toolloop.metering import UsageHook
 from toolloop.output import Form, Output, clean_json, extract_json, output_of
@@ -82,19 +83,18 @@ async def generate(
     history = [UserMessage(prompt)] if isinstance(prompt, str) else list(prompt)
     end: RunFinished | None = None
     async for event in run_loop(
-        provider=provider,
-        model=model,
-        system=system,
-        history=history,
-        toolset=Toolset(),
-        limits=limits,
-        options=options,
-        cache_key=cache_key,
-        user_key=user_key,
-        profile=profile,
-        output=form,
-        on_usage=on_usage,
-        usage_metadata=usage_metadata,
+        LoopInput(
+            model=model,
+            system=system,
+            history=history,
+            toolset=Toolset(),
+            limits=limits,
+            options=options,
+            cache_key=cache_key,
+            user_key=user_key,
+            output=form,
+        ),
+        LoopServices(provider=provider, profile=profile, on_usage=on_usage, usage_metadata=usage_metadata),
     ):
         if isinstance(event, RunFinished):
             end = event

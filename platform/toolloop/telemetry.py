@@ -11,13 +11,15 @@ import json
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from toolloop.deferred import PendingCall
 from toolloop.errors import ConfigurationError, ProviderError
 from toolloop.events import Event, ProviderEvent, RunFinished, TurnFinished
-from toolloop.journal import Journal, NullJournal
+from toolloop.journal import Journal
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.masking import masked
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
 from toolloop.providers.base import ModelRequest, Provider
@@ -62,26 +64,24 @@ class Telemetry:
 
 def run_traced(
     telemetry: Telemetry | None,
+    asked: LoopInput,
+    services: LoopServices,
     *,
-    provider: Provider,
-    model: str,
-    journal: Journal = NullJournal(),  # noqa: B008 - holds no state
     agent_name: str = "",
     conversation_id: str = "",
-    **arguments: Any,
 ) -> AsyncGenerator[Event, None]:
     """Run the loop under a span, with a span for each model call and each tool call below it.
 
     Args:
         telemetry: None runs the loop as it is.
-        provider, model, journal, arguments: as for ``run_loop``.
+        asked, services: as for ``run_loop``.
         agent_name: names the run's span, "" for none.
         conversation_id: ties the spans of several runs together, "" for none.
     """
     if telemetry is None:
-        return run_loop(provider=provider, model=model, journal=journal, **arguments)
-    return _RunTrace(telemetry, provider.name, model, agent_name, conversation_id).events(
-        provider, journal, arguments
+        return run_loop(asked, services)
+    return _RunTrace(telemetry, services.provider.name, asked.model, agent_name, conversation_id).events(
+        asked, services
     )
 
 
@@ -97,19 +97,16 @@ class _RunTrace:
             self.shared["gen_ai.conversation.id"] = conversation_id
         self._context: Context | None = None
 
-    async def events(
-        self, provider: Provider, journal: Journal, arguments: Mapping[str, Any]
-    ) -> AsyncGenerator[Event, None]:
+    async def events(self, asked: LoopInput, services: LoopServices) -> AsyncGenerator[Event, None]:
         """Yield the run's events."""
         attributes = {"gen_ai.request.model": self._model}
         if self._agent:
             attributes["gen_ai.agent.name"] = self._agent
         run = self.span_begin("invoke_agent", self._agent, attributes)
         self._context = self._telemetry.trace.set_span_in_context(run)
-        calls = _TracedJournal(journal, self)
-        stream = run_loop(
-            provider=_TracedProvider(provider, self), model=self._model, journal=calls, **arguments
-        )
+        calls = _TracedJournal(services.journal, self)
+        provider = _TracedProvider(services.provider, self)
+        stream = run_loop(asked, replace(services, provider=provider, journal=calls))
         is_ended = False
         try:
             async with aclosing(stream) as events:

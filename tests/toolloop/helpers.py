@@ -9,9 +9,16 @@ from typing import Any
 from toolloop.events import Event, RunFinished, TextDelta
 from toolloop.journal import NullJournal
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn
 from toolloop.tools import Tool, Toolset, tool
+
+
+def loop_values(**given: Any) -> tuple[LoopInput, LoopServices]:
+    """Return what ``run_loop`` takes, from fields of either value by name."""
+    services = {name: given.pop(name) for name in list(given) if name in LoopServices.__dataclass_fields__}
+    return LoopInput(**given), LoopServices(**services)
 
 
 @tool
@@ -102,11 +109,13 @@ async def converse(
     """Run a script with these tools to its end."""
     provider = script if isinstance(script, ScriptedProvider) else ScriptedProvider(script)
     stream = run_loop(
-        provider=provider,
-        model="script-1",
-        system="Be brief.",
-        history=history,
-        toolset=Toolset(tools),
-        **settings,
+        *loop_values(
+            model="script-1",
+            system="Be brief.",
+            history=history,
+            toolset=Toolset(tools),
+            provider=provider,
+            **settings,
+        )
     )
     return Dialogue(provider, [event async for event in stream])

@@ -14,6 +14,7 @@ from toolloop.events import RunFinished
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, Turn, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn
 from toolloop.tools import Tool, ToolContext, ToolError, Toolset, tool
@@ -149,16 +150,17 @@ async def drive(
         messages: list[Message] = [message_from_json(message) for message in history]
         end: RunFinished | None = None
         async for event in run_loop(
-            provider=ScriptedProvider(script, by_history=True),
-            model="m",
-            system="",
-            history=messages,
-            first_step=steps,
-            toolset=Toolset(tools) if toolset is None else toolset(),
-            journal=journal,
-            limits=Limits(max_steps=50, repeat_stop=99, failure_stop=99),
-            decisions={call_id: Decision.from_json(data) for call_id, data in decisions.items()},
-            pending=[PendingCall.from_json(data) for data in waiting],
+            LoopInput(
+                model="m",
+                system="",
+                history=messages,
+                first_step=steps,
+                toolset=Toolset(tools) if toolset is None else toolset(),
+                limits=Limits(max_steps=50, repeat_stop=99, failure_stop=99),
+                decisions={call_id: Decision.from_json(data) for call_id, data in decisions.items()},
+                pending=[PendingCall.from_json(data) for data in waiting],
+            ),
+            LoopServices(provider=ScriptedProvider(script, by_history=True), journal=journal),
         ):
             if isinstance(event, RunFinished):
                 end = event

@@ -8,7 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.toolloop.helpers import add, converse
+from tests.toolloop.helpers import add, converse, loop_values
 from tests.toolloop.providers.encodings import Script
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, OPENAI, XAI, SlowStream, Wire
 from toolloop.errors import ProviderError, ProviderUnavailable
@@ -17,6 +17,7 @@ from toolloop.fallback import FallbackProvider
 from toolloop.intent import calls_plan
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Turn, Usage, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.planner_executor import PlannerExecutor
@@ -34,9 +35,11 @@ async def stopped(provider: Any, *, kind: type = TextDelta, **settings: Any) -> 
     stop = asyncio.Event()
     end = None
     async for event in run_loop(
-        provider=provider,
-        history=[UserMessage("Hello " * 50)],
-        **{"system": "", "model": "m", "toolset": Toolset(), "stop": stop, **settings},
+        *loop_values(
+            history=[UserMessage("Hello " * 50)],
+            provider=provider,
+            **{"system": "", "model": "m", "toolset": Toolset(), "stop": stop, **settings},
+        )
     ):
         if isinstance(event, kind):
             stop.set()
@@ -141,12 +144,8 @@ async def test_usage_is_reported_when_the_reader_goes_away(way: str) -> None:
 
     async def read() -> None:
         stream = run_loop(
-            provider=ScriptedProvider([hangs(after="x" * 30)]),
-            model="m",
-            system="",
-            history=[UserMessage("Hello")],
-            toolset=Toolset(),
-            on_usage=events.append,
+            LoopInput(model="m", system="", history=[UserMessage("Hello")], toolset=Toolset()),
+            LoopServices(provider=ScriptedProvider([hangs(after="x" * 30)]), on_usage=events.append),
         )
         async for event in stream:
             if isinstance(event, TextDelta):
@@ -169,13 +168,8 @@ async def test_finished_turn_is_not_counted_twice_when_its_tool_is_stopped() -> 
     script = [calls(call("add", a=1, b=1), usage=Usage(50, 0, 0, 20, 0, 1)), hangs(after="xyz")]
     events: list[UsageEvent] = []
     stream = run_loop(
-        provider=ScriptedProvider(script),
-        model="m",
-        system="",
-        history=[UserMessage("Hello")],
-        toolset=Toolset([add]),
-        stop=stop,
-        on_usage=events.append,
+        LoopInput(model="m", system="", history=[UserMessage("Hello")], toolset=Toolset([add])),
+        LoopServices(provider=ScriptedProvider(script), stop=stop, on_usage=events.append),
     )
     async for event in stream:
         if isinstance(event, TextDelta):
@@ -221,7 +215,9 @@ async def test_calls_of_a_planner_add_up_when_its_executor_is_stopped() -> None:
 async def stopped_by(provider: Any, stop: asyncio.Event, **settings: Any) -> RunFinished:
     end = None
     async for event in run_loop(
-        provider=provider, model="m", system="", history=[UserMessage("Hello")], stop=stop, **settings
+        *loop_values(
+            model="m", system="", history=[UserMessage("Hello")], provider=provider, stop=stop, **settings
+        )
     ):
         end = event
     assert isinstance(end, RunFinished)
@@ -241,13 +237,8 @@ async def test_fallback_is_priced_by_the_facts_given() -> None:
     *_, end = [
         event
         async for event in run_loop(
-            provider=provider,
-            model="m",
-            system="",
-            history=[UserMessage("Hello")],
-            toolset=Toolset(),
-            profile=PRICED,
-            profiles=profiles,
+            LoopInput(model="m", system="", history=[UserMessage("Hello")], toolset=Toolset()),
+            LoopServices(provider=provider, profile=PRICED, profiles=profiles),
         )
     ]
     assert isinstance(end, RunFinished)

@@ -12,6 +12,7 @@ import pytest
 from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, ToolResult, Turn, UserMessage
 from toolloop.providers.extractive import ExtractiveProvider, answer_write, passages_read, search_query
 from toolloop.sentences import Passage, best_quotes, split
@@ -63,12 +64,14 @@ async def ask(question: str, *rows: Mapping[str, object], history: list[Message]
     events = [
         event
         async for event in run_loop(
-            provider=ExtractiveProvider(),
-            model="extractive",
-            system="Cite.",
-            history=[*(history or []), UserMessage(question)],
-            toolset=Toolset([search_documents]),
-            limits=Limits(max_cost_usd=0.01, max_tokens=1_000_000),
+            LoopInput(
+                model="extractive",
+                system="Cite.",
+                history=[*(history or []), UserMessage(question)],
+                toolset=Toolset([search_documents]),
+                limits=Limits(max_cost_usd=0.01, max_tokens=1_000_000),
+            ),
+            LoopServices(provider=ExtractiveProvider()),
         )
     ]
     end = events[-1]
@@ -141,11 +144,13 @@ async def test_search_failure_is_told():
     events = [
         event
         async for event in run_loop(
-            provider=ExtractiveProvider(),
-            model="extractive",
-            system="",
-            history=[UserMessage("margin?")],
-            toolset=Toolset([search_documents]),
+            LoopInput(
+                model="extractive",
+                system="",
+                history=[UserMessage("margin?")],
+                toolset=Toolset([search_documents]),
+            ),
+            LoopServices(provider=ExtractiveProvider()),
         )
     ]
     assert isinstance(events[-1], RunFinished)
@@ -155,11 +160,8 @@ async def test_search_failure_is_told():
 
 async def test_it_says_so_when_there_is_no_search_tool():
     stream = run_loop(
-        provider=ExtractiveProvider(),
-        model="extractive",
-        system="",
-        history=[UserMessage("margin?")],
-        toolset=Toolset(),
+        LoopInput(model="extractive", system="", history=[UserMessage("margin?")], toolset=Toolset()),
+        LoopServices(provider=ExtractiveProvider()),
     )
     end = [event async for event in stream][-1]
     assert isinstance(end, RunFinished)
@@ -375,11 +377,8 @@ async def test_a_missing_right_is_named():
     events = [
         event
         async for event in run_loop(
-            provider=ExtractiveProvider(),
-            model="extractive",
-            system="",
-            history=[UserMessage("margin?")],
-            toolset=toolset,
+            LoopInput(model="extractive", system="", history=[UserMessage("margin?")], toolset=toolset),
+            LoopServices(provider=ExtractiveProvider()),
         )
     ]
     end = events[-1]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.toolloop.helpers import add, converse
+from tests.toolloop.helpers import add, converse, loop_values
 from tests.toolloop.providers.encodings import Call, Script
 from tests.toolloop.providers.wires import ANTHROPIC, OPENAI, SEARCH, Recorder
 from toolloop.errors import (
@@ -44,12 +44,14 @@ def chain(*scripts: Any) -> tuple[FallbackProvider, list[ScriptedProvider]]:
 
 async def ask(provider: Any, model: str = "m0", **settings: Any) -> list[Any]:
     stream = run_loop(
-        provider=provider,
-        model=model,
-        system="",
-        history=[UserMessage("Hi")],
-        toolset=Toolset([add]),
-        **{"limits": NO_RETRY, **settings},
+        *loop_values(
+            model=model,
+            system="",
+            history=[UserMessage("Hi")],
+            toolset=Toolset([add]),
+            provider=provider,
+            **{"limits": NO_RETRY, **settings},
+        )
     )
     return [event async for event in stream]
 

@@ -17,6 +17,7 @@ from tests.toolloop.providers.wires import WIRES, Wire
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import UserMessage
 from toolloop.tools import Toolset
 from toolloop.usage import Spending
@@ -62,12 +63,14 @@ async def answered(wire: Wire, deltas: int) -> None:
     headers = {"content-type": "text/event-stream"}
     provider = wire.provider(lambda _: httpx2.Response(200, headers=headers, stream=Pieces(body)))
     run = run_loop(
-        provider=provider,
-        model=wire.model,
-        system="",
-        history=[UserMessage("Say many words.")],
-        toolset=Toolset([]),
-        limits=Limits(max_tokens=10_000_000),
+        LoopInput(
+            model=wire.model,
+            system="",
+            history=[UserMessage("Say many words.")],
+            toolset=Toolset([]),
+            limits=Limits(max_tokens=10_000_000),
+        ),
+        LoopServices(provider=provider),
     )
     async for event in run:
         last = event

@@ -14,6 +14,7 @@ from tests.toolloop.helpers import add, converse
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools import Tool, ToolContext, Toolset, tool
@@ -120,14 +121,15 @@ async def run(store: Store, paid: list[str], kill_at: int = -1, *, after: bool =
     provider = ScriptedProvider(SCRIPT, by_history=True)
     last = None
     async for event in run_loop(
-        provider=provider,
-        model="m",
-        system="",
-        history=store.history(),
-        toolset=tools(paid),
-        journal=DurableJournal(store, kill_at, after=after),
-        first_step=len(store.turns),
-        usage=store.usage(),
+        LoopInput(
+            model="m",
+            system="",
+            history=store.history(),
+            toolset=tools(paid),
+            first_step=len(store.turns),
+            usage=store.usage(),
+        ),
+        LoopServices(provider=provider, journal=DurableJournal(store, kill_at, after=after)),
     ):
         last = event
     assert isinstance(last, RunFinished)

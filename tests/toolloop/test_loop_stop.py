@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from tests.patience import PATIENCE_S
-from tests.toolloop.helpers import Recorder, add, wait
+from tests.toolloop.helpers import Recorder, add, loop_values, wait
 from toolloop.errors import BadRequest, RateLimited
 from toolloop.events import RunFinished, TextDelta, ToolFinished, ToolRunning
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.tools import Toolset, tool
@@ -30,14 +31,16 @@ class Conversation:
         self.events: list[Any] = []
         self.seen: asyncio.Queue[Any] = asyncio.Queue()
         self.stream = run_loop(
-            provider=self.provider,
-            model="m",
-            system="",
-            history=[UserMessage("Hello")],
-            toolset=Toolset(tools),
-            journal=self.journal,
-            stop=self.stop,
-            **settings,
+            *loop_values(
+                model="m",
+                system="",
+                history=[UserMessage("Hello")],
+                toolset=Toolset(tools),
+                provider=self.provider,
+                journal=self.journal,
+                stop=self.stop,
+                **settings,
+            )
         )
         self.task = asyncio.create_task(self._consume())
 
@@ -86,12 +89,8 @@ async def test_run_is_stopped_and_not_failed_when_the_adapter_takes_the_stop_for
     events: list[Any] = [
         event
         async for event in run_loop(
-            provider=Confused([]),
-            model="m",
-            system="",
-            history=[UserMessage("a")],
-            toolset=Toolset(),
-            stop=stop,
+            LoopInput(model="m", system="", history=[UserMessage("a")], toolset=Toolset()),
+            LoopServices(provider=Confused([]), stop=stop),
         )
     ]
     assert (events[-1].status, events[-1].text) == ("stopped", "So far")
@@ -102,7 +101,8 @@ async def test_run_stops_at_the_next_event_when_the_provider_never_pauses():
     stop = asyncio.Event()
     events: list[Any] = []
     async for event in run_loop(
-        provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
+        LoopInput(model="m", system="", history=[UserMessage("a")], toolset=Toolset()),
+        LoopServices(provider=provider, stop=stop),
     ):
         events.append(event)
         if len(events) == 10:
@@ -119,7 +119,8 @@ async def test_no_model_is_called_when_stopped_before_the_start():
     events: list[Any] = [
         event
         async for event in run_loop(
-            provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
+            LoopInput(model="m", system="", history=[UserMessage("a")], toolset=Toolset()),
+            LoopServices(provider=provider, stop=stop),
         )
     ]
     assert [type(event) for event in events] == [RunFinished]
@@ -243,7 +244,8 @@ async def test_outer_timeout_is_not_mistaken_for_a_stop():
     provider = ScriptedProvider([hangs()])
     stop = asyncio.Event()
     stream = run_loop(
-        provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
+        LoopInput(model="m", system="", history=[UserMessage("a")], toolset=Toolset()),
+        LoopServices(provider=provider, stop=stop),
     )
     with pytest.raises(TimeoutError):
         await within(0.05, stream)
@@ -260,7 +262,8 @@ async def test_task_is_left_uncancelled_when_a_run_was_stopped_in_it():
     events: list[Any] = [
         event
         async for event in run_loop(
-            provider=provider, model="m", system="", history=[UserMessage("a")], toolset=Toolset(), stop=stop
+            LoopInput(model="m", system="", history=[UserMessage("a")], toolset=Toolset()),
+            LoopServices(provider=provider, stop=stop),
         )
     ]
     task = asyncio.current_task()
@@ -273,12 +276,8 @@ async def test_task_is_left_uncancelled_when_a_run_was_stopped_in_it():
 async def test_everything_is_closed_when_the_consumer_walks_away():
     provider = ScriptedProvider([hangs(after="So far")])
     stream = run_loop(
-        provider=provider,
-        model="m",
-        system="",
-        history=[UserMessage("a")],
-        toolset=Toolset(),
-        stop=asyncio.Event(),
+        LoopInput(model="m", system="", history=[UserMessage("a")], toolset=Toolset()),
+        LoopServices(provider=provider, stop=asyncio.Event()),
     )
     async for _ in stream:
         break

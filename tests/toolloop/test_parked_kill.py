@@ -11,6 +11,7 @@ from tests.toolloop.test_loop_resume import DurableJournal, Killed, Store
 from toolloop.deferred import Decision, PendingCall
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools import Tool, ToolContext, Toolset, tool
@@ -72,15 +73,19 @@ async def run(
 ) -> RunFinished:
     last = None
     async for event in run_loop(
-        provider=ScriptedProvider(SCRIPT, by_history=True),
-        model="m",
-        system="",
-        history=store.history(),
-        toolset=tools(paid),
-        journal=DurableJournal(store, kill_at, after=after),
-        first_step=len(store.turns),
-        usage=store.usage(),
-        decisions=decisions,
+        LoopInput(
+            model="m",
+            system="",
+            history=store.history(),
+            toolset=tools(paid),
+            first_step=len(store.turns),
+            usage=store.usage(),
+            decisions=decisions,
+        ),
+        LoopServices(
+            provider=ScriptedProvider(SCRIPT, by_history=True),
+            journal=DurableJournal(store, kill_at, after=after),
+        ),
     ):
         last = event
     assert isinstance(last, RunFinished)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.toolloop.helpers import Dialogue, Recorder, add
+from tests.toolloop.helpers import Dialogue, Recorder, add, loop_values
 from toolloop.errors import ProviderUnavailable
 from toolloop.events import StepReset, TextDelta, ToolCallStarted, TurnFinished
 from toolloop.limits import Limits
@@ -50,12 +50,14 @@ async def converse(
     events = [
         event
         async for event in run_loop(
-            provider=provider,
-            model="big",
-            system="Be brief.",
-            history=history or [UserMessage("What is 2 and 3?")],
-            toolset=Toolset(tools or (add, ping)),
-            **settings,
+            *loop_values(
+                model="big",
+                system="Be brief.",
+                history=history or [UserMessage("What is 2 and 3?")],
+                toolset=Toolset(tools or (add, ping)),
+                provider=provider,
+                **settings,
+            )
         )
     ]
     await provider.aclose()

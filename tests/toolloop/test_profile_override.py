@@ -16,6 +16,7 @@ from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.fallback import FallbackProvider
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Turn, Usage, UserMessage
 from toolloop.models import ModelCatalog, ModelOverride
 from toolloop.providers.base import ModelRequest
@@ -45,16 +46,17 @@ OWN = ModelCatalog(
 ).profile("gpt-6-luna")
 
 
-async def run(provider: object, profile: Profile | None) -> float | None:
+async def run(provider: Recording, profile: Profile | None) -> float | None:
     cost = None
     async for event in run_loop(
-        provider=provider,  # type: ignore[arg-type]
-        model="gpt-6-luna",
-        system="",
-        history=[UserMessage("hi")],
-        toolset=Toolset([]),
-        limits=Limits(max_retries=0),
-        profile=profile,
+        LoopInput(
+            model="gpt-6-luna",
+            system="",
+            history=[UserMessage("hi")],
+            toolset=Toolset([]),
+            limits=Limits(max_retries=0),
+        ),
+        LoopServices(provider=provider, profile=profile),
     ):
         cost = getattr(event, "data", {}).get("cost_usd", cost)
     return cost

@@ -13,13 +13,14 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
-from tests.toolloop.helpers import Recorder, add, broken, wait
+from tests.toolloop.helpers import Recorder, add, broken, loop_values, wait
 from tests.toolloop.providers.test_service_options import served
 from tests.toolloop.providers.wires import ANTHROPIC, OPENAI
 from tests.toolloop.providers.wires import Recorder as Answers
 from toolloop.errors import ConfigurationError, ProviderUnavailable, QuotaExhausted
 from toolloop.events import RunFinished, TextDelta
 from toolloop.limits import Limits
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Usage, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.telemetry import Telemetry, run_traced
@@ -41,12 +42,14 @@ class Traced:
     def stream(self, script, *tools, **settings):
         return run_traced(
             self.telemetry,
-            provider=ScriptedProvider(script),
-            model="script-1",
-            system="Be secretive.",
-            history=[UserMessage("my secret question")],
-            toolset=Toolset(tools),
-            **{"limits": QUICK, **settings},
+            *loop_values(
+                model="script-1",
+                system="Be secretive.",
+                history=[UserMessage("my secret question")],
+                toolset=Toolset(tools),
+                provider=ScriptedProvider(script),
+                **{"limits": QUICK, **settings},
+            ),
         )
 
     async def run(self, script, *tools, **settings):
@@ -117,12 +120,14 @@ async def test_the_tier_asked_for_and_the_one_used_are_told_by_their_published_n
         traced = Traced()
         events = run_traced(
             traced.telemetry,
-            provider=wire.provider(Answers(served(wire, word))),
-            model=wire.model,
-            system="",
-            history=[UserMessage("hi")],
-            toolset=Toolset(),
-            options={"service_tier": "priority"},
+            LoopInput(
+                model=wire.model,
+                system="",
+                history=[UserMessage("hi")],
+                toolset=Toolset(),
+                options={"service_tier": "priority"},
+            ),
+            LoopServices(provider=wire.provider(Answers(served(wire, word)))),
         )
         last = [event async for event in events][-1]
         assert isinstance(last, RunFinished)
@@ -264,11 +269,8 @@ async def test_nothing_is_traced_and_events_are_the_same_without_telemetry():
     def made():
         return run_traced(
             None,
-            provider=ScriptedProvider([says("ok")]),
-            model="m",
-            system="",
-            history=[UserMessage("Hi")],
-            toolset=Toolset(),
+            LoopInput(model="m", system="", history=[UserMessage("Hi")], toolset=Toolset()),
+            LoopServices(provider=ScriptedProvider([says("ok")])),
         )
 
     plain = [event async for event in made()]

@@ -13,6 +13,7 @@ from tests.toolloop.helpers import Recorder, converse
 from toolloop.events import RunFinished, ToolFinished, ToolProgress, ToolRunning
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset, streams, tool
@@ -94,11 +95,13 @@ async def test_pieces_come_while_the_tool_still_runs(is_plain: bool) -> None:
     told: list[str] = []
     async with asyncio.timeout(20):
         async for event in run_loop(
-            provider=provider,
-            model="m",
-            system="",
-            history=[UserMessage("Go.")],
-            toolset=Toolset([act_plain if is_plain else act_async]),
+            LoopInput(
+                model="m",
+                system="",
+                history=[UserMessage("Go.")],
+                toolset=Toolset([act_plain if is_plain else act_async]),
+            ),
+            LoopServices(provider=provider),
         ):
             if isinstance(event, ToolProgress):
                 told.append(event.text)
@@ -134,12 +137,8 @@ async def test_generator_is_closed_when_the_run_is_stopped(is_plain: bool) -> No
     made = act_plain if is_plain else act_async
     events = []
     async for event in run_loop(
-        provider=ScriptedProvider([calls(call("act")), says("done")]),
-        model="m",
-        system="",
-        history=[UserMessage("Go.")],
-        toolset=Toolset([made]),
-        stop=stop,
+        LoopInput(model="m", system="", history=[UserMessage("Go.")], toolset=Toolset([made])),
+        LoopServices(provider=ScriptedProvider([calls(call("act")), says("done")]), stop=stop),
     ):
         events.append(event)
         if isinstance(event, ToolProgress):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.toolloop.helpers import Dialogue, add
+from tests.toolloop.helpers import Dialogue, add, loop_values
 from toolloop.chooser import model_chooser
 from toolloop.errors import AuthFailed, ConfigurationError
 from toolloop.loop import run_loop
@@ -38,7 +38,9 @@ def catalog() -> Catalog:
 async def converse(toolset: DynamicToolset, *script: ScriptedTurn, **settings: Any) -> Dialogue:
     provider = ScriptedProvider(script)
     events = run_loop(
-        provider=provider, model="m", system="", history=[UserMessage("Go")], toolset=toolset, **settings
+        *loop_values(
+            model="m", system="", history=[UserMessage("Go")], toolset=toolset, provider=provider, **settings
+        )
     )
     return Dialogue(provider, [event async for event in events])
 

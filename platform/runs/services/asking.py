@@ -11,6 +11,7 @@ from toolloop.events import RunFinished
 from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, Usage
 from toolloop.metering import UsageHook
 from toolloop.output import Output
@@ -50,24 +51,28 @@ async def loop_ask(
         Exception: what the journal raised.
     """
     events = run_loop(
-        provider=provider,
-        model=model,
-        profile=profile,
-        system=system,
-        history=history,
-        toolset=toolset or Toolset(),
-        limits=limits,
-        journal=journal or NullJournal(),
-        context=context,
-        first_step=first_step,
-        usage=usage,
-        options=options,
-        output=output,
-        stop=stop,
-        run_blocking=run_blocking,
-        on_usage=on_usage,
-        usage_metadata=usage_metadata,
-        purse=purse,
+        LoopInput(
+            model=model,
+            system=system,
+            history=history,
+            toolset=toolset or Toolset(),
+            limits=limits,
+            context=context,
+            first_step=first_step,
+            usage=usage,
+            options=options,
+            output=output,
+        ),
+        LoopServices(
+            provider=provider,
+            profile=profile,
+            journal=journal or NullJournal(),
+            stop=stop,
+            run_blocking=run_blocking,
+            on_usage=on_usage,
+            usage_metadata=usage_metadata,
+            purse=purse,
+        ),
     )
     async with aclosing(events) as stream:
         async for event in stream:

@@ -39,6 +39,7 @@ from toolloop.batches.base import AnswersLater
 from toolloop.deferred import Decision
 from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta, ToolProgress
 from toolloop.limits import Limits
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, Turn, Usage, message_from_json
 from toolloop.output import Output
 from toolloop.providers.base import Provider
@@ -151,33 +152,37 @@ async def run_execute(
             purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
                 run_telemetry(),
+                LoopInput(
+                    model=model,
+                    system=start.system,
+                    history=start.history,
+                    toolset=toolset,
+                    limits=limits,
+                    context={
+                        **(context or {}),
+                        HELPING: Helping(purse, journal.helper_reported, attribution_of(run)),
+                    },
+                    first_step=len(start.turns),
+                    usage=start.usage if later is None else usage_of(start.turns),
+                    options=options,
+                    output=output,
+                    tool_choice=tool_choice,
+                    cache_key=cache_key,
+                    user_key=user_key,
+                    decisions=start.decisions,
+                ),
+                LoopServices(
+                    provider=provider,
+                    journal=journal,
+                    stop=stop,
+                    profile=profile,
+                    run_blocking=ctx.blocking,
+                    on_usage=journal.usage_reported if later is None else None,
+                    usage_metadata=attribution_of(run),
+                    purse=purse if later is None else later.purse,
+                ),
                 agent_name=run.kind,
                 conversation_id=cache_key,
-                provider=provider,
-                model=model,
-                system=start.system,
-                history=start.history,
-                toolset=toolset,
-                limits=limits,
-                journal=journal,
-                context={
-                    **(context or {}),
-                    HELPING: Helping(purse, journal.helper_reported, attribution_of(run)),
-                },
-                first_step=len(start.turns),
-                usage=start.usage if later is None else usage_of(start.turns),
-                options=options,
-                output=output,
-                tool_choice=tool_choice,
-                cache_key=cache_key,
-                user_key=user_key,
-                stop=stop,
-                profile=profile,
-                run_blocking=ctx.blocking,
-                decisions=start.decisions,
-                on_usage=journal.usage_reported if later is None else None,
-                usage_metadata=attribution_of(run),
-                purse=purse if later is None else later.purse,
             )
             finished = _with_helpers(await _record(events, recorder), journal)
             if recorder.error is not None:

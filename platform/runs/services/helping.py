@@ -14,6 +14,7 @@ from toolloop.deferred import Decision, ParkCall
 from toolloop.events import RunFinished, ToolFinished, TurnFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.metering import UsageEvent
 from toolloop.providers.base import Provider
@@ -72,20 +73,23 @@ async def helper_ask(
     bare, profile = loop_model(provider, model)
     end: RunFinished | None = None
     events = run_loop(
-        provider=provider,
-        model=bare,
-        profile=profile,
-        system=system,
-        history=list(said),
-        first_step=sum(isinstance(message, Turn) for message in said),
-        # The decision itself is for the run, which checks the call anew; the helper's own loop only makes it again.
-        decisions={waits: Decision("approve", state={})} if waits else {},
-        toolset=toolset,
-        limits=limits,
-        options=options,
-        on_usage=lambda event: helping.report(context.step, event),
-        usage_metadata=helping.metadata,
-        purse=helping.purse,
+        LoopInput(
+            model=bare,
+            system=system,
+            history=list(said),
+            first_step=sum(isinstance(message, Turn) for message in said),
+            decisions={waits: Decision("approve", state={})} if waits else {},
+            toolset=toolset,
+            limits=limits,
+            options=options,
+        ),
+        LoopServices(
+            provider=provider,
+            profile=profile,
+            on_usage=lambda event: helping.report(context.step, event),
+            usage_metadata=helping.metadata,
+            purse=helping.purse,
+        ),
     )
     async with aclosing(events) as stream:
         async for event in stream:

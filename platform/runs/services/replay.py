@@ -31,6 +31,7 @@ from toolloop.events import ProviderEvent, RunFinished, TextDelta, TurnFinished
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.masking import masked
 from toolloop.messages import Message, ToolResult, Turn, Usage, message_from_json
 from toolloop.messages import ToolCall as Call
@@ -236,18 +237,22 @@ class _Stage:
             model, profile = loop_model(provider, self._run.model)
         history: list[Message] = [message_from_json(data) for data in self._run.request["history"]]
         events = run_loop(
-            provider=provider,
-            model=model,
-            profile=profile,
-            system=self._run.request.get("system", ""),
-            history=history,
-            toolset=self._toolset,
-            limits=self._limits(),
-            journal=capture,
-            mock_tools=True,
-            on_usage=None if isinstance(provider, _Recorded) else used.append,
-            usage_metadata={"replay_of": self._run.pk, "api_key_id": self._api_key_id},
-            purse=purse,
+            LoopInput(
+                model=model,
+                system=self._run.request.get("system", ""),
+                history=history,
+                toolset=self._toolset,
+                limits=self._limits(),
+                mock_tools=True,
+            ),
+            LoopServices(
+                provider=provider,
+                profile=profile,
+                journal=capture,
+                on_usage=None if isinstance(provider, _Recorded) else used.append,
+                usage_metadata={"replay_of": self._run.pk, "api_key_id": self._api_key_id},
+                purse=purse,
+            ),
         )
         try:
             async with aclosing(events) as stream:

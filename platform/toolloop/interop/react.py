@@ -21,6 +21,7 @@ from toolloop.interop.portal import iterate_in_portal, run_in_portal
 from toolloop.interop.steps import AgentExchange, AgentStep
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, UserMessage
 from toolloop.planner_executor import Mode, PlannerExecutor
 from toolloop.providers.base import Provider
@@ -244,18 +245,19 @@ class ReActAgent:
         if isinstance(self._provider, Client):
             return self._client_events(self._provider, history, decisions)
         return run_loop(
-            provider=self._provider,
-            model=self._model,
-            system=REACT_SYSTEM if self._system is None else self._system,
-            history=history,
-            toolset=self._toolset,
-            limits=self._limits or Limits(),
-            context=self._context,
-            options=self._options,
-            profile=self._profile,
-            first_step=exchange.turns,
-            usage=exchange.usage,
-            decisions=decisions,
+            LoopInput(
+                model=self._model,
+                system=REACT_SYSTEM if self._system is None else self._system,
+                history=history,
+                toolset=self._toolset,
+                limits=self._limits or Limits(),
+                context=self._context,
+                options=self._options,
+                first_step=exchange.turns,
+                usage=exchange.usage,
+                decisions=decisions,
+            ),
+            LoopServices(provider=self._provider, profile=self._profile),
         )
 
     async def _client_events(

@@ -10,6 +10,7 @@ from toolloop.code_mode import CodeMode
 from toolloop.deferred import Decision, ParkCall
 from toolloop.events import RunFinished, ToolFinished, TurnFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, UserMessage
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, says
 from toolloop.tools import ToolContext, tool
@@ -65,13 +66,15 @@ async def _run(program: str, decision: Decision | None = None, state: Any = None
         history.append(state)
         decisions = {"a": decision}
     async for event in run_loop(
-        provider=provider,
-        model="any",
-        system="",
-        history=history,
-        toolset=mode.toolset(),
-        first_step=len(decisions),
-        decisions=decisions,
+        LoopInput(
+            model="any",
+            system="",
+            history=history,
+            toolset=mode.toolset(),
+            first_step=len(decisions),
+            decisions=decisions,
+        ),
+        LoopServices(provider=provider),
     ):
         if isinstance(event, TurnFinished) and found is None:
             found = event.turn

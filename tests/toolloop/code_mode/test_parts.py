@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
+from tests.toolloop.helpers import loop_values
 from toolloop.code_mode import CodeMode
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
@@ -35,11 +36,13 @@ def mode() -> CodeMode:
 async def run(script: list[Any], **settings: Any) -> tuple[ScriptedProvider, list[Any]]:
     provider = ScriptedProvider(script)
     stream = run_loop(
-        provider=provider,
-        model="m",
-        system="",
-        toolset=mode().toolset(),
-        **{"history": [UserMessage("Draw.")], **settings},
+        *loop_values(
+            model="m",
+            system="",
+            toolset=mode().toolset(),
+            provider=provider,
+            **{"history": [UserMessage("Draw.")], **settings},
+        )
     )
     return provider, [event async for event in stream]
 

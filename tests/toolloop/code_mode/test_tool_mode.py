@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.toolloop.helpers import Recorder
+from tests.toolloop.helpers import Recorder, loop_values
 from tests.toolloop.test_loop_resume import DurableJournal, Killed, Store
 from toolloop.code_mode import CodeMode
 from toolloop.code_mode.prompts import schema_render
@@ -16,6 +16,7 @@ from toolloop.deferred import PendingCall
 from toolloop.events import RunFinished, ToolFinished, TurnFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ToolCall, ToolResult, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, says
 from toolloop.tools import Tool, ToolContext, tool
@@ -58,12 +59,14 @@ async def converse(code: str, **settings: Any) -> tuple[ScriptedProvider, list[A
     events = [
         event
         async for event in run_loop(
-            provider=provider,
-            model="m",
-            system="",
-            history=settings.pop("history", [UserMessage("Go.")]),
-            toolset=mode().toolset(),
-            **settings,
+            *loop_values(
+                model="m",
+                system="",
+                history=settings.pop("history", [UserMessage("Go.")]),
+                toolset=mode().toolset(),
+                provider=provider,
+                **settings,
+            )
         )
     ]
     return provider, events
@@ -139,13 +142,15 @@ async def test_run_parks_and_goes_on_when_a_program_needs_approval():
         events = [
             event
             async for event in run_loop(
-                provider=provider,
-                model="m",
-                system="",
-                history=[UserMessage("Go."), turn],
-                toolset=mode().toolset(),
-                first_step=1,
-                decisions={pending.call.id: pending.approve()},
+                LoopInput(
+                    model="m",
+                    system="",
+                    history=[UserMessage("Go."), turn],
+                    toolset=mode().toolset(),
+                    first_step=1,
+                    decisions={pending.call.id: pending.approve()},
+                ),
+                LoopServices(provider=provider),
             )
         ]
     assert events[-1].status == "completed"
@@ -172,13 +177,10 @@ async def test_side_effects_happen_once_when_the_process_dies_at_any_write():
         events: list[Any] = []
         try:
             async for event in run_loop(
-                provider=provider,
-                model="m",
-                system="",
-                history=store.history(),
-                toolset=mode().toolset(),
-                journal=DurableJournal(store, kill_at, after=after),
-                first_step=turns,
+                LoopInput(
+                    model="m", system="", history=store.history(), toolset=mode().toolset(), first_step=turns
+                ),
+                LoopServices(provider=provider, journal=DurableJournal(store, kill_at, after=after)),
             ):
                 events.append(event)  # noqa: PERF401 - what came before a kill counts
         except Killed:

@@ -30,6 +30,7 @@ from toolloop.interop.chat_model import LangChainProvider
 from toolloop.interop.react import AgentError, ReActAgent
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.media import Media
 from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.output import output_of
@@ -343,12 +344,14 @@ async def test_form_of_an_answer_is_asked_for_in_words() -> None:
     events = [
         event
         async for event in run_loop(
-            provider=provider,
-            model=provider.model,
-            system="",
-            history=[UserMessage("x")],
-            toolset=Toolset(),
-            output=output_of(list[int]),
+            LoopInput(
+                model=provider.model,
+                system="",
+                history=[UserMessage("x")],
+                toolset=Toolset(),
+                output=output_of(list[int]),
+            ),
+            LoopServices(provider=provider),
         )
     ]
     end = events[-1]

@@ -14,6 +14,7 @@ from tests.toolloop.helpers import converse
 from tests.toolloop.mcp.conftest import Official
 from toolloop.events import RunFinished, ToolFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.mcp import McpServer, McpToolset, StdioTransport
 from toolloop.mcp.connection import Protocol
 from toolloop.messages import UserMessage
@@ -229,7 +230,8 @@ async def test_a_toolset_follows_the_server_from_turn_to_turn(official_stdio: St
             ]
         )
         stream = run_loop(
-            provider=script, model="m", system="", history=[UserMessage("Go")], toolset=server.toolset([core])
+            LoopInput(model="m", system="", history=[UserMessage("Go")], toolset=server.toolset([core])),
+            LoopServices(provider=script),
         )
         events = [event async for event in stream]
     offered = [[spec.name for spec in request.tools] for request in script.requests]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.toolloop.helpers import Dialogue, Recorder
+from tests.toolloop.helpers import Dialogue, Recorder, loop_values
 from toolloop.events import Event
 from toolloop.loop import run_loop
 from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage, message_from_json
@@ -58,12 +58,14 @@ async def drive(
     events: list[Event] = [
         event
         async for event in run_loop(
-            provider=provider,
-            model="script-1",
-            system="Be brief.",
-            history=history,
-            toolset=Toolset(tools or (search_documents,)),
-            **settings,
+            *loop_values(
+                model="script-1",
+                system="Be brief.",
+                history=history,
+                toolset=Toolset(tools or (search_documents,)),
+                provider=provider,
+                **settings,
+            )
         )
     ]
     await provider.aclose()

@@ -9,6 +9,7 @@ import pytest
 from tests.toolloop.modes.support import PAST, Wrap, drive, resumes_everywhere, search_documents
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ToolResult, Turn, UserMessage
 from toolloop.modes import AttachedProvider, QuickProvider
 from toolloop.providers.extractive import ExtractiveProvider
@@ -69,11 +70,13 @@ async def test_files_are_quoted_without_a_language_model() -> None:
     events = [
         event
         async for event in run_loop(
-            provider=AttachedProvider(ExtractiveProvider()),
-            model="extractive",
-            system="",
-            history=[UserMessage("Which duty do gloves from Porto carry?")],
-            toolset=Toolset([read_attached_files, search_documents]),
+            LoopInput(
+                model="extractive",
+                system="",
+                history=[UserMessage("Which duty do gloves from Porto carry?")],
+                toolset=Toolset([read_attached_files, search_documents]),
+            ),
+            LoopServices(provider=AttachedProvider(ExtractiveProvider())),
         )
     ]
     ended = events[-1]

@@ -29,6 +29,7 @@ from toolloop.events import (
 )
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ToolResult, UserMessage
 from toolloop.modes import PLAN_TOOL, PlannedProvider, plan_tool
 from toolloop.modes.asking import standing
@@ -241,11 +242,13 @@ async def test_rule_makes_plan_and_calls_without_a_language_model() -> None:
     events = [
         event
         async for event in run_loop(
-            provider=provider,
-            model="extractive",
-            system="",
-            history=[UserMessage("What is the duty on gloves? What is it on raw hides?")],
-            toolset=Toolset(TOOLS),
+            LoopInput(
+                model="extractive",
+                system="",
+                history=[UserMessage("What is the duty on gloves? What is it on raw hides?")],
+                toolset=Toolset(TOOLS),
+            ),
+            LoopServices(provider=provider),
         )
     ]
     finished = [e for e in events if isinstance(e, ToolFinished)]

@@ -17,6 +17,7 @@ from toolloop.errors import ProviderUnavailable
 from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import ToolResult, Turn, Usage, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.modes import QuickProvider
@@ -108,12 +109,8 @@ async def test_stop_ends_the_stream_of_the_rewriting_call() -> None:
 
     async def run() -> Any:
         async for event in run_loop(
-            provider=QuickProvider(inner),
-            model="script-1",
-            system="",
-            history=FOLLOW_UP,
-            toolset=Toolset([search_documents]),
-            stop=stop,
+            LoopInput(model="script-1", system="", history=FOLLOW_UP, toolset=Toolset([search_documents])),
+            LoopServices(provider=QuickProvider(inner), stop=stop),
         ):
             last = event
         return last
@@ -139,11 +136,8 @@ async def test_mode_works_without_a_language_model() -> None:
     events = [
         event
         async for event in run_loop(
-            provider=QuickProvider(inner, no_model=True),
-            model="extractive",
-            system="",
-            history=FOLLOW_UP,
-            toolset=Toolset([search_documents]),
+            LoopInput(model="extractive", system="", history=FOLLOW_UP, toolset=Toolset([search_documents])),
+            LoopServices(provider=QuickProvider(inner, no_model=True)),
         )
     ]
     (search,) = [e for e in events if isinstance(e, ToolFinished)]

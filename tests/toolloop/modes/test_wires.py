@@ -12,6 +12,7 @@ from tests.toolloop.providers.encodings import Call, Script
 from tests.toolloop.providers.wires import WIRES, Recorder, Wire
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import UserMessage
 from toolloop.modes import PlannedProvider, QuickProvider, plan_tool
 from toolloop.providers.base import Provider
@@ -27,11 +28,13 @@ PLAN = {
 
 async def ask(wire: Wire, provider: Provider, *history: Any) -> RunFinished:
     async for event in run_loop(
-        provider=provider,
-        model=wire.model,
-        system="Be brief.",
-        history=[*history, UserMessage("And on gloves?")],
-        toolset=Toolset([plan_tool(), search_documents]),
+        LoopInput(
+            model=wire.model,
+            system="Be brief.",
+            history=[*history, UserMessage("And on gloves?")],
+            toolset=Toolset([plan_tool(), search_documents]),
+        ),
+        LoopServices(provider=provider),
     ):
         last = event
     await provider.aclose()

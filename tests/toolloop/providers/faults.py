@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 
+from tests.toolloop.helpers import loop_values
 from tests.toolloop.providers.encodings import Call, Script, sse
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, SlowStream, Wire, answer
 from toolloop.events import Event, RunFinished, StepReset, TextDelta, ToolFinished
@@ -98,13 +99,15 @@ async def run(
 
     provider = provider or wire.provider(handler)
     stream = run_loop(
-        provider=provider,
-        model=wire.model,
-        system="Be brief.",
-        history=[UserMessage("What is the duty?")],
-        toolset=Toolset([search_documents]),
-        limits=limits,
-        **settings,
+        *loop_values(
+            model=wire.model,
+            system="Be brief.",
+            history=[UserMessage("What is the duty?")],
+            toolset=Toolset([search_documents]),
+            limits=limits,
+            provider=provider,
+            **settings,
+        )
     )
     async with asyncio.timeout(20):
         outcome.events = [event async for event in stream]

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.toolloop.helpers import Recorder, add
+from tests.toolloop.helpers import Recorder, add, loop_values
 from tests.toolloop.providers.wires import OPENAI, SlowStream, play
 from toolloop.errors import BadRequest, ProviderUnavailable
 from toolloop.events import Event, RunFinished, TextDelta
@@ -124,11 +124,13 @@ def looped(server: Answerer, *, wrap: Any = None, **given: Any) -> AsyncIterator
     async def events() -> AsyncIterator[Event]:
         try:
             async for event in run_loop(
-                provider=provider,
-                model="gpt-5",
-                system="",
-                history=[UserMessage("Count to three.")],
-                **settings,
+                *loop_values(
+                    model="gpt-5",
+                    system="",
+                    history=[UserMessage("Count to three.")],
+                    provider=provider,
+                    **settings,
+                )
             ):
                 yield event
         finally:

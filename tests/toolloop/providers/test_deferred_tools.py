@@ -13,6 +13,7 @@ from tests.toolloop.providers.encodings import Call, Script, sse
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, OPENAI, XAI, Recorder, Wire, play
 from toolloop.events import RunFinished, ToolFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import UserMessage
 from toolloop.providers.base import ToolSpec
 from toolloop.providers.profiles import profile_for
@@ -114,12 +115,10 @@ async def run(wire: Wire, recorder: Recorder, toolset: DynamicToolset) -> tuple[
     events = [
         event
         async for event in run_loop(
-            provider=provider,
-            model=wire.model,
-            system="",
-            history=[UserMessage("Go")],
-            toolset=toolset,
-            cache_key="t:1",
+            LoopInput(
+                model=wire.model, system="", history=[UserMessage("Go")], toolset=toolset, cache_key="t:1"
+            ),
+            LoopServices(provider=provider),
         )
     ]
     await provider.aclose()

@@ -24,6 +24,7 @@ from tests.toolloop.test_media import DOCX, M4A, MP3, PDF, PNG, WAV, XLSX
 from toolloop import errors
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.media import Media
 from toolloop.messages import ToolResult, UserMessage
 from toolloop.tools import Toolset
@@ -209,11 +210,8 @@ async def test_request_is_refused_before_it_is_sent_when_the_model_cannot_take_i
     recorder = Recorder()
     history = [UserMessage("Read.", parts=parts), UserMessage("And now?")]
     events = run_loop(
-        provider=wire.provider(recorder, **settings),
-        model=model or wire.model,
-        system="",
-        history=history,
-        toolset=Toolset(),
+        LoopInput(model=model or wire.model, system="", history=history, toolset=Toolset()),
+        LoopServices(provider=wire.provider(recorder, **settings)),
     )
     end = [event async for event in events][-1]
     assert isinstance(end, RunFinished)

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from tests.toolloop.helpers import loop_values
 from tests.toolloop.providers.encodings import Call, Script
 from tests.toolloop.providers.wires import ANTHROPIC, GOOGLE, WIRES, Recorder, Wire
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Turn, UserMessage
 from toolloop.tools import Toolset, tool
 
@@ -51,12 +53,14 @@ async def test_every_call_is_answered_in_call_order_whatever_became_of_it(wire: 
     recorder = Recorder(wire.encode(Script(calls=CALLS)), wire.encode(Script(text=["done"])))
     provider = wire.provider(recorder)
     stream = run_loop(
-        provider=provider,
-        model=wire.model,
-        system="",
-        history=[UserMessage("Go")],
-        toolset=Toolset([after, broken]),
-        limits=Limits(tool_timeout_s=0.4),
+        LoopInput(
+            model=wire.model,
+            system="",
+            history=[UserMessage("Go")],
+            toolset=Toolset([after, broken]),
+            limits=Limits(tool_timeout_s=0.4),
+        ),
+        LoopServices(provider=provider),
     )
     end = [event async for event in stream][-1]
     await provider.aclose()
@@ -95,7 +99,9 @@ async def test_calls_that_were_stopped_are_answered_when_the_conversation_goes_o
     provider = wire.provider(recorder)
     given: dict[str, Any] = {"provider": provider, "model": wire.model, "system": ""}
     toolset = Toolset([endless])
-    first = run_loop(history=[UserMessage("Go")], toolset=toolset, stop=stop, limits=Limits(), **given)
+    first = run_loop(
+        *loop_values(history=[UserMessage("Go")], toolset=toolset, limits=Limits(), stop=stop, **given)
+    )
     events = [event async for event in first]
     assert isinstance(events[-1], RunFinished)
     assert events[-1].status == "stopped"
@@ -103,7 +109,7 @@ async def test_calls_that_were_stopped_are_answered_when_the_conversation_goes_o
     # What the journal of a stopped run holds: the turn, and no results.
     turn = next(e.turn for e in events if isinstance(getattr(e, "turn", None), Turn))  # type: ignore[union-attr]
     history = [UserMessage("Go"), turn, UserMessage("Never mind. What else?")]
-    second = [event async for event in run_loop(history=history, toolset=toolset, **given)]
+    second = [event async for event in run_loop(*loop_values(history=history, toolset=toolset, **given))]
     await provider.aclose()
     assert isinstance(second[-1], RunFinished)
     assert second[-1].text == "done"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.toolloop.helpers import loop_values
 from tests.toolloop.providers.encodings import Call, Script
 from tests.toolloop.providers.wires import (
     ANTHROPIC,
@@ -58,12 +59,14 @@ async def run(
     provider = wire.provider(recorder)
     given: dict[str, Any] = {"history": [UserMessage("Compare the duties.")], **settings}
     stream = run_loop(
-        provider=provider,
-        model=wire.model,
-        system="Be brief.",
-        toolset=Toolset([search_documents]),
-        cache_key="t:1",
-        **given,
+        *loop_values(
+            model=wire.model,
+            system="Be brief.",
+            toolset=Toolset([search_documents]),
+            cache_key="t:1",
+            provider=provider,
+            **given,
+        )
     )
     events = [event async for event in stream]
     await provider.aclose()

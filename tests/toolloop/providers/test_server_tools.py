@@ -33,6 +33,7 @@ from toolloop import errors
 from toolloop.errors import ConfigurationError
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
+from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Citation, Turn, UserMessage
 from toolloop.server_tools import CodeExecution, FileSearch, WebFetch, WebSearch
 from toolloop.tools import Toolset
@@ -274,12 +275,10 @@ async def test_billed_searches_count_when_openai_reports_them() -> None:
 async def test_run_passes_server_tools_on_and_says_what_they_leave_uncounted() -> None:
     recorder = Recorder(anthropic_stream())
     events = run_loop(
-        provider=ANTHROPIC.provider(recorder),
-        model=ANTHROPIC.model,
-        system="",
-        history=[USER],
-        toolset=Toolset(),
-        server_tools=(WebSearch(),),
+        LoopInput(
+            model=ANTHROPIC.model, system="", history=[USER], toolset=Toolset(), server_tools=(WebSearch(),)
+        ),
+        LoopServices(provider=ANTHROPIC.provider(recorder)),
     )
     end = [event async for event in events][-1]
     assert isinstance(end, RunFinished)
@@ -294,12 +293,10 @@ async def test_paused_search_goes_on_where_it_stood() -> None:
     paused = anthropic_stream().replace(b'"end_turn"', b'"pause_turn"')
     recorder = Recorder(paused, ANTHROPIC.encode(Script(text=[" Done."])))
     events = run_loop(
-        provider=ANTHROPIC.provider(recorder),
-        model=ANTHROPIC.model,
-        system="",
-        history=[USER],
-        toolset=Toolset(),
-        server_tools=(WebSearch(),),
+        LoopInput(
+            model=ANTHROPIC.model, system="", history=[USER], toolset=Toolset(), server_tools=(WebSearch(),)
+        ),
+        LoopServices(provider=ANTHROPIC.provider(recorder)),
     )
     end = [event async for event in events][-1]
     assert isinstance(end, RunFinished)

@@ -14,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from tests.toolloop.helpers import loop_values
 from tests.toolloop.providers.encodings import Script
 from tests.toolloop.providers.wires import (
     ANTHROPIC,
@@ -188,14 +189,16 @@ async def run(
         **given,
     }
     stream = run_loop(
-        provider=provider,
-        model=wire.model,
-        system="",
-        history=[UserMessage("What is two and two?")],
-        toolset=Toolset(),
-        on_usage=used.append,
-        purse=till,
-        **settings,
+        *loop_values(
+            model=wire.model,
+            system="",
+            history=[UserMessage("What is two and two?")],
+            toolset=Toolset(),
+            provider=provider,
+            on_usage=used.append,
+            purse=till,
+            **settings,
+        )
     )
     events = [event async for event in stream]
     await provider.aclose()
