@@ -130,8 +130,8 @@ def measure(chunks: int) -> dict[str, Any]:
         return embedders[space.pk]
 
     patches = [
-        mock.patch(f"apps.collections.{module}.embedder_for", embedder_for)
-        for module in ("spaces", "search.run")
+        mock.patch(f"{module}.embedder_for", embedder_for)
+        for module in ("apps.collections.spaces", "apps.collections.search.run")
     ] + [mock.patch("apps.collections.services.space.space_for", return_value=spaces[1])]
     for patch in patches:
         patch.start()

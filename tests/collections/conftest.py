@@ -51,8 +51,8 @@ class WordEmbedder:
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
     fake = WordEmbedder()
-    for module in ("pipeline", "search.run", "spaces"):
-        monkeypatch.setattr(f"apps.collections.{module}.embedder_for", lambda space, *, tenant: fake)
+    for module in ("apps.collections.pipeline", "apps.collections.search.run", "apps.collections.spaces"):
+        monkeypatch.setattr(f"{module}.embedder_for", lambda space, *, tenant: fake)
     return fake
 
 

@@ -42,9 +42,9 @@ def other(monkeypatch: pytest.MonkeyPatch, embedder: WordEmbedder) -> OtherEmbed
     space, _ = EmbeddingSpace.objects.get_or_create(
         provider="test", model="other", dimensions=384, fingerprint="other"
     )
-    for module in ("pipeline", "search.run", "spaces"):
+    for module in ("apps.collections.pipeline", "apps.collections.search.run", "apps.collections.spaces"):
         monkeypatch.setattr(
-            f"apps.collections.{module}.embedder_for",
+            f"{module}.embedder_for",
             lambda wanted, *, tenant: second if wanted.pk == space.pk else embedder,
         )
     monkeypatch.setattr("apps.collections.services.space.space_for", lambda setting, *, tenant: space)

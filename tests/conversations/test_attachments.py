@@ -137,8 +137,8 @@ async def test_every_mode_uses_a_large_file(
     cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     desk = await sync_to_async(Desk)(cast)
-    for module in ("answering", "closing"):
-        monkeypatch.setattr(f"apps.conversations.{module}.is_extractive", lambda model: False)
+    for module in ("apps.conversations.answering", "apps.conversations.closing"):
+        monkeypatch.setattr(f"{module}.is_extractive", lambda model: False)
 
     def prepare() -> tuple[Attachment, Turn]:
         file = desk.attach("lots.txt", LONG.encode())

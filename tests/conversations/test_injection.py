@@ -415,8 +415,8 @@ def told_what_to_ask(request: ModelRequest) -> ScriptedTurn:
 @pytest.fixture
 def language_model(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let scripts stand for a language model, although the run's model is the one that needs no key."""
-    for module in ("answering", "closing"):
-        monkeypatch.setattr(f"apps.conversations.{module}.is_extractive", lambda model: False)
+    for module in ("apps.conversations.answering", "apps.conversations.closing"):
+        monkeypatch.setattr(f"{module}.is_extractive", lambda model: False)
     return monkeypatch
 
 

@@ -48,8 +48,8 @@ def asked(cast: Cast, text: str = "What is the duty on cars?", **spec: Any) -> T
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Let the script stand for a language model, although the run's model is the one that needs no key."""
-    for module in ("answering", "closing"):
-        monkeypatch.setattr(f"apps.conversations.{module}.is_extractive", lambda model: False)
+    for module in ("apps.conversations.answering", "apps.conversations.closing"):
+        monkeypatch.setattr(f"{module}.is_extractive", lambda model: False)
     return monkeypatch
 
 
