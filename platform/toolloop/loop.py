@@ -17,7 +17,7 @@ from toolloop.history import history_open, is_answer, own_turns
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolResult, Turn, UserMessage
 from toolloop.metering import UsageHook, UsageReporter
 from toolloop.notices import CUT_OFF, FINAL_NOTICE, NO_MORE_CALLS, REPAIR_NOTICE
 from toolloop.output import Output, request_structured
@@ -26,6 +26,7 @@ from toolloop.providers.profiles import Profile, profile_for
 from toolloop.purse import Purse, PurseEmpty
 from toolloop.server_tools import ServerTool
 from toolloop.service import seconds_allowed
+from toolloop.tokens import Usage
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
 from toolloop.tools.toolset import Toolset
 from toolloop.turns import TurnFailed, TurnRunner

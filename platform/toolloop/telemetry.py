@@ -19,9 +19,10 @@ from toolloop.events import Event, ProviderEvent, RunFinished, TurnFinished
 from toolloop.journal import Journal, NullJournal
 from toolloop.loop import run_loop
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.service import STANDARD
+from toolloop.tokens import Usage
 from toolloop.usage import CACHED
 
 if TYPE_CHECKING:

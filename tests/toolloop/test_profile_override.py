@@ -16,10 +16,11 @@ from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.fallback import FallbackProvider
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import Turn, Usage, UserMessage
+from toolloop.messages import Turn, UserMessage
 from toolloop.models import ModelCatalog, ModelOverride
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import Prices, Profile, profile_for
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 
 

@@ -20,9 +20,10 @@ from tests.toolloop.providers.wires import Recorder as Answers
 from toolloop.errors import ConfigurationError, ProviderUnavailable, QuotaExhausted
 from toolloop.events import RunFinished, TextDelta
 from toolloop.limits import Limits
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.telemetry import Telemetry, run_traced
+from toolloop.tokens import Usage
 from toolloop.tools import ToolContext, Toolset, tool
 
 QUICK = Limits(retry_min_s=0.001, max_retries=2)
