@@ -9,7 +9,7 @@ from typing import Any
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -38,19 +38,12 @@ from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM, event_frames, position_of
 from tenancy.actors import Actor
 from toolloop.deferred import Decision
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.streaming import EventStreamRenderer, StreamingAPIView
 from web.drf.views import TenantAPIView
 
 _KEYS = uuid.UUID("6f0e6c9c-64a5-4c35-a0c3-6a1d2f8f7b11")  # namespace of keys that are no UUIDs
-
-
-def valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    """Return a request's data in the form of a serializer. Raises ValidationError."""
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 class ConversationsView(TenantAPIView):

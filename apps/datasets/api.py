@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -33,6 +33,7 @@ from apps.datasets.shapes import (
     VersionInput,
     VersionOutput,
 )
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
@@ -44,13 +45,6 @@ _FILTERS = [
     else OpenApiParameter(name, str, enum=_CHOICES[name].values if name in _CHOICES else None)
     for name in RowFilter.__slots__
 ]
-
-
-def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 class _Base(TenantAPIView):
@@ -83,7 +77,7 @@ class DatasetsView(_Base):
     def post(self, request: Request) -> Response:
         """Create an empty dataset."""
         row = services.dataset_create(
-            tenant=self.tenant, actor=self.actor, **_valid(DatasetInput, request.data)
+            tenant=self.tenant, actor=self.actor, **valid(DatasetInput, request.data)
         )
         return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
 
@@ -107,7 +101,7 @@ class DatasetView(_Base):
             tenant=self.tenant,
             actor=self.actor,
             dataset=self._dataset(pk),
-            changes=_valid(DatasetUpdate, request.data),
+            changes=valid(DatasetUpdate, request.data),
         )
         return Response(self._shown(pk))
 
@@ -173,7 +167,7 @@ class RowView(_Base):
     def patch(self, request: Request, pk: int, row_pk: int) -> Response:
         """Change a row; an approved one goes back to review when more than its split changes."""
         row = selectors.row_get(actor=self.actor, dataset=self._dataset(pk), pk=row_pk)
-        changes = _valid(RowUpdate, request.data)
+        changes = valid(RowUpdate, request.data)
         row = services.row_update(tenant=self.tenant, actor=self.actor, row=row, changes=changes)
         return Response(RowOutput(row).data)
 
@@ -200,7 +194,7 @@ class VersionsView(_Base):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Freeze rows into the next version, which never changes."""
-        values = _valid(VersionInput, request.data)
+        values = valid(VersionInput, request.data)
         made = services.version_create(
             tenant=self.tenant,
             actor=self.actor,
@@ -243,7 +237,7 @@ class GenerationsView(_Base):
     )
     def post(self, request: Request, pk: int) -> Response:
         """Start making rows from collections."""
-        values = _valid(GenerationInput, request.data)
+        values = valid(GenerationInput, request.data)
         job = generation_start(
             tenant=self.tenant,
             actor=self.actor,
@@ -302,7 +296,7 @@ class GenerationResumeView(TenantAPIView):
     def post(self, request: Request, pk: int) -> Response:
         """Go on with a paused or failed job, with a new budget if one is given."""
         job = selectors.job_get(actor=self.actor, pk=pk)
-        values = _valid(GenerationResumeInput, request.data)
+        values = valid(GenerationResumeInput, request.data)
         row = generation_resume(tenant=self.tenant, actor=self.actor, job=job, **values)
         return Response(GenerationOutput(row).data)
 

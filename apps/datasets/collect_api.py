@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.collections.api_values import text, valid
+from apps.collections.api_values import text
 from apps.conversations.selectors import conversation_get
 from apps.datasets import selectors, services
 from apps.datasets.collect_shapes import (
@@ -26,6 +26,7 @@ from apps.datasets.collect_shapes import (
 from apps.datasets.curation_selectors import source_list
 from apps.datasets.models import Dataset
 from apps.datasets.services import Collected, RowsAdded
+from web.drf.inputs import valid
 from web.drf.pages import page_linked
 from web.drf.views import TenantAPIView
 

@@ -12,7 +12,7 @@ from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.collections.api_values import choice, number, valid
+from apps.collections.api_values import choice, number
 from apps.collections.uploads import posted_file
 from apps.datasets import diffs, selectors, services
 from apps.datasets.curation_selectors import work_get, work_list
@@ -32,6 +32,7 @@ from apps.datasets.curation_views import errors_response, export_response
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.record import to_values
 from apps.datasets.shapes import RowOutput
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 

@@ -13,11 +13,11 @@ from apps.datasets.models import DatasetVersion
 from apps.evaluations import annotation_selectors as reads
 from apps.evaluations import annotation_shapes as shapes
 from apps.evaluations import selectors, services
-from apps.evaluations.api import valid
 from apps.evaluations.calibrations import calibration_list
 from apps.evaluations.models import RubricVersion
 from apps.evaluations.trust import agreement_list
 from basics.errors import Missing
+from web.drf.inputs import valid
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 

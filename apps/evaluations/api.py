@@ -7,7 +7,7 @@ from typing import Any
 
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -42,6 +42,7 @@ from apps.evaluations.models import Arm
 from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.repeats import arm_repeats
 from basics.errors import Invalid, Missing
+from web.drf.inputs import valid
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 
@@ -53,14 +54,6 @@ _ACTS = {
     "resume": services.experiment_resume,
     "stop": services.experiment_stop,
 }
-
-
-def valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    """Return the checked values of a request."""
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 class _Base(TenantAPIView):
