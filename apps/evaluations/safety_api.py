@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.evaluations import selectors
-from apps.evaluations.comparison_shapes import EstimateOutput
+from apps.evaluations.result_shapes import EstimateOutput
 from apps.evaluations.safety.attacks import Carrier, Category
 from apps.evaluations.safety.report import safety_report
 from apps.evaluations.services import suite_create
