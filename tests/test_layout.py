@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -124,3 +125,49 @@ def test_templates_styles_and_scripts_are_laid_out_to_be_read(kind: str):
     ]
     assert sum(len(line) for _, line in lines) < 60 * len(lines)
     assert [place for place, line in lines if len(PROSE.sub("", line)) > 160] == [], "run `make format`"
+
+
+def circles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Return the groups of more than one module that reach each other.
+
+    Args:
+        imports: what each module imports itself.
+
+    A module with nothing left to import, or that nobody left imports, is in no circle and is taken out; what stays are
+    circles and the ways between them, which are told apart by what each reaches.
+    """
+    left = {module: set(found) for module, found in imports.items()}
+    while left:
+        wanted = set().union(*left.values())
+        kept = {m: found & set(left) for m, found in left.items() if found & set(left) and m in wanted}
+        if kept == left:
+            break
+        left = kept
+
+    def reached(module: str) -> set[str]:
+        found: set[str] = set()
+        ahead = [module]
+        while ahead:
+            new = left[ahead.pop()] - found
+            found |= new
+            ahead += new
+        return found
+
+    reach = {module: reached(module) for module in left}
+    groups = {frozenset(m for m in reach[one] if one in reach[m]) for one in reach if one in reach[one]}
+    return [set(group) for group in groups if len(group) > 1]
+
+
+def test_circles_are_found():
+    imports = {"a": {"b"}, "b": {"a", "c"}, "c": {"d"}, "d": {"e"}, "e": {"d"}, "f": {"a"}, "g": set()}
+    found = circles(imports)
+    assert sorted(map(sorted, found)) == [["a", "b"], ["d", "e"]]
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    """Not for types alone either: what needs another's type takes a Protocol, or both types move below the two."""
+    packages = {p.split("/")[1] for p in tracked() if re.match(r"platform/[^/]+/__init__\.py$", p)}
+    graph = grimp.build_graph("apps", *sorted(packages), exclude_type_checking_imports=False, cache_dir=None)
+    assert {"apps.tools.apps", "toolloop.loop"} <= graph.modules
+    imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    assert [sorted(group) for group in circles(imports)] == []

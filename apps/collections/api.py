@@ -20,11 +20,12 @@ from apps.collections.api_shapes import (
     UploadInput,
     UploadOutput,
 )
-from apps.collections.api_values import choice, text, valid
+from apps.collections.api_values import choice, text
 from apps.collections.import_api import ImportDetailOutput
 from apps.collections.ingestion.sources.archives import is_archive
 from apps.collections.models import DocumentSource, DocumentStatus
 from apps.collections.uploads import posted_file
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 

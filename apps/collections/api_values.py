@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection as Container
-from typing import Any
 
 from rest_framework import serializers
 from rest_framework.request import Request
 
 _TEXT = 1000
 _BIGINT = 2**63 - 1
-
-
-def valid(shape: type[serializers.Serializer[Any]], data: Any, **options: Any) -> dict[str, Any]:
-    """Return the values of a body. Raises ValidationError."""
-    serializer = shape(data=data, **options)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 def text(request: Request, name: str) -> str:

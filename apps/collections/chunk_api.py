@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps.collections import chunk_links, chunk_reader, kept_rows, selectors, services
 from apps.collections.api_shapes import ChunkDetailOutput, ChunkOutput
-from apps.collections.api_values import choice, flag, number, text, valid
+from apps.collections.api_values import choice, flag, number, text
 from apps.collections.chunk_api_shapes import (
     ChainStepOutput,
     ChunkInput,
@@ -26,6 +26,7 @@ from apps.collections.chunk_reader import ChunkFilter, ReaderCursor, ReaderStep
 from apps.collections.chunk_statistics import chunk_statistics
 from apps.collections.code_queries import edges_of_chunk
 from apps.collections.models import Chunk, ChunkKind, LinkOrigin
+from web.drf.inputs import valid
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 

@@ -9,7 +9,6 @@ from rest_framework.response import Response
 
 from apps.collections import kept_rows, selectors, services
 from apps.collections.api_shapes import DocumentOutput
-from apps.collections.api_values import valid
 from apps.collections.code_kinds import code_patterns_get
 from apps.collections.document_api_shapes import (
     AccessInput,
@@ -27,6 +26,7 @@ from apps.collections.document_api_shapes import (
 from apps.collections.ingestion.document_types import trade_compliance_data
 from apps.collections.models import Document
 from apps.collections.reconcile import ingestion_check
+from web.drf.inputs import valid
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 

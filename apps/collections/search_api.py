@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.collections import kept_rows, selectors, services
-from apps.collections.api_values import valid
 from apps.collections.search import LEGS, search_run
 from apps.collections.search_api_shapes import (
     SearchCaseInput,
@@ -21,6 +20,7 @@ from apps.collections.search_api_shapes import (
     SnapshotInput,
     SnapshotOutput,
 )
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 

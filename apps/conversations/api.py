@@ -1,16 +1,15 @@
-"""REST of conversations, runs and models. The views hold no rules: selectors read, services write."""
+"""REST of conversations and runs. The views hold no rules: selectors read, services write."""
 
 from __future__ import annotations
 
 import uuid
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from django.http import StreamingHttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -22,16 +21,12 @@ from apps.conversations.api_shapes import (
     ConversationInput,
     ConversationOutput,
     ConversationUpdate,
-    ModelOutput,
-    ModelsOutput,
     RetryInput,
     RunOutput,
     TurnOutput,
 )
 from apps.conversations.around_shapes import QueuedOutput
-from apps.conversations.assistant_selectors import assistant_models
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
-from apps.conversations.openai.services import ASSISTANT, WORKSPACE
 from apps.conversations.shown import events_shown, run_answer, run_withheld
 from apps.tools.approval_shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
@@ -43,19 +38,12 @@ from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM, event_frames, position_of
 from tenancy.actors import Actor
 from toolloop.deferred import Decision
-from toolloop.providers.registry import ModelInfo
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
+from web.drf.streaming import EventStreamRenderer, StreamingAPIView
 from web.drf.views import TenantAPIView
 
 _KEYS = uuid.UUID("6f0e6c9c-64a5-4c35-a0c3-6a1d2f8f7b11")  # namespace of keys that are no UUIDs
-
-
-def valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    """Return a request's data in the form of a serializer. Raises ValidationError."""
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 class ConversationsView(TenantAPIView):
@@ -278,26 +266,6 @@ class DecisionView(TenantAPIView):
         return Response(DecisionOutput(approval_get(actor=self.actor, pk=decision_pk)).data)
 
 
-class EventStreamRenderer(JSONRenderer):
-    """Lets clients ask for ``text/event-stream``: the view makes the stream itself, and errors stay JSON by name too."""
-
-    media_type = EVENT_STREAM
-    format = "sse"
-
-
-class StreamingAPIView(TenantAPIView):
-    """Base of views that may answer with a stream of events."""
-
-    renderer_classes = [JSONRenderer, EventStreamRenderer]
-
-    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
-        """Name an error what it is: JSON, whatever the client hoped for."""
-        final = super().finalize_response(request, response, *args, **kwargs)
-        if isinstance(final, Response):
-            final.content_type = JSONRenderer.media_type
-        return final
-
-
 class RunEventsView(StreamingAPIView):
     """Events of a run, as they happen."""
 
@@ -334,46 +302,6 @@ class RunEventsView(StreamingAPIView):
         response["Cache-Control"] = "no-cache, no-transform"
         response["X-Accel-Buffering"] = "no"
         return response
-
-
-class ModelsView(TenantAPIView):
-    """What can answer."""
-
-    actions = {"GET": "model.read"}
-
-    @extend_schema(operation_id="models_list", tags=["models"], responses=ModelsOutput)
-    def get(self, request: Request) -> Response:
-        """List what can be named as a model: the workspace itself (its default model with its documents and tools), its
-        published assistants, then its models; `extractive`, the last, quotes without a language model.
-        """
-        return Response(ModelsOutput({"object": "list", "data": _models(self)}).data)
-
-
-class ModelView(TenantAPIView):
-    """One thing that can answer."""
-
-    actions = {"GET": "model.read"}
-
-    @extend_schema(operation_id="models_get", tags=["models"], responses=ModelOutput)
-    def get(self, request: Request, model: str) -> Response:
-        """Return what is listed under an id."""
-        found = next((known for known in _models(self) if known.id == model), None)
-        if found is None:
-            raise Missing("model", code="model_not_found")
-        return Response(ModelOutput(found).data)
-
-
-def _models(view: TenantAPIView) -> list[ModelInfo]:
-    models = selectors.model_list(view.tenant)
-    default = selectors.model_default(models)
-    whole = next(m for m in models if m.id == default)
-    by_id = {m.id: m for m in models} | {"": whole}
-    assistants = [
-        replace(by_id[row.published.model], id=f"{ASSISTANT}{row.slug}", label=row.name)
-        for row in assistant_models(actor=view.actor)
-        if row.published is not None and row.published.model in by_id
-    ]
-    return [replace(whole, id=WORKSPACE, label=str(view.tenant)), *assistants, *models]
 
 
 def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from django.urls import path
 from apps.conversations import api, around_api, assistant_api, attachment_api, branch_api, trace_api
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
+from apps.conversations.openai.models_api import ModelsView, ModelView
 from apps.conversations.openai.responses_api import (
     ResponseCancelView,
     ResponseInputsView,
@@ -82,6 +83,6 @@ urlpatterns = [
     path("responses/<str:response_id>/cancel", ResponseCancelView.as_view(), name="responses-cancel"),
     path("responses/<str:response_id>/input_items", ResponseInputsView.as_view(), name="responses-inputs"),
     path("embeddings", EmbeddingsView.as_view(), name="embeddings"),
-    path("models", api.ModelsView.as_view(), name="models-list"),
-    path("models/<path:model>", api.ModelView.as_view(), name="models-detail"),
+    path("models", ModelsView.as_view(), name="models-list"),
+    path("models/<path:model>", ModelView.as_view(), name="models-detail"),
 ]

@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations import selectors, services
-from apps.conversations.api import valid
 from apps.conversations.around_shapes import (
     ConversationRulesInput,
     ConversationRulesOutput,
@@ -36,6 +35,7 @@ from apps.conversations.finding import conversation_find
 from apps.conversations.models import Conversation, Turn
 from apps.conversations.retention import rules_get, rules_preview, rules_set
 from apps.conversations.sharing import limited_sources, share_list, shared_view
+from web.drf.inputs import valid
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 

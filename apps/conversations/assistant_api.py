@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -25,17 +25,11 @@ from apps.conversations.assistant_shapes import (
 )
 from apps.conversations.models import Assistant
 from basics.errors import Invalid
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 _READ, _WRITE = "assistant.read", "assistant.write"
-
-
-def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 class _Base(TenantAPIView):
@@ -76,7 +70,7 @@ class AssistantsView(_Base):
     )
     def post(self, request: Request) -> Response:
         """Create an assistant with its first version, which people can talk to once it is published."""
-        values = _valid(AssistantInput, request.data)
+        values = valid(AssistantInput, request.data)
         row = services.assistant_create(
             tenant=self.tenant,
             actor=self.actor,
@@ -105,7 +99,7 @@ class AssistantView(_Base):
     def patch(self, request: Request, pk: int) -> Response:
         """Change name or description, archive or restore; what it does is changed by a new version."""
         row = self._row(pk)
-        values = _valid(AssistantUpdate, request.data)
+        values = valid(AssistantUpdate, request.data)
         who: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "assistant": row}
         if "name" in values or "description" in values:
             services.assistant_rename(
@@ -150,7 +144,7 @@ class AssistantVersionsView(_Base):
     def post(self, request: Request, pk: int) -> Response:
         """Make the next version; versions are never changed."""
         row = self._row(pk)
-        values = _valid(VersionInput, request.data)
+        values = valid(VersionInput, request.data)
         made = services.version_create(
             tenant=self.tenant, actor=self.actor, assistant=row, spec=spec_of(values), note=values["note"]
         )
@@ -216,7 +210,7 @@ class AssistantPublishView(_Base):
     def post(self, request: Request, pk: int) -> Response:
         """Publish a version, an earlier one too: people talk to it from their next question on."""
         row = self._row(pk)
-        number = _valid(PublishInput, request.data)["version"]
+        number = valid(PublishInput, request.data)["version"]
         services.version_publish(tenant=self.tenant, actor=self.actor, assistant=row, number=number)
         return Response(self._shown(pk))
 

@@ -10,9 +10,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations import selectors, services
-from apps.conversations.api import conversation_out, question_id, turn_out, valid
+from apps.conversations.api import conversation_out, question_id, turn_out
 from apps.conversations.api_shapes import AgainInput, ConversationOutput, TurnInput, TurnOutput
 from apps.conversations.models import Turn
+from web.drf.inputs import valid
 from web.drf.views import TenantAPIView
 
 

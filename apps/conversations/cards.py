@@ -15,6 +15,18 @@ from runs.argument_changes import Change
 from runs.journal import summary_of
 from runs.selectors import CONTENT_SHOWN
 
+SEARCHES = frozenset(
+    (
+        "search_documents",
+        "search_documentation",
+        "search_codebase",
+        "lookup_hts_code",
+        "check_tariffs",
+        "check_agency_requirements",
+    )
+)
+"""Tools that search the documents for passages about something."""
+
 
 @dataclass(frozen=True, slots=True)
 class ToolCard:

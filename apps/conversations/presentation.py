@@ -10,6 +10,7 @@ from typing import Any
 from apps.conversations.answers import confidence_of, follow_ups_of, is_formed, shown_text, value_of
 from apps.conversations.attachments import AttachmentView, attachment_view
 from apps.conversations.cards import (
+    SEARCHES,
     CitationCard,
     DecidedLine,
     DecisionCard,
@@ -26,7 +27,6 @@ from apps.conversations.marks import compared_of, marks_of
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
 from apps.conversations.plans import PlanView
 from apps.conversations.rendering import Block, blocks_render
-from apps.conversations.tool_results import SEARCHES
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript

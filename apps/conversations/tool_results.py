@@ -13,7 +13,7 @@ from apps.collections.search import LEGS, SearchHit
 from apps.conversations import selectors
 from apps.conversations.attachments import ATTACHED, Given
 from apps.conversations.models import Attachment, Conversation
-from apps.tools.guard import Guard
+from apps.tools.bundles import CallGuard
 from runs.actors import actor_now
 from runs.models import Run
 from tenancy.actors import Actor
@@ -22,17 +22,6 @@ from toolloop.tools import ToolError, ToolOutput
 
 SCOPE = "conversation_scope"
 PASSAGES = 8
-SEARCHES = frozenset(
-    (
-        "search_documents",
-        "search_documentation",
-        "search_codebase",
-        "lookup_hts_code",
-        "check_tariffs",
-        "check_agency_requirements",
-    )
-)
-"""Tools that search the documents for passages about something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +53,7 @@ class Scope:
     conversation: Conversation | None
     run: Run
     in_db: Callable[..., Awaitable[Any]]
-    guard: Guard
+    guard: CallGuard
     only: frozenset[int] | None = None
     searching: Searching = Searching()
     given: Given = Given()  # noqa: RUF009 - frozen

@@ -1,4 +1,4 @@
-"""REST of datasets, their rows and versions, and of generation jobs. The views hold no rules."""
+"""REST of datasets and their rows. The views hold no rules."""
 
 from __future__ import annotations
 
@@ -7,32 +7,21 @@ from functools import partial
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.datasets import selectors, services
-from apps.datasets.models import Dataset, Difficulty, GenerationJob, QuestionType, RowStatus, Split
+from apps.datasets.models import Dataset, Difficulty, QuestionType, RowStatus, Split
 from apps.datasets.selectors import RowFilter
-from apps.datasets.services.generation import (
-    generation_pause,
-    generation_resume,
-    generation_start,
-    generation_stop,
-)
 from apps.datasets.shapes import (
     DatasetInput,
     DatasetOutput,
     DatasetUpdate,
-    GenerationDetailOutput,
-    GenerationInput,
-    GenerationOutput,
-    GenerationResumeInput,
     RowOutput,
     RowUpdate,
-    VersionInput,
-    VersionOutput,
 )
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
@@ -44,13 +33,6 @@ _FILTERS = [
     else OpenApiParameter(name, str, enum=_CHOICES[name].values if name in _CHOICES else None)
     for name in RowFilter.__slots__
 ]
-
-
-def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 class _Base(TenantAPIView):
@@ -83,7 +65,7 @@ class DatasetsView(_Base):
     def post(self, request: Request) -> Response:
         """Create an empty dataset."""
         row = services.dataset_create(
-            tenant=self.tenant, actor=self.actor, **_valid(DatasetInput, request.data)
+            tenant=self.tenant, actor=self.actor, **valid(DatasetInput, request.data)
         )
         return Response(self._shown(row.pk), status=status.HTTP_201_CREATED)
 
@@ -107,7 +89,7 @@ class DatasetView(_Base):
             tenant=self.tenant,
             actor=self.actor,
             dataset=self._dataset(pk),
-            changes=_valid(DatasetUpdate, request.data),
+            changes=valid(DatasetUpdate, request.data),
         )
         return Response(self._shown(pk))
 
@@ -173,150 +155,6 @@ class RowView(_Base):
     def patch(self, request: Request, pk: int, row_pk: int) -> Response:
         """Change a row; an approved one goes back to review when more than its split changes."""
         row = selectors.row_get(actor=self.actor, dataset=self._dataset(pk), pk=row_pk)
-        changes = _valid(RowUpdate, request.data)
+        changes = valid(RowUpdate, request.data)
         row = services.row_update(tenant=self.tenant, actor=self.actor, row=row, changes=changes)
         return Response(RowOutput(row).data)
-
-
-class VersionsView(_Base):
-    """The versions of a dataset."""
-
-    actions = {"GET": _READ, "POST": _WRITE}
-    pagination_class = Pagination
-
-    @extend_schema(
-        operation_id="dataset_versions_list", tags=["datasets"], responses=VersionOutput(many=True)
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        """List versions, the newest first."""
-        rows = selectors.version_list(actor=self.actor, dataset=self._dataset(pk))
-        return self.paginated(rows, VersionOutput)
-
-    @extend_schema(
-        operation_id="dataset_versions_create",
-        tags=["datasets"],
-        request=VersionInput,
-        responses={201: VersionOutput},
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Freeze rows into the next version, which never changes."""
-        values = _valid(VersionInput, request.data)
-        made = services.version_create(
-            tenant=self.tenant,
-            actor=self.actor,
-            dataset=self._dataset(pk),
-            only=RowFilter(status=values["status"]),
-            note=values["note"],
-        )
-        return Response(VersionOutput(made).data, status=status.HTTP_201_CREATED)
-
-
-class VersionView(_Base):
-    """One version."""
-
-    actions = {"GET": _READ}
-
-    @extend_schema(operation_id="dataset_versions_get", tags=["datasets"], responses=VersionOutput)
-    def get(self, request: Request, pk: int, number: int) -> Response:
-        """Return a version's facts."""
-        found = selectors.version_get(actor=self.actor, dataset=self._dataset(pk), number=number)
-        return Response(VersionOutput(found).data)
-
-
-class GenerationsView(_Base):
-    """The generation jobs of a dataset."""
-
-    actions = {"GET": _READ, "POST": _WRITE}
-    pagination_class = Pagination
-
-    @extend_schema(operation_id="generations_list", tags=["datasets"], responses=GenerationOutput(many=True))
-    def get(self, request: Request, pk: int) -> Response:
-        """List generation jobs, the newest first."""
-        rows = selectors.job_list(actor=self.actor, dataset=self._dataset(pk))
-        return self.paginated(rows, GenerationOutput)
-
-    @extend_schema(
-        operation_id="generations_start",
-        tags=["datasets"],
-        request=GenerationInput,
-        responses={202: GenerationOutput},
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Start making rows from collections."""
-        values = _valid(GenerationInput, request.data)
-        job = generation_start(
-            tenant=self.tenant,
-            actor=self.actor,
-            dataset=self._dataset(pk),
-            model=values["model"],
-            options=values["settings"],
-            budget_usd=values["budget_usd"],
-            probe=values["probe"],
-        )
-        return self._answer(job)
-
-    def _answer(self, job: GenerationJob) -> Response:
-        job.refresh_from_db()
-        return Response(GenerationOutput(job).data, status=status.HTTP_202_ACCEPTED)
-
-
-class GenerationView(TenantAPIView):
-    """One generation job."""
-
-    actions = {"GET": _READ}
-
-    @extend_schema(operation_id="generations_get", tags=["datasets"], responses=GenerationDetailOutput)
-    def get(self, request: Request, pk: int) -> Response:
-        """Return how far a job is and what it has cost."""
-        job: Any = selectors.job_get(actor=self.actor, pk=pk)
-        job.batch = selectors.job_batch(actor=self.actor, job=job)
-        return Response(GenerationDetailOutput(job).data)
-
-
-class GenerationPauseView(TenantAPIView):
-    """A pause of a job."""
-
-    actions = {"POST": _WRITE}
-
-    @extend_schema(
-        operation_id="generations_pause", tags=["datasets"], request=None, responses=GenerationOutput
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Let what is under way end and begin nothing more."""
-        job = selectors.job_get(actor=self.actor, pk=pk)
-        row = generation_pause(tenant=self.tenant, actor=self.actor, job=job)
-        return Response(GenerationOutput(row).data)
-
-
-class GenerationResumeView(TenantAPIView):
-    """The resumption of a job."""
-
-    actions = {"POST": _WRITE}
-
-    @extend_schema(
-        operation_id="generations_resume",
-        tags=["datasets"],
-        request=GenerationResumeInput,
-        responses=GenerationOutput,
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Go on with a paused or failed job, with a new budget if one is given."""
-        job = selectors.job_get(actor=self.actor, pk=pk)
-        values = _valid(GenerationResumeInput, request.data)
-        row = generation_resume(tenant=self.tenant, actor=self.actor, job=job, **values)
-        return Response(GenerationOutput(row).data)
-
-
-class GenerationStopView(TenantAPIView):
-    """The end of a job."""
-
-    actions = {"POST": _WRITE}
-
-    @extend_schema(
-        operation_id="generations_stop", tags=["datasets"], request=None, responses=GenerationOutput
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """End a job for good; its rows stay."""
-        job = selectors.job_get(actor=self.actor, pk=pk)
-        row = generation_stop(tenant=self.tenant, actor=self.actor, job=job)
-        return Response(GenerationOutput(row).data)

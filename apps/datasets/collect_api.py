@@ -1,32 +1,24 @@
-"""REST of rows from conversations and feedback, of what is done about findings, and of sources. The views hold no rules."""
+"""REST of rows from conversations and feedback. The views hold no rules."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.collections.api_values import text, valid
 from apps.conversations.selectors import conversation_get
 from apps.datasets import selectors, services
 from apps.datasets.collect_shapes import (
     CollectedOutput,
     FromConversationInput,
     FromFeedbackInput,
-    SettleInput,
-    SettleOutput,
-    SourceLicenseInput,
-    SourceLicenseOutput,
-    SourceOutput,
-    SourcesOutput,
 )
-from apps.datasets.curation_selectors import source_list
 from apps.datasets.models import Dataset
 from apps.datasets.services import Collected, RowsAdded
-from web.drf.pages import page_linked
+from web.drf.inputs import valid
 from web.drf.views import TenantAPIView
 
 _WRITE = "dataset.write"
@@ -95,69 +87,6 @@ class FromFeedbackView(_Base):
                 tenant=self.tenant, actor=self.actor, dataset=dataset, feedback_pks=values["feedback"]
             )
         return self._answer(found, made)
-
-
-class SettleView(_Base):
-    """What is done about findings."""
-
-    actions = {"POST": _WRITE}
-
-    @extend_schema(
-        operation_id="dataset_rows_settle", tags=["datasets"], request=SettleInput, responses=SettleOutput
-    )
-    def post(self, request: Request, pk: int) -> Response:
-        """Reject rows that a check has found, move them to training, or hide what was found in them. All or none."""
-        values = valid(SettleInput, request.data)
-        changed = services.rows_settle(
-            tenant=self.tenant,
-            actor=self.actor,
-            dataset=self._dataset(pk),
-            row_pks=values["rows"],
-            act=values["act"],
-            note=values["note"],
-        )
-        return Response(SettleOutput({"changed": changed}).data)
-
-
-class SourcesView(_Base):
-    """The documents that rows quote."""
-
-    actions = {"GET": "dataset.read", "PATCH": _WRITE}
-
-    @extend_schema(
-        operation_id="dataset_sources_list",
-        tags=["datasets"],
-        parameters=[
-            OpenApiParameter("after", str, description="Only documents whose name comes after this one.")
-        ],
-        responses=SourcesOutput,
-    )
-    def get(self, request: Request, pk: int) -> Response:
-        """List the documents that a dataset's rows quote, by name, each with its licences and its rows."""
-        found = source_list(
-            actor=self.actor, dataset=self._dataset(pk), after=text(request, "after"), most=_PAGE + 1
-        )
-        is_more = len(found) > _PAGE
-        shown = list(SourceOutput(found[:_PAGE], many=True).data)
-        return page_linked(request, shown, {"after": found[_PAGE - 1].document} if is_more else None)
-
-    @extend_schema(
-        operation_id="dataset_sources_license",
-        tags=["datasets"],
-        request=SourceLicenseInput,
-        responses=SourceLicenseOutput,
-    )
-    def patch(self, request: Request, pk: int) -> Response:
-        """Set the licence of a document in every row that quotes it; exports carry it on."""
-        values = valid(SourceLicenseInput, request.data)
-        changed = services.source_license_set(
-            tenant=self.tenant,
-            actor=self.actor,
-            dataset=self._dataset(pk),
-            document=values["document"],
-            licence=values["license"],
-        )
-        return Response(SourceLicenseOutput({"changed": changed}).data)
 
 
 def _shown(one: Collected) -> dict[str, Any]:

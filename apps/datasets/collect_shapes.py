@@ -1,4 +1,4 @@
-"""What the REST API of rows from conversations and feedback, of findings and of sources takes and gives."""
+"""What the REST API of rows from conversations and feedback takes and gives."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from apps.datasets.services import SETTLEMENTS
 from apps.datasets.services.collected import MAX_TURNS
-from apps.datasets.services.reviews import MAX_NOTE, MAX_SETTLED
-from apps.datasets.services.sources import MAX_LICENSE
 
 _TRIAL = "Show what the rows would be, and add none."
 
@@ -74,58 +71,3 @@ class CollectedOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "DatasetCollected"
-
-
-class SettleInput(serializers.Serializer[Any]):
-    rows = serializers.ListField(child=_id(), min_length=1, max_length=MAX_SETTLED)
-    act = serializers.ChoiceField(choices=list(SETTLEMENTS.items()))
-    note = serializers.CharField(
-        required=False, allow_blank=True, max_length=MAX_NOTE, default="", help_text="Needed to reject."
-    )
-
-    class Meta:
-        ref_name = "DatasetRowsSettle"
-
-
-class SettleOutput(serializers.Serializer[Any]):
-    changed = serializers.IntegerField(help_text="Rows.")
-
-    class Meta:
-        ref_name = "DatasetRowsSettled"
-
-
-class SourceOutput(serializers.Serializer[Any]):
-    document = serializers.CharField()
-    licenses = serializers.ListField(
-        child=serializers.CharField(allow_blank=True), help_text="Empty text: not known."
-    )
-    rows = serializers.IntegerField()
-
-    class Meta:
-        ref_name = "DatasetSource"
-
-
-class SourcesOutput(serializers.Serializer[Any]):
-    next = serializers.URLField(allow_null=True, help_text="The next page; null at the end.")
-    previous = serializers.URLField(allow_null=True, help_text="Always null: pages are read forwards.")
-    results = SourceOutput(many=True)
-
-    class Meta:
-        ref_name = "DatasetSources"
-
-
-class SourceLicenseInput(serializers.Serializer[Any]):
-    document = serializers.CharField(max_length=1000, help_text="Its name among the sources.")
-    license = serializers.CharField(
-        max_length=MAX_LICENSE, allow_blank=True, help_text="SPDX name or words; empty: not known."
-    )
-
-    class Meta:
-        ref_name = "DatasetSourceLicense"
-
-
-class SourceLicenseOutput(serializers.Serializer[Any]):
-    changed = serializers.IntegerField(help_text="Rows.")
-
-    class Meta:
-        ref_name = "DatasetSourceLicensed"

@@ -1,37 +1,35 @@
-"""REST of curation: exports, imports, checks, reviews, differences. The views hold no rules."""
+"""REST of curation: exports, imports, checks and what is done about their findings, reviews. The views hold no rules."""
 
 from __future__ import annotations
 
-from typing import Any, cast, get_args
-
 from django.http import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import status
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.collections.api_values import choice, number, valid
 from apps.collections.uploads import posted_file
-from apps.datasets import diffs, selectors, services
+from apps.datasets import selectors, services
 from apps.datasets.curation_selectors import work_get, work_list
 from apps.datasets.curation_shapes import (
     AcceptInput,
     CheckInput,
     CheckOutput,
-    DiffOutput,
     ExportInput,
     ExportOutput,
     ReviewInput,
     RowsImportInput,
     RowsImportOutput,
+    SettleInput,
+    SettleOutput,
     SplitAssignInput,
 )
 from apps.datasets.curation_views import errors_response, export_response
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport
-from apps.datasets.record import to_values
 from apps.datasets.shapes import RowOutput
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
@@ -277,49 +275,23 @@ class ReviewView(_Base):
         return Response(RowOutput(row).data)
 
 
-class DiffView(_Base):
-    """What changed between two versions."""
+class SettleView(_Base):
+    """What is done about findings."""
 
-    actions = {"GET": "dataset.read"}
+    actions = {"POST": _WRITE}
 
     @extend_schema(
-        operation_id="dataset_versions_diff",
-        tags=["datasets"],
-        parameters=[
-            OpenApiParameter(
-                "kind", str, enum=list(get_args(diffs.Change)), description="Which changes to list."
-            ),
-            OpenApiParameter("after", int, description="Only rows with a higher number."),
-        ],
-        responses=DiffOutput,
+        operation_id="dataset_rows_settle", tags=["datasets"], request=SettleInput, responses=SettleOutput
     )
-    def get(self, request: Request, pk: int, older: int, newer: int) -> Response:
-        """Return how many rows came, went and changed, and a page of one kind of change."""
-        dataset = self._dataset(pk)
-        one, two = (
-            selectors.version_get(actor=self.actor, dataset=dataset, number=n) for n in (older, newer)
-        )
-        kind = choice(request, "kind", get_args(diffs.Change), default="changed")
-        found = diffs.version_changes(
+    def post(self, request: Request, pk: int) -> Response:
+        """Reject rows that a check has found, move them to training, or hide what was found in them. All or none."""
+        values = valid(SettleInput, request.data)
+        changed = services.rows_settle(
+            tenant=self.tenant,
             actor=self.actor,
-            older=one,
-            newer=two,
-            kind=cast("diffs.Change", kind),
-            after=number(request, "after", default=0) or 0,
-            limit=_PAGE + 1,
+            dataset=self._dataset(pk),
+            row_pks=values["rows"],
+            act=values["act"],
+            note=values["note"],
         )
-        counts = diffs.version_counts(actor=self.actor, older=one, newer=two)
-        values: dict[str, Any] = {name: getattr(counts, name) for name in counts.__slots__}
-        values["changes"] = [_change(change) for change in found[:_PAGE]]
-        values["next"] = found[_PAGE - 1].ref if len(found) > _PAGE else None
-        return Response(DiffOutput(values).data)
-
-
-def _change(change: diffs.RowChange) -> dict[str, Any]:
-    return {
-        "row": change.ref,
-        "kind": change.kind,
-        "names": [field.name for field in change.fields],
-        "before": to_values(change.before) if change.before else None,
-        "after": to_values(change.after) if change.after else None,
-    }
+        return Response(SettleOutput({"changed": changed}).data)

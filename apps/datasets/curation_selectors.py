@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from django.db import connection
 from django.db.models import Exists, OuterRef, QuerySet
 
 from apps.datasets.models import (
@@ -22,7 +21,7 @@ from apps.datasets.models import (
     WorkStatus,
 )
 from apps.datasets.selectors import MOST_COUNTED
-from apps.datasets.withheld import ShownChecks, documents_hidden, exports_readable, rows_readable
+from apps.datasets.withheld import ShownChecks, exports_readable, rows_readable
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -124,33 +123,6 @@ def coverage_latest(*, actor: Actor, dataset: Dataset) -> DatasetCheck | None:
     rows = work_list(actor=actor, model=DatasetCheck, dataset=dataset)
     done = rows.filter(kind=DatasetCheck.Kind.COVERAGE, status=WorkStatus.COMPLETED)
     return done.first()
-
-
-@dataclass(frozen=True, slots=True)
-class SourceLine:
-    """A document that rows of a dataset quote, under which licences ("" is unknown), and how many rows do."""
-
-    document: str
-    licenses: list[str]
-    rows: int
-
-
-# Row-level security holds for it; the tenant stands in it all the same.
-_SOURCES = """
-SELECT s.document, array_agg(DISTINCT coalesce(s.license, '')), count(DISTINCT r.id)
-FROM datasets_datasetrow r, jsonb_to_recordset(r.sources) AS s (document text, license text, document_id text)
-WHERE r.tenant_id = %s AND r.dataset_id = %s AND s.document > %s
-  AND NOT coalesce(s.document_id = ANY(%s), false)
-GROUP BY s.document ORDER BY s.document LIMIT %s
-"""
-
-
-def source_list(*, actor: Actor, dataset: Dataset, after: str = "", most: int = 50) -> list[SourceLine]:
-    """Return the documents that a dataset's rows quote with their licences, by name, those after a name."""
-    actor.require("dataset.read")
-    with connection.cursor() as cursor:
-        cursor.execute(_SOURCES, [actor.tenant_id, dataset.pk, after, documents_hidden(actor), most])
-        return [SourceLine(*line) for line in cursor.fetchall()]
 
 
 def rows_named(*, actor: Actor, dataset: Dataset, pks: Iterable[int]) -> dict[int, DatasetRow]:

@@ -16,6 +16,7 @@ from apps.datasets.models import (
     Split,
     WorkStatus,
 )
+from apps.datasets.services.reviews import MAX_NOTE, MAX_SETTLED, SETTLEMENTS
 from apps.datasets.services.work import MAX_CHOSEN
 
 _EXPORTS = [name for name, form in FORMATS.items() if form.is_export]
@@ -190,28 +191,23 @@ class ReviewInput(serializers.Serializer[Any]):
         ref_name = "DatasetRowReview"
 
 
-class RowChangeOutput(serializers.Serializer[Any]):
-    row = serializers.IntegerField()
-    kind = serializers.CharField()
-    names = serializers.ListField(
-        child=serializers.CharField(), help_text="The fields that differ, of a changed row."
-    )
-    before = serializers.DictField(allow_null=True, help_text="The row as it was.")
-    after = serializers.DictField(allow_null=True, help_text="The row as it is.")
-
-    class Meta:
-        ref_name = "DatasetRowChange"
+def _row_id() -> serializers.IntegerField:
+    return serializers.IntegerField(min_value=1, max_value=2**63 - 1)
 
 
-class DiffOutput(serializers.Serializer[Any]):
-    added = serializers.IntegerField()
-    removed = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    same = serializers.IntegerField()
-    changes = RowChangeOutput(many=True, help_text="Of the kind that was asked for, at most 50.")
-    next = serializers.IntegerField(
-        allow_null=True, help_text="Ask for those after this row; null at the end."
+class SettleInput(serializers.Serializer[Any]):
+    rows = serializers.ListField(child=_row_id(), min_length=1, max_length=MAX_SETTLED)
+    act = serializers.ChoiceField(choices=list(SETTLEMENTS.items()))
+    note = serializers.CharField(
+        required=False, allow_blank=True, max_length=MAX_NOTE, default="", help_text="Needed to reject."
     )
 
     class Meta:
-        ref_name = "DatasetVersionDiff"
+        ref_name = "DatasetRowsSettle"
+
+
+class SettleOutput(serializers.Serializer[Any]):
+    changed = serializers.IntegerField(help_text="Rows.")
+
+    class Meta:
+        ref_name = "DatasetRowsSettled"

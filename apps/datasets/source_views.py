@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods
 
 from apps.datasets import services
-from apps.datasets.curation_selectors import source_list
 from apps.datasets.models import Dataset
+from apps.datasets.source_selectors import source_list
 from apps.datasets.work_pages import section_context
 from basics.errors import Invalid
 from web.requests import TenantRequest, allowed

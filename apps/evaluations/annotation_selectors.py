@@ -8,7 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from django.db.models import Count, Max, Min, Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from apps.conversations.models import Citation
@@ -21,10 +21,8 @@ from apps.evaluations.models import (
     AnnotationQueue,
     Assignment,
     AssignmentState,
-    Experiment,
     RubricVersion,
     Score,
-    ScoreAuthor,
     Trial,
     TrialState,
 )
@@ -200,27 +198,6 @@ def sheet_get(*, actor: Actor, assignment: Assignment) -> Sheet:
         decided["done"],
         bool(decided["n"]),
     )
-
-
-def disputes(*, actor: Actor, experiment: Experiment) -> dict[int, float]:
-    """Return the trials about which judges disagree, with how far at most, 0 to 1: between judges, or inside of a jury."""
-    actor.require("evaluation.read")
-    judged = Score.objects.visible_to(actor).filter(
-        trial__experiment=experiment, author_kind=ScoreAuthor.JUDGE
-    )
-    spread = (
-        judged.filter(value__isnull=False)
-        .values("trial_id", "name")
-        .annotate(gap=Max("value") - Min("value"))
-    )
-    gaps: dict[int, float] = {}
-    for trial, gap in spread.filter(gap__gt=0).values_list("trial_id", "gap"):
-        gaps[trial] = max(gap, gaps.get(trial, 0.0))
-    juries = judged.filter(details__needs_person=True)
-    for trial, votes in juries.values_list("trial_id", "details__votes"):
-        read = [vote for vote in votes if vote is not None]
-        gaps[trial] = max(max(read) - min(read), gaps.get(trial, 0.0))
-    return gaps
 
 
 def traffic(*, actor: Actor, trials: Collection[int]) -> dict[int, int]:

@@ -9,7 +9,6 @@ from rest_framework import serializers
 from apps.evaluations.models import Arm, Experiment, Score, Trial
 from apps.evaluations.selectors import state_told
 from apps.evaluations.services.experiments import MAX_CONCURRENCY, MAX_JUDGE_REPEATS, MAX_REPEATS
-from apps.evaluations.trust import BAR
 from batches.delivery import Delivery
 from web.drf.batches import BatchRoundOutput
 
@@ -93,61 +92,6 @@ class StateInput(serializers.Serializer[Any]):
     """What becomes of an experiment."""
 
     do = serializers.ChoiceField(choices=["pause", "resume", "stop"])
-
-
-class BaselineInput(serializers.Serializer[Any]):
-    """Which baseline of the dataset the arm becomes."""
-
-    name = serializers.CharField(required=False, default="main", max_length=60)
-    note = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
-
-
-class GateInput(serializers.Serializer[Any]):
-    """What the gate holds the arm to."""
-
-    baseline = serializers.CharField(required=False, default="main", max_length=60)
-    tolerance = serializers.FloatField(
-        required=False, default=0.0, min_value=0, max_value=1, help_text="Fall of a mean that is accepted."
-    )
-    minima = serializers.DictField(
-        child=serializers.FloatField(min_value=0, max_value=1),
-        required=False,
-        default=dict,
-        help_text="Score to its least mean.",
-    )
-    most_failed_rows = serializers.IntegerField(
-        required=False,
-        allow_null=True,
-        default=None,
-        min_value=0,
-        max_value=_BIGINT,
-        help_text="Rows that may pass in the baseline and fail now.",
-    )
-    must_pass = serializers.ListField(
-        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
-        required=False,
-        default=list,
-        max_length=1_000,
-        help_text="Rows (`row_ref`) that must pass whatever the means are.",
-    )
-    bar = serializers.FloatField(
-        required=False,
-        default=BAR,
-        min_value=0,
-        max_value=1,
-        help_text="Least lower end of a judge's kappa with people.",
-    )
-    calibrated = serializers.BooleanField(
-        required=False,
-        default=False,
-        help_text="Read judges' scores on the scale of people, by their newest calibration.",
-    )
-
-
-class CalibratedInput(serializers.Serializer[Any]):
-    """How judges' scores are read."""
-
-    calibrated = serializers.BooleanField(required=False, default=False)
 
 
 class ArmOutput(serializers.ModelSerializer[Arm]):

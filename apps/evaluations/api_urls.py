@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import annotation_api, api, failure_api, safety_api, sampling_api
+from apps.evaluations import (
+    annotation_api,
+    api,
+    comparison_api,
+    failure_api,
+    rubric_api,
+    safety_api,
+    sampling_api,
+)
 
 urlpatterns = [
     path("experiments", api.ExperimentsView.as_view(), name="experiments-list"),
     path("experiments/<int:pk>", api.ExperimentView.as_view(), name="experiments-detail"),
     path("experiments/<int:pk>/trials", api.TrialsView.as_view(), name="experiment-trials"),
-    path("experiments/<int:pk>/pairs", api.PairsView.as_view(), name="experiment-pairs"),
+    path("experiments/<int:pk>/pairs", comparison_api.PairsView.as_view(), name="experiment-pairs"),
     path("experiments/<int:pk>/safety", safety_api.SafetyView.as_view(), name="experiment-safety"),
     path("safety-suites", safety_api.SuitesView.as_view(), name="safety-suites-list"),
-    path("experiments/<int:pk>/front", api.FrontView.as_view(), name="experiment-front"),
+    path("experiments/<int:pk>/front", comparison_api.FrontView.as_view(), name="experiment-front"),
     path("experiments/<int:pk>/judge-checks", api.JudgeChecksView.as_view(), name="experiment-judge-checks"),
     path("arms/<int:pk>/failures", failure_api.FailuresView.as_view(), name="arms-failures"),
     path(
@@ -21,11 +29,11 @@ urlpatterns = [
     ),
     path("trials/<int:pk>/failure-tags", failure_api.TrialTagsView.as_view(), name="trials-failure-tags"),
     path("failure-tags", failure_api.FailureTagsView.as_view(), name="failure-tags-list"),
-    path("arms/<int:pk>/repeats", api.RepeatsView.as_view(), name="arms-repeats"),
-    path("arms/<int:pk>/comparison", api.ComparisonView.as_view(), name="arms-compare"),
-    path("arms/<int:pk>/gate", api.GateView.as_view(), name="arms-gate"),
-    path("arms/<int:pk>/gate/sarif", api.GateSarifView.as_view(), name="arms-gate-sarif"),
-    path("arms/<int:pk>/baseline", api.BaselineView.as_view(), name="arms-baseline"),
+    path("arms/<int:pk>/repeats", comparison_api.RepeatsView.as_view(), name="arms-repeats"),
+    path("arms/<int:pk>/comparison", comparison_api.ComparisonView.as_view(), name="arms-compare"),
+    path("arms/<int:pk>/gate", comparison_api.GateView.as_view(), name="arms-gate"),
+    path("arms/<int:pk>/gate/sarif", comparison_api.GateSarifView.as_view(), name="arms-gate-sarif"),
+    path("arms/<int:pk>/baseline", comparison_api.BaselineView.as_view(), name="arms-baseline"),
     path("annotation-queues", annotation_api.QueuesView.as_view(), name="annotation-queues-list"),
     path("annotation-queues/<int:pk>", annotation_api.QueueView.as_view(), name="annotation-queues-detail"),
     path(
@@ -47,16 +55,16 @@ urlpatterns = [
     path("sampling-rules", sampling_api.RulesView.as_view(), name="sampling-rules-list"),
     path("sampling-rules/<int:pk>", sampling_api.RuleView.as_view(), name="sampling-rules-detail"),
     path("sampling-rules/<int:pk>/trend", sampling_api.TrendView.as_view(), name="sampling-rules-trend"),
-    path("rubrics", annotation_api.RubricsView.as_view(), name="rubrics-list"),
-    path("rubrics/<int:pk>/versions", annotation_api.RubricVersionsView.as_view(), name="rubric-versions"),
+    path("rubrics", rubric_api.RubricsView.as_view(), name="rubrics-list"),
+    path("rubrics/<int:pk>/versions", rubric_api.RubricVersionsView.as_view(), name="rubric-versions"),
     path(
         "rubric-versions/<int:pk>/agreement",
-        annotation_api.AgreementView.as_view(),
+        rubric_api.AgreementView.as_view(),
         name="rubric-versions-agreement",
     ),
     path(
         "rubric-versions/<int:pk>/calibrations",
-        annotation_api.CalibrationsView.as_view(),
+        rubric_api.CalibrationsView.as_view(),
         name="rubric-versions-calibrations",
     ),
 ]

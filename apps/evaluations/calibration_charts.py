@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.datasets.rubric import LEVELS
-from apps.evaluations.comparison import label
 from apps.evaluations.statistics.calibration import isotonic_fit, reliability
 from apps.evaluations.statistics.values import Estimate
 from apps.evaluations.trust import Agreement
+from apps.evaluations.words import label
 
 _ROW, _TOP, _LEFT, _WIDTH, _RIGHT = 36, 16, 108, 440, 16
 _SIDE, _PAD = 260, 30

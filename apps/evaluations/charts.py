@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.evaluations.comparison import Criterion, label
+from apps.evaluations.comparison import Criterion
 from apps.evaluations.dominance import FrontPoint
-from apps.evaluations.words import money_told
+from apps.evaluations.words import label, money_told
 
 _ROW, _TOP = 32, 22
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)

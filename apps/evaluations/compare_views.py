@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_POST
 from apps.datasets.record import from_values
 from apps.evaluations import charts, selectors
 from apps.evaluations.calibrations import arms_read, has_calibration
-from apps.evaluations.comparison import PASS, Comparison, arms_compare, label, verdict
+from apps.evaluations.comparison import PASS, Comparison, arms_compare, verdict
 from apps.evaluations.differences import word_diff
 from apps.evaluations.gate import advisory_names
 from apps.evaluations.models import Arm, Preference, Score, ScoreAuthor, Trial
@@ -26,7 +26,7 @@ from apps.evaluations.services import baseline_set
 from apps.evaluations.targets import target_read, target_told
 from apps.evaluations.turns import said_before
 from apps.evaluations.withheld import rows_hidden
-from apps.evaluations.words import money_told
+from apps.evaluations.words import label, money_told
 from basics.errors import Conflict, DomainError, Missing
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id

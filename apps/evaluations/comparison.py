@@ -17,6 +17,7 @@ from apps.evaluations.statistics.corrections import holm
 from apps.evaluations.statistics.paired import TestResult, bootstrap_mean, differences, mcnemar, wilcoxon
 from apps.evaluations.statistics.power import rows_needed, smallest_effect
 from apps.evaluations.statistics.values import Estimate, Floats
+from apps.evaluations.words import label
 from basics.errors import Conflict
 
 OVERALL = "overall"
@@ -251,19 +252,6 @@ def verdict(found: Comparison) -> tuple[str, str]:
             else f"The interval is without 0, but the test does not agree: p {lead.p_corrected:.2f}, corrected for {len(found.criteria)} scores."
         )
     return head, " ".join(told)
-
-
-_WRITTEN = {"f1": "F1", "mrr": "MRR", "map": "MAP", "ndcg": "nDCG", "json": "JSON", "ast": "AST"}
-
-
-def label(name: str) -> str:
-    """Return a score's name for people, abbreviations as the field writes them."""
-    if not name.islower():
-        return name
-    head, at, k = name.replace("rouge_l", "ROUGE-L").partition("@")
-    words = [_WRITTEN.get(word, word) for word in head.split("_")]
-    first = words[0].capitalize() if words[0].islower() else words[0]
-    return " ".join([first, *words[1:]]) + at + k
 
 
 def stale_told(coverage: float) -> str:

@@ -1,4 +1,4 @@
-"""What the REST API gives of a comparison: readings, checks, gates, pairs, repeats and what they rest on."""
+"""What the REST API takes for a comparison, and gives of it: readings, checks, gates, pairs, repeats and what they rest on."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from typing import Any
 
 from rest_framework import serializers
 
+from apps.evaluations.result_shapes import EstimateOutput
+from apps.evaluations.trust import BAR
 
-class EstimateOutput(serializers.Serializer[Any]):
-    """A mean with its 95 % interval."""
-
-    value = serializers.FloatField()
-    low = serializers.FloatField()
-    high = serializers.FloatField()
+_BIGINT = 2**63 - 1
 
 
 class ReadingOutput(serializers.Serializer[Any]):
@@ -249,3 +246,58 @@ class JudgeCheckOutput(serializers.Serializer[Any]):
     is_drifted = serializers.BooleanField()
     findings = FindingOutput(many=True)
     at = serializers.DateTimeField()
+
+
+class BaselineInput(serializers.Serializer[Any]):
+    """Which baseline of the dataset the arm becomes."""
+
+    name = serializers.CharField(required=False, default="main", max_length=60)
+    note = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
+
+
+class GateInput(serializers.Serializer[Any]):
+    """What the gate holds the arm to."""
+
+    baseline = serializers.CharField(required=False, default="main", max_length=60)
+    tolerance = serializers.FloatField(
+        required=False, default=0.0, min_value=0, max_value=1, help_text="Fall of a mean that is accepted."
+    )
+    minima = serializers.DictField(
+        child=serializers.FloatField(min_value=0, max_value=1),
+        required=False,
+        default=dict,
+        help_text="Score to its least mean.",
+    )
+    most_failed_rows = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=0,
+        max_value=_BIGINT,
+        help_text="Rows that may pass in the baseline and fail now.",
+    )
+    must_pass = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=1_000,
+        help_text="Rows (`row_ref`) that must pass whatever the means are.",
+    )
+    bar = serializers.FloatField(
+        required=False,
+        default=BAR,
+        min_value=0,
+        max_value=1,
+        help_text="Least lower end of a judge's kappa with people.",
+    )
+    calibrated = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Read judges' scores on the scale of people, by their newest calibration.",
+    )
+
+
+class CalibratedInput(serializers.Serializer[Any]):
+    """How judges' scores are read."""
+
+    calibrated = serializers.BooleanField(required=False, default=False)

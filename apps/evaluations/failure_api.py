@@ -10,9 +10,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.evaluations import selectors
-from apps.evaluations.api import valid
 from apps.evaluations.failures import arm_failures
 from apps.evaluations.services.failures import MAX_TAGS, failure_tags_change, failures_collect, failures_group
+from web.drf.inputs import valid
 from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
 

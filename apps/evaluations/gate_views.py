@@ -11,10 +11,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from apps.evaluations import selectors
-from apps.evaluations.comparison import label
 from apps.evaluations.gate import FAILED, PASSED, Check, GateResult, gate_run
 from apps.evaluations.models import Arm
 from apps.evaluations.trust import BAR
+from apps.evaluations.words import label
 from web.requests import TenantRequest, allowed
 
 _MOST_ROWS = 12

@@ -10,9 +10,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from apps.evaluations import selectors
-from apps.evaluations.comparison import PASS, label
+from apps.evaluations.comparison import PASS
 from apps.evaluations.repeats import arm_repeats
 from apps.evaluations.statistics.variance import Variance
+from apps.evaluations.words import label
 from web.requests import TenantRequest, allowed
 
 _PARTS = (

@@ -10,12 +10,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.evaluations import selectors
-from apps.evaluations.api import valid
-from apps.evaluations.comparison_shapes import EstimateOutput
+from apps.evaluations.result_shapes import EstimateOutput
 from apps.evaluations.safety.attacks import Carrier, Category
 from apps.evaluations.safety.report import safety_report
 from apps.evaluations.services import suite_create
 from apps.evaluations.services.safety import MOST_CONTROLS, MOST_PER_PAIR, MOST_SEED
+from web.drf.inputs import valid
 from web.drf.views import TenantAPIView
 
 _TAGS = ["evaluations"]

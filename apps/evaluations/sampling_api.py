@@ -11,9 +11,9 @@ from rest_framework.response import Response
 
 from apps.evaluations import sampling_selectors as reads
 from apps.evaluations import services
-from apps.evaluations.api import valid
 from apps.evaluations.api_shapes import ScorerInput
 from apps.evaluations.models import SamplingRule
+from web.drf.inputs import valid
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 

@@ -16,8 +16,8 @@ from apps.conversations.models import Assistant
 from apps.conversations.selectors import model_list
 from apps.evaluations import sampling_selectors as reads
 from apps.evaluations import services
-from apps.evaluations.comparison import label
 from apps.evaluations.judging import LEXICAL
+from apps.evaluations.words import label
 from basics.errors import DomainError, Invalid
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed

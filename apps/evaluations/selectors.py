@@ -26,6 +26,7 @@ from apps.evaluations.models import (
     Trial,
     TrialState,
 )
+from apps.evaluations.scorers.attack import Attacks
 from apps.evaluations.scorers.base import Label
 from apps.evaluations.scorers.retrieval import LABELLED, label_coverage
 from apps.evaluations.series import ArmScores, Series, unpack
@@ -334,3 +335,8 @@ def arms_summary(*, actor: Actor, experiment: Experiment) -> list[ArmSummary]:
         )
         for arm in experiment.arms.order_by("position")
     ]
+
+
+def has_suite(experiment: Experiment) -> bool:
+    """Tell whether an experiment scores attacks."""
+    return any(spec.get("kind") == Attacks.kind for spec in experiment.scorers)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from apps.datasets.record import Record, from_values
-from apps.evaluations.comparison import label
 from apps.evaluations.models import Score, ScoreAuthor, Trial
 from apps.evaluations.outcomes import outcome_of
 from apps.evaluations.scorers.base import Outcome
 from apps.evaluations.withheld import trials_readable
-from apps.evaluations.words import author_told
+from apps.evaluations.words import author_told, label
 from basics.errors import Missing
 from tenancy.actors import Actor
 

@@ -12,13 +12,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.evaluations import selectors, services
-from apps.evaluations.annotation_forms import RubricForm, criteria_forms, criteria_of
 from apps.evaluations.calibration_charts import agreement_chart, agreement_told, reliability_chart
 from apps.evaluations.calibrations import calibration_list
-from apps.evaluations.comparison import label
 from apps.evaluations.rubric_diff import rubric_diff
+from apps.evaluations.rubric_forms import RubricForm, criteria_forms, criteria_of
 from apps.evaluations.trust import BAR, LEAST, agreement_list
-from apps.evaluations.words import author_told
+from apps.evaluations.words import author_told, label
 from basics.errors import Conflict, DomainError, Missing
 from web.requests import TenantRequest, allowed
 

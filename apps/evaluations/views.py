@@ -14,9 +14,9 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from apps.datasets.models import DatasetVersion
 from apps.datasets.selectors import dataset_list
 from apps.evaluations import selectors, services
-from apps.evaluations.annotation_selectors import disputes
 from apps.evaluations.charts import front_chart, front_told
-from apps.evaluations.comparison import label, stale_told
+from apps.evaluations.comparison import stale_told
+from apps.evaluations.disputes import disputes
 from apps.evaluations.dominance import front_of
 from apps.evaluations.drift import check_list
 from apps.evaluations.forms import ExperimentForm
@@ -24,11 +24,11 @@ from apps.evaluations.holding import TOOL_SETS
 from apps.evaluations.judging import judge_models, judges_of_kin
 from apps.evaluations.models import ExperimentState, Trial, TrialState
 from apps.evaluations.pairs import pairs_summary
-from apps.evaluations.safety.report import has_suite
 from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
+from apps.evaluations.selectors import has_suite
 from apps.evaluations.targets import target_read, target_told
 from apps.evaluations.withheld import trials_readable
-from apps.evaluations.words import author_told
+from apps.evaluations.words import author_told, label
 from basics.errors import DomainError, Invalid, Missing
 from batches.delivery import Delivery
 from web.forms import add_refusal

@@ -1,4 +1,4 @@
-"""Figures and authors of evaluations in words, for pages. Pure."""
+"""Scores, figures and authors of evaluations in words, for pages. Pure."""
 
 from __future__ import annotations
 
@@ -45,3 +45,16 @@ def author_told(author: str, people: Mapping[int, str] | None = None) -> str:
 def _version_told(text: str) -> str:
     name, _, version = text.partition("@")
     return f"{name.replace('_', ' ')}, version {version}" if version else name.replace("_", " ")
+
+
+_WRITTEN = {"f1": "F1", "mrr": "MRR", "map": "MAP", "ndcg": "nDCG", "json": "JSON", "ast": "AST"}
+
+
+def label(name: str) -> str:
+    """Return a score's name for people, abbreviations as the field writes them."""
+    if not name.islower():
+        return name
+    head, at, k = name.replace("rouge_l", "ROUGE-L").partition("@")
+    words = [_WRITTEN.get(word, word) for word in head.split("_")]
+    first = words[0].capitalize() if words[0].islower() else words[0]
+    return " ".join([first, *words[1:]]) + at + k

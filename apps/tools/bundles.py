@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol, TypeVar
 
 from apps.tools.policy import ToolFacts
 from runs.models import Run
@@ -13,11 +13,20 @@ from tenancy.models import Tenant
 from toolloop.tools import Tool
 from toolloop.tools.builtins import builtin_tools
 
-if TYPE_CHECKING:
-    from apps.tools.guard import Guard
-
 BUILTIN = "builtin"
 COLLECTIONS = "collections"
+T = TypeVar("T")
+ToolChange = Callable[[Tool], Tool | None]
+
+
+class CallGuard(Protocol):
+    """What a running tool may ask of the guard that let it run; see ``apps.tools.guard.Guard``."""
+
+    @property
+    def bundles(self) -> tuple[Bundle, ...]: ...
+    @property
+    def change(self) -> ToolChange | None: ...
+    def collections(self, rows: Iterable[T], pk: Callable[[T], int]) -> list[T]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +39,7 @@ class CallScope:
     tenant: Tenant
     run: Run
     in_db: Callable[..., Awaitable[Any]]
-    guard: Guard
+    guard: CallGuard
     only: frozenset[int] | None = None
 
 

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from apps.tools.bundles import Bundle
+from apps.tools.bundles import Bundle, ToolChange
 from apps.tools.policy import Decision, Policy, Subject, ToolFacts, decide, decide_all
 from basics.errors import Denied
 from toolloop.tools import Tool, ToolContext, Toolset
-from toolloop.tools.tool import AdmitRule, CallRefused, Verdict
+from toolloop.tools.context import CallRefused
+from toolloop.tools.tool import AdmitRule, Verdict
 
 T = TypeVar("T")
 _NAMING = ("collections", "collection")
-ToolChange = Callable[[Tool], Tool | None]
 DENIED = "denied"
 
 

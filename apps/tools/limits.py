@@ -16,7 +16,8 @@ from django.db import connection, transaction
 
 from apps.tools.policy import Subject, ToolFacts
 from basics.errors import DomainError
-from toolloop.tools.tool import AdmitRule, CallRefused, Severity
+from toolloop.tools.context import CallRefused, Severity
+from toolloop.tools.tool import AdmitRule
 
 LIMITED = "rate_limited"
 SOON_S = 60

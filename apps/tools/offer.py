@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from apps.collections.models import Collection
-from apps.tools.bundles import CallScope
+from apps.tools.bundles import CallGuard, CallScope
 from apps.tools.guard import Guard
 from apps.tools.selectors import guard_for
 from basics.errors import Missing
@@ -51,7 +51,7 @@ def offer_context(
     *,
     tenant: Tenant,
     run: Run,
-    guard: Guard,
+    guard: CallGuard,
     collections: Sequence[int] | None,
     in_db: Callable[..., Awaitable[Any]],
 ) -> Mapping[str, Any]:

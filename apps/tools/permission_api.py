@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import serializers, status
+from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -41,18 +41,12 @@ from apps.tools.services import (
 from apps.tools.services.calls import MAX_ARGUMENTS
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
+from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 _MANAGE = {"GET": "tool.manage", "POST": "tool.manage"}
 _MANAGE_ONE = {"GET": "tool.manage", "PUT": "tool.manage", "PATCH": "tool.manage", "DELETE": "tool.manage"}
-
-
-def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
-    serializer = shape(data=data)
-    serializer.is_valid(raise_exception=True)
-    values: dict[str, Any] = serializer.validated_data
-    return values
 
 
 def _grants_out(actor: Actor, rows: Sequence[ToolGrant]) -> list[dict[str, Any]]:
@@ -79,7 +73,7 @@ class GrantsView(TenantAPIView):
     )
     def post(self, request: Request) -> Response:
         """Add a grant."""
-        values = _valid(GrantInput, request.data)
+        values = valid(GrantInput, request.data)
         row = grant_create(tenant=self.tenant, actor=self.actor, **values)
         return Response(_grants_out(self.actor, [row])[0], status=status.HTTP_201_CREATED)
 
@@ -99,7 +93,7 @@ class GrantView(TenantAPIView):
     )
     def put(self, request: Request, pk: int) -> Response:
         """Put another grant in its place, in one step; the answer's id is a new one, since grants are never changed."""
-        values = _valid(GrantInput, request.data)
+        values = valid(GrantInput, request.data)
         change = grants_change(
             tenant=self.tenant, actor=self.actor, remove=[pk], add=[{**values, "replaces": pk}]
         )
@@ -128,7 +122,7 @@ class ToolkitsView(TenantAPIView):
     )
     def post(self, request: Request) -> Response:
         """Make a toolkit, or replace what the one of that name contains."""
-        values = _valid(ToolkitInput, request.data)
+        values = valid(ToolkitInput, request.data)
         kit = toolkit_set(tenant=self.tenant, actor=self.actor, **values)
         return Response(ToolkitOutput(kit).data, status=status.HTTP_201_CREATED)
 
@@ -155,7 +149,7 @@ class ToolkitView(TenantAPIView):
     def put(self, request: Request, pk: int) -> Response:
         """Replace what a toolkit contains; its name stays."""
         name = self._row(pk).name
-        values = _valid(ToolkitChange, request.data)
+        values = valid(ToolkitChange, request.data)
         kit = toolkit_set(tenant=self.tenant, actor=self.actor, name=name, **values)
         return Response(ToolkitOutput(kit).data)
 
@@ -182,7 +176,7 @@ class EntriesView(TenantAPIView):
     )
     def post(self, request: Request) -> Response:
         """State something about a tool; fields not given stay as they are."""
-        values = _valid(EntryInput, request.data)
+        values = valid(EntryInput, request.data)
         row = entry_set(tenant=self.tenant, actor=self.actor, **values)
         row.refresh_from_db()
         return Response(EntryOutput(row).data, status=status.HTTP_201_CREATED)
@@ -210,7 +204,7 @@ class EntryView(TenantAPIView):
     def patch(self, request: Request, pk: int) -> Response:
         """Change an entry; fields not given stay as they are."""
         name = self._row(pk).name
-        values = _valid(EntryChange, request.data)
+        values = valid(EntryChange, request.data)
         row = entry_set(tenant=self.tenant, actor=self.actor, name=name, **values)
         row.refresh_from_db()
         return Response(EntryOutput(row).data)
@@ -271,7 +265,7 @@ class AccessTryView(TenantAPIView):
     )
     def post(self, request: Request) -> Response:
         """Tell what would become of a call, and why; nothing runs and nobody is asked."""
-        values = _valid(AccessTryInput, request.data)
+        values = valid(AccessTryInput, request.data)
         arguments = values.get("arguments", {})
         if len(json.dumps(arguments)) > MAX_ARGUMENTS:
             raise Invalid(

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.collections.api_values import valid
 from apps.tools.services.replay import recorded_call_replay, recorded_run_replay
+from web.drf.inputs import valid
 from web.drf.views import TenantAPIView
 
 

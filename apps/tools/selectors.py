@@ -8,8 +8,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from apps.collections.models import Collection as CollectionRow
-from apps.tools.bundles import bundle_list
-from apps.tools.guard import Guard, Rights, ToolChange
+from apps.tools.bundles import ToolChange, bundle_list
+from apps.tools.guard import Guard, Rights
 from apps.tools.limits import ToolLimits
 from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, ToolkitMember
 from apps.tools.policy import Subject

@@ -7,7 +7,7 @@ from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.collections.api_values import choice, valid
+from apps.collections.api_values import choice
 from apps.tools import services
 from apps.tools.models import ToolVersion
 from apps.tools.source_api_shapes import (
@@ -35,6 +35,7 @@ from apps.tools.source_selectors import (
     version_get,
     version_list,
 )
+from web.drf.inputs import valid
 from web.drf.pages import Pagination, WholeList
 from web.drf.views import TenantAPIView
 

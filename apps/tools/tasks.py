@@ -26,8 +26,9 @@ from runs.services import run_abandon, run_execute
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 from toolloop.limits import Limits
-from toolloop.messages import ToolCall, Usage, UserMessage
+from toolloop.messages import ToolCall, UserMessage
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, says
+from toolloop.tokens import Usage
 
 _READS = 3
 

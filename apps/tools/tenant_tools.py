@@ -16,7 +16,7 @@ from apps.tools.sources.making import source_tools
 from apps.tools.sources.version_tool import tool_refusing
 from tenancy.actors import Actor
 from toolloop.tools import Tool
-from toolloop.tools.tool import ToolDefinitionError
+from toolloop.tools.context import ToolDefinitionError
 
 log = structlog.get_logger(__name__)
 

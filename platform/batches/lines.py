@@ -26,9 +26,10 @@ from runs.models import UsageRecord
 from runs.usage import LOST, usage_columns
 from toolloop.batches.base import BatchLimits, BatchStanding, new_mark
 from toolloop.errors import MalformedResponse, ProviderError
-from toolloop.messages import Turn, Usage
+from toolloop.messages import Turn
 from toolloop.metering import UsageEvent
 from toolloop.providers.profiles import Profile
+from toolloop.tokens import Usage
 
 MOST_TRIES = 3
 """A call that came to nothing so often is given up."""

@@ -25,8 +25,9 @@ from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAIT
 from runs.usage import HELPER, usage_columns
 from toolloop.deferred import PendingCall
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn
 from toolloop.metering import UsageEvent
+from toolloop.tokens import Usage
 from toolloop.tools import Tool, Toolset
 from toolloop.tools.tool import Verdict
 

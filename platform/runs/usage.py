@@ -10,9 +10,9 @@ from django.db.models import Count, Sum
 
 from basics.storable import json_storable, text_storable
 from runs.models import Run, UsageRecord
-from toolloop.messages import Usage
 from toolloop.metering import UsageEvent
 from toolloop.purse import charged_usd
+from toolloop.tokens import Usage
 
 TURN = "turn"
 LOST = "lost"

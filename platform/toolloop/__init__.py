@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from toolloop.messages import ToolCall as ToolCall
     from toolloop.messages import ToolResult as ToolResult
     from toolloop.messages import Turn as Turn
-    from toolloop.messages import Usage as Usage
     from toolloop.messages import UserMessage as UserMessage
     from toolloop.metering import UsageEvent as UsageEvent
     from toolloop.output import clean_json as clean_json
     from toolloop.output import extract_json as extract_json
     from toolloop.response_cache import MemoryCache as MemoryCache
     from toolloop.telemetry import Telemetry as Telemetry
+    from toolloop.tokens import Usage as Usage
     from toolloop.tools import FromContext as FromContext
     from toolloop.tools import Tool as Tool
     from toolloop.tools import ToolContext as ToolContext
@@ -50,11 +50,12 @@ _HOMES = {
     "history": ("histories_merge",),
     "limits": ("Limits",),
     "loop": ("run_loop",),
-    "messages": ("ToolCall", "ToolResult", "Turn", "Usage", "UserMessage"),
+    "messages": ("ToolCall", "ToolResult", "Turn", "UserMessage"),
     "metering": ("UsageEvent",),
     "output": ("clean_json", "extract_json"),
     "response_cache": ("MemoryCache",),
     "telemetry": ("Telemetry",),
+    "tokens": ("Usage",),
     "tools": ("FromContext", "Tool", "ToolContext", "ToolError", "ToolOutput", "Toolset", "tool"),
     "tools.builtins": ("builtin_tools",),
     "tools.catalog": ("Catalog",),

@@ -19,9 +19,9 @@ from toolloop.journal import Journal
 from toolloop.limits import Limits
 from toolloop.messages import ToolCall, ToolResult, Turn
 from toolloop.nested import NestedCalls, SerialJournal, arguments_shown
+from toolloop.tools.context import ToolContext
 from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, error_result, output_cut
-from toolloop.tools.tool import ToolContext
 from toolloop.tools.toolset import Toolset
 
 logger = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from toolloop.metering import UsageHook
 from toolloop.providers.base import Provider
 from toolloop.structured import GenerationFailed, generate
 from toolloop.tools.catalog import CatalogEntry
+from toolloop.tools.context import ToolError
 from toolloop.tools.meta_tools import Chooser
-from toolloop.tools.tool import ToolError
 
 _SYSTEM = (
     "You choose tools. You get an intent and a list of tools. Give the names of the tools that fit the intent, the best "

@@ -19,7 +19,7 @@ from toolloop.intent import Intent, calls_plan, calls_run
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolResult, Usage
+from toolloop.messages import Message, ToolResult
 from toolloop.metering import UsageHook
 from toolloop.output import Output, output_of
 from toolloop.prompt_templates import Guidance, question_split, system_prompt
@@ -27,6 +27,7 @@ from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.response_cache import Cache, CacheSettings
 from toolloop.telemetry import Telemetry, run_traced
+from toolloop.tokens import Usage
 from toolloop.tools.catalog import Catalog, CatalogEntry
 from toolloop.tools.classes import ToolClass
 from toolloop.tools.dynamic import DynamicToolset

@@ -6,10 +6,9 @@ retry; the one retry policy lives in the loop, because the SDKs run with their o
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-if TYPE_CHECKING:
-    from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 
 class ToolloopError(Exception):

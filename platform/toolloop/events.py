@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolloop.deferred import PendingCall
-from toolloop.messages import ToolCall, ToolResult, Turn, Usage
+from toolloop.messages import ToolCall, ToolResult, Turn
+from toolloop.tokens import Usage
 
 RunStatus = Literal["completed", "stopped", "failed", "parked"]
 

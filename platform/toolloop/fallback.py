@@ -16,8 +16,8 @@ from toolloop.errors import (
     UnsupportedFeature,
 )
 from toolloop.events import ProviderEvent, TurnFinished
-from toolloop.messages import Usage
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.tokens import Usage
 from toolloop.usage import ProfileLookup
 
 logger = logging.getLogger(__name__)

@@ -11,10 +11,11 @@ from toolloop.deferred import PendingCall
 from toolloop.errors import ConfigurationError
 from toolloop.events import Event, RunFinished, RunStatus, StepReset, ToolFinished, TurnFinished
 from toolloop.history import histories_merge
-from toolloop.messages import Citation, Message, ToolResult, Turn, Usage, message_from_json
+from toolloop.messages import Citation, Message, ToolResult, Turn, message_from_json
 from toolloop.output import Output
 from toolloop.partial_output import PartialOutput
 from toolloop.structured import GenerationFailed
+from toolloop.tokens import Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,11 @@ from toolloop.errors import ProviderError
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, message_from_json
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, message_from_json
 from toolloop.metering import UsageHook, UsageReporter
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.tokens import Usage
 from toolloop.tools.runtime import call_prepare, error_result, run_in_thread
 from toolloop.tools.toolset import Toolset
 from toolloop.turns import TurnFailed, TurnRunner

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolloop.errors import ConfigurationError
-from toolloop.messages import Turn, Usage
+from toolloop.messages import Turn
+from toolloop.tokens import Usage
 
 logger = logging.getLogger(__name__)
 

@@ -19,10 +19,11 @@ from toolloop.journal import Journal
 from toolloop.limits import Limits
 from toolloop.masking import masked
 from toolloop.messages import ToolCall, ToolResult, message_from_json
+from toolloop.tools.context import ToolContext
 from toolloop.tools.gate import call_gate
 from toolloop.tools.guards import call_key
 from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, call_run, error_result, output_cut
-from toolloop.tools.tool import Tool, ToolContext, Verdict
+from toolloop.tools.tool import Tool, Verdict
 from toolloop.tools.toolset import Toolset
 
 # What a tool's calls return goes to that tool, a program perhaps, which must not get half of a JSON text.

@@ -12,8 +12,9 @@ from typing import Any, cast
 
 from toolloop.errors import MalformedResponse
 from toolloop.events import ProviderEvent, StepReset, TextDelta, TurnFinished
-from toolloop.messages import Turn, Usage, UserMessage
+from toolloop.messages import Turn, UserMessage
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.tokens import Usage
 
 INVALID_PLAN = "invalid_plan"
 """Reason of the ``StepReset`` that takes back what was streamed of a plan that cannot be used."""

@@ -25,7 +25,7 @@ from toolloop.events import (
     ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import Message, ToolCall, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, Turn, UserMessage
 from toolloop.output import Output, output_of, request_structured
 from toolloop.plan_guard import INVALID_PLAN, words_only
 from toolloop.planner_prompts import (
@@ -44,6 +44,7 @@ from toolloop.providers._common import new_call_id
 from toolloop.providers.base import ModelRequest, Provider, ToolSpec
 from toolloop.providers.profiles import profile_for
 from toolloop.service import NAMES
+from toolloop.tokens import Usage
 
 Mode = Literal["native", "json_schema", "manual"]
 

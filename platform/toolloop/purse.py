@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from toolloop.messages import Usage
 from toolloop.providers.profiles import Prices, Profile
+from toolloop.tokens import Usage
 
 UNKNOWN_PRICE = Prices(input=5.0, output=25.0)
 """What a model of unknown price is counted with: that of a large model, so that a budget stops early, never late."""

@@ -13,8 +13,9 @@ from typing import Any, Protocol, cast
 
 from toolloop.errors import ConfigurationError
 from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, TurnFinished
-from toolloop.messages import Turn, Usage, message_from_json
+from toolloop.messages import Turn, message_from_json
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.tokens import Usage
 from toolloop.usage import CACHED
 
 

@@ -11,11 +11,12 @@ from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, Usage, UserMessage
+from toolloop.messages import Message, UserMessage
 from toolloop.metering import UsageHook
 from toolloop.output import Form, Output, clean_json, extract_json, output_of
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
+from toolloop.tokens import Usage
 from toolloop.tools.toolset import Toolset
 
 __all__ = ["Generated", "GenerationFailed", "Output", "clean_json", "extract_json", "generate", "output_of"]

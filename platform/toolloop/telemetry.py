@@ -21,9 +21,10 @@ from toolloop.journal import Journal
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.service import STANDARD
+from toolloop.tokens import Usage
 from toolloop.usage import CACHED
 
 if TYPE_CHECKING:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolloop.limits import Limits
-from toolloop.messages import Message, Turn, Usage, UserMessage
+from toolloop.messages import Message, Turn, UserMessage
 from toolloop.metering import Meter, UsageReporter
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.purse import FINAL_OUTPUT, LEAST_OUTPUT, Purse, quote_of
 from toolloop.service import tier_charged
+from toolloop.tokens import Usage
 
 _BYTES_PER_TOKEN = 3  # Below the usual 4 for English: a reserve must not be too small.
 _TOKENS_PER_MESSAGE = 8

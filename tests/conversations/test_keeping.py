@@ -24,7 +24,7 @@ from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.support import ask, fresh, title_made
 from tests.conversations.test_branches import act, end, loaded
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

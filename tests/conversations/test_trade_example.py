@@ -16,8 +16,9 @@ from apps.collections.ingestion.codes import tariff_code
 from apps.collections.models import Chunk, Collection, Document, DocumentTypeRules
 from apps.collections.services import document_describe, type_rules_set
 from apps.conversations import services, tasks
+from apps.conversations.cards import SEARCHES
 from apps.conversations.models import AssistantVersion, Message
-from apps.conversations.tool_results import SEARCHES, Searching
+from apps.conversations.tool_results import Searching
 from apps.conversations.tools import BUNDLE, SCOPE, TOOLSET, Scope
 from apps.conversations.trade_tools import TRADE_BUNDLE, TRADE_TOOLS, hts_code
 from apps.tools.bundles import Bundle

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from apps.datasets import record as r
 from apps.datasets.curation import contamination, duplicates, scan, splits
+from apps.datasets.row_texts import normalised
 from basics.errors import Invalid
 from tests.datasets.rows import FULL
 
@@ -61,7 +62,7 @@ def test_nearly_equal_questions_are_found_and_nothing_else():
     found = {(p.kept, p.dropped): p.similarity for p in duplicates.near(rows)}
     for (kept, dropped), likeness in found.items():
         one, other = (next(x.question for x in rows if x.id == name) for name in (kept, dropped))
-        grams = [duplicates.shingles(duplicates.normalised(text)) for text in (one, other)]
+        grams = [duplicates.shingles(normalised(text)) for text in (one, other)]
         assert duplicates.jaccard(*grams) == pytest.approx(likeness, abs=1e-4)
         assert likeness >= duplicates.NEAR
     assert {"near"} <= {name for pair in found for name in pair}

@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 
 from apps.datasets import services
-from apps.datasets.curation_selectors import source_list
 from apps.datasets.findings import findings_of
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowReview
 from apps.datasets.record import Record, Source, Split
 from apps.datasets.services import NewRow
+from apps.datasets.source_selectors import source_list
 from basics.errors import Denied, Invalid, Missing
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope

@@ -32,7 +32,7 @@ from runs.services import Completion, CompletionFailed
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_experiment, make_version
 from tests.runs.support import take
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 committing = pytest.mark.django_db(transaction=True)
 GOLD = [1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 3, 4]

@@ -35,7 +35,7 @@ from tenancy.scope import tenant_scope
 from tests.conversations.conftest import hit_of
 from tests.evaluations.support import make_experiment, make_version, rows_of, work_off
 from tests.permissions.world import make_row
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 pytestmark = pytest.mark.django_db
 committing = pytest.mark.django_db(transaction=True)

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from apps.datasets.record import Record
-from apps.evaluations.comparison import label
 from apps.evaluations.models import Baseline, Experiment, Trial
+from apps.evaluations.words import label
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_compared, make_version
 

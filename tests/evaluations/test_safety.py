@@ -39,9 +39,10 @@ from runs.services import Completion
 from tenancy.scope import tenant_scope
 from tests.datasets.support import TEXTS, make_open_library
 from tests.evaluations.support import make_experiment, make_version, work_off
-from toolloop.messages import ToolResult, Usage, UserMessage
+from toolloop.messages import ToolResult, UserMessage
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, ScriptedTurn, calls, says
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset, tool
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,7 @@ from basics.errors import Invalid
 from runs.services import Completion
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_experiment, make_version, rows_of, work_off
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 SERVED = {"service_tier": "flex", "cache_ttl": "1h", "background": True}
 MODEL = {"kind": "model", "model": "extractive"}

@@ -23,7 +23,8 @@ from apps.evaluations.turns import Said, history_of, query_of, said_before
 from runs.services import Completion
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_experiment, make_version, work_off
-from toolloop.messages import Turn, Usage, UserMessage
+from toolloop.messages import Turn, UserMessage
+from toolloop.tokens import Usage
 
 CARS, TRUCKS = "What is the duty on cars?", "And on trucks?"
 _FIRST, _SECOND = ToolCall("1", "search", {"query": "cars"}), ToolCall("2", "search", {"query": "trucks"})

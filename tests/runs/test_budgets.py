@@ -26,8 +26,9 @@ from tests.budgets.test_ledger import CALL
 from tests.cast import Cast
 from tests.runs.support import make_run, take
 from toolloop.errors import ProviderUnavailable
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset, tool
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -23,8 +23,8 @@ from tests.fake_provider import FakeProvider, running
 from tests.patience import PATIENCE_S
 from toolloop.errors import ProviderUnavailable
 from toolloop.limits import Limits
-from toolloop.messages import Usage
 from toolloop.providers.scripted import ScriptedProvider, fails, says
+from toolloop.tokens import Usage
 
 pytestmark = pytest.mark.django_db
 

@@ -21,10 +21,11 @@ from tenancy.services import credential_set, model_entry_set, model_entry_switch
 from tests.cast import Cast
 from tests.runs.support import make_run, take
 from toolloop.errors import ProviderUnavailable
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.planner_executor import PlannerExecutor
 from toolloop.providers.registry import make_provider
 from toolloop.providers.scripted import ScriptedProvider, says
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 
 KEY = "sk-a-real-looking-key-0123456789"

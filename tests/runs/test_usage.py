@@ -18,8 +18,9 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.runs.support import make_run, take, until
 from toolloop.errors import ProviderUnavailable
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, fails, hangs, says
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset, tool
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -18,12 +18,13 @@ from toolloop.intent import calls_plan
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Turn, Usage, UserMessage
+from toolloop.messages import Turn, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.planner_executor import PlannerExecutor
 from toolloop.providers.extractive import ExtractiveProvider
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 
 PRICED = Profile(prices=(Prices(1.0, 10.0),))

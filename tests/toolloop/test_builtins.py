@@ -13,8 +13,8 @@ from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import Toolset
 from toolloop.tools.arithmetic import CannotCalculate, calculated
 from toolloop.tools.builtins import BUILTINS, builtin_tools
+from toolloop.tools.context import ToolContext
 from toolloop.tools.runtime import call_prepare, call_run
-from toolloop.tools.tool import ToolContext
 
 
 def clock() -> datetime:

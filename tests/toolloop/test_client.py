@@ -14,11 +14,12 @@ from toolloop.errors import BadRequest, ConfigurationError, ProviderUnavailable
 from toolloop.events import RunFinished, StepReset, TextDelta, ToolFinished
 from toolloop.generation import Generation, RunFailed
 from toolloop.limits import Limits
-from toolloop.messages import ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import ToolResult, Turn, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.response_cache import MemoryCache
+from toolloop.tokens import Usage
 from toolloop.tools import ToolContext, ToolOutput, tool
 from toolloop.tools.catalog import Catalog
 from toolloop.tools.session import ToolSession

@@ -13,12 +13,13 @@ from tests.toolloop.providers.test_lifecycle import Server, answering, running
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, OPENAI, Recorder, Wire
 from toolloop.client import Client
 from toolloop.errors import ConfigurationError, ProviderUnavailable
-from toolloop.messages import Turn, Usage
+from toolloop.messages import Turn
 from toolloop.models import ModelCatalog, ModelOverride
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import Prices
 from toolloop.providers.scripted import ScriptedProvider, fails, says
 from toolloop.response_cache import MemoryCache
+from toolloop.tokens import Usage
 from toolloop.tools import tool
 from toolloop.tools.meta_tools import META_TOOLS
 

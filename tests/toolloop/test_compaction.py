@@ -12,9 +12,10 @@ from tests.toolloop.helpers import converse
 from toolloop.compaction import Compaction, history_compact
 from toolloop.errors import ConfigurationError, ContextTooLong
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.profiles import Profile
 from toolloop.providers.scripted import call, calls, fails, says
+from toolloop.tokens import Usage
 from toolloop.tools import tool
 from toolloop.usage import text_tokens
 

@@ -19,9 +19,10 @@ from toolloop.errors import ProviderUnavailable
 from toolloop.events import Event, LimitReached, RunFinished, StepReset, TextDelta, TurnFinished
 from toolloop.generation import Generation, RunFailed
 from toolloop.limits import Limits
-from toolloop.messages import ToolResult, Turn, Usage
+from toolloop.messages import ToolResult, Turn
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
+from toolloop.tokens import Usage
 from toolloop.tools import Tool, ToolContext, ToolOutput, tool
 
 Form = Literal["plain", "streamed"]

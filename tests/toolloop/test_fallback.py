@@ -27,11 +27,12 @@ from toolloop.history import history_merge
 from toolloop.intent import Intent, calls_plan, calls_run
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
 from toolloop.response_cache import CachedProvider, MemoryCache
 from toolloop.server_tools import WebSearch
 from toolloop.structured import generate
+from toolloop.tokens import Usage
 from toolloop.tools import Tool, Toolset, tool
 
 NO_RETRY = Limits(max_retries=0)

@@ -14,8 +14,9 @@ from tests.toolloop.helpers import Recorder, add, broken, converse
 from toolloop.events import ReasoningDelta, TextDelta, ToolFinished, ToolRunning, TurnFinished
 from toolloop.history import lost_result
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedCall, call, calls, says
+from toolloop.tokens import Usage
 from toolloop.tools import ToolContext, ToolError, ToolOutput, tool
 
 

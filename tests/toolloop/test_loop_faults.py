@@ -19,8 +19,8 @@ from toolloop.errors import (
 )
 from toolloop.events import StepReset, TextDelta
 from toolloop.limits import Limits
-from toolloop.messages import Usage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
+from toolloop.tokens import Usage
 
 FAST = Limits(retry_min_s=0.01, retry_max_s=0.02)
 

@@ -12,9 +12,10 @@ from tests.toolloop.helpers import Recorder, add, broken, converse, wait
 from toolloop.errors import ConfigurationError
 from toolloop.events import LimitReached, StepReset, ToolRunning
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.providers.scripted import ScriptedProvider, call, calls, hangs, says
+from toolloop.tokens import Usage
 from toolloop.tools import tool
 
 SMALL = Usage(10, 0, 0, 5, 0, 1)

@@ -15,8 +15,9 @@ from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage, message_from_json
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
+from toolloop.tokens import Usage
 from toolloop.tools import Tool, ToolContext, Toolset, tool
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from toolloop import models
 from toolloop.errors import ConfigurationError
-from toolloop.messages import Usage
 from toolloop.models import (
     CAPABILITIES,
     ModelCatalog,
@@ -26,6 +25,7 @@ from toolloop.models import (
 from toolloop.providers.model_facts import DEFAULT_MODELS, MODELS, ROWS
 from toolloop.providers.profiles import Prices, profile_for
 from toolloop.providers.registry import PROVIDERS
+from toolloop.tokens import Usage
 
 ROOT = Path(__file__).resolve().parents[2]
 MILLION = Usage(input_total=1_000_000, output_total=1_000_000)

@@ -17,10 +17,11 @@ from toolloop import Client
 from toolloop.errors import ConfigurationError
 from toolloop.events import RunFinished, StepReset, TextDelta, TurnFinished
 from toolloop.generation import RunFailed
-from toolloop.messages import Turn, Usage
+from toolloop.messages import Turn
 from toolloop.output import output_of
 from toolloop.partial_output import PartialOutput
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
+from toolloop.tokens import Usage
 
 
 class Item(pydantic.BaseModel):

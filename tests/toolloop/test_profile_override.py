@@ -17,10 +17,11 @@ from toolloop.fallback import FallbackProvider
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Turn, Usage, UserMessage
+from toolloop.messages import Turn, UserMessage
 from toolloop.models import ModelCatalog, ModelOverride
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import Prices, Profile, profile_for
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 
 
@@ -46,7 +47,7 @@ OWN = ModelCatalog(
 ).profile("gpt-6-luna")
 
 
-async def run(provider: Recording, profile: Profile | None) -> float | None:
+async def run(provider: Recording | FallbackProvider, profile: Profile | None) -> float | None:
     cost = None
     async for event in run_loop(
         LoopInput(

@@ -21,9 +21,10 @@ from toolloop.errors import ConfigurationError, ProviderUnavailable, QuotaExhaus
 from toolloop.events import RunFinished, TextDelta
 from toolloop.limits import Limits
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, hangs, says
 from toolloop.telemetry import Telemetry, run_traced
+from toolloop.tokens import Usage
 from toolloop.tools import ToolContext, Toolset, tool
 
 QUICK = Limits(retry_min_s=0.001, max_retries=2)

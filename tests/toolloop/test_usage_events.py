@@ -11,11 +11,12 @@ from tests.toolloop.helpers import add, converse
 from toolloop.errors import ConfigurationError, ProviderUnavailable
 from toolloop.fallback import FallbackProvider
 from toolloop.limits import Limits
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
 from toolloop.response_cache import CachedProvider, MemoryCache
+from toolloop.tokens import Usage
 
 PRICED = Profile(prices=(Prices(1.0, 10.0, cached_read=0.1),))
 QUICK = Limits(retry_min_s=0.001)

@@ -27,6 +27,7 @@ from runs.models import ToolCall as Row
 from tenancy.crypto import encrypt
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.toolloop import mcp as mcp_tests
 from tests.toolloop.mcp.conftest import Official, official
 from tests.tools.mcp_support import served
 from tests.tools.sources_support import accepted, granted, source_made
@@ -337,7 +338,7 @@ def test_source_that_cannot_be_used_is_refused_in_words(values: dict[str, Any], 
 def program() -> Sequence[str]:
     return [
         sys.executable,
-        str(Path(__file__).parents[1] / "toolloop" / "mcp" / "official_server.py"),
+        str(Path(mcp_tests.__file__).parent / "official_server.py"),
         "stdio",
     ]
 

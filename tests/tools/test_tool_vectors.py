@@ -79,8 +79,8 @@ def folder(tmp_path: Path, settings: Any) -> Iterator[Path]:
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> Meaning:
     made = Meaning()
-    for module in ("apps.tools.tool_vectors", "apps.tools.vector_job"):
-        monkeypatch.setattr(f"{module}.embedder_local", lambda *, tenant: made)
+    for place in ("apps.tools.tool_vectors.embedder_local", "apps.tools.vector_job.embedder_local"):
+        monkeypatch.setattr(place, lambda *, tenant: made)
     return made
 
 

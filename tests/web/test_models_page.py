@@ -13,7 +13,7 @@ from runs.providers import catalog_for, models_available
 from tenancy.models import ModelEntry, ProviderCredential
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 KEY = "sk-a-real-looking-key-0123456789"
 

@@ -1,7 +1,6 @@
 """Rows of assistants and conversations."""
 
 from apps.conversations.models.around import (
-    Attachment,
     ConversationRules,
     ConversationShare,
     Feedback,
@@ -17,6 +16,7 @@ from apps.conversations.models.assistant import (
     Output,
 )
 from apps.conversations.models.conversation import (
+    Attachment,
     Citation,
     Conversation,
     ConversationCollection,

@@ -1,4 +1,4 @@
-"""What stands around a conversation: feedback, shares, questions that wait, attached files."""
+"""What stands around a conversation: feedback, shares, questions that wait, the rules for all of them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
 
-from apps.collections.models import Document
 from apps.conversations.models.conversation import Conversation, Turn
-from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.fields import TenantForeignKey
 from tenancy.models import TenantModel, TenantQuerySet
 
 if TYPE_CHECKING:
@@ -125,35 +124,3 @@ class ConversationRules(TenantModel):
 
     def __str__(self) -> str:
         return "rules of conversations"
-
-
-class AttachmentQuerySet(TenantQuerySet["Attachment"]):
-    def visible_to(self, actor: Actor) -> Self:
-        """An attached file is its conversation's owner's alone; of a key for chosen collections, those that it has given."""
-        rows = super().visible_to(actor)
-        rows = rows.filter(conversation__in=Conversation.objects.visible_to(actor))
-        if actor.collections is None:
-            return rows
-        return rows.filter(document__collection_id__in=actor.collections)
-
-
-class Attachment(TenantModel):
-    """A file given with a question. Its bytes and passages are a document of a private collection.
-
-    A question that is edited or answered again, and a fork, have rows of their own for the same document.
-    """
-
-    conversation = TenantForeignKey(Conversation, related_name="attachments")
-    turn = TenantForeignKey(
-        Turn, db_on_delete=SET_NULL, null=True, related_name="attachments", help_text="Empty: not sent yet."
-    )
-    name = models.CharField(max_length=255)
-    media_type = models.CharField(max_length=100)
-    size = models.PositiveBigIntegerField(help_text="Bytes.")
-    document = TenantForeignKey(Document, db_on_delete=SET_NULL, null=True, related_name="+")
-    created_at = models.DateTimeField(db_default=Now())
-
-    objects = AttachmentQuerySet.as_manager()  # type: ignore[misc]
-
-    def __str__(self) -> str:
-        return self.name

@@ -1,4 +1,4 @@
-"""Conversations: turns of question and answer, in branches, and the citations under each answer."""
+"""Conversations: turns of question and answer, in branches, attached files, and the citations under each answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from tenancy.fields import RESTRICT, SET_NULL, OrderedJSONField, TenantForeignKe
 from tenancy.models import TenantModel, TenantQuerySet
 
 if TYPE_CHECKING:
-    from apps.conversations.models.around import Attachment
     from tenancy.actors import Actor
 
 
@@ -224,3 +223,35 @@ class Citation(TenantModel):
 
     def __str__(self) -> str:
         return f"[{self.number}] {self.document_name}"
+
+
+class AttachmentQuerySet(TenantQuerySet["Attachment"]):
+    def visible_to(self, actor: Actor) -> Self:
+        """An attached file is its conversation's owner's alone; of a key for chosen collections, those that it has given."""
+        rows = super().visible_to(actor)
+        rows = rows.filter(conversation__in=Conversation.objects.visible_to(actor))
+        if actor.collections is None:
+            return rows
+        return rows.filter(document__collection_id__in=actor.collections)
+
+
+class Attachment(TenantModel):
+    """A file given with a question. Its bytes and passages are a document of a private collection.
+
+    A question that is edited or answered again, and a fork, have rows of their own for the same document.
+    """
+
+    conversation = TenantForeignKey(Conversation, related_name="attachments")
+    turn = TenantForeignKey(
+        Turn, db_on_delete=SET_NULL, null=True, related_name="attachments", help_text="Empty: not sent yet."
+    )
+    name = models.CharField(max_length=255)
+    media_type = models.CharField(max_length=100)
+    size = models.PositiveBigIntegerField(help_text="Bytes.")
+    document = TenantForeignKey(Document, db_on_delete=SET_NULL, null=True, related_name="+")
+    created_at = models.DateTimeField(db_default=Now())
+
+    objects = AttachmentQuerySet.as_manager()  # type: ignore[misc]
+
+    def __str__(self) -> str:
+        return self.name

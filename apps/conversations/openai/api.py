@@ -11,7 +11,6 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.conversations.api import StreamingAPIView
 from apps.conversations.openai.follow import CHUNKS_LOST, Followed, Outcome, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
@@ -22,6 +21,7 @@ from runs.standing import while_allowed
 from runs.stream import EVENT_STREAM
 from tenancy.database.waiting import wait_for
 from web.departures import has_left
+from web.drf.streaming import StreamingAPIView
 from web.errors import error_body
 
 _TYPES = {

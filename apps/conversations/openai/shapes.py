@@ -284,3 +284,54 @@ def schema_read(given: Mapping[str, Any] | None, field: str) -> Mapping[str, Any
 
 def _invalid(field: str, problem: str) -> Invalid:
     return Invalid("invalid", f"{field}: {problem}", data={"fields": {field: [problem]}})
+
+
+class PriceTierOutput(serializers.Serializer[Any]):
+    """USD per million tokens for prompts above a size."""
+
+    input = serializers.FloatField()
+    output = serializers.FloatField()
+    cached_read = serializers.FloatField(allow_null=True)
+    cache_write = serializers.FloatField(allow_null=True)
+    above_tokens = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "PriceTier"
+
+
+class ModelOutput(serializers.Serializer[Any]):
+    """A model: the fields that OpenAI's clients read, and the facts we know."""
+
+    id = serializers.CharField(help_text="What a request names it by.")
+    object = serializers.SerializerMethodField()
+    created = serializers.SerializerMethodField(help_text="Always 0: not known.")
+    owned_by = serializers.CharField(source="provider")
+    provider = serializers.CharField()
+    model = serializers.CharField()
+    label = serializers.CharField()  # type: ignore[assignment]
+    context_window = serializers.IntegerField(allow_null=True, help_text="Tokens.")
+    max_output_tokens = serializers.IntegerField(allow_null=True)
+    is_language_model = serializers.BooleanField(help_text="False: answers quote, nothing is written.")
+    endpoint = serializers.CharField(help_text="Named compatible server, empty for the default.")
+    capabilities = serializers.ListField(child=serializers.CharField())
+    prompt_cache = serializers.CharField(help_text="automatic, marked or none.")
+    prices = PriceTierOutput(many=True, help_text="By prompt size; empty when unknown.")
+    deprecated_on = serializers.CharField(help_text="Date of the announced end, empty for none.")
+    replaced_by = serializers.CharField(help_text="Its successor, empty when unknown.")
+
+    class Meta:
+        ref_name = "Model"
+
+    def get_object(self, model: Any) -> str:
+        return "model"
+
+    def get_created(self, model: Any) -> int:
+        return 0
+
+
+class ModelsOutput(serializers.Serializer[Any]):
+    object = serializers.ChoiceField(choices=["list"])
+    data = ModelOutput(many=True)  # type: ignore[assignment]
+
+    class Meta:
+        ref_name = "Models"

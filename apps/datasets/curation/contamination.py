@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.datasets.curation.duplicates import MEANING, normalised
+from apps.datasets.curation.duplicates import MEANING
 from apps.datasets.record import Record
+from apps.datasets.row_texts import normalised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

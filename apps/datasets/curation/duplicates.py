@@ -7,8 +7,6 @@ so that nothing is reported that is not so. With 21 bands of 6 rows a pair of si
 
 from __future__ import annotations
 
-import re
-import unicodedata
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from apps.datasets.record import Record
+from apps.datasets.row_texts import normalised
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +27,6 @@ SHINGLE = 5
 # Above this a comparison of each with each takes minutes on one core.
 MAX_MEANING = 20_000
 _PRIME = np.uint64(4_294_967_311)  # the first above 2**32, so that products stay below 2**64
-_WORD = re.compile(r"\w+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +42,6 @@ class Pair:
     kept: str
     dropped: str
     similarity: float
-
-
-def normalised(text: str) -> str:
-    """Return a text without what does not change its meaning: case, punctuation, spacing, compatibility forms."""
-    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", text).casefold()))
 
 
 def exact(rows: Iterable[Record]) -> Iterator[Pair]:

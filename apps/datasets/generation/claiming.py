@@ -25,9 +25,10 @@ from apps.datasets.models import (
     PaidCall,
     QuestionType,
 )
-from toolloop.messages import Turn, Usage, message_from_json
+from toolloop.messages import Turn, message_from_json
 from toolloop.providers.profiles import Profile
 from toolloop.service import tier_charged
+from toolloop.tokens import Usage
 
 CALL_TOKENS_IN, CALL_TOKENS_OUT = 10_000, 1_500
 """What one call is taken to need at most on the average, for the ceiling of a row."""

@@ -10,7 +10,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any
 
 from django.db import connection, transaction
 from django.db.models.functions import Now
@@ -24,9 +24,6 @@ from jobs.notify import CHANNEL
 from runs.services import AnsweredRun, runs_record
 from tenancy.actors import Actor
 from tenancy.models import Tenant
-
-if TYPE_CHECKING:
-    from apps.datasets.generation.work import Item
 
 DUPLICATE = "The dataset has this row already."
 _HELD = """
@@ -109,20 +106,6 @@ class Change:
     record: Record | None = None
     lineage: Mapping[str, Any] = field(default_factory=dict)
     run: AnsweredRun | None = None
-
-    @classmethod
-    def of(cls, item: Item, **more: Any) -> Self:
-        """Return the item as it is, to be changed by ``more``."""
-        return cls(
-            **{
-                "state": str(item.state),
-                "data": item.data,
-                "spent_usd": item.spent_usd,
-                "repairs": item.repairs,
-                "failures": item.failures,
-                **more,
-            }
-        )
 
 
 @dataclass(frozen=True, slots=True)

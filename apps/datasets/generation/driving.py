@@ -162,8 +162,7 @@ async def _written(work: Work, item: Item, following: Next) -> None:
         item.repairs = following.repairs
     if item.state == ItemState.ASSEMBLE:
         return  # It asks nobody, and what it makes is committed with this.
-    change = Change.of(
-        item,
+    change = item.changed(
         reason=following.reason,
         is_released=item.state not in ITEM_OPEN,
         record=following.record,
@@ -184,8 +183,7 @@ def _write_of(item: Item, change: Change) -> Write:
 
 
 def _given_back(item: Item) -> Change:
-    return Change.of(
-        item,
+    return item.changed(
         reason=item.retry_reason,
         wait_s=FIRST_WAIT_S * 2**item.failures if item.retry_reason else 0.0,
         is_released=True,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from apps.datasets.generation.committing import Change, Write
+from apps.datasets.generation.committing import Write
 from apps.datasets.generation.work import NO_MONEY, Away, Failed, Halted, Item, Model, Released, Work
 from basics.storable import json_storable
 from batches.asking import BatchedCall
@@ -24,9 +24,10 @@ from runs.usage import usage_columns, usage_kind
 from toolloop.batches.base import AnswersLater
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage, message_from_json
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.metering import UsageEvent
 from toolloop.output import output_of
+from toolloop.tokens import Usage
 from toolloop.tools import Tool, Toolset
 from toolloop.tools.tool import Verdict
 
@@ -115,7 +116,7 @@ class PaidJournal:
     async def response_started(self, step: int, response_id: str) -> None:
         """Commit under which id the provider answers in the background, so that a later worker fetches the answer."""
         self.item.data[_RESPONSE] = {"of": self._place(step), "id": response_id}
-        await self.work.committer.write(Write(self.item.pk, change=Change.of(self.item)))
+        await self.work.committer.write(Write(self.item.pk, change=self.item.changed()))
 
     def response_of(self, step: int) -> str:
         """Return the id that was committed for this call, "" for none."""

@@ -10,7 +10,8 @@ from typing import Any
 from apps.datasets.record import Message, Source, Step, ToolCall
 from toolloop.json_cut import text_cut
 from toolloop.messages import Message as LoopMessage
-from toolloop.messages import ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import ToolResult, Turn, UserMessage
+from toolloop.tokens import Usage
 
 CostOf = Callable[[Usage, str], float | None]
 MOST_OBSERVED = 4000

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from apps.datasets.curation.duplicates import normalised
 from apps.datasets.generation import prompts, rule_questions
 from apps.datasets.generation.by_rules import abstains
 from apps.datasets.generation.corpus import Passage
@@ -21,6 +20,7 @@ from apps.datasets.generation.trace import Trace, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, PaidCall
 from apps.datasets.record import Source, Step
+from apps.datasets.row_texts import normalised
 from toolloop.messages import Message, UserMessage, message_from_json
 
 Stop = Literal["", "satisfied", "script_end", "turns", "unanswered", "repeated"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from apps.datasets.generation.committing import Committer, Write
+from apps.datasets.generation.committing import Change, Committer, Write
 from apps.datasets.generation.corpus import Passage, passages_read
 from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.generation.settings import Settings
@@ -95,6 +95,19 @@ class Item:
             row.reserved_usd,
             row.spent_usd,
             row.deaths,
+        )
+
+    def changed(self, **more: Any) -> Change:
+        """Return the item as it is, changed by ``more``: what a write of it says."""
+        return Change(
+            **{
+                "state": str(self.state),
+                "data": self.data,
+                "spent_usd": self.spent_usd,
+                "repairs": self.repairs,
+                "failures": self.failures,
+                **more,
+            }
         )
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from apps.conversations.answering import Answering
-from apps.conversations.tool_results import SEARCHES
+from apps.conversations.cards import SEARCHES
 from apps.datasets.generation.planting import tool_planted
 from apps.evaluations.holding import RECORDED, ToolSet, held
 from apps.evaluations.safety.attacks import (

@@ -19,7 +19,8 @@ from apps.evaluations.safety.attacks import (
     META,
     PLACE_LABELS,
 )
-from apps.evaluations.scorers.attack import CONTROL, RESISTED, Attacks
+from apps.evaluations.scorers.attack import CONTROL, RESISTED
+from apps.evaluations.selectors import has_suite
 from apps.evaluations.statistics.proportions import wilson
 from apps.evaluations.statistics.values import Estimate
 from apps.evaluations.withheld import trials_readable
@@ -120,11 +121,6 @@ class SafetyReport:
     groups: Sequence[Group]
     succeeded: Sequence[Success]
     succeeded_count: int
-
-
-def has_suite(experiment: Experiment) -> bool:
-    """Tell whether an experiment scores attacks."""
-    return any(spec.get("kind") == Attacks.kind for spec in experiment.scorers)
 
 
 def safety_report(*, actor: Actor, experiment: Experiment) -> SafetyReport:

@@ -13,8 +13,9 @@ from django.utils import timezone
 
 from apps.datasets.models import DatasetVersion
 from apps.datasets.rubric import LEVELS, value_of
-from apps.evaluations.annotation_selectors import disputes, traffic
+from apps.evaluations.annotation_selectors import traffic
 from apps.evaluations.claim_rubrics import kind_of
+from apps.evaluations.disputes import disputes
 from apps.evaluations.judging import LEXICAL, rubric_value
 from apps.evaluations.models import (
     AnnotationItem,

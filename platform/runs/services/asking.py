@@ -12,12 +12,13 @@ from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, Usage
+from toolloop.messages import Message
 from toolloop.metering import UsageHook
 from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
 from toolloop.purse import Purse
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
 

@@ -24,11 +24,12 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
-from toolloop.messages import Message, Usage, UserMessage
+from toolloop.messages import Message, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.output import Output, output_of
 from toolloop.purse import Purse
 from toolloop.service import limits_patient
+from toolloop.tokens import Usage
 
 log = structlog.get_logger(__name__)
 

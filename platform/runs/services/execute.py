@@ -40,10 +40,11 @@ from toolloop.deferred import Decision
 from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta, ToolProgress
 from toolloop.limits import Limits
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, Turn, Usage, message_from_json
+from toolloop.messages import Message, Turn, message_from_json
 from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.telemetry import run_traced
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 
 log = structlog.get_logger(__name__)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from runs.models import Run, RunStatus
 from runs.recorder import Recorder
 from runs.transcript import STEP_RESET
-from toolloop.messages import Turn, Usage
+from toolloop.messages import Turn
 from toolloop.purse import Purse
+from toolloop.tokens import Usage
 
 
 @dataclass(frozen=True, slots=True)

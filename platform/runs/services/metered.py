@@ -10,9 +10,9 @@ from budgets.services import budgets_tell
 from runs.models import UsageRecord
 from runs.purse import quote_hold
 from tenancy.models import Tenant
-from toolloop.messages import Usage
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.purse import charged_usd, quote_of
+from toolloop.tokens import Usage
 
 
 def usage_record(

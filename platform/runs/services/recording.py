@@ -14,7 +14,8 @@ from runs.journal import call_arguments, call_key, name_storable, result_size, v
 from runs.models import CallPath, ToolCallStatus
 from runs.reads import reads_of
 from tenancy.models import Tenant
-from toolloop.messages import ToolCall, ToolResult, Turn, Usage
+from toolloop.messages import ToolCall, ToolResult, Turn
+from toolloop.tokens import Usage
 from toolloop.tools import Tool
 from toolloop.tools.tool import Verdict
 

@@ -33,12 +33,13 @@ from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolResult, Turn, Usage, message_from_json
+from toolloop.messages import Message, ToolResult, Turn, message_from_json
 from toolloop.messages import ToolCall as Call
 from toolloop.metering import UsageEvent
 from toolloop.prompt_templates import CODE_TOOL
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.purse import Purse
+from toolloop.tokens import Usage
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset
 from toolloop.tools.meta_tools import META_TOOLS
 

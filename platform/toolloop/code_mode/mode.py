@@ -26,8 +26,9 @@ from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.nested import NestedCalls, SerialJournal
+from toolloop.tools.context import ToolContext, ToolError, ToolOutput
 from toolloop.tools.runtime import run_in_thread
-from toolloop.tools.tool import Tool, ToolContext, ToolError, ToolOutput
+from toolloop.tools.tool import Tool
 from toolloop.tools.toolset import Toolset
 
 TOOL_NAME = "execute_tools"

@@ -11,8 +11,9 @@ from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 from toolloop.code_mode.binding import python_names
 from toolloop.code_mode.jail import check
 from toolloop.code_mode.names import PARALLEL, importable
+from toolloop.tools.context import ToolDefinitionError
 from toolloop.tools.schema import signature_read
-from toolloop.tools.tool import Tool, ToolDefinitionError
+from toolloop.tools.tool import Tool
 from toolloop.tools.toolset import Toolset
 
 PREAMBLE = (

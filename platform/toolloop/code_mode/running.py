@@ -12,7 +12,8 @@ from typing import Any
 
 from toolloop.code_mode.result import ADVICE, CallRecord, CodeResult, Ending
 from toolloop.deferred import ParkCall
-from toolloop.tools.tool import Tool, ToolError
+from toolloop.tools.context import ToolError
+from toolloop.tools.tool import Tool
 
 
 @dataclass(frozen=True, slots=True)

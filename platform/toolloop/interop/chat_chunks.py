@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
-from toolloop.messages import StopReason, ToolCall, Turn, Usage
+from toolloop.messages import StopReason, ToolCall, Turn
 from toolloop.providers._common import cut_stream, make_call, mapping, new_call_id, number, string
+from toolloop.tokens import Usage
 
 _STOPS: Final[dict[str, StopReason]] = {
     "stop": "end",

@@ -18,9 +18,10 @@ from toolloop.errors import ConfigurationError, MediaRefused
 from toolloop.interop.portal import run_in_portal
 from toolloop.media import Media
 from toolloop.messages import ToolCall, ToolResult
+from toolloop.tools.context import ToolContext, ToolDefinitionError, ToolError, ToolOutput
 from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, call_run, output_cut, run_in_thread
-from toolloop.tools.tool import ApprovalRule, Tool, ToolContext, ToolDefinitionError, ToolError, ToolOutput
+from toolloop.tools.tool import ApprovalRule, Tool
 from toolloop.tools.toolset import Toolset
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolloop.events import Event, RunFinished, ToolFinished, TurnFinished
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.tokens import Usage
 
 
 @dataclass(frozen=True, slots=True)

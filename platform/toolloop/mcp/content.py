@@ -11,7 +11,7 @@ from typing import Any
 from toolloop.errors import MediaRefused
 from toolloop.mcp.text import output_clean, text_clean
 from toolloop.media import Media
-from toolloop.tools.tool import ToolOutput
+from toolloop.tools.context import ToolOutput
 
 _EMPTY = "Done; there is no output."
 

@@ -11,7 +11,8 @@ from toolloop.mcp import content
 from toolloop.mcp.failures import McpError
 from toolloop.mcp.listing import Offer
 from toolloop.mcp.text import output_clean
-from toolloop.tools.tool import ApprovalRule, Tool, ToolError, ToolOutput, tool
+from toolloop.tools.context import ToolError, ToolOutput
+from toolloop.tools.tool import ApprovalRule, Tool, tool
 from toolloop.tools.validation import problems_find
 
 Approval = Literal["never", "side_effects", "always"]

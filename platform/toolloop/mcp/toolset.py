@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from toolloop.providers.base import ToolSpec
-from toolloop.tools.tool import Tool, ToolDefinitionError
+from toolloop.tools.context import ToolDefinitionError
+from toolloop.tools.tool import Tool
 from toolloop.tools.toolset import Toolset, ToolSource
 
 

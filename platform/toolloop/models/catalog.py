@@ -8,10 +8,10 @@ from functools import cache
 from typing import Any, Final, Literal
 
 from toolloop.errors import ConfigurationError
-from toolloop.messages import Usage
 from toolloop.models.routing import LOCAL_PROVIDERS, PREFIXES, Route, model_route
 from toolloop.providers.model_facts import MODELS
 from toolloop.providers.profiles import Prices, Profile, profile_for
+from toolloop.tokens import Usage
 
 CAPABILITIES: Final = (
     "tools",

@@ -17,12 +17,13 @@ from toolloop.events import (
     ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import Message, ToolCall, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, Turn, UserMessage
 from toolloop.output import Output, request_structured
 from toolloop.planner_prompts import plain_history
 from toolloop.providers._common import new_call_id
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.tokens import Usage
 from toolloop.usage import BY_RULE
 
 

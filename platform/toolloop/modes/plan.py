@@ -12,7 +12,8 @@ from toolloop.messages import ToolCall
 from toolloop.output import extract_json
 from toolloop.planner_prompts import tool_described
 from toolloop.providers.base import ToolSpec
-from toolloop.tools.tool import Tool, ToolOutput
+from toolloop.tools.context import ToolOutput
+from toolloop.tools.tool import Tool
 from toolloop.tools.validation import problems_find
 
 PLAN_TOOL = "plan"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
-from toolloop.messages import Citation, ToolCall, Usage
+from toolloop.messages import Citation, ToolCall
 from toolloop.providers._anthropic_citations import Marking, passage_cited
 from toolloop.providers._common import (
     joined,
@@ -18,6 +18,7 @@ from toolloop.providers._common import (
     string,
 )
 from toolloop.service import tier_used
+from toolloop.tokens import Usage
 
 
 class MessageReader:

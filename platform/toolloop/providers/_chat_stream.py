@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
-from toolloop.messages import ToolCall, Usage
+from toolloop.messages import ToolCall
 from toolloop.providers._common import make_call, mapping, new_call_id, number, objects, raw_arguments, string
+from toolloop.tokens import Usage
 
 
 class _Call:

@@ -26,8 +26,8 @@ from toolloop.errors import (
     QuotaExhausted,
     RateLimited,
 )
-from toolloop.messages import Usage
 from toolloop.providers._common import mapping, objects, string
+from toolloop.tokens import Usage
 
 if TYPE_CHECKING:
     from toolloop.providers.base import ModelRequest

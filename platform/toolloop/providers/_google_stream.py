@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from toolloop.events import ProviderEvent, ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted
-from toolloop.messages import Citation, ToolCall, Usage
+from toolloop.messages import Citation, ToolCall
 from toolloop.providers._common import mapping, new_call_id, number, objects, parse_arguments, string
 from toolloop.service import tier_used
+from toolloop.tokens import Usage
 
 _READ = "URL_RETRIEVAL_STATUS_SUCCESS"
 

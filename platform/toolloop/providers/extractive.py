@@ -15,13 +15,14 @@ from typing import Any
 
 from toolloop.events import ProviderEvent, TextDelta, ToolArgumentsDelta, ToolCallStarted, TurnFinished
 from toolloop.evidence import Evidence, evidence_of
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers._media import NO_MEDIA, media_check
 from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.sentences import Passage, Quote, best_quotes, content_terms
 from toolloop.service import service_checked
+from toolloop.tokens import Usage
 
 SEARCH_TOOL = "search_documents"
 ATTACHED_TOOL = "read_attached_files"

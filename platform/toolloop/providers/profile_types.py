@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from toolloop.errors import ConfigurationError
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 UNKNOWN_PRIORITY_FACTOR: Final = 3.0
 """What a priority tier of unknown price costs, times the standard price: above the highest that is known, 2.5."""

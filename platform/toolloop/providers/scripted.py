@@ -24,8 +24,9 @@ from toolloop.events import (
     ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import StopReason, ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import StopReason, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ModelRequest
+from toolloop.tokens import Usage
 
 Expectation = str | Callable[[ModelRequest], bool]
 

@@ -1,14 +1,7 @@
 """Tools: how to write them and how a run sees them."""
 
-from toolloop.tools.tool import (
-    FromContext,
-    Tool,
-    ToolContext,
-    ToolDefinitionError,
-    ToolError,
-    ToolOutput,
-    tool,
-)
+from toolloop.tools.context import FromContext, ToolContext, ToolDefinitionError, ToolError, ToolOutput
+from toolloop.tools.tool import Tool, tool
 from toolloop.tools.toolset import Toolset
 
 __all__ = [

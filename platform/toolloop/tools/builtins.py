@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from toolloop.errors import ConfigurationError
 from toolloop.tools.arithmetic import CannotCalculate, calculated
-from toolloop.tools.tool import Tool, ToolError, ToolOutput, tool
+from toolloop.tools.context import ToolError, ToolOutput
+from toolloop.tools.tool import Tool, tool
 
 BUILTINS: Final = ("calculate", "current_datetime", "date_add", "date_difference", "date_info")
 _UTC_NAMES: Final = frozenset({"UTC", "Z", "GMT", "ETC/UTC"})

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from toolloop.tools.context import ToolDefinitionError
 from toolloop.tools.meaning import (
     FAILED,
     Embedder,
@@ -24,7 +25,7 @@ from toolloop.tools.meaning import (
 )
 from toolloop.tools.ranking import WordIndex
 from toolloop.tools.specs import spec_tokens
-from toolloop.tools.tool import Tool, ToolDefinitionError
+from toolloop.tools.tool import Tool
 
 logger = logging.getLogger(__name__)
 

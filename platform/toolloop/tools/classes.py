@@ -6,8 +6,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from toolloop.tools.context import ToolDefinitionError
 from toolloop.tools.schema import signature_read
-from toolloop.tools.tool import ApprovalRule, Tool, ToolDefinitionError
+from toolloop.tools.tool import ApprovalRule, Tool
 
 
 class ToolClass:

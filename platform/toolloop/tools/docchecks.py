@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from toolloop.tools.context import ToolDefinitionError
 from toolloop.tools.docstrings import Docstring, Documented
-from toolloop.tools.tool import ToolDefinitionError
 
 Fail = Callable[[str], ToolDefinitionError]
 

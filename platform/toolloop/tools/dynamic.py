@@ -10,10 +10,11 @@ from typing import Any
 from toolloop.messages import Message, ToolResult
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.catalog import Catalog
+from toolloop.tools.context import ToolDefinitionError
 from toolloop.tools.meta_tools import META_TOOLS, Chooser, meta_tools_make
 from toolloop.tools.session import Loaded, ToolSession
 from toolloop.tools.specs import spec_compact, spec_tokens
-from toolloop.tools.tool import Tool, ToolDefinitionError
+from toolloop.tools.tool import Tool
 from toolloop.tools.toolset import Toolset
 
 

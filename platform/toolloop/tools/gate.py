@@ -10,8 +10,9 @@ from typing import Any
 
 from toolloop.deferred import SELF, Decision, PendingCall
 from toolloop.messages import ToolCall, ToolResult
+from toolloop.tools.context import ToolContext
 from toolloop.tools.runtime import Prepared, call_prepare, error_result
-from toolloop.tools.tool import ToolContext, Verdict
+from toolloop.tools.tool import Verdict
 from toolloop.tools.toolset import Toolset
 
 logger = logging.getLogger(__name__)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
-from toolloop.tools.catalog import CatalogEntry, Page
-from toolloop.tools.session import Loaded
-from toolloop.tools.tool import Tool, ToolError, ToolOutput, tool
-
-if TYPE_CHECKING:
-    from toolloop.tools.dynamic import DynamicToolset
+from toolloop.tools.catalog import Catalog, CatalogEntry, Page
+from toolloop.tools.context import ToolError, ToolOutput
+from toolloop.tools.session import Loaded, ToolSession
+from toolloop.tools.tool import Tool, tool
 
 META_TOOLS = frozenset(
     {"browse_toolkit", "load_tools", "load_tool_group", "unload_tool_group", "unload_tools", "find_tools"}
@@ -24,12 +22,24 @@ _FOUND = 5
 _SHOWN_DESCRIPTION = 200
 
 
-def meta_tools_make(toolset: DynamicToolset, chooser: Chooser | None) -> tuple[Tool, ...]:
+class Growing(Protocol):
+    """What the meta-tools need of the toolset they change; see ``toolloop.tools.dynamic``."""
+
+    @property
+    def catalog(self) -> Catalog: ...
+    @property
+    def session(self) -> ToolSession: ...
+    def may_load(self, name: str) -> bool: ...
+    def is_fixed(self, name: str) -> bool: ...
+    def load(self, names: Sequence[str]) -> Loaded: ...
+
+
+def meta_tools_make(toolset: Growing, chooser: Chooser | None) -> tuple[Tool, ...]:
     """Make the meta-tools of one toolset."""
     return (*_reading_tools(toolset, chooser), *_changing_tools(toolset))
 
 
-def _reading_tools(toolset: DynamicToolset, chooser: Chooser | None) -> tuple[Tool, ...]:
+def _reading_tools(toolset: Growing, chooser: Chooser | None) -> tuple[Tool, ...]:
     catalog = toolset.catalog
 
     @tool
@@ -87,7 +97,7 @@ def _reading_tools(toolset: DynamicToolset, chooser: Chooser | None) -> tuple[To
     return browse_toolkit, find_tools
 
 
-def _changing_tools(toolset: DynamicToolset) -> tuple[Tool, ...]:
+def _changing_tools(toolset: Growing) -> tuple[Tool, ...]:
     session = toolset.session
 
     def members(group: str) -> list[str]:
@@ -145,7 +155,7 @@ def _changing_tools(toolset: DynamicToolset) -> tuple[Tool, ...]:
     return load_tools, load_tool_group, unload_tool_group, unload_tools
 
 
-def _loaded(toolset: DynamicToolset, outcome: Loaded) -> ToolOutput:
+def _loaded(toolset: Growing, outcome: Loaded) -> ToolOutput:
     shown: dict[str, Any] = {"loaded": list(outcome.loaded)}
     if outcome.present:
         shown["already_loaded"] = list(outcome.present)
@@ -154,7 +164,7 @@ def _loaded(toolset: DynamicToolset, outcome: Loaded) -> ToolOutput:
     return _output(shown | _state(toolset))
 
 
-def _state(toolset: DynamicToolset) -> dict[str, Any]:
+def _state(toolset: Growing) -> dict[str, Any]:
     session = toolset.session
     state: dict[str, Any] = {"active": len(session.active), "max_active": session.max_tools}
     if session.token_budget is not None:
@@ -162,7 +172,7 @@ def _state(toolset: DynamicToolset) -> dict[str, Any]:
     return state
 
 
-def _shown(toolset: DynamicToolset, entry: CatalogEntry) -> dict[str, Any]:
+def _shown(toolset: Growing, entry: CatalogEntry) -> dict[str, Any]:
     text = " ".join(entry.description.split())
     if len(text) > _SHOWN_DESCRIPTION:
         text = f"{text[: _SHOWN_DESCRIPTION - 1]}…"

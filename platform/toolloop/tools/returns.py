@@ -13,8 +13,8 @@ import typing
 from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from toolloop.messages import ToolResult
+from toolloop.tools.context import ToolDefinitionError, ToolOutput
 from toolloop.tools.results import ARRAYS, BINARY, MOMENTS, OBJECTS, is_textual
-from toolloop.tools.tool import ToolDefinitionError, ToolOutput
 
 _WRITTEN: tuple[type, ...] = (
     str,

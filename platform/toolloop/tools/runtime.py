@@ -19,8 +19,9 @@ from toolloop.deferred import ParkCall
 from toolloop.errors import ConfigurationError
 from toolloop.json_cut import json_cut
 from toolloop.messages import ToolCall, ToolResult
+from toolloop.tools.context import CallRefused, ToolContext, ToolError, ToolOutput
 from toolloop.tools.streams import Pieces, is_stream, stream_read
-from toolloop.tools.tool import CallRefused, Tool, ToolContext, ToolError, ToolOutput, is_async
+from toolloop.tools.tool import Tool, is_async
 from toolloop.tools.toolset import Toolset
 from toolloop.tools.validation import problems_find
 

@@ -18,11 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from toolloop.tools.context import FromContext, ToolContext, ToolDefinitionError
 from toolloop.tools.docchecks import names_compare, type_compare, words_compare
 from toolloop.tools.docstrings import docstring_read
 from toolloop.tools.results import NoJsonForm, is_plain, json_value
 from toolloop.tools.returns import return_check
-from toolloop.tools.tool import FromContext, ToolContext, ToolDefinitionError
 from toolloop.tools.validation import MAX_PROBLEMS, json_equal, problems_find
 
 Converter = Callable[[Any], Any]

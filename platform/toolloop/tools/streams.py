@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
 from basics.storable import text_storable
-from toolloop.tools.tool import ToolOutput
+from toolloop.tools.context import ToolOutput
 
 MOST_CHARS = 1_000_000
 """Characters of pieces that are read; a tool that yields for ever is closed there."""

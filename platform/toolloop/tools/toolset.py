@@ -8,7 +8,8 @@ from typing import Protocol, runtime_checkable
 
 from toolloop.messages import Message
 from toolloop.providers.base import ToolSpec
-from toolloop.tools.tool import Tool, ToolDefinitionError
+from toolloop.tools.context import ToolDefinitionError
+from toolloop.tools.tool import Tool
 
 
 @runtime_checkable

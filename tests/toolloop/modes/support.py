@@ -9,9 +9,10 @@ from typing import Any
 from tests.toolloop.helpers import Dialogue, Recorder, loop_values
 from toolloop.events import Event
 from toolloop.loop import run_loop
-from toolloop.messages import Message, ToolResult, Turn, Usage, UserMessage, message_from_json
+from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.scripted import ScriptedProvider
+from toolloop.tokens import Usage
 from toolloop.tools import Tool, ToolError, ToolOutput, Toolset, tool
 
 PASSAGE = "Raw hides carry a duty of 5 percent. Leather gloves carry a duty of 14 percent."

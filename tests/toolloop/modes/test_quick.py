@@ -18,12 +18,13 @@ from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import ToolResult, Turn, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.modes import QuickProvider
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.extractive import ExtractiveProvider
 from toolloop.providers.scripted import ScriptedProvider, fails, hangs, says
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 
 FOLLOW_UP = (*PAST, UserMessage("And on gloves?"))

@@ -17,8 +17,9 @@ from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, SlowSt
 from toolloop.events import Event, RunFinished, StepReset, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.providers.base import Provider
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset, tool
 
 FAST = Limits(retry_min_s=0.01, retry_max_s=0.02)

@@ -24,7 +24,8 @@ from tests.toolloop.providers.wires import (
 )
 from toolloop import errors
 from toolloop.events import ReasoningDelta, TextDelta, ToolArgumentsDelta, ToolCallStarted, TurnFinished
-from toolloop.messages import ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import ToolCall, ToolResult, Turn, UserMessage
+from toolloop.tokens import Usage
 
 every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
 USER = UserMessage("What is the duty?")

@@ -13,7 +13,7 @@ from tests.toolloop.providers.test_lifecycle import Server, answering, connect, 
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, KEY, OPENAI, WIRES, XAI, Wire
 from toolloop.fallback import FallbackProvider
 from toolloop.limits import Limits
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
 

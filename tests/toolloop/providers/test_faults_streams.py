@@ -28,7 +28,7 @@ from tests.toolloop.providers.test_lifecycle import Server, Write, connect, runn
 from tests.toolloop.providers.wires import ANTHROPIC, COMPATIBLE, GOOGLE, OPENAI, WIRES, XAI, Wire
 from toolloop.events import StepReset, TextDelta, ToolCallStarted, ToolRunning
 from toolloop.limits import Limits
-from toolloop.messages import Usage
+from toolloop.tokens import Usage
 
 every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)
 CUTS = pytest.mark.parametrize(

@@ -11,7 +11,8 @@ import pytest
 from tests.toolloop.providers.encodings import Call, Script, sse
 from tests.toolloop.providers.wires import GOOGLE, KEY, SEARCH, Recorder, play
 from toolloop import errors
-from toolloop.messages import ToolCall, ToolResult, Turn, Usage, UserMessage
+from toolloop.messages import ToolCall, ToolResult, Turn, UserMessage
+from toolloop.tokens import Usage
 
 USER = UserMessage("What is the duty?")
 

@@ -26,8 +26,9 @@ from tests.toolloop.providers.wires import (
 from toolloop.compaction import Compaction
 from toolloop.events import RunFinished
 from toolloop.loop import run_loop
-from toolloop.messages import Usage, UserMessage
+from toolloop.messages import UserMessage
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.tokens import Usage
 from toolloop.tools import Toolset, tool
 
 every_wire = pytest.mark.parametrize("wire", WIRES, ids=str)

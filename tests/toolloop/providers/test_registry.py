@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from toolloop.errors import ConfigurationError
-from toolloop.messages import Usage
 from toolloop.providers import model_facts, profiles
 from toolloop.providers.profiles import Profile, profile_for
 from toolloop.providers.registry import (
@@ -19,6 +18,7 @@ from toolloop.providers.registry import (
     make_provider,
     parse_model,
 )
+from toolloop.tokens import Usage
 
 ROOT = Path(__file__).resolve().parents[3]
 

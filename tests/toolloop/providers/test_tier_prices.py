@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from toolloop.messages import Usage
 from toolloop.models import compute_cost
 from toolloop.providers.model_facts import MODELS
 from toolloop.providers.profile_types import (
@@ -15,6 +14,7 @@ from toolloop.providers.profile_types import (
     Tiers,
 )
 from toolloop.providers.profiles import profile_for
+from toolloop.tokens import Usage
 
 MILLION = Usage(input_total=1_000_000, output_total=1_000_000)
 

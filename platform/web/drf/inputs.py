@@ -1,0 +1,15 @@
+"""What a REST view reads of a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+def valid(shape: type[serializers.Serializer[Any]], data: Any, **options: Any) -> dict[str, Any]:
+    """Return a request's data in the form of a serializer; ``options`` are the serializer's. Raises ValidationError."""
+    serializer = shape(data=data, **options)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
