@@ -14,15 +14,15 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.test import Client
 
-from apps.datasets import record as r
-from apps.datasets import services
-from apps.datasets.columns import record_columns
 from apps.datasets.formats import FORMATS, Card
 from apps.datasets.models import DatasetVersion
-from apps.datasets.selectors import RowFilter, version_rows
+from apps.datasets.records import record as r
+from apps.datasets.records.columns import record_columns
+from apps.datasets.rows import dataset_services
+from apps.datasets.rows.selectors import RowFilter, version_rows
+from apps.datasets.versions import services as versions_services
 from apps.evaluations.models import Arm, Experiment
-from apps.evaluations.services import trials_start
-from apps.evaluations.services.trials import experiment_locked
+from apps.evaluations.trials.services import experiment_locked, trials_start
 from tenancy.database.base import as_login_role
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
@@ -135,14 +135,14 @@ def measured(count: int, repeats: int, forms: Sequence[str] = EXPORTS) -> dict[s
     cast = make_cast()
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member")}
     with tenant_scope(cast.tenant.pk):
-        dataset = services.dataset_create(**who, name="Scale")
+        dataset = dataset_services.dataset_create(**who, name="Scale")
     began = time.monotonic()
     _load(cast, dataset.pk, count)
     made_s = time.monotonic() - began
     with tenant_scope(cast.tenant.pk):
         began = time.monotonic()
-        first = services.version_create(**who, dataset=dataset, only=RowFilter(status="approved"))
-        second = services.version_create(**who, dataset=dataset)
+        first = versions_services.version_create(**who, dataset=dataset, only=RowFilter(status="approved"))
+        second = versions_services.version_create(**who, dataset=dataset)
         version_s = (time.monotonic() - began) / 2
         arms = _measured(cast, second)
     _settle()

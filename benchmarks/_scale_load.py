@@ -9,11 +9,12 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
-from apps.collections import services, terms
+from apps.collections.collection import services
+from apps.collections.index import terms
+from apps.collections.index.spaces import vectors_write
 from apps.collections.ingestion.types import ChunkDraft
 from apps.collections.models import Chunk, Collection, Document, Stage
-from apps.collections.pipeline_rows import chunks_write
-from apps.collections.spaces import vectors_write
+from apps.collections.storage.rows import chunks_write
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope

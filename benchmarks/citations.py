@@ -67,7 +67,7 @@ class Product:
     def __init__(self, tenant: Any) -> None:
         from django.test import Client
 
-        from apps.collections.services import collection_create
+        from apps.collections.collection.services import collection_create
         from tenancy.models import Role
         from tests.factories import actor_of, make_member
 
@@ -80,8 +80,8 @@ class Product:
 
     def read(self, path: Path) -> Any:
         """Read a file as an upload is read; returns its document."""
+        from apps.collections.documents.services import document_upload
         from apps.collections.models import Document
-        from apps.collections.services import document_upload
         from jobs.runner import run_here
 
         added = document_upload(
@@ -118,8 +118,8 @@ class Product:
 
     def cite(self, document: Any, chunk: Any, answer: str) -> list[Any]:
         """Return the sources of an answer, by the way of a tool's result."""
-        from apps.conversations.citations import answer_cite, passages_of
-        from apps.conversations.tool_results import result_row, results_output
+        from apps.conversations.citations.markers import answer_cite, passages_of
+        from apps.conversations.toolset.results import result_row, results_output
 
         row = result_row(chunk, chunk.pk, document.name, document.version, "All")
         output = results_output(SimpleNamespace(tenant=self.tenant), [row], "", "", "")  # type: ignore[arg-type]

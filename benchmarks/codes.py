@@ -97,9 +97,11 @@ class Bench:
     """One workspace with the documents, and its tools called as a model calls them."""
 
     def __init__(self, paths: list[Path]) -> None:
-        from apps.collections import embedding, services
+        from apps.collections.collection import services as collection_services
+        from apps.collections.documents import services as documents_services
+        from apps.collections.index import embedding
         from apps.collections.models import Chunk, Document
-        from apps.conversations.services import example_install
+        from apps.conversations.assistants.examples import example_install
         from jobs.runner import run_here
         from tests.factories import actor_of, make_member, make_tenant
 
@@ -108,11 +110,13 @@ class Bench:
         self.actor = actor_of(self.owner)
         with self.scope():
             example_install(tenant=self.tenant, actor=self.actor, name="trade_compliance")
-            self.collection = services.collection_create(tenant=self.tenant, actor=self.actor, name="Trade")
+            self.collection = collection_services.collection_create(
+                tenant=self.tenant, actor=self.actor, name="Trade"
+            )
             embedding.embedder_for(self.collection.space, tenant=self.tenant).embed_query("warm")
             for path in paths:
                 with path.open("rb") as file:
-                    made = services.document_upload(
+                    made = documents_services.document_upload(
                         tenant=self.tenant,
                         actor=self.actor,
                         collection=self.collection,
@@ -139,9 +143,9 @@ class Bench:
 
     def tools(self) -> Callable[..., dict[str, Any]]:
         """Return a function that calls a tool by name and returns what the model reads."""
-        from apps.conversations.tools import BUNDLE, SCOPE, TOOLSET, Scope
-        from apps.conversations.trade_tools import TRADE_BUNDLE, TRADE_TOOLS
-        from apps.tools.selectors import guard_for
+        from apps.conversations.toolset.bundle import BUNDLE, SCOPE, TOOLSET, Scope
+        from apps.conversations.toolset.trade import TRADE_BUNDLE, TRADE_TOOLS
+        from apps.tools.toolset.selectors import guard_for
         from runs.actors import actor_facts
         from runs.models import Run
         from toolloop.tools import ToolContext
@@ -285,7 +289,7 @@ def reindexed(bench: Bench) -> dict[str, Any]:
     """Take the codes out of the index, and make them again as an upgrade does."""
     from django.db import connection
 
-    from apps.collections.code_kinds import codes_reindex
+    from apps.collections.index.code_kinds import codes_reindex
     from apps.collections.models import Document
 
     with connection.cursor() as cursor:

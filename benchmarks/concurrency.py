@@ -67,9 +67,10 @@ def main() -> None:
 
 def prepare(count: int) -> list[tuple]:
     """Make one document, and as many people as turns, each with a conversation."""
+    from apps.collections.collection.services import collection_create
+    from apps.collections.documents.services import document_upload
     from apps.collections.models import Document
-    from apps.collections.services import collection_create, document_upload
-    from apps.conversations.services import conversation_create
+    from apps.conversations.turns.conversations import conversation_create
     from tenancy.models import Role
     from tenancy.scope import tenant_scope
     from tests.factories import actor_of, make_member, make_tenant
@@ -100,7 +101,7 @@ def warm_up(conversations: list[tuple]) -> None:
 
 def run(conversations: list[tuple]) -> tuple[list[float], float, float]:
     """Submit a turn to each; return lengths of the turns, the wall time of all, and what submission took."""
-    from apps.conversations.services import turn_submit
+    from apps.conversations.turns.services import turn_submit
     from runs.models import Run
     from tenancy.scope import tenant_scope
 

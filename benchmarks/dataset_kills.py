@@ -47,12 +47,12 @@ def main() -> int:
 def run(rows: int, kills: int, seed: int) -> dict[str, Any]:
     """Carry a job through its kills; returns what was found."""
     from apps.datasets.generation.claiming import job_spend
+    from apps.datasets.generation.services import generation_resume
     from apps.datasets.models import PaidCall
-    from apps.datasets.services.generation import generation_resume
     from tenancy.models import ModelEntry
     from tenancy.scope import tenant_scope
     from tests.cast import make_cast
-    from tests.datasets.kills import (
+    from tests.datasets.generation.kills import (
         Findings,
         NumberedModel,
         driver_waiting,

@@ -141,9 +141,10 @@ def compared(
 
 def ingested(cast: Any, wanted: int) -> tuple[Any, Counter[str]]:
     """Read the documents into a collection; returns it and how many there are of each kind."""
+    from apps.collections.collection.services import collection_create
+    from apps.collections.documents.services import document_upload
+    from apps.collections.documents.type_rules import document_describe
     from apps.collections.models import Document
-    from apps.collections.services import collection_create, document_upload
-    from apps.collections.services.type_rules import document_describe
     from jobs.runner import run_here
 
     actor = cast.actor("owner")

@@ -121,8 +121,9 @@ def run(rows: int) -> dict[str, Any]:
 
 def ingested(cast: Any, rows: int) -> Any:
     """Return a collection with a few more passages than rows, read by the worker."""
+    from apps.collections.collection.services import collection_create
+    from apps.collections.documents.services import document_upload
     from apps.collections.models import Chunk, Document
-    from apps.collections.services import collection_create, document_upload
 
     actor = cast.actor("member")
     collection = collection_create(

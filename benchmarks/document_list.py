@@ -28,7 +28,7 @@ from django.test import Client  # noqa: E402
 from django.test.utils import CaptureQueriesContext  # noqa: E402
 from django.urls import reverse  # noqa: E402
 
-from apps.collections import services  # noqa: E402
+from apps.collections.collection import services  # noqa: E402
 from apps.collections.models import Collection, Document  # noqa: E402
 from tenancy.actors import system_actor  # noqa: E402
 from tenancy.database.base import as_login_role  # noqa: E402

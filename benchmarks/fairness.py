@@ -136,7 +136,7 @@ class Site:
 
     def collection(self, whose: str) -> Any:
         """Make a collection with the product's default embedder."""
-        from apps.collections.services import collection_create
+        from apps.collections.collection.services import collection_create
         from tenancy.scope import tenant_scope
 
         cast = self.casts[whose]
@@ -148,7 +148,7 @@ class Site:
 
     def upload(self, whose: str, collection: Any, name: str, data: bytes) -> int:
         """Upload as a member does; returns the document's id."""
-        from apps.collections.services import document_upload
+        from apps.collections.documents.services import document_upload
         from tenancy.scope import tenant_scope
 
         cast = self.casts[whose]
@@ -186,7 +186,7 @@ def ingest(site: Site, text: bytes, *, every: float, window: float) -> Run:
     Args:
         window: stop when so many seconds of embedding were seen; 0 waits for the end.
     """
-    from apps.collections.services import document_cancel
+    from apps.collections.documents.services import document_cancel
     from tenancy.scope import tenant_scope
 
     run = Run()

@@ -59,7 +59,7 @@ def measure(portal: Portal, tenant, actor) -> tuple[float, ...]:
     """Send one message; return when it was sent, the model asked, the first word said and there, the form answered."""
     import httpx2
 
-    from apps.conversations.services import conversation_create
+    from apps.conversations.turns.conversations import conversation_create
     from tenancy.scope import tenant_scope
 
     with tenant_scope(tenant.pk):

@@ -47,7 +47,7 @@ def questions_read(path: Path, most: int) -> tuple[list[str], list[tuple[str, in
 def collection_load(tenant: Any, actor: Any, collection: Any, name: str, passages: list[str]) -> None:
     from search import document_make, draft
 
-    from apps.collections import pipeline
+    from apps.collections.pipeline import run as pipeline
     from jobs.context import JobContext
     from jobs.models import Job
 
@@ -120,7 +120,7 @@ def main() -> int:
 
 
 def run(files: dict[str, Path], options: argparse.Namespace) -> dict[str, Any]:
-    from apps.collections import services
+    from apps.collections.collection import services
     from tenancy.actors import system_actor
     from tenancy.models import Tenant
     from tenancy.scope import tenant_scope

@@ -26,7 +26,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
 
-from apps.collections import lexical  # noqa: E402
+from apps.collections.ingestion import lexical  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).parent))
 from _common import data_dir, shared_data, write_result  # noqa: E402

@@ -50,10 +50,10 @@ def measure(url: str, count: int, seconds: float) -> dict[str, Any]:
     """Upload the files, wait for their ends, check, retry what failed; return the figures."""
     import httpx2
 
-    from apps.collections.ledger import ledger_agrees, ledger_count
+    from apps.collections.collection.reconcile import ingestion_check
+    from apps.collections.collection.services import collection_create
     from apps.collections.models import Document
-    from apps.collections.reconcile import ingestion_check
-    from apps.collections.services import collection_create
+    from apps.collections.storage.ledger import ledger_agrees, ledger_count
     from tenancy.models import Role
     from tenancy.scope import tenant_scope
     from tenancy.services import api_key_create

@@ -20,13 +20,13 @@ django.setup()
 
 from django.test.runner import DiscoverRunner  # noqa: E402
 
-from apps.tools import services  # noqa: E402
-from apps.tools.services.versions import versions_store  # noqa: E402
-from apps.tools.sources import kind_get  # noqa: E402
+from apps.tools.connectors.base import kind_get  # noqa: E402
+from apps.tools.sources import services  # noqa: E402
+from apps.tools.sources.versions import versions_store  # noqa: E402
 from benchmarks._common import write_result  # noqa: E402
 from tenancy.scope import tenant_scope  # noqa: E402
 from tests.cast import Cast, make_cast  # noqa: E402
-from tests.tools.openapi_documents import large_document  # noqa: E402
+from tests.tools.connectors.openapi_documents import large_document  # noqa: E402
 
 SIZES, ROUNDS, BAR_S = (100, 150, 500), 3, 2.0
 

@@ -44,8 +44,10 @@ def main() -> None:
 
 def run(paths: list[Path]) -> list[dict[str, Any]]:
     """Ingest each file with a warm embedder; return its times."""
-    from apps.collections import embedding, services
+    from apps.collections.collection import services as collection_services
+    from apps.collections.documents import services as documents_services
     from apps.collections.embedders.minilm import MiniLmEmbedder
+    from apps.collections.index import embedding
     from apps.collections.models import Document
     from jobs.runner import run_here
     from tenancy.actors import system_actor
@@ -68,11 +70,11 @@ def run(paths: list[Path]) -> list[dict[str, Any]]:
     actor = system_actor(tenant.pk)
     found = []
     with tenant_scope(tenant.pk):
-        collection = services.collection_create(tenant=tenant, actor=actor, name="Benchmark")
+        collection = collection_services.collection_create(tenant=tenant, actor=actor, name="Benchmark")
         embedding.embedder_for(collection.space, tenant=tenant).embed_query("warm up")
         for path in paths:
             with path.open("rb") as file:
-                uploaded = services.document_upload(
+                uploaded = documents_services.document_upload(
                     tenant=tenant,
                     actor=actor,
                     collection=collection,

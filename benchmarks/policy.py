@@ -19,13 +19,13 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1] / part) for part in ("pl
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
 django.setup()
 
-from apps.tools.bundles import Bundle  # noqa: E402
-from apps.tools.guard import Guard  # noqa: E402
+from apps.tools.connectors.base import FoundTool  # noqa: E402
 from apps.tools.models import ToolSource, ToolVersion  # noqa: E402
-from apps.tools.policy import Grant, Policy, Subject, policy_compile  # noqa: E402
-from apps.tools.run_tools import run_toolset  # noqa: E402
-from apps.tools.sources import FoundTool  # noqa: E402
-from apps.tools.tenant_tools import bundle_of  # noqa: E402
+from apps.tools.policy.engine import Grant, Policy, Subject, policy_compile  # noqa: E402
+from apps.tools.toolset.bundles import Bundle  # noqa: E402
+from apps.tools.toolset.guard import Guard  # noqa: E402
+from apps.tools.toolset.model_calls import run_toolset  # noqa: E402
+from apps.tools.toolset.tenant_bundles import bundle_of  # noqa: E402
 from benchmarks._common import write_result  # noqa: E402
 from runs.models import Run  # noqa: E402
 from toolloop.tools import Tool  # noqa: E402

@@ -56,7 +56,7 @@ def main() -> int:
 
 def _run(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     from apps.tools.models import ToolGrant
-    from apps.tools.services import grant_create
+    from apps.tools.permissions.services import grant_create
     from tenancy.scope import tenant_scope
     from tests.cast import make_cast
     from tests.concurrency.holds import FOLDER

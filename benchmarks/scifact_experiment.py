@@ -49,15 +49,18 @@ def run() -> dict[str, Any]:
     import lexical as scifact
     import search
 
-    from apps.collections import pipeline, services
+    from apps.collections.collection import services
     from apps.collections.ingestion.types import ChunkDraft
     from apps.collections.models import Chunk
+    from apps.collections.pipeline import run as pipeline
     from apps.datasets.formats.beir import Beir
-    from apps.datasets.record import Record
-    from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
-    from apps.evaluations.comparison import arms_compare, verdict
-    from apps.evaluations.selectors import arm_scores
-    from apps.evaluations.services import ArmSpec, experiment_create
+    from apps.datasets.records.record import Record
+    from apps.datasets.rows.dataset_services import dataset_create
+    from apps.datasets.rows.services import NewRow, rows_add
+    from apps.datasets.versions.services import version_create
+    from apps.evaluations.compare.comparison import arms_compare, verdict
+    from apps.evaluations.experiments.services import ArmSpec, experiment_create
+    from apps.evaluations.results.selectors import arm_scores
     from jobs.context import JobContext
     from jobs.models import Job
     from tenancy.scope import tenant_scope

@@ -34,13 +34,15 @@ from django.db import connection, transaction  # noqa: E402
 from django.utils import timezone  # noqa: E402
 from pgvector import HalfVector  # noqa: E402
 
-from apps.collections import pipeline, services, terms  # noqa: E402
-from apps.collections.bulk import rows_copy  # noqa: E402
-from apps.collections.embedding import embedder_for  # noqa: E402
+from apps.collections.collection import services  # noqa: E402
+from apps.collections.index import terms  # noqa: E402
+from apps.collections.index.embedding import embedder_for  # noqa: E402
 from apps.collections.ingestion.types import ChunkDraft  # noqa: E402
 from apps.collections.models import Chunk, Collection, Document, Stage  # noqa: E402
-from apps.collections.pipeline_rows import chunks_write  # noqa: E402
+from apps.collections.pipeline import run as pipeline  # noqa: E402
 from apps.collections.search import LEGS, search_run  # noqa: E402
+from apps.collections.storage.bulk import rows_copy  # noqa: E402
+from apps.collections.storage.rows import chunks_write  # noqa: E402
 from jobs.context import JobContext  # noqa: E402
 from jobs.models import Job, JobStatus  # noqa: E402
 from tenancy.actors import Actor, system_actor  # noqa: E402

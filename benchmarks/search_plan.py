@@ -82,7 +82,7 @@ def run(questions: int) -> dict[str, Any]:
     import search
     from django.db import connection
 
-    from apps.collections import indexes
+    from apps.collections.index import large as indexes
     from apps.collections.models import Chunk, Collection, SearchIndex
     from apps.collections.search import rows as search_rows
     from apps.collections.search import run as search_module

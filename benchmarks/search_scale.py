@@ -38,8 +38,9 @@ from _common import write_result  # noqa: E402
 from _scale_load import CHUNKS, DIMENSIONS, SLUG, Words, load  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
-from apps.collections import indexes, services  # noqa: E402
-from apps.collections.embedding import embedder_for  # noqa: E402
+from apps.collections.collection import services  # noqa: E402
+from apps.collections.index import large as indexes  # noqa: E402
+from apps.collections.index.embedding import embedder_for  # noqa: E402
 from apps.collections.models import Collection  # noqa: E402
 from apps.collections.search import run, search_run  # noqa: E402
 from jobs.context import JobContext  # noqa: E402

@@ -84,7 +84,8 @@ def main() -> None:
 
 def submit(tenant, actor, model: str, count: int) -> list[tuple[int, int]]:
     """Ask in as many new conversations; returns (conversation, run) of each."""
-    from apps.conversations.services import conversation_create, turn_submit
+    from apps.conversations.turns.conversations import conversation_create
+    from apps.conversations.turns.services import turn_submit
     from tenancy.scope import tenant_scope
 
     made = []

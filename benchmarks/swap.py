@@ -108,7 +108,7 @@ def measure(chunks: int) -> dict[str, Any]:
     """Load, swap under searches, and return what was seen."""
     from unittest import mock
 
-    from apps.collections import services
+    from apps.collections.collection import swaps
     from apps.collections.models import Collection, EmbeddingSpace, SearchIndex, SpaceSwap
     from apps.collections.search import search_run
     from jobs.runner import run_here
@@ -131,8 +131,8 @@ def measure(chunks: int) -> dict[str, Any]:
 
     patches = [
         mock.patch(f"{module}.embedder_for", embedder_for)
-        for module in ("apps.collections.spaces", "apps.collections.search.run")
-    ] + [mock.patch("apps.collections.services.space.space_for", return_value=spaces[1])]
+        for module in ("apps.collections.index.spaces", "apps.collections.search.run")
+    ] + [mock.patch("apps.collections.collection.swaps.space_for", return_value=spaces[1])]
     for patch in patches:
         patch.start()
     with tenant_scope(tenant.pk):
@@ -154,18 +154,18 @@ def measure(chunks: int) -> dict[str, Any]:
         marks = {"start": time.perf_counter()}
         time.sleep(10)
         marks["build"] = time.perf_counter()
-        swap = services.swap_start(**who, collection=collection, embedder="benchmark/new")
+        swap = swaps.swap_start(**who, collection=collection, embedder="benchmark/new")
         run_here(tenant.pk, swap.job_id)
         marks["built"] = time.perf_counter()
         swap = SpaceSwap.objects.get(pk=swap.pk)
         if swap.status != SpaceSwap.Status.READY:
             raise SystemExit(f"the swap is {swap.status}: {swap.error_message}")
         times: dict[str, list[float]] = {"switch": [], "undo": []}
-        swap = timed(times["switch"], services.swap_switch, who, swap)
+        swap = timed(times["switch"], swaps.swap_switch, who, swap)
         marks["switched"] = time.perf_counter()
         time.sleep(10)
         marks["undo"] = time.perf_counter()
-        swap = timed(times["undo"], services.swap_undo, who, swap)
+        swap = timed(times["undo"], swaps.swap_undo, who, swap)
         run_here(tenant.pk, swap.job_id)  # the new vectors go
         marks["undone"] = time.perf_counter()
         time.sleep(10)
@@ -206,11 +206,12 @@ def fill(who: dict[str, Any], space: Any, embedder: HashEmbedder, chunks: int) -
     from django.db import transaction
     from django.utils import timezone
 
-    from apps.collections import services, terms
+    from apps.collections.collection import services
+    from apps.collections.index import terms
+    from apps.collections.index.spaces import vectors_write
     from apps.collections.ingestion.types import ChunkDraft
     from apps.collections.models import Chunk, Collection, Document, Stage
-    from apps.collections.pipeline_rows import chunks_write
-    from apps.collections.spaces import vectors_write
+    from apps.collections.storage.rows import chunks_write
 
     rng = np.random.default_rng(7)
     words = [f"{a}{b}o" for a in "bdfgklmnprst" for b in ("ana", "ele", "imi", "oro", "udu", "eni")]
@@ -262,7 +263,7 @@ def indexed(collection: Any) -> None:
     """Build the indexes of the collection, as the worker's job does."""
     from django.db import transaction
 
-    from apps.collections import indexes
+    from apps.collections.index import large as indexes
     from jobs.models import Job
     from jobs.runner import run_here
 

@@ -6,7 +6,7 @@ planted behind the first auxiliary verb or taken away, a number changed, a name 
 same passage, two names exchanged, and a whole sentence held against the passages of another question. Labelled by people:
 SummEdits (edited sentences of summaries), BUMP (minimal pairs), WiCE (claims of Wikipedia), BEGIN (Wizard of Wikipedia).
 
-The weights in ``apps/conversations/support.py`` were fitted on half 0 of the first three (by the hash of the question); its
+The weights in ``apps/conversations/support/sentences.py`` were fitted on half 0 of the first three (by the hash of the question); its
 single thresholds were read from tables over both halves, so that half 1 is no untouched test. The folder of ``--data`` holds, as their projects publish them: clapnq_dev_answerable.jsonl,
 mtragun.jsonl (generation_tasks/reference.jsonl), mtrag.json (reference_subset_with_human_evaluations.json), and as far as
 wanted summedits_*.json, bump.json (task2), wice.jsonl (oracle chunks of claims, test), begin.tsv.
@@ -32,8 +32,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
 
-from apps.conversations.citations import Cited, Piece, sentences_of  # noqa: E402
-from apps.conversations.support import LANGUAGE, unsupported_find  # noqa: E402
+from apps.conversations.citations.markers import Cited, Piece, sentences_of  # noqa: E402
+from apps.conversations.support.sentences import LANGUAGE, unsupported_find  # noqa: E402
 
 HUMAN = ("clapnq", "mtragun", "mtrag")
 _AUXILIARY = re.compile(

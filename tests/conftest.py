@@ -46,7 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from config.embedded import EmbeddedPostgres
 
     # Nothing here has to outlive a crash of the machine, and each commit would wait for the disk: 32,000 times in
-    # tests/tools/test_enforcement.py alone.
+    # tests/tools/toolset/test_enforcement.py alone.
     server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]), durable=False)
     server.start()
     os.environ["DATABASE_URL"] = server.url

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.collections import api, chunk_api, document_api, file_urls, import_api, search_api
+from apps.collections.chunks import api as chunk_api
+from apps.collections.collection import api, upkeep_api
+from apps.collections.documents import api as document_api
+from apps.collections.documents import api as documents_api
+from apps.collections.imports import api as import_api
+from apps.collections.repositories import urls as file_urls
+from apps.collections.search import api as search_api
 
 urlpatterns = [
     *file_urls.API,
@@ -15,9 +21,9 @@ urlpatterns = [
     path("imports/<int:pk>", import_api.ImportView.as_view(), name="imports-detail"),
     path("imports/<int:pk>/cancel", import_api.ImportCancelView.as_view(), name="imports-cancel"),
     path("imports/<int:pk>/retry", import_api.ImportRetryView.as_view(), name="imports-retry"),
-    path("documents/<int:pk>", api.DocumentView.as_view(), name="documents-detail"),
-    path("documents/<int:pk>/retry", api.DocumentRetryView.as_view(), name="documents-retry"),
-    path("documents/<int:pk>/cancel", api.DocumentCancelView.as_view(), name="documents-cancel"),
+    path("documents/<int:pk>", documents_api.DocumentView.as_view(), name="documents-detail"),
+    path("documents/<int:pk>/retry", documents_api.DocumentRetryView.as_view(), name="documents-retry"),
+    path("documents/<int:pk>/cancel", documents_api.DocumentCancelView.as_view(), name="documents-cancel"),
     path("documents/<int:pk>/versions", document_api.VersionsView.as_view(), name="documents-versions"),
     path("documents/<int:pk>/restore", document_api.RestoreView.as_view(), name="documents-restore"),
     path("documents/<int:pk>/reindex", document_api.ReindexView.as_view(), name="documents-reindex"),
@@ -45,14 +51,14 @@ urlpatterns = [
     path("chunk-changes/<int:pk>/restore", chunk_api.ChunkRestoreView.as_view(), name="chunks-restore"),
     path(
         "collections/<int:pk>/reindex",
-        document_api.CollectionReindexView.as_view(),
+        upkeep_api.CollectionReindexView.as_view(),
         name="collections-reindex",
     ),
-    path("collections/<int:pk>/check", document_api.CheckView.as_view(), name="collections-check"),
-    path("collections/<int:pk>/swaps", document_api.SwapsView.as_view(), name="swaps-list"),
-    path("swaps/<int:pk>", document_api.SwapView.as_view(), name="swaps-detail"),
+    path("collections/<int:pk>/check", upkeep_api.CheckView.as_view(), name="collections-check"),
+    path("collections/<int:pk>/swaps", upkeep_api.SwapsView.as_view(), name="swaps-list"),
+    path("swaps/<int:pk>", upkeep_api.SwapView.as_view(), name="swaps-detail"),
     path("document-types", document_api.TypeRulesView.as_view(), name="document-types"),
-    path("code-patterns", document_api.CodePatternsView.as_view(), name="code-patterns"),
+    path("code-patterns", upkeep_api.CodePatternsView.as_view(), name="code-patterns"),
     path(
         "document-types/example", document_api.TypeRulesExampleView.as_view(), name="document-types-example"
     ),

@@ -10,10 +10,14 @@ class CollectionsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.collections import identifier_sql
-        from apps.collections.code_kinds import codes_sweep
-        from apps.collections.lexical_upgrade import terms_sweep
-        from apps.collections.selectors import collection_choices, document_readable, documents_unnamed
+        from apps.collections.display.selectors import (
+            collection_choices,
+            document_readable,
+            documents_unnamed,
+        )
+        from apps.collections.index import identifier_sql
+        from apps.collections.index.code_kinds import codes_sweep
+        from apps.collections.pipeline.lexical_upgrade import terms_sweep
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
         from tenancy.audit_names import audit_names_judged_by

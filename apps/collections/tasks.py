@@ -5,21 +5,16 @@ from __future__ import annotations
 from django.db import transaction
 from django.utils import timezone
 
-from apps.collections import (
-    code_kinds,
-    import_job,
-    indexes,
-    lexical_upgrade,
-    pipeline,
-    pipeline_live,
-    pipeline_types,
-    scans,
-    services,
-    spaces,
-    summaries_again,
-)
-from apps.collections.import_scratch import import_scratch_remove
+from apps.collections.documents import versions
+from apps.collections.imports import job as import_job
+from apps.collections.imports.scratch import import_scratch_remove
+from apps.collections.index import code_kinds, spaces
+from apps.collections.index import large as indexes
 from apps.collections.models import Collection, Document, DocumentStatus, Import, ImportStatus, SpaceSwap
+from apps.collections.pipeline import document_types as pipeline_types
+from apps.collections.pipeline import lexical_upgrade, scans, summaries_again
+from apps.collections.pipeline import publish as pipeline_live
+from apps.collections.pipeline import run as pipeline
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
 from jobs.registry import job
@@ -112,7 +107,7 @@ def versions_prune(ctx: JobContext, *, collection: int) -> None:
     """Remove the earlier versions of documents beyond the number that a collection keeps."""
     row = Collection.objects.select_related("tenant").filter(pk=collection).first()
     if row is not None:
-        services.versions_prune(tenant=row.tenant, actor=system_actor(row.tenant_id), collection=row)
+        versions.versions_prune(tenant=row.tenant, actor=system_actor(row.tenant_id), collection=row)
 
 
 @job("collections.index_build", lane="cpu", max_attempts=3)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.collections import (
-    chunk_views,
-    document_views,
-    file_urls,
-    import_views,
-    search_views,
-    stream,
-    upkeep_views,
-    viewer,
-    views,
-)
+from apps.collections.chunks import views as chunk_views
+from apps.collections.collection import stream, upkeep_views, views
+from apps.collections.documents import viewer
+from apps.collections.documents import views as document_views
+from apps.collections.imports import views as import_views
+from apps.collections.repositories import urls as file_urls
+from apps.collections.search import views as search_views
 
 app_name = "collections"
 _CHUNK = "<int:pk>/chunks/<int:chunk_pk>/"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib import admin
 
-from apps.conversations import assistant_admin  # noqa: F401 - registers its pages
+from apps.conversations.assistants import admin as assistant_admin  # noqa: F401 - registers its pages
 from apps.conversations.models import (
     Citation,
     Conversation,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import api, around_api, assistant_api, attachment_api, branch_api, trace_api
+from apps.conversations.assistants import api as assistant_api
+from apps.conversations.attachments import api as attachment_api
+from apps.conversations.branches import api as branch_api
+from apps.conversations.chat import api, around_api
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
 from apps.conversations.openai.models_api import ModelsView, ModelView
@@ -14,6 +17,7 @@ from apps.conversations.openai.responses_api import (
     ResponsesView,
     ResponseView,
 )
+from apps.conversations.traces import api as trace_api
 
 _VERSIONS = "assistants/<int:pk>/versions"
 _ONE = "conversations/<int:pk>"

@@ -7,14 +7,14 @@ class ConversationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.collections.lost import on_document_lost
-        from apps.conversations.assistant_selectors import assistant_names
-        from apps.conversations.retention import BATCH, conversations_expire
-        from apps.conversations.services.lost_titles import titles_later
-        from apps.conversations.shown import conversations_unnamed, runs_related
-        from apps.conversations.tools import BUNDLE
-        from apps.conversations.trade_tools import TRADE_BUNDLE
-        from apps.tools.bundles import bundle_register
+        from apps.collections.storage.lost import on_document_lost
+        from apps.conversations.assistants.selectors import assistant_names
+        from apps.conversations.toolset.bundle import BUNDLE
+        from apps.conversations.toolset.trade import TRADE_BUNDLE
+        from apps.conversations.transcript.shown import conversations_unnamed, runs_related
+        from apps.conversations.turns.lost_titles import titles_later
+        from apps.conversations.turns.retention import BATCH, conversations_expire
+        from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
         from jobs.registry import on_sweep
         from runs.withheld import runs_related_by

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import assistant_views as views
+from apps.conversations.assistants import views
+from apps.conversations.chat import assistant_trial
 
 app_name = "assistants"
 urlpatterns = [
@@ -16,6 +17,6 @@ urlpatterns = [
     path("<int:pk>/publish/", views.publish, name="publish"),
     path("<int:pk>/rename/", views.rename, name="rename"),
     path("<int:pk>/archive/", views.archive, name="archive"),
-    path("<int:pk>/try/", views.attempt, name="try"),
+    path("<int:pk>/try/", assistant_trial.attempt, name="try"),
     path("<int:pk>/versions/<int:number>/", views.version, name="version"),
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from django.urls import reverse
 
-from apps.conversations.finding import conversation_find
 from apps.conversations.models import Conversation
+from apps.conversations.transcript.search import conversation_find
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from web.palette import Group, Item, palette_source

@@ -11,21 +11,28 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Value
 
-from apps.conversations import selectors, tools
-from apps.conversations.after_answer import answer_check, conversation_title, queue_next, titles_withhold
-from apps.conversations.answering import Answering, answering_execute, answering_of
-from apps.conversations.assistant_selectors import version_collections, version_tools
-from apps.conversations.attachments import Given, attachments_of, given_of, problem_of, state_of
-from apps.conversations.branches import HISTORY_TURNS, branch_before
-from apps.conversations.closing import turn_close
-from apps.conversations.helpers import helper_tools
+from apps.conversations.answering.closing import turn_close
+from apps.conversations.answering.follow_up_jobs import (
+    answer_check,
+    conversation_title,
+    queue_next,
+    titles_withhold,
+)
+from apps.conversations.answering.helpers import helper_tools
+from apps.conversations.answering.prepare import Answering, answering_execute, answering_of
+from apps.conversations.assistants.selectors import version_collections, version_tools
+from apps.conversations.attachments.selectors import Given, attachments_of, given_of
+from apps.conversations.attachments.services import unreadable
+from apps.conversations.display.attached_files import problem_of, state_of
 from apps.conversations.models import Attachment, Conversation, Message, Turn
 from apps.conversations.openai.work import completion_work
-from apps.conversations.services import JOB_KIND
-from apps.conversations.services.attachments import unreadable
-from apps.conversations.shown import conversation_tainted, conversation_withheld
-from apps.tools.guard import Guard
-from apps.tools.selectors import guard_for
+from apps.conversations.toolset import bundle as tools
+from apps.conversations.transcript import selectors
+from apps.conversations.transcript.branch_tree import HISTORY_TURNS, branch_before
+from apps.conversations.transcript.shown import conversation_tainted, conversation_withheld
+from apps.conversations.turns.services import JOB_KIND
+from apps.tools.toolset.guard import Guard
+from apps.tools.toolset.selectors import guard_for
 from basics.errors import Invalid
 from jobs.context import JobContext, JobPostponed
 from jobs.models import Job

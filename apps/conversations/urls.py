@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.conversations import around_views, attachment_views, branch_views, share_views, trace_views, views
+from apps.conversations.branches import views as branch_views
+from apps.conversations.chat import around_views, attachment_views, views
+from apps.conversations.sharing import views as share_views
+from apps.conversations.traces import views as trace_views
 
 app_name = "conversations"
 urlpatterns = [

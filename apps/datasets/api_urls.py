@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.datasets import api, collect_api, curation_api, generation_api, source_api, version_api
+from apps.datasets.collect import api as collect_api
+from apps.datasets.curation import api as curation_api
+from apps.datasets.generation import api as generation_api
+from apps.datasets.licences import api as source_api
+from apps.datasets.rows import api
+from apps.datasets.versions import api as version_api
 
 _DATASET, _JOB = "datasets/<int:pk>", "generations/<int:pk>"
 urlpatterns = [

@@ -12,8 +12,8 @@ class DatasetsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the jobs that do not stand in ``tasks``, and the function that searches rows."""
-        from apps.datasets import row_search
+        from apps.datasets.rows import search as row_search
         from tenancy.walls import register_function
 
-        import_module("apps.datasets.curation_tasks")
+        import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, suppress
 
-from apps.collections.selectors import collections_named
-from apps.conversations import tools as reading
+from apps.collections.display.selectors import collections_named
+from apps.conversations.toolset import bundle as reading
 from apps.datasets.generation.claiming import MOST_DEATHS, job_halt
 from apps.datasets.generation.driving import job_drive
 from apps.datasets.generation.mailing import batches_drive
+from apps.datasets.generation.services import DRIVE
 from apps.datasets.generation.settings import Settings
 from apps.datasets.generation.work import Model, Work
 from apps.datasets.models import JOB_ACTIVE, GenerationJob
-from apps.datasets.services.generation import DRIVE
-from apps.tools.bundles import COLLECTIONS
-from apps.tools.offer import offer_context, offer_guard
+from apps.tools.toolset.bundles import COLLECTIONS
+from apps.tools.toolset.direct_calls import offer_context, offer_guard
 from basics.errors import Denied
 from batches.engines import engine_for
 from batches.services import batches_end

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.datasets import (
-    collect_views,
-    curation_views,
-    generation_views,
-    source_views,
-    stream,
-    version_views,
-    views,
-)
+from apps.datasets.collect import views as collect_views
+from apps.datasets.curation import streams as stream
+from apps.datasets.curation import views as curation_views
+from apps.datasets.generation import views as generation_views
+from apps.datasets.licences import views as source_views
+from apps.datasets.overview import views
+from apps.datasets.versions import views as version_views
 
 app_name = "datasets"
 _EXPORT, _IMPORT = "<int:pk>/exports/<int:export_pk>/", "<int:pk>/imports/<int:import_pk>/"

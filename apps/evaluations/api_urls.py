@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import (
-    annotation_api,
-    api,
-    comparison_api,
-    failure_api,
-    rubric_api,
-    safety_api,
-    sampling_api,
-)
+from apps.evaluations.annotation import api as annotation_api
+from apps.evaluations.compare import api as comparison_api
+from apps.evaluations.experiments import api
+from apps.evaluations.failures import api as failure_api
+from apps.evaluations.judges import api as rubric_api
+from apps.evaluations.safety import api as safety_api
+from apps.evaluations.sampling import api as sampling_api
 
 urlpatterns = [
     path("experiments", api.ExperimentsView.as_view(), name="experiments-list"),

@@ -7,7 +7,7 @@ class EvaluationsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.conversations.answered import on_answer
-        from apps.evaluations.services.sampling import answer_sample
+        from apps.conversations.answering.listeners import on_answer
+        from apps.evaluations.sampling.services import answer_sample
 
         on_answer(answer_sample)

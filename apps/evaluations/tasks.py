@@ -12,22 +12,30 @@ from django.db import transaction
 
 from apps.collections.models import Collection
 from apps.collections.search import search_run
-from apps.datasets.record import Record, from_values
-from apps.evaluations.actors import experiment_actor
-from apps.evaluations.answering import RUN_KIND, assistant_answer
-from apps.evaluations.asking import ByBatch, CachedAsk
-from apps.evaluations.checking import judge_check
-from apps.evaluations.grouping import failures_group
-from apps.evaluations.judging import is_lexical, scorers_make
-from apps.evaluations.mailing import experiment_carry
+from apps.datasets.records.record import Record, from_values
+from apps.evaluations.arms.delivery import prompt_of
+from apps.evaluations.arms.targets import (
+    AssistantTarget,
+    ModelTarget,
+    ReferenceTarget,
+    RetrieverTarget,
+    target_read,
+)
+from apps.evaluations.attacks.values import attack_of, hidden_instruction
+from apps.evaluations.compare.pairs import pairs_due, pairs_judge, pairwise_models
+from apps.evaluations.experiments.judge_checks import judge_check
+from apps.evaluations.experiments.mailing import experiment_carry
+from apps.evaluations.failures.grouping import failures_group
+from apps.evaluations.judges.asking import ByBatch, CachedAsk
+from apps.evaluations.judges.scoring import is_lexical, scorers_make
 from apps.evaluations.models import ExperimentState, Preference, Trial, TrialState
-from apps.evaluations.outcomes import hit_passages, labels_map, outcome_of
-from apps.evaluations.pairs import pairs_due, pairs_judge, pairwise_models
-from apps.evaluations.safety.attacks import attack_of, hidden_instruction
-from apps.evaluations.safety.delivery import prompt_of
-from apps.evaluations.sampling import sample_score
+from apps.evaluations.results.actors import experiment_actor
+from apps.evaluations.results.outcomes import hit_passages, labels_map, outcome_of
+from apps.evaluations.sampling.scoring_job import sample_score
 from apps.evaluations.scorers.base import Label, Outcome, Passage, ScoreValue
-from apps.evaluations.services import (
+from apps.evaluations.scorers.turns import history_of, query_of
+from apps.evaluations.trials.answering import RUN_KIND, assistant_answer
+from apps.evaluations.trials.services import (
     TRIAL_JOB,
     JudgeUse,
     scores_write,
@@ -36,14 +44,6 @@ from apps.evaluations.services import (
     trial_fail,
     trial_wait,
 )
-from apps.evaluations.targets import (
-    AssistantTarget,
-    ModelTarget,
-    ReferenceTarget,
-    RetrieverTarget,
-    target_read,
-)
-from apps.evaluations.turns import history_of, query_of
 from basics.errors import DomainError
 from batches.asking import completion_batched
 from batches.awaited import AnswersAwaited, together

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from django.urls import path
 
-from apps.evaluations import (
-    annotation_views,
-    compare_views,
-    failure_views,
-    gate_views,
-    repeats_views,
-    safety_views,
-    sampling_views,
-    trial_views,
-    trust_views,
-    views,
-)
+from apps.evaluations.annotation import views as annotation_views
+from apps.evaluations.compare import gate_views, repeats_views
+from apps.evaluations.compare import views as compare_views
+from apps.evaluations.experiments import views
+from apps.evaluations.failures import views as failure_views
+from apps.evaluations.judges import views as trust_views
+from apps.evaluations.safety import views as safety_views
+from apps.evaluations.sampling import views as sampling_views
+from apps.evaluations.trials import views as trial_views
 
 app_name = "evaluations"
 urlpatterns = [

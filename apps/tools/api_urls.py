@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from apps.tools import permission_api as permissions
-from apps.tools.api import ToolsExecuteView, ToolsView
-from apps.tools.approval_api import ApprovalHandOverView, ApprovalsView
-from apps.tools.collection_api import CollectionToolkitView
-from apps.tools.limit_api import ToolLimitsView, ToolLimitView
-from apps.tools.suggestion_api import SuggestionsView
+from apps.tools.approvals.api import ApprovalHandOverView, ApprovalsView
+from apps.tools.calls.api import ToolsExecuteView, ToolsView
+from apps.tools.catalog.api import SuggestionsView
+from apps.tools.limits.api import ToolLimitsView, ToolLimitView
+from apps.tools.permissions import api as permissions
+from apps.tools.toolkits.api import CollectionToolkitView
 
 urlpatterns = [
     path("tools", ToolsView.as_view(), name="tools-list"),
@@ -28,6 +28,6 @@ urlpatterns = [
     path("tools/execute", ToolsExecuteView.as_view(), name="tools-execute"),
     path("approvals", ApprovalsView.as_view(), name="approvals-list"),
     path("approvals/<int:pk>/hand-over", ApprovalHandOverView.as_view(), name="approvals-hand-over"),
-    path("", include("apps.tools.log_api_urls")),
-    path("", include("apps.tools.source_api_urls")),
+    path("", include("apps.tools.call_log.api_urls")),
+    path("", include("apps.tools.sources.api_urls")),
 ]

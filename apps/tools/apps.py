@@ -7,11 +7,12 @@ class ToolsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from apps.tools.bundles import bundle_register
-        from apps.tools.file_bundle import FILE_BUNDLE
-        from apps.tools.services import default_grants
-        from apps.tools.sources import kind_register, mcp, openapi, plugin
-        from apps.tools.sources.mcp_sessions import sessions_close
+        from apps.tools.connectors import mcp, openapi, plugin
+        from apps.tools.connectors.base import kind_register
+        from apps.tools.connectors.mcp_sessions import sessions_close
+        from apps.tools.permissions.services import default_grants
+        from apps.tools.toolset.bundles import bundle_register
+        from apps.tools.toolset.file_bundle import FILE_BUNDLE
         from jobs.registry import before_exit
         from tenancy.services.tenants import on_tenant_create
 

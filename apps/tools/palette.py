@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import reverse
 
-from apps.tools.catalog import Choice, catalog_narrow, catalog_read
+from apps.tools.catalog.selectors import Choice, catalog_narrow, catalog_read
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from web.palette import Group, Item, palette_source

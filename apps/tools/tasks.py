@@ -7,15 +7,15 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.tools.guard import Guard
+from apps.tools.calls.services import JOB_KIND
+from apps.tools.connectors.base import kind_get
 from apps.tools.models import ToolSource
-from apps.tools.offer import offer_context, offer_guard, offer_tools
-from apps.tools.services.calls import JOB_KIND
-from apps.tools.services.sources import JOB_KIND as SOURCE_JOB_KIND
-from apps.tools.services.versions import source_failed, versions_store
-from apps.tools.sources import kind_get
-from apps.tools.tool_vectors import JOB_KIND as VECTORS_JOB_KIND
-from apps.tools.vector_job import vectors_make
+from apps.tools.sources.services import JOB_KIND as SOURCE_JOB_KIND
+from apps.tools.sources.versions import source_failed, versions_store
+from apps.tools.toolset.direct_calls import offer_context, offer_guard, offer_tools
+from apps.tools.toolset.guard import Guard
+from apps.tools.toolset.vector_job import vectors_make
+from apps.tools.toolset.vectors import JOB_KIND as VECTORS_JOB_KIND
 from basics.errors import Conflict
 from jobs.context import JobContext
 from jobs.models import Job

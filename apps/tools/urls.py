@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-from apps.tools import (
-    approval_views,
-    views,
-    views_access,
-    views_collections,
-    views_grants,
-    views_limits,
-    views_permissions,
-    views_sources,
-    views_tests,
-    views_try,
-)
+from apps.tools.approvals import views as approval_views
+from apps.tools.catalog import views
+from apps.tools.limits import views as views_limits
+from apps.tools.permissions import dry_run_views as views_access
+from apps.tools.permissions import matrix_views as views_permissions
+from apps.tools.permissions import views as views_grants
+from apps.tools.playground import views as views_try
+from apps.tools.sources import contract_views as views_tests
+from apps.tools.sources import views as views_sources
+from apps.tools.toolkits import views as views_collections
 
 app_name = "tools"
 _TOOL = "catalog/<str:name>/"
@@ -53,5 +51,5 @@ urlpatterns = [
     path("approvals/<int:pk>/", approval_views.approval, name="approval"),
     path("approvals/<int:pk>/decide/", approval_views.decide, name="approval-decide"),
     path("approvals/<int:pk>/hand-over/", approval_views.hand_over, name="approval-hand-over"),
-    path("", include("apps.tools.log_urls")),
+    path("", include("apps.tools.call_log.urls")),
 ]

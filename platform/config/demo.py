@@ -8,9 +8,8 @@ from pathlib import Path
 
 from django.db import transaction
 
-from apps.collections.services import sample_add
-from apps.collections.services.samples import PLANS, TARIFFS, Sample
-from apps.conversations.services import example_install
+from apps.collections.collection.samples import PLANS, TARIFFS, Sample, sample_add
+from apps.conversations.assistants.examples import example_install
 from config.secrets import kept_secret
 from tenancy.actors import Actor
 from tenancy.models import Role, Tenant, User

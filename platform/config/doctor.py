@@ -13,7 +13,7 @@ from django.db import connection
 from apps.collections.embedders.folder import model_verify
 from apps.collections.embedders.minilm import is_prepared
 from apps.collections.embedders.registry import BUILT_IN, parse_embedder
-from apps.collections.embedding import default_setting, installed_model
+from apps.collections.index.embedding import default_setting, installed_model
 from basics.errors import DomainError
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
 from tenancy.walls import PLATFORM_POLICY, POLICY, tenant_models

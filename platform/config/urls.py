@@ -24,7 +24,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<slug:tenant_slug>/tools/", include("apps.tools.urls")),
     path("t/<slug:tenant_slug>/evaluations/", include("apps.evaluations.urls")),
     path("t/<slug:tenant_slug>/mcp", McpView.as_view(), name="mcp"),
-    path("t/<slug:tenant_slug>/usage/", include("apps.tools.usage_urls")),
+    path("t/<slug:tenant_slug>/usage/", include("apps.tools.usage.urls")),
     path("", include("web.urls")),
 ]
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_cancel, document_upload
 from apps.collections.models import (
     Chunk,
     ChunkRevision,
@@ -23,25 +25,26 @@ from apps.collections.models import (
     SearchCase,
     SpaceSwap,
 )
-from apps.collections.services import collection_create, document_cancel, document_upload
-from apps.conversations.assistants import VersionSpec
+from apps.conversations.assistants.options import VersionSpec
+from apps.conversations.assistants.services import assistant_create
+from apps.conversations.attachments.services import attachment_add
 from apps.conversations.models import ConversationShare, QueuedQuestion, Turn
-from apps.conversations.services import (
-    assistant_create,
-    attachment_add,
-    conversation_create,
-    turn_stop,
-    turn_submit,
-)
-from apps.datasets.files import dataset_file_write
+from apps.conversations.turns.conversations import conversation_create
+from apps.conversations.turns.services import turn_stop, turn_submit
+from apps.datasets.curation.dividing import moves_key
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport, GenerationJob, RowContent
-from apps.datasets.record import Record
-from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
-from apps.datasets.splitting import moves_key
+from apps.datasets.records.record import Record
+from apps.datasets.rows.dataset_services import dataset_create
+from apps.datasets.rows.files import dataset_file_write
+from apps.datasets.rows.services import NewRow, rows_add
+from apps.datasets.versions.services import version_create
 from apps.evaluations.models import AnnotationItem, Arm, Assignment, Experiment, Score, Trial
-from apps.evaluations.services import sampling_rule_create
+from apps.evaluations.sampling.services import sampling_rule_create
+from apps.tools.catalog.services import entry_set
+from apps.tools.limits.services import tool_limit_set
 from apps.tools.models import ContractTest, ToolCredential, ToolSource, ToolVersion
-from apps.tools.services import entry_set, grant_create, tool_limit_set, toolkit_set
+from apps.tools.permissions.services import grant_create
+from apps.tools.toolkits.services import toolkit_set
 from budgets.services import budget_set
 from jobs.models import ACTIVE, Job
 from runs.models import PendingDecision, ToolCall

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from apps.datasets.models import DatasetVersion
-from apps.datasets.rubric import SIX
+from apps.datasets.records.rubric import SIX
+from apps.evaluations.experiments.starting import CHECK_JOB
 from apps.evaluations.models import Experiment, Preference, Score, Trial
-from apps.evaluations.services import TRIAL_JOB
-from apps.evaluations.services.by_batch import CARRY_JOB
-from apps.evaluations.services.checks import CHECK_JOB
+from apps.evaluations.trials.batches import CARRY_JOB
+from apps.evaluations.trials.services import TRIAL_JOB
 from batches.services import WIND_UP
 from jobs.models import ACTIVE, Job
 from jobs.runner import run_here

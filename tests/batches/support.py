@@ -7,15 +7,15 @@ import signal
 from collections import Counter
 from typing import Any
 
+from apps.datasets.generation.services import DRIVE
 from apps.datasets.models import JOB_ACTIVE, GenerationJob
-from apps.datasets.services.generation import DRIVE
 from batches.models import Batch, BatchLine
 from batches.services import WIND_UP
 from jobs.models import ACTIVE, Job
 from jobs.runner import run_here
 from tests.cast import Cast
 from tests.conversations.support import Library
-from tests.datasets.kills import Nursery
+from tests.datasets.generation.kills import Nursery
 from tests.datasets.support import start
 from tests.fake_batches import Batch as Sent
 from tests.fake_provider import FakeProvider

@@ -8,9 +8,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps.datasets.job_page import job_context
+from apps.datasets.generation.job_page import job_context
 from apps.datasets.models import GenerationJob
-from apps.datasets.services import dataset_create
+from apps.datasets.rows.dataset_services import dataset_create
 from tenancy.services import api_key_create
 from tests.batches.support import MODEL, begin, look
 from tests.cast import Cast

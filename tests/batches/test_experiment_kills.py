@@ -16,7 +16,7 @@ from tests.batches.experiments import KINDS, Clerk, begin
 from tests.batches.support import MODEL, PAST, Deadly, sent
 from tests.cast import Cast
 from tests.conversations.support import make_library
-from tests.datasets.kills import is_alive, nursery
+from tests.datasets.generation.kills import is_alive, nursery
 from tests.evaluations.support import make_version, rows_of
 from tests.fake_provider import FakeProvider
 from tests.servers import wait_for

@@ -17,10 +17,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps.datasets.models import DatasetVersion
-from apps.evaluations import asking
+from apps.evaluations.experiments.services import experiment_pause, experiment_resume, experiment_stop
+from apps.evaluations.judges import asking
 from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, Trial
-from apps.evaluations.services import experiment_pause, experiment_resume, experiment_stop
-from apps.evaluations.services.by_batch import CARRY_JOB
+from apps.evaluations.trials.batches import CARRY_JOB
 from basics.errors import Invalid
 from batches import lines as storing
 from batches.models import OPEN, Batch, BatchLine
@@ -35,8 +35,8 @@ from tests.batches.experiments import Clerk, begin, carry, results, step, work
 from tests.batches.support import MODELS, PAST, WIRES, every, sent
 from tests.cast import Cast
 from tests.conversations.support import Library, make_library
+from tests.evaluations.judges.test_drift import GOLD, gold
 from tests.evaluations.support import make_experiment, make_version, rows_of
-from tests.evaluations.test_drift import GOLD, gold
 from tests.fake_provider import FakeProvider
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("found")]

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from django.db import DatabaseError
 
-from apps.datasets import selectors
-from apps.datasets.columns import record_of
+from apps.datasets.generation.services import generation_pause, generation_resume, generation_stop
 from apps.datasets.models import GenerationItem, GenerationJob, GenerationState, PaidCall
-from apps.datasets.services import dataset_delete
-from apps.datasets.services.generation import generation_pause, generation_resume, generation_stop
+from apps.datasets.records.columns import record_of
+from apps.datasets.rows import selectors
+from apps.datasets.rows.dataset_services import dataset_delete
 from basics.errors import Invalid
 from batches import courier
 from batches import lines as storing

@@ -12,7 +12,7 @@ from runs.models import UsageRecord
 from tenancy.scope import tenant_scope
 from tests.batches.support import PAST, Deadly, begin, sent
 from tests.cast import Cast
-from tests.datasets.kills import driver_waiting, is_alive, nursery
+from tests.datasets.generation.kills import driver_waiting, is_alive, nursery
 from tests.datasets.support import FakeModel, make_open_library
 from tests.fake_provider import FakeProvider
 from tests.servers import wait_for

@@ -15,10 +15,10 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from apps.collections.services import collection_create
-from apps.conversations.assistants import VersionSpec
+from apps.collections.collection.services import collection_create
+from apps.conversations.assistants.options import VersionSpec
+from apps.conversations.assistants.services import assistant_create, version_create, version_publish
 from apps.conversations.models import Assistant
-from apps.conversations.services import assistant_create, version_create, version_publish
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
 from tests.browser.portal import Portal, paper

@@ -10,7 +10,7 @@ from django.urls import reverse
 from playwright.sync_api import Page, ViewportSize
 
 from apps.tools.models import ToolGrant
-from apps.tools.services.grants import grant_create
+from apps.tools.permissions.services import grant_create
 from tenancy.models import ApiKey
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create

@@ -11,10 +11,11 @@ import pytest
 from django.db import transaction
 from playwright.sync_api import Page, expect
 
-from apps.conversations import services
-from apps.conversations.assistants import VersionSpec
-from apps.conversations.closing import turn_close
+from apps.conversations.answering.closing import turn_close
+from apps.conversations.assistants import services as assistants_services
+from apps.conversations.assistants.options import VersionSpec
 from apps.conversations.models import Conversation, Turn
+from apps.conversations.turns import conversations
 from runs.models import Run, RunStatus, RunStep, ToolCall
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
@@ -51,9 +52,9 @@ def answered(cast: Cast) -> Conversation:
         spec = VersionSpec(
             mode="planned", model="extractive", output="schema", output_schema=schema, output_name="t"
         )
-        clerk = services.assistant_create(**who, name="Clerk", spec=spec)
-        version = services.version_publish(**who, assistant=clerk, number=1).published
-        conversation = services.conversation_create(**who)
+        clerk = assistants_services.assistant_create(**who, name="Clerk", spec=spec)
+        version = assistants_services.version_publish(**who, assistant=clerk, number=1).published
+        conversation = conversations.conversation_create(**who)
         run = Run.objects.create(
             tenant=cast.tenant,
             user=cast.user("member"),

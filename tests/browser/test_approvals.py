@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from apps.tools.limits import calls_take
-from apps.tools.policy import Subject
-from apps.tools.services import grant_create, tool_limit_set
+from apps.tools.limits.counting import calls_take
+from apps.tools.limits.services import tool_limit_set
+from apps.tools.permissions.services import grant_create
+from apps.tools.policy.engine import Subject
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import sign_in
 from tests.browser.portal import READY_MS, Portal, paper

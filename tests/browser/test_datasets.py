@@ -11,15 +11,17 @@ from pathlib import Path
 
 from playwright.sync_api import expect
 
-from apps.datasets import record as r
-from apps.datasets import services
 from apps.datasets.models import GenerationJob
+from apps.datasets.records import record as r
+from apps.datasets.rows import dataset_services
+from apps.datasets.rows import services as rows_services
+from apps.datasets.versions import services as versions_services
 from batches.lines import batch_looked, batch_sent
 from batches.models import Batch
 from tenancy.scope import tenant_scope
 from tests.browser.portal import Portal
 from tests.cast import Cast
-from tests.datasets.rows import FULL, PLAIN
+from tests.datasets.row_samples import FULL, PLAIN
 from tests.datasets.support import make_open_library
 from toolloop.batches.base import BatchStanding
 
@@ -41,7 +43,7 @@ def picture(portal: Portal, name: str) -> None:
 def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> None:
     page = portal.page
     with tenant_scope(cast.tenant.pk):
-        dataset = services.dataset_create(
+        dataset = dataset_services.dataset_create(
             tenant=cast.tenant, actor=cast.actor("member"), name="Trade questions"
         )
     secret = r.Record("Whom may an importer ask?", "Write to jane.doe@acme-corp.com.")
@@ -63,15 +65,19 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     expect(page.get_by_text("Nothing waits for you")).to_be_visible()
 
     with tenant_scope(cast.tenant.pk):
-        first = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)
+        first = versions_services.version_create(
+            tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset
+        )
         row = dataset.rows.get(question=PLAIN.question)
-        services.row_update(
+        rows_services.row_update(
             tenant=cast.tenant,
             actor=cast.actor("member"),
             row=row,
             changes={"answer": "Another answer in lines."},
         )
-        second = services.version_create(tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset)
+        second = versions_services.version_create(
+            tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset
+        )
     portal.open(f"datasets/{dataset.pk}/versions/{first.number}/{second.number}/")
     expect(page.locator("ins").first).to_be_visible()
     picture(portal, "diff")
@@ -108,7 +114,9 @@ def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(portal: Portal
     page = portal.page
     make_open_library(cast)
     with tenant_scope(cast.tenant.pk):
-        dataset = services.dataset_create(tenant=cast.tenant, actor=cast.actor("member"), name="Half price")
+        dataset = dataset_services.dataset_create(
+            tenant=cast.tenant, actor=cast.actor("member"), name="Half price"
+        )
         job = GenerationJob.objects.create(
             tenant=cast.tenant,
             dataset=dataset,

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_upload
 from apps.collections.models import Document
-from apps.collections.services import collection_create, document_upload
-from apps.conversations.assistants import VersionSpec
-from apps.conversations.services import assistant_create, example_read, version_publish
-from apps.tools.services import grant_create
+from apps.conversations.assistants.examples import example_read
+from apps.conversations.assistants.options import VersionSpec
+from apps.conversations.assistants.services import assistant_create, version_publish
+from apps.tools.permissions.services import grant_create
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import MODELS, Site, sign_in
 from tests.browser.portal import READY_MS, Portal, assert_like_fresh

@@ -10,9 +10,11 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from apps.evaluations import services
+from apps.evaluations.annotation import services
+from apps.evaluations.annotation.services import queue_create
+from apps.evaluations.judges.services import rubric_seed
 from apps.evaluations.models import Experiment, Preference, Score, Trial
-from apps.evaluations.services import queue_create, rubric_seed, sampling_rule_create
+from apps.evaluations.sampling.services import sampling_rule_create
 from tenancy.scope import tenant_scope
 from tests.browser.portal import READY_MS, Portal
 from tests.browser.test_datasets import picture

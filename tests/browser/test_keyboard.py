@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from playwright.sync_api import Locator, Page, expect
 
-from apps.tools.services import grant_create
+from apps.tools.permissions.services import grant_create
 from tests.browser.portal import READY_MS, Portal
 from tests.cast import Cast
 

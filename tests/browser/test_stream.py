@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from apps.collections.services import collection_create, document_upload
-from apps.conversations.assistants import VersionSpec
-from apps.conversations.services import assistant_create, conversation_ask, version_publish
-from apps.tools.services import grant_create
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_upload
+from apps.conversations.assistants.options import VersionSpec
+from apps.conversations.assistants.services import assistant_create, version_publish
+from apps.conversations.turns.services import conversation_ask
+from apps.tools.permissions.services import grant_create
 from runs.models import ACTIVE, Run
 from tenancy.scope import tenant_scope
 from tests.browser.conftest import Site

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from django.test import Client
 
-from apps.collections import services
+from apps.collections.documents import services
 from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage
 from apps.collections.models import Chunk, Collection, Document
 from jobs import registry, runner
@@ -51,7 +51,11 @@ class WordEmbedder:
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
     fake = WordEmbedder()
-    for module in ("apps.collections.pipeline", "apps.collections.search.run", "apps.collections.spaces"):
+    for module in (
+        "apps.collections.pipeline.run",
+        "apps.collections.search.run",
+        "apps.collections.index.spaces",
+    ):
         monkeypatch.setattr(f"{module}.embedder_for", lambda space, *, tenant: fake)
     return fake
 

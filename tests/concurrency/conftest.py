@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from apps.tools.models import ToolGrant
-from apps.tools.services import grant_create
+from apps.tools.permissions.services import grant_create
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
 from tests.concurrency import holds, programs

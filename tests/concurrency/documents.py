@@ -9,8 +9,9 @@ from io import BytesIO
 from reportlab.lib.pagesizes import letter
 from reportlab.pdfgen.canvas import Canvas
 
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_upload
 from apps.collections.models import Collection, Document
-from apps.collections.services import collection_create, document_upload
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 

@@ -91,9 +91,13 @@ def install() -> None:
     """Wrap the pipeline's steps in this process; without the environment variable do nothing."""
     if FOLDER not in os.environ:
         return
-    from apps.collections import files, pipeline, services, summaries_model, terms
-    from apps.conversations import services as conversation_services
-    from apps.conversations import tools
+    from apps.collections.documents import services
+    from apps.collections.index import terms
+    from apps.collections.pipeline import run as pipeline
+    from apps.collections.pipeline import summaries_model
+    from apps.collections.storage import originals as files
+    from apps.conversations.toolset import bundle as tools
+    from apps.conversations.turns import queue
 
     tools.TOOLSET = Toolset([*tools.TOOLSET, send_notice, look_up])
     _wrap(pipeline, "document_ingest", _whole)
@@ -106,7 +110,7 @@ def install() -> None:
     _wrap(summaries_model, "points_update", _after("model"))
     _wrap(terms, "document_index", _after("index"))
     _wrap(services, "document_put", _bringing)
-    _wrap(conversation_services, "queued_next", _asking)
+    _wrap(queue, "queued_next", _asking)
 
 
 @tool(side_effects=True, blocking=True)

@@ -6,7 +6,6 @@ from collections import Counter
 from typing import Any
 
 from apps.collections.ingestion.chunking import chunk_document
-from apps.collections.ledger import ledger_agrees, ledger_count
 from apps.collections.models import (
     Chunk,
     ChunkTerms,
@@ -17,7 +16,8 @@ from apps.collections.models import (
     Page,
     TermFrequency,
 )
-from apps.collections.pipeline_rows import extracted_load
+from apps.collections.storage.ledger import ledger_agrees, ledger_count
+from apps.collections.storage.rows import extracted_load
 from jobs.models import ACTIVE, Job, JobStatus
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope

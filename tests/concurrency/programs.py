@@ -21,7 +21,7 @@ def install() -> None:
     """Give runs of that model programs instead of tools; without the environment variable do nothing."""
     if FOLDER not in os.environ:
         return
-    from apps.conversations import answering
+    from apps.conversations.answering import prepare as answering
 
     name = "run_execute"  # imported by the module under test; what it calls is looked up there
     execute = getattr(answering, name)

@@ -8,8 +8,8 @@ from collections import Counter
 
 from django.db import transaction
 
+from apps.collections.imports.services import ImportOptions, import_start
 from apps.collections.models import Collection, Document, Import, ImportStatus
-from apps.collections.services import ImportOptions, import_start
 from jobs.models import Job
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

@@ -5,8 +5,8 @@ from __future__ import annotations
 import psutil
 from django.db import connection, transaction
 
+from apps.collections.documents.services import document_retry
 from apps.collections.models import Collection, Document, DocumentStatus
-from apps.collections.services import document_retry
 from jobs.models import Job
 from tenancy.database.base import as_login_role
 from tenancy.scope import tenant_scope

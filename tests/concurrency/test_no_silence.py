@@ -17,8 +17,10 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 from django.db import transaction
 
-from apps.collections import services
-from apps.collections.ledger import ledger_count
+from apps.collections.collection import swaps
+from apps.collections.collection.reconcile import ingestion_check
+from apps.collections.documents import services as documents_services
+from apps.collections.documents import summaries
 from apps.collections.models import (
     Chunk,
     ChunkLink,
@@ -28,13 +30,13 @@ from apps.collections.models import (
     Embedding,
     SpaceSwap,
 )
-from apps.collections.reconcile import ingestion_check
 from apps.collections.search import LEGS, search_run
+from apps.collections.storage.ledger import ledger_count
 from jobs.models import ACTIVE, Job
 from runs.models import UsageRecord
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
-from tests.collections.test_summaries_model import answer, asked
+from tests.collections.pipeline.test_summaries_model import answer, asked
 from tests.concurrency.conftest import SUMMARISING, Site
 from tests.concurrency.documents import make_collection, make_text_pdf, upload
 from tests.concurrency.hostile_corpus import hostile_corpus
@@ -72,7 +74,7 @@ def _modelled(cast: Cast) -> Collection:
 def _swapping(cast: Cast) -> Collection:
     collection = make_collection(cast)
     with tenant_scope(cast.tenant.pk):
-        services.swap_start(
+        swaps.swap_start(
             tenant=cast.tenant,
             actor=cast.actor("owner"),
             collection=collection,
@@ -155,7 +157,7 @@ def test_document_is_ready_by_rule_and_says_so_when_the_model_server_is_gone(sit
     assert "by rule" in ended.warnings[0]
     site.model_server.replies[SUMMARISING] = answer
     with tenant_scope(cast.tenant.pk):
-        services.document_summarise_again(tenant=cast.tenant, actor=cast.actor("member"), document=ended)
+        summaries.document_summarise_again(tenant=cast.tenant, actor=cast.actor("member"), document=ended)
     wait_for(lambda: not document_now(cast.tenant, ended.pk).warnings, "the warning to go")
 
 
@@ -247,7 +249,9 @@ def _retried(cast: Cast, failed: list[Document]) -> int:
     """Retry some: each ends again, for the same reason."""
     for document in failed:
         with tenant_scope(cast.tenant.pk):
-            services.document_retry(tenant=cast.tenant, actor=cast.actor("member"), document=document)
+            documents_services.document_retry(
+                tenant=cast.tenant, actor=cast.actor("member"), document=document
+            )
     ended = wait_ended(cast.tenant, [d.pk for d in failed])
     assert [d.error_code for d in ended] == [d.error_code for d in failed]
     return len(failed)
@@ -261,7 +265,7 @@ def _deleted(cast: Cast, ready: list[Document], collection: Collection) -> int:
         for document in ready:
             chunk: Chunk = Chunk.objects.filter(document=document).order_by("index")[0]
             said[document.pk] = chunk.text[:300]
-            services.document_delete(tenant=cast.tenant, actor=owner, document=document)
+            documents_services.document_delete(tenant=cast.tenant, actor=owner, document=document)
         for pk, words in said.items():
             assert not Embedding.objects.filter(document_id=pk).exists()
             for leg in LEGS if words.strip() else ():

@@ -18,8 +18,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
 
+from apps.collections.collection.samples import FOLDER
 from apps.collections.models import Collection, Document
-from apps.collections.services.samples import FOLDER
 from config import demo, doctor, env
 from jobs.models import Job, Worker
 from tenancy.database.base import as_login_role

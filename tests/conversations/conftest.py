@@ -59,5 +59,5 @@ def found(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         hits = [hit_of(chunk) for chunk in chunks.order_by("pk")]
         return SearchResult(kwargs["query"], hits, [], ("lexical",), "", 0.0, 0.0)
 
-    monkeypatch.setattr("apps.conversations.document_search.search_run", search)
+    monkeypatch.setattr("apps.conversations.toolset.document_search.search_run", search)
     return calls

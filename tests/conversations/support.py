@@ -13,7 +13,9 @@ from asgiref.sync import sync_to_async
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus
 from apps.conversations import tasks
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.services import conversation_create, title_make, turn_submit
+from apps.conversations.turns.conversations import conversation_create
+from apps.conversations.turns.services import turn_submit
+from apps.conversations.turns.titles import title_make
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.runner import _finish

@@ -9,14 +9,14 @@ from typing import Any
 from django.core.management import call_command
 from django.test import Client
 
-from apps.datasets import selectors
-from apps.datasets.assembly import parse
-from apps.datasets.columns import record_of
 from apps.datasets.formats import Card, format_get
 from apps.datasets.generation.settings import SCORES
 from apps.datasets.models import GenerationJob
-from apps.datasets.record import FIELDS, Step
-from apps.datasets.services import dataset_create
+from apps.datasets.records.assembly import parse
+from apps.datasets.records.columns import record_of
+from apps.datasets.records.record import FIELDS, Step
+from apps.datasets.rows import selectors
+from apps.datasets.rows.dataset_services import dataset_create
 from tenancy.services import api_key_create
 from tests.cast import Cast
 

@@ -13,10 +13,10 @@ from django.utils import timezone
 
 from apps.collections.models import Collection, Document
 from apps.datasets import tasks
+from apps.datasets.generation.services import DRIVE, generation_start
 from apps.datasets.generation.settings import SCORES
 from apps.datasets.models import Dataset, GenerationJob
-from apps.datasets.services import dataset_create
-from apps.datasets.services.generation import DRIVE, generation_start
+from apps.datasets.rows.dataset_services import dataset_create
 from jobs.models import ACTIVE, Job, JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

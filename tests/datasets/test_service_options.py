@@ -15,8 +15,8 @@ import pytest
 
 from apps.datasets import tasks
 from apps.datasets.generation.claiming import row_ceiling
+from apps.datasets.generation.forms import GenerateForm
 from apps.datasets.generation.settings import Settings, settings_checked
-from apps.datasets.generation_forms import GenerateForm
 from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
 from basics.errors import Invalid
 from runs import remote_models

@@ -11,14 +11,19 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from apps.datasets.models import DatasetVersion
-from apps.datasets.record import Record, Source, from_values
-from apps.datasets.rubric import SIX
-from apps.datasets.services import NewRow, dataset_create, rows_add, version_create
+from apps.datasets.records.record import Record, Source, from_values
+from apps.datasets.records.rubric import SIX
+from apps.datasets.rows.dataset_services import dataset_create
+from apps.datasets.rows.services import NewRow, rows_add
+from apps.datasets.versions.services import version_create
 from apps.evaluations import tasks
-from apps.evaluations.holding import TOOL_SETS
+from apps.evaluations.arms.tool_sets import TOOL_SETS
+from apps.evaluations.attacks.values import attack_of
+from apps.evaluations.experiments.services import ArmSpec, experiment_create
+from apps.evaluations.judges.services import rubric_seed
 from apps.evaluations.models import Arm, Experiment, Score, Trial
-from apps.evaluations.safety.attacks import attack_of
-from apps.evaluations.services import TRIAL_JOB, ArmSpec, experiment_create, rubric_seed, suite_create
+from apps.evaluations.safety.services import suite_create
+from apps.evaluations.trials.services import TRIAL_JOB
 from jobs.models import Job, JobStatus
 from jobs.runner import _finish
 from tenancy.scope import tenant_scope

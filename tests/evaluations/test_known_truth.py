@@ -9,8 +9,8 @@ from asgiref.sync import sync_to_async
 
 from apps.collections.models import Chunk
 from apps.collections.search import search_run
-from apps.datasets.record import Record, Source
-from apps.evaluations.selectors import arm_scores
+from apps.datasets.records.record import Record, Source
+from apps.evaluations.results.selectors import arm_scores
 from tenancy.scope import tenant_scope
 from tests.collections.conftest import (  # noqa: F401 - fixtures
     LAMPS,

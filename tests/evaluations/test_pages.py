@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from apps.datasets.record import Record
+from apps.datasets.records.record import Record
 from apps.evaluations.models import Baseline, Experiment, Trial
-from apps.evaluations.words import label
+from apps.evaluations.results.labels import label
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_compared, make_version
 

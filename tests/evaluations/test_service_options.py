@@ -8,9 +8,9 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.evaluations import tasks
-from apps.evaluations.forms import ExperimentForm
+from apps.evaluations.arms.targets import ReferenceTarget, RetrieverTarget, target_read, target_told
+from apps.evaluations.experiments.forms import ExperimentForm
 from apps.evaluations.models import Arm, Trial
-from apps.evaluations.targets import ReferenceTarget, RetrieverTarget, target_read, target_told
 from basics.errors import Invalid
 from runs.services import Completion
 from tenancy.scope import tenant_scope

@@ -10,8 +10,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.collections.search import SearchResult
-from apps.datasets.record import Message, Record, ToolCall
-from apps.datasets.rubric import SIX
+from apps.datasets.records.record import Message, Record, ToolCall
+from apps.datasets.records.rubric import SIX
 from apps.evaluations import tasks
 from apps.evaluations.models import Trial, TrialState
 from apps.evaluations.scorers.base import Call, Outcome, Passage
@@ -19,7 +19,7 @@ from apps.evaluations.scorers.claims import ByModel
 from apps.evaluations.scorers.judges import Answer, RubricJudge, pairwise_judge
 from apps.evaluations.scorers.rag import RagJudge
 from apps.evaluations.scorers.tools import ToolCalls
-from apps.evaluations.turns import Said, history_of, query_of, said_before
+from apps.evaluations.scorers.turns import Said, history_of, query_of, said_before
 from runs.services import Completion
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_experiment, make_version, work_off

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
+from apps.evaluations.compare.pairs import pairs_summary
 from apps.evaluations.models import Arm, Experiment, Score, ScoreCache, Trial
-from apps.evaluations.pairs import pairs_summary
 from apps.evaluations.scorers.rag import RAG
 from runs import remote_models
 from tenancy.scope import tenant_scope

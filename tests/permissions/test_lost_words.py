@@ -21,13 +21,14 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.collections.documents.access import document_access_set
 from apps.collections.models import Document, Page
-from apps.collections.services.access import document_access_set
 from apps.conversations.models import Conversation, Turn
-from apps.conversations.services import share_create, titles_withhold
-from apps.datasets.files import dataset_file_key
+from apps.conversations.sharing.services import share_create
+from apps.conversations.turns.lost_titles import titles_withhold
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetRow, DatasetVersion, GenerationItem
-from apps.datasets.record import Record, Source
+from apps.datasets.records.record import Record, Source
+from apps.datasets.rows.files import dataset_file_key
 from apps.evaluations.models import AnnotationItem, Score, Trial
 from runs.models import PendingDecision, Run, ToolCall
 from tenancy.permissions import ROLE_ACTIONS

@@ -17,7 +17,7 @@ import pytest
 from pytest_socket import socket_allow_hosts
 
 from apps.collections.embedders.base import EmbeddingError
-from apps.collections.embedding import embedder_of_setting
+from apps.collections.index.embedding import embedder_of_setting
 from basics.net_guard import NetPolicy, system_resolver
 from runs import remote_models
 from runs.providers import models_available, provider_for

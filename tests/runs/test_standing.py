@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
-from apps.conversations import frames
+from apps.conversations.chat import frames
 from jobs.notify import notify
 from runs import standing
 from tenancy.models import User

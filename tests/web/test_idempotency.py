@@ -15,10 +15,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.collections import services as collection_services
-from apps.collections.api import CollectionsView
+from apps.collections.collection import services
+from apps.collections.collection.api import CollectionsView
 from apps.collections.models import Collection, Document
-from apps.tools.services.calls import Executed
+from apps.tools.calls.services import Executed
 from tenancy.actors import Actor
 from tenancy.idempotency import IdempotentWrite, KeyInUse, _keys, answers_expire, caller_of
 from tenancy.models import ApiKey, AuditEvent, IdempotentAnswer, Tenant
@@ -187,14 +187,14 @@ def test_repetition_while_the_first_runs_is_told_to_wait(monkeypatch: pytest.Mon
     side = Side()
     client = key_client(side, sorted(KEY_SCOPES))
     inside, go_on = threading.Event(), threading.Event()
-    real = collection_services.collection_create
+    real = services.collection_create
 
     def slow(**given: Any) -> Any:
         inside.set()
         assert go_on.wait(20)
         return real(**given)
 
-    monkeypatch.setattr(collection_services, "collection_create", slow)
+    monkeypatch.setattr(services, "collection_create", slow)
     answers: list[Any] = []
 
     def first() -> None:
@@ -243,7 +243,7 @@ def test_write_that_waits_for_others_holds_its_key_and_no_transaction(monkeypatc
         seen.append((connection.in_atomic_block, beside[0]))
         return Executed(None, (None,), None)
 
-    monkeypatch.setattr("apps.tools.api.calls_execute", work)
+    monkeypatch.setattr("apps.tools.calls.api.calls_execute", work)
     first, again = send(), send()
     assert (first.status_code, again.content) == (200, first.content)
     assert again["Idempotent-Replayed"] == "true"

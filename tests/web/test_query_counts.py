@@ -17,8 +17,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from apps.conversations.assistants import VersionSpec
-from apps.datasets.record import Record, Source
+from apps.conversations.assistants.options import VersionSpec
+from apps.datasets.records.record import Record, Source
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, connection_allow, invite_create, model_entry_set
 from tests.factories import actor_of, make_member
@@ -94,11 +94,12 @@ def costs(django_db_setup: None, django_db_blocker: Any) -> dict[str, tuple[int,
 
 def populate(side: Side, times: int) -> None:
     """Add rows of everything that the pages list."""
+    from apps.collections.files.services import file_write
     from apps.collections.models import Collection, Document
-    from apps.collections.services import file_write
+    from apps.conversations.assistants.services import assistant_create, version_publish
     from apps.conversations.models import Conversation
-    from apps.conversations.services import assistant_create, version_publish
-    from apps.datasets.services import NewRow, rows_add, version_create
+    from apps.datasets.rows.services import NewRow, rows_add
+    from apps.datasets.versions.services import version_create
     from apps.evaluations.models import AnnotationQueue
     from budgets.models import Budget
     from runs.models import ChunkRead, ToolCall

@@ -10,8 +10,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps.conversations.assistants import VersionSpec
-from apps.conversations.services import assistant_archive, assistant_create
+from apps.conversations.assistants.options import VersionSpec
+from apps.conversations.assistants.services import assistant_archive, assistant_create
 from basics.errors import Missing
 from budgets.services import budget_set
 from tenancy.models import ApiKey, AuditEvent

@@ -19,12 +19,12 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
-from apps.collections.embedding import space_for
+from apps.collections.index.embedding import space_for
 from apps.conversations.openai.responses_shapes import ResponseShape, response_request_read
-from apps.conversations.openai.segments import response_id_of
 from apps.conversations.openai.services import completion_start
+from apps.conversations.transcript.segments import response_id_of
 from apps.tools.models import ToolGrant, ToolVersion
-from apps.tools.services import contract_test_set
+from apps.tools.sources.contract_tests import contract_test_set
 from jobs.models import Job
 from runs.models import Run, ToolCall
 from tenancy.permissions import KEY_SCOPES
@@ -37,8 +37,8 @@ from tests.permissions.rows.common import turn_is
 from tests.permissions.test_matrix import signed_in, url_arguments
 from tests.permissions.world import Side, make_row
 from tests.servers import wait_for
-from tests.tools.http_server import ApiServer, Sent, api_serving
-from tests.tools.sources_support import source_made
+from tests.tools.connectors.http_server import ApiServer, Sent, api_serving
+from tests.tools.sources.support import source_made
 
 EMBEDDER = "openai/text-embedding-3-small@384"
 MODEL = "gate-model"

@@ -9,7 +9,9 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
 
-from apps.collections import services
+from apps.collections.collection import services as collection_services
+from apps.collections.collection.reconcile import ingestion_check
+from apps.collections.documents import services as documents_services
 from apps.collections.models import (
     Chunk,
     Collection,
@@ -19,7 +21,6 @@ from apps.collections.models import (
     InstalledEmbedder,
     Page,
 )
-from apps.collections.reconcile import ingestion_check
 from basics.errors import DomainError
 from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import JournalAdmin, TenantScopedAdmin, admin_actor, is_operator, page_tenant
@@ -170,7 +171,7 @@ class CollectionAdmin(_Shared, TenantScopedAdmin):
     def delete_model(self, request: HttpRequest, obj: Collection) -> None:
         """Delete by the service, so that files and jobs go too."""
         actor = admin_actor(request, obj.tenant_id)
-        services.collection_delete(tenant=obj.tenant, actor=actor, collection=obj)
+        collection_services.collection_delete(tenant=obj.tenant, actor=actor, collection=obj)
 
     def delete_queryset(self, request: HttpRequest, queryset: Any) -> None:
         """Delete one by one by the service."""
@@ -206,7 +207,9 @@ class DocumentAdmin(_Shared, JournalAdmin):
     def retry(self, request: HttpRequest, queryset: Any) -> None:
         """Retry the chosen documents that failed."""
         again = (DocumentStatus.FAILED, DocumentStatus.CANCELLED)
-        self._each(request, queryset.filter(status__in=again), services.document_retry, "queued again")
+        self._each(
+            request, queryset.filter(status__in=again), documents_services.document_retry, "queued again"
+        )
 
     @confirmed_action(
         description="Delete with text, vectors and file",
@@ -214,7 +217,7 @@ class DocumentAdmin(_Shared, JournalAdmin):
     )
     def delete_documents(self, request: HttpRequest, queryset: Any) -> None:
         """Delete the chosen documents."""
-        self._each(request, queryset, services.document_delete, "deleted")
+        self._each(request, queryset, documents_services.document_delete, "deleted")
 
     def _each(self, request: HttpRequest, queryset: Any, service: Any, word: str) -> None:
         done = 0

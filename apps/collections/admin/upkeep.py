@@ -8,8 +8,11 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from apps.collections import services
+from apps.collections.collection import swaps
+from apps.collections.files import undo as files_undo
+from apps.collections.imports import services as imports_services
 from apps.collections.models import CollectionSnapshot, FileBatch, FileRevision, Import, SearchCase, SpaceSwap
+from apps.collections.search import cases
 from tenancy.admin_confirm import confirmed_action
 from tenancy.admin_scope import JournalAdmin, JournalInline
 
@@ -43,7 +46,7 @@ class ImportAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.import_cancel(tenant=tenant, actor=actor, row=row),
+            lambda tenant, actor, row: imports_services.import_cancel(tenant=tenant, actor=actor, row=row),
             "cancelled",
         )
 
@@ -53,7 +56,7 @@ class ImportAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.import_retry(tenant=tenant, actor=actor, row=row),
+            lambda tenant, actor, row: imports_services.import_retry(tenant=tenant, actor=actor, row=row),
             "queued again",
         )
 
@@ -82,7 +85,7 @@ class FileBatchAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant", "collection").order_by("-pk"),
-            lambda tenant, actor, row: services.batch_undo(
+            lambda tenant, actor, row: files_undo.batch_undo(
                 tenant=tenant, actor=actor, collection=row.collection, batch=row
             ),
             "taken back",
@@ -111,7 +114,7 @@ class FileRevisionAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant", "collection"),
-            lambda tenant, actor, row: services.revision_restore(
+            lambda tenant, actor, row: files_undo.revision_restore(
                 tenant=tenant, actor=actor, collection=row.collection, revision=row
             ),
             "restored",
@@ -136,12 +139,12 @@ class SpaceSwapAdmin(JournalAdmin):
     @admin.action(description="Switch to the new model")
     def switch(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Search with the new vectors from now on."""
-        self._step(request, queryset, services.swap_switch, "switched")
+        self._step(request, queryset, swaps.swap_switch, "switched")
 
     @admin.action(description="Go back to the old model")
     def undo(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Search with the old vectors again."""
-        self._step(request, queryset, services.swap_undo, "undone")
+        self._step(request, queryset, swaps.swap_undo, "undone")
 
     @confirmed_action(
         description="Remove the old vectors",
@@ -149,17 +152,17 @@ class SpaceSwapAdmin(JournalAdmin):
     )
     def drop(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Remove them for good."""
-        self._step(request, queryset, services.swap_drop, "to lose their old vectors")
+        self._step(request, queryset, swaps.swap_drop, "to lose their old vectors")
 
     @admin.action(description="Cancel")
     def cancel(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Stop building."""
-        self._step(request, queryset, services.swap_cancel, "cancelled")
+        self._step(request, queryset, swaps.swap_cancel, "cancelled")
 
     @admin.action(description="Try again")
     def retry(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Build again after a failure."""
-        self._step(request, queryset, services.swap_retry, "queued again")
+        self._step(request, queryset, swaps.swap_retry, "queued again")
 
     def _step(self, request: HttpRequest, queryset: QuerySet[Any], service: Any, done: str) -> None:
         self.each(
@@ -190,7 +193,7 @@ class SearchCaseAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.search_case_delete(tenant=tenant, actor=actor, case=row),
+            lambda tenant, actor, row: cases.search_case_delete(tenant=tenant, actor=actor, case=row),
             "deleted",
         )
 
@@ -214,6 +217,6 @@ class CollectionSnapshotAdmin(JournalAdmin):
         self.each(
             request,
             queryset.select_related("tenant"),
-            lambda tenant, actor, row: services.snapshot_delete(tenant=tenant, actor=actor, snapshot=row),
+            lambda tenant, actor, row: cases.snapshot_delete(tenant=tenant, actor=actor, snapshot=row),
             "deleted",
         )

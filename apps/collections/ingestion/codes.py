@@ -23,7 +23,7 @@ from typing import Any, Literal, cast
 
 import regex
 
-from apps.collections.word_parts import set_apart
+from apps.collections.ingestion.word_parts import set_apart
 from basics.errors import DomainError
 from basics.patterns import pattern_compile
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from apps.collections.lexical import tokenise
+from apps.collections.ingestion.lexical import tokenise
 
 MAX_SHARERS = 12
 SHARED_PER_CHUNK = 3

@@ -105,7 +105,7 @@ class Collection(TenantModel):
     )
     file_rules = models.JSONField(
         default=dict,
-        help_text="What file tools may touch: allow and deny patterns, sizes; see apps.collections.file_rules.",
+        help_text="What file tools may touch: allow and deny patterns, sizes; see apps.collections.tree.rules.",
     )
     # Statistics of the lexical leg, kept with each document's index stage.
     term_total = models.BigIntegerField(default=0, help_text="Terms in all chunks, for the average length.")
@@ -113,7 +113,7 @@ class Collection(TenantModel):
     lexical_forms = ArrayField(
         models.CharField(max_length=30),
         default=list,
-        help_text="Forms in which its rows hold terms: a question is asked in each; see apps.collections.lexical.",
+        help_text="Forms in which its rows hold terms: a question is asked in each; see apps.collections.ingestion.lexical.",
     )
     average_length = models.FloatField(
         default=0, help_text="Terms per chunk that the stored term weights assume."

@@ -135,7 +135,7 @@ class Document(TenantModel):
         max_length=30,
         blank=True,
         db_default="",
-        help_text="How its words become terms: a version and how they are reduced; see apps.collections.lexical.",
+        help_text="How its words become terms: a version and how they are reduced; see apps.collections.ingestion.lexical.",
     )
     cover = models.CharField(
         max_length=200,
@@ -169,7 +169,7 @@ class Document(TenantModel):
     code_form = models.CharField(
         max_length=40,
         blank=True,
-        help_text="The form in which the index holds its codes; see apps.collections.code_kinds.",
+        help_text="The form in which the index holds its codes; see apps.collections.index.code_kinds.",
     )
     timings = models.JSONField(default=dict, help_text="Seconds per stage.")
     created_at = models.DateTimeField(db_default=Now())

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from django.db import connection
 
-from apps.collections.bulk import binary_cursor
+from apps.collections.index.large import HNSW_MIN, POSTINGS_MIN
+from apps.collections.index.postings import index_contents, postings_add
 from apps.collections.models import Collection, SearchIndex, SearchIndexStatus
-from apps.collections.postings import index_contents, postings_add
 from apps.collections.search.filters import ATTRIBUTE, SearchFilter
 from apps.collections.search.statement import (
     Postings,
@@ -24,11 +24,10 @@ from apps.collections.search.statement import (
     permitted,
     postings_sql,
 )
+from apps.collections.storage.bulk import binary_cursor
 from basics.errors import Invalid
 from tenancy.actors import Actor
 
-HNSW_MIN = 5_000  # chunks in a collection; below it a scan is fast, and exact
-POSTINGS_MIN = 5_000
 _CANDIDATES = 100  # the leg takes half of them
 _CANDIDATES_OF_PART = 500  # when the budget has left common terms out
 _FILTERED_SCAN = 20_000  # a filter that leaves fewer chunks than this is answered by a scan of these

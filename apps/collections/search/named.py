@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from apps.collections.lexical import form_of, idf, tokenise_as
+from apps.collections.ingestion.lexical import form_of, idf, tokenise_as
 
 # Standard deviations of a leg: enough to part documents that say the same, not to bring a passage about something else.
 MOST = 2.0

@@ -13,7 +13,7 @@ from datetime import date
 from statistics import pstdev
 from typing import Any
 
-from apps.collections.lexical import STOP_WORDS
+from apps.collections.ingestion.lexical import STOP_WORDS
 from apps.collections.search.named import MOST
 from apps.collections.search.types import LEAST_SPREAD, SearchHit
 

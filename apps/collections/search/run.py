@@ -25,12 +25,12 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from apps.collections.code_kinds import code_kinds, documents_behind
-from apps.collections.embedding import embedder_for, languages_known
-from apps.collections.embedding_bill import EmbeddingBill, payer_of
+from apps.collections.index.billing import EmbeddingBill, payer_of
+from apps.collections.index.code_kinds import code_kinds, documents_behind
+from apps.collections.index.embedding import embedder_for, languages_known
 from apps.collections.ingestion.codes import EVERYWHERE, plain
 from apps.collections.ingestion.identifiers import identifier_list
-from apps.collections.lexical import query_term_ids
+from apps.collections.ingestion.lexical import query_term_ids
 from apps.collections.models import Collection, EmbeddingSpace
 from apps.collections.search.codes import Asked, codes_placed
 from apps.collections.search.expand import hits_expand
@@ -45,8 +45,8 @@ from apps.collections.search.indexed import (
 )
 from apps.collections.search.named import named_first
 from apps.collections.search.newest import Newest
-from apps.collections.search.rerank import RERANK_DEPTH, Reranker
-from apps.collections.search.rerank_choice import reranker_of
+from apps.collections.search.rerank.base import RERANK_DEPTH, Reranker
+from apps.collections.search.rerank.choice import reranker_of
 from apps.collections.search.rows import Passages
 from apps.collections.search.statement import search_sql, statement_of
 from apps.collections.search.trace import trace_of

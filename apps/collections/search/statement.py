@@ -3,7 +3,7 @@
 It reads ids, measures and one short line per document; what is shown is read afterwards, of the passages shown alone
 (``apps.collections.search.rows``). How legs are weighed against each other: ``apps.collections.search.fusion``.
 
-A leg is exact unless its collection has an index of its own (``apps.collections.indexes``). Such an index covers the
+A leg is exact unless its collection has an index of its own (``apps.collections.index.large``). Such an index covers the
 chunks up to a mark; later ones are scanned, so it never delays an ingestion and never hides a new document.
 
 What may be found is decided before any ranking. While nothing in the scope is under way, retired, restricted, disabled
@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from apps.collections.identifier_sql import MAX_CHUNKS_PER_IDENTIFIER
+from apps.collections.index.identifier_sql import MAX_CHUNKS_PER_IDENTIFIER
 from apps.collections.ingestion.identifiers import LEXEME_PREFIX
-from apps.collections.lexical import SPARSE_DIMS, term_id
+from apps.collections.ingestion.lexical import SPARSE_DIMS, term_id
 from apps.collections.models import DocumentStatus
 from apps.collections.search.filters import SearchFilter
 from apps.collections.search.fusion import NO_LEG, exact_votes, fused_sql, lexical_votes, vector_votes
@@ -279,7 +279,7 @@ def _vote(sql: Sql, number: int, vector: QueryVector) -> str:
 
 
 def _idf(sql: Sql, terms: Sequence[int]) -> None:
-    """Weigh the question's terms; the formula is that of ``apps.collections.lexical.idf``."""
+    """Weigh the question's terms; the formula is that of ``apps.collections.ingestion.lexical.idf``."""
     sql.parameters["terms"] = list(terms)
     sql.ctes.append(
         "total AS MATERIALIZED (SELECT coalesce(sum(chunk_total), 0)::float8 AS n FROM collections_collection "

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from apps.collections.lexical import query_terms
+from apps.collections.ingestion.lexical import query_terms
 from apps.collections.models import Collection, Document
 from apps.collections.search.filters import SearchFilter
 from apps.collections.search.indexed import Indexes

@@ -64,7 +64,7 @@ class Migration(InitialMigration):
                 ('output', models.CharField(choices=[('text', 'Text'), ('structured', 'structured (answer, citations, confidence, follow-up questions)'), ('schema', 'a JSON Schema of this workspace')], default='text', max_length=10)),
                 ('output_name', models.CharField(blank=True, help_text='Of the schema.', max_length=64)),
                 ('output_schema', tenancy.fields.OrderedJSONField(help_text='JSON Schema of type object; models answer in the order of its properties.', null=True)),
-                ('options', models.JSONField(default=dict, help_text='Settings of the mode; see apps.conversations.assistants.')),
+                ('options', models.JSONField(default=dict, help_text='Settings of the mode; see apps.conversations.assistants.options.')),
                 ('starters', models.JSONField(default=list, help_text='Questions that a new conversation offers.')),
                 ('note', models.CharField(blank=True, help_text='What has changed.', max_length=200)),
                 ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),

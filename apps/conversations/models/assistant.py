@@ -80,7 +80,7 @@ class AssistantVersion(TenantModel):
         null=True, help_text="JSON Schema of type object; models answer in the order of its properties."
     )
     options = models.JSONField(
-        default=dict, help_text="Settings of the mode; see apps.conversations.assistants."
+        default=dict, help_text="Settings of the mode; see apps.conversations.assistants.options."
     )
     starters = models.JSONField(default=list, help_text="Questions that a new conversation offers.")
     note = models.CharField(max_length=200, blank=True, help_text="What has changed.")

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from apps.conversations.openai.follow import CHUNKS_LOST, Followed, Outcome, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
-from apps.conversations.shown import is_readable
+from apps.conversations.transcript.shown import is_readable
 from budgets.ledger import BudgetExceeded
 from runs.actors import actor_again
 from runs.standing import while_allowed

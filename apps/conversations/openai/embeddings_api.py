@@ -13,7 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.collections.services import texts_embed
+from apps.collections.index.services import texts_embed
 from apps.conversations.openai.api import OpenAIView
 
 

@@ -11,11 +11,11 @@ from typing import Any
 
 from django.urls import reverse
 
-from apps.conversations.citations import passages_of
+from apps.conversations.citations.markers import passages_of
 from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import Answer, Growing, answer_of, chunk, chunks_last
-from apps.conversations.shown import run_withheld
+from apps.conversations.transcript.shown import run_withheld
 from runs.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list, quotes_named

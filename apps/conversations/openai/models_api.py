@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.conversations import selectors
-from apps.conversations.assistant_selectors import assistant_models
+from apps.conversations.assistants.selectors import assistant_models
 from apps.conversations.openai.services import ASSISTANT, WORKSPACE
 from apps.conversations.openai.shapes import ModelOutput, ModelsOutput
+from apps.conversations.transcript import selectors
 from basics.errors import Missing
 from toolloop.providers.registry import ModelInfo
 from web.drf.views import TenantAPIView

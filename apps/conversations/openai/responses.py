@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from apps.conversations.openai.follow import Followed, outcome_read
-from apps.conversations.openai.segments import Segment, response_id_of, response_id_read, segments_of
 from apps.conversations.openai.services import completion_list, completion_stop
 from apps.conversations.openai.wire import turn_read
-from apps.conversations.shown import run_withheld
+from apps.conversations.transcript.segments import Segment, response_id_of, response_id_read, segments_of
+from apps.conversations.transcript.shown import run_withheld
 from basics.errors import Missing
 from runs.models import PendingDecision, Run, RunEvent
 from runs.transcript import DECIDED, PARKED

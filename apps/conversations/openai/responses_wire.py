@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from apps.conversations.openai.follow import Outcome
-from apps.conversations.openai.segments import response_id_of
 from apps.conversations.openai.wire import Answer
+from apps.conversations.transcript.segments import response_id_of
 from basics.errors import Invalid
 from runs.models import RunStatus
 from toolloop.media import Media

@@ -10,10 +10,10 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from apps.collections.models import Collection
-from apps.conversations import selectors
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.openai.wire import Asked, ToolChoice, call_ids_read
-from apps.conversations.services.choosing import assistant_answering
+from apps.conversations.transcript import selectors
+from apps.conversations.turns.choosing import assistant_answering
 from basics.errors import Conflict, Denied, DomainError, Invalid
 from jobs.services import job_enqueue
 from runs.actors import actor_facts

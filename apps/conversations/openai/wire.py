@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from apps.conversations.citations import Cited, Passage, answer_cite
-from apps.conversations.marks import marks_found, question_of
+from apps.conversations.citations.markers import Cited, Passage, answer_cite
+from apps.conversations.display.marks import marks_found, question_of
 from apps.conversations.openai.files import audio_read, file_read, image_read
 from basics.errors import Invalid
 from runs.models import Run

@@ -9,16 +9,16 @@ from typing import Any, Never
 from django.conf import settings
 
 from apps.collections.models import Collection
-from apps.conversations import tools as own
-from apps.conversations.answering import Answering, answering_execute, answering_of
-from apps.conversations.assistant_selectors import version_collections, version_tools
-from apps.conversations.helpers import helper_tools
+from apps.conversations.answering.helpers import helper_tools
+from apps.conversations.answering.prepare import Answering, answering_execute, answering_of
+from apps.conversations.assistants.selectors import version_collections, version_tools
 from apps.conversations.models import AssistantVersion
 from apps.conversations.openai.services import JOB_KIND
-from apps.tools.guard import Guard
-from apps.tools.offer import offer_guard
-from apps.tools.run_tools import run_toolset
-from apps.tools.selectors import collection_tools
+from apps.conversations.toolset import bundle as own
+from apps.tools.toolset.direct_calls import offer_guard
+from apps.tools.toolset.guard import Guard
+from apps.tools.toolset.model_calls import run_toolset
+from apps.tools.toolset.selectors import collection_tools
 from basics.errors import Missing
 from jobs.context import JobContext
 from jobs.models import Job

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.datasets.formats.chat import ChatLines, text_of
-from apps.datasets.record import Message, ToolCall, ToolSpec
+from apps.datasets.records.record import Message, ToolCall, ToolSpec
 from basics.errors import Invalid
 
 

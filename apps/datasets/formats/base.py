@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Protocol
 
-from apps.datasets.record import FIELDS, Record, to_values
+from apps.datasets.records.record import FIELDS, Record, to_values
 from basics.errors import Invalid
 
 Rows = Callable[[], Iterator[Record]]

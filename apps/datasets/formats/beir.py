@@ -21,7 +21,7 @@ from zipfile import ZipFile
 from apps.datasets.formats.archive import ArchiveWriter, archive_open, member_open, members
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.lines import dump, lines, read_object
-from apps.datasets.record import Record, Split, from_values
+from apps.datasets.records.record import Record, Split, from_values
 from basics.errors import Invalid
 
 _FILES = {Split.TRAIN: "train", Split.VALIDATION: "dev", Split.TEST: "test", "": "unsplit"}

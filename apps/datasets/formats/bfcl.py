@@ -17,7 +17,7 @@ from apps.datasets.formats.archive import archive_open, member_open, members
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.formats.openai_chat import message_in
-from apps.datasets.record import Behaviour, Message, Record, RowType, ToolCall, ToolSpec, check
+from apps.datasets.records.record import Behaviour, Message, Record, RowType, ToolCall, ToolSpec, check
 from basics.errors import Invalid
 
 ALLOWED = "allowed_arguments"

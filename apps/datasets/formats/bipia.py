@@ -13,7 +13,7 @@ from typing import Any
 
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
-from apps.datasets.record import Behaviour, Record, RowType, from_values
+from apps.datasets.records.record import Behaviour, Record, RowType, from_values
 from basics.errors import Invalid
 
 _UNKNOWN = ("", "unknown", "unkown")

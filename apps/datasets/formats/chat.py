@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.datasets.formats.lines import JsonLines
-from apps.datasets.record import Behaviour, Message, Record, ToolSpec, check
+from apps.datasets.records.record import Behaviour, Message, Record, ToolSpec, check
 from basics.errors import Invalid
 
 _PLAIN = ("user", "assistant")

@@ -14,8 +14,8 @@ from typing import Any
 
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.lines import EXCERPT
-from apps.datasets.record import FIELDS, MAX_BYTES, Record
-from apps.datasets.row_facts import FACTS, record_with_facts, values_with_facts
+from apps.datasets.records.facts import FACTS, record_with_facts, values_with_facts
+from apps.datasets.records.record import FIELDS, MAX_BYTES, Record
 from basics.errors import Invalid
 
 _COLUMNS = (*FIELDS, *FACTS)

@@ -16,7 +16,7 @@ import yaml
 from apps.datasets.formats.archive import ArchiveWriter, archive_open, member_open, members
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.parquet import read_table, table_pieces
-from apps.datasets.record import Record, Split
+from apps.datasets.records.record import Record, Split
 from basics.errors import Invalid
 
 # The library sorts splits; rows without one have a name of their own because every file needs one.

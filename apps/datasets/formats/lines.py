@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from apps.datasets.formats.base import Card, RowError, Rows
-from apps.datasets.record import MAX_BYTES, Record
+from apps.datasets.records.record import MAX_BYTES, Record
 from basics.errors import Invalid
 
 EXCERPT = 200

@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
-from apps.datasets.record import Behaviour, Message, Record, RowType, Source, check
+from apps.datasets.records.record import Behaviour, Message, Record, RowType, Source, check
 from basics.errors import Invalid
 
 _SPEAKERS = {"user": "user", "agent": "assistant"}

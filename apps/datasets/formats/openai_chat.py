@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.datasets.formats.chat import ChatLines, text_of
-from apps.datasets.record import Message, ToolCall, ToolSpec
+from apps.datasets.records.record import Message, ToolCall, ToolSpec
 from basics.errors import Invalid
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}

@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from apps.datasets.assembly import assemble
 from apps.datasets.formats.base import Card, RowError, Rows
 from apps.datasets.formats.chat import from_conversation
 from apps.datasets.formats.lines import EXCERPT, JsonLines, dump, objects
 from apps.datasets.formats.openai_chat import message_in
-from apps.datasets.record import (
+from apps.datasets.records.assembly import assemble
+from apps.datasets.records.facts import questions_of, record_with_facts, values_with_facts
+from apps.datasets.records.record import (
     EMPTY_ANSWERS,
     MAX_BYTES,
     Behaviour,
@@ -23,7 +24,6 @@ from apps.datasets.record import (
     from_values,
     to_values,
 )
-from apps.datasets.row_facts import questions_of, record_with_facts, values_with_facts
 from basics.errors import Invalid
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from apps.datasets.formats.base import Card, RowError, Rows
-from apps.datasets.record import FIELDS, Record
-from apps.datasets.row_facts import FACTS, record_with_facts, values_with_facts
+from apps.datasets.records.facts import FACTS, record_with_facts, values_with_facts
+from apps.datasets.records.record import FIELDS, Record
 from basics.errors import Invalid
 
 if TYPE_CHECKING:

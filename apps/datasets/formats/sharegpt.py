@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import arguments_in, tool_in, tool_out
-from apps.datasets.record import Message, ToolCall, ToolSpec
+from apps.datasets.records.record import Message, ToolCall, ToolSpec
 from basics.errors import Invalid
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.datasets.formats.base import ReadOnly, RowError
-from apps.datasets.record import Behaviour, Record, RowType, from_values
+from apps.datasets.records.record import Behaviour, Record, RowType, from_values
 from basics.errors import Invalid
 
 MAX_FILE = 1 << 27

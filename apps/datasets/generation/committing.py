@@ -17,8 +17,8 @@ from django.db.models.functions import Now
 
 from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.models import Dataset, GenerationJob, ItemState
-from apps.datasets.record import Record
-from apps.datasets.services.rows import NewRow, rows_insert
+from apps.datasets.records.record import Record
+from apps.datasets.rows.services import NewRow, rows_insert
 from basics.storable import json_storable
 from jobs.notify import CHANNEL
 from runs.services import AnsweredRun, runs_record

@@ -19,7 +19,7 @@ from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.plan import Slot
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import QuestionType
-from apps.datasets.record import Source
+from apps.datasets.records.record import Source
 from tenancy.actors import Actor
 from toolloop.sentences import content_terms
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from apps.datasets.generation.settings import SCORES, Settings
-from apps.datasets.record import Score
+from apps.datasets.records.record import Score
 
 ANCHORS: Mapping[str, tuple[str, str, str]] = {
     "completeness": (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.spans import span_find
 from apps.datasets.generation.work import Item, Work
-from apps.datasets.record import Source
+from apps.datasets.records.record import Source
 
 
 async def passages_of(work: Work, item: Item) -> list[Passage]:

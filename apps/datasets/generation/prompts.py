@@ -12,7 +12,7 @@ from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.judging import ANCHORS
 from apps.datasets.generation.languages import name_of
 from apps.datasets.generation.settings import Settings
-from apps.datasets.record import Source, Step
+from apps.datasets.records.record import Source, Step
 
 VERSION = "3"
 

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from apps.datasets.columns import QUALITY
 from apps.datasets.generation import by_rules, languages, prompts, rule_questions, turns
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.judging import Judgement, judged
@@ -16,7 +15,8 @@ from apps.datasets.generation.planting import PLANTED, instruction_of, is_obeyed
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, QuestionType
-from apps.datasets.record import (
+from apps.datasets.records.columns import QUALITY
+from apps.datasets.records.record import (
     EMPTY_ANSWERS,
     Behaviour,
     Difficulty,

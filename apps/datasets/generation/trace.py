@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.datasets.record import Message, Source, Step, ToolCall
+from apps.datasets.records.record import Message, Source, Step, ToolCall
 from toolloop.json_cut import text_cut
 from toolloop.messages import Message as LoopMessage
 from toolloop.messages import ToolResult, Turn, UserMessage

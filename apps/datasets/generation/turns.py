@@ -19,8 +19,8 @@ from apps.datasets.generation.paying import ask
 from apps.datasets.generation.trace import Trace, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, PaidCall
-from apps.datasets.record import Source, Step
-from apps.datasets.row_texts import normalised
+from apps.datasets.records.record import Source, Step
+from apps.datasets.records.texts import normalised
 from toolloop.messages import Message, UserMessage, message_from_json
 
 Stop = Literal["", "satisfied", "script_end", "turns", "unanswered", "repeated"]

@@ -12,7 +12,7 @@ from apps.datasets.generation.corpus import Passage, passages_read
 from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
-from apps.datasets.record import Record
+from apps.datasets.records.record import Record
 from batches.engines import Engine
 from budgets.ledger import Asked, Payer, Reserved
 from runs.models import Run

@@ -7,7 +7,7 @@ from django.db import migrations, models
 import tenancy.fields
 from tenancy.database.initial import InitialMigration
 
-# No field of the model: nobody reads them, apps.datasets.row_search finds rows by them. Kept in a column, because a page of
+# No field of the model: nobody reads them, apps.datasets.rows.search finds rows by them. Kept in a column, because a page of
 # a frequent word made them anew for each of 1,001 rows.
 WORDS = """
 ALTER TABLE datasets_datasetrow ADD COLUMN words tsvector GENERATED ALWAYS AS (
@@ -105,7 +105,7 @@ class Migration(InitialMigration):
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
                 ('dataset', tenancy.fields.TenantForeignKey(db_index=False, db_on_delete='CASCADE', related_name='contents', to='datasets.dataset')),
                 ('hash', models.CharField(help_text='SHA-256 of the canonical JSON.', max_length=64)),
-                ('data', models.JSONField(help_text='See apps.datasets.record.Record.')),
+                ('data', models.JSONField(help_text='See apps.datasets.records.record.Record.')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('dataset', 'hash'), name='row_content_once')],

@@ -78,8 +78,8 @@ class Dataset(TenantModel):
 class DatasetRow(TenantModel):
     """A question with its answer as it is now. ``content_hash`` is of what a version would keep of it.
 
-    The content is a ``apps.datasets.record.Record``, which says what each JSON field holds; ``columns`` reads and writes it.
-    Its words are indexed too; ``apps.datasets.row_search`` says how.
+    The content is a ``apps.datasets.records.record.Record``, which says what each JSON field holds; ``columns`` reads and writes it.
+    Its words are indexed too; ``apps.datasets.rows.search`` says how.
     """
 
     dataset = TenantForeignKey(Dataset, related_name="rows", db_index=False)
@@ -162,7 +162,7 @@ class RowContent(TenantModel):
 
     dataset = TenantForeignKey(Dataset, related_name="contents", db_index=False)
     hash = models.CharField(max_length=64, help_text="SHA-256 of the canonical JSON.")
-    data = models.JSONField(help_text="See apps.datasets.record.Record.")
+    data = models.JSONField(help_text="See apps.datasets.records.record.Record.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["dataset", "hash"], name="row_content_once")]

@@ -106,7 +106,7 @@ class Arm(TenantModel):
     experiment = TenantForeignKey(Experiment, related_name="arms", db_index=False)
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=160)
-    target = models.JSONField(help_text="See apps.evaluations.targets.")
+    target = models.JSONField(help_text="See apps.evaluations.arms.targets.")
     stopped_at = models.DateTimeField(null=True, help_text="Not asked on: another arm beats it.")
     stop_reason = models.CharField(max_length=400, blank=True)
 
@@ -148,7 +148,7 @@ class Trial(TenantModel):
     state = models.CharField(max_length=9, choices=TrialState.choices, default=TrialState.PENDING)
     answer = models.TextField(blank=True)
     outcome = models.JSONField(
-        default=dict, help_text="Passages, citations, calls, labels; see apps.evaluations.outcomes."
+        default=dict, help_text="Passages, citations, calls, labels; see apps.evaluations.results.outcomes."
     )
     error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer.")
     latency_ms = models.FloatField(null=True)
@@ -195,7 +195,7 @@ class KeptScores(TenantModel):
     append_only = True
 
     arm = TenantForeignKey(Arm, related_name="kept_scores", unique=True)
-    data = models.BinaryField(help_text="See apps.evaluations.series.pack.")
+    data = models.BinaryField(help_text="See apps.evaluations.results.series.pack.")
     created_at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:

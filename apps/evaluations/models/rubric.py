@@ -31,7 +31,7 @@ class RubricVersion(TenantModel):
 
     rubric = TenantForeignKey(Rubric, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
-    criteria = models.JSONField(help_text="See apps.datasets.rubric.Criterion.")
+    criteria = models.JSONField(help_text="See apps.datasets.records.rubric.Criterion.")
     note = models.CharField(max_length=200, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.evaluations.charts import Mark
-from apps.evaluations.safety.report import Line
+from apps.evaluations.compare.charts import Mark
+from apps.evaluations.safety.selectors import Line
 
 MOST_ARMS = 6
 _LEFT, _RIGHT, _TOP, _NAME, _STEP, _GAP = 14, 540, 6, 26, 22, 8

@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import ClassVar
 
-from apps.datasets.record import Record, RowType
-from apps.evaluations.safety.attacks import Attack, attack_of
+from apps.datasets.records.record import Record, RowType
+from apps.evaluations.attacks.values import Attack, attack_of
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Call, Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.text import RuleScorer

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from apps.datasets.record import Record
+from apps.datasets.records.record import Record
 
 
 @dataclass(frozen=True, slots=True)

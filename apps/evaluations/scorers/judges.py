@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Protocol
 
-from apps.datasets import rubric as rubrics
-from apps.datasets.record import Record
-from apps.datasets.rubric import Rubric
+from apps.datasets.records import rubric as rubrics
+from apps.datasets.records.record import Record
+from apps.datasets.records.rubric import Rubric
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue, unscored
-from apps.evaluations.turns import told_of
+from apps.evaluations.scorers.turns import told_of
 from batches.awaited import together
 
 DISAGREEMENT = 0.25

@@ -10,8 +10,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from apps.collections.ingestion.identifiers import facts
-from apps.datasets.record import Record
-from apps.datasets.rubric import LEVELS, SIX, Rubric, value_of
+from apps.datasets.records.record import Record
+from apps.datasets.records.rubric import LEVELS, SIX, Rubric, value_of
 from apps.evaluations.scorers.base import Outcome, Passage, ScoreValue, unscored
 from apps.evaluations.scorers.claims import NOT_STATED, SUPPORTED, Finding, found_in
 from toolloop.sentences import content_terms

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from apps.datasets.record import EMPTY_ANSWERS, Record
-from apps.datasets.rubric import level_of
+from apps.datasets.records.record import EMPTY_ANSWERS, Record
+from apps.datasets.records.rubric import level_of
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.claims import MOST_PASSAGES, NOT_IN_REFERENCE, Checker, Finding, UnreadError
-from apps.evaluations.turns import asked_in
+from apps.evaluations.scorers.turns import asked_in
 
 _MOST_REASON = 1_000
 _NO_ANSWER, _NO_REFERENCE = "There is no answer to check.", "The row has no reference answer."

@@ -42,7 +42,7 @@ RULES: dict[str, type[RuleScorer]] = {
     )
 }
 COMPARING = ("pairwise",)
-"""Judges that compare the answers of two arms; see ``apps.evaluations.pairs``."""
+"""Judges that compare the answers of two arms; see ``apps.evaluations.compare.pairs``."""
 JUDGES = ("rubric", *RAG, *COMPARING)
 KINDS = (*RULES, *JUDGES)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import Field
 
-from apps.datasets.record import Record
+from apps.datasets.records.record import Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Label, Outcome, Passage, ScoreValue, unscored
 from apps.evaluations.scorers.text import RuleScorer

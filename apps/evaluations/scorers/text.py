@@ -9,7 +9,7 @@ import regex
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from apps.collections.ingestion.identifiers import identifier_list
-from apps.datasets.record import EMPTY_ANSWERS, Record
+from apps.datasets.records.record import EMPTY_ANSWERS, Record
 from apps.evaluations.scorers import metrics
 from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
 from basics.patterns import pattern_compile

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from pydantic import Field
 
 from apps.datasets.formats.bfcl import ALLOWED
-from apps.datasets.record import Record
+from apps.datasets.records.record import Record
 from apps.evaluations.scorers.base import Call, Outcome, ScoreValue, unscored
 from apps.evaluations.scorers.text import RuleScorer
-from apps.evaluations.turns import own_messages
+from apps.evaluations.scorers.turns import own_messages
 
 _MARKS = re.compile(r"[ ,./\-_*^]")
 

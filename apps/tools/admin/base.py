@@ -12,10 +12,10 @@ from django.db import models, transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import path, reverse
 
-from apps.tools.bundles import bundle_list
-from apps.tools.catalog import catalog_bundles
-from apps.tools.history import change_get, change_list, fields_changed
-from apps.tools.services.history import state_now, state_restore
+from apps.tools.catalog.selectors import catalog_bundles
+from apps.tools.exchange.history import change_get, change_list, fields_changed
+from apps.tools.exchange.restoring import state_now, state_restore
+from apps.tools.toolset.bundles import bundle_list
 from basics.errors import DomainError
 from tenancy.actors import Actor
 from tenancy.admin_scope import TenantScopedAdmin, admin_actor, admin_tenant, page_tenant, scoped

@@ -14,17 +14,12 @@ from django.urls import path, reverse
 from django.utils import timezone
 
 from apps.tools.admin.base import HistoryAdmin, refusal_show
-from apps.tools.exchange_files import FIELDS, MAX_BYTES, rows_write_csv, rows_write_json
+from apps.tools.catalog.services import FIELDS as ENTRY_FIELDS
+from apps.tools.catalog.services import entry_delete, entry_set
+from apps.tools.exchange.files import FIELDS, MAX_BYTES, rows_write_csv, rows_write_json
+from apps.tools.exchange.services import catalog_export, catalog_import
 from apps.tools.models import ToolEntry, Toolkit, ToolkitMember
-from apps.tools.services import (
-    catalog_export,
-    catalog_import,
-    entry_delete,
-    entry_set,
-    toolkit_delete,
-    toolkit_set,
-)
-from apps.tools.services.entries import FIELDS as ENTRY_FIELDS
+from apps.tools.toolkits.services import toolkit_delete, toolkit_set
 from basics.errors import Conflict, DomainError
 from tenancy.actors import Actor
 from tenancy.admin_scope import TenantScopedInline, admin_actor, page_tenant

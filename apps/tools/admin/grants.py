@@ -13,12 +13,11 @@ from django.utils.html import format_html
 from apps.tools.admin.base import HistoryAdmin
 from apps.tools.admin.catalog import ALL, TOOL_NAME
 from apps.tools.admin.matrix import matrix_page
-from apps.tools.grant_reach import grant_warnings
 from apps.tools.models import ToolGrant
-from apps.tools.services import grant_create, grant_delete, grants_change
-from apps.tools.services.grants import grant_terms
-from apps.tools.subjects import Subjects, subject_parse, subjects_read
-from apps.tools.wording import grant_sentence
+from apps.tools.permissions.reach import grant_warnings
+from apps.tools.permissions.services import grant_create, grant_delete, grant_terms, grants_change
+from apps.tools.permissions.subjects import Subjects, subject_parse, subjects_read
+from apps.tools.policy.sentences import grant_sentence
 from tenancy.actors import Actor
 from tenancy.admin_scope import admin_actor, page_tenant
 from tenancy.models import Role, Tenant

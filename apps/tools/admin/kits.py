@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from apps.tools.admin.base import ServiceAdmin
 from apps.tools.admin.catalog import ALL
 from apps.tools.models import CollectionToolkit
-from apps.tools.services import collection_toolkit_set
+from apps.tools.toolkits.services import collection_toolkit_set
 from basics.errors import Conflict
 from tenancy.actors import Actor
 from tenancy.admin_scope import admin_actor

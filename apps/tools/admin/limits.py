@@ -10,8 +10,8 @@ from django.http import HttpRequest
 
 from apps.tools.admin.base import ServiceAdmin
 from apps.tools.admin.catalog import ALL, TOOL_NAME
+from apps.tools.limits.services import tool_limit_remove, tool_limit_set
 from apps.tools.models import ToolLimit, ToolLimitUse
-from apps.tools.services import tool_limit_remove, tool_limit_set
 from tenancy.actors import Actor
 from tenancy.admin_scope import JournalInline, admin_actor
 from tenancy.models import Tenant

@@ -12,14 +12,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
 from apps.collections.models import Collection
-from apps.tools.catalog import catalog_bundles
-from apps.tools.matrix import permission_matrix
+from apps.tools.catalog.selectors import catalog_bundles
 from apps.tools.models import ToolEntry
-from apps.tools.policy import ToolFacts
-from apps.tools.selectors import grant_list
-from apps.tools.services.cells import cell_set
-from apps.tools.subjects import Subjects, subject_columns, subject_parse
-from apps.tools.wording import grant_sentence
+from apps.tools.permissions.cells import cell_set
+from apps.tools.permissions.matrix import permission_matrix
+from apps.tools.permissions.subjects import Subjects, subject_columns, subject_parse
+from apps.tools.policy.engine import ToolFacts
+from apps.tools.policy.sentences import grant_sentence
+from apps.tools.toolset.selectors import grant_list
 from basics.errors import DomainError, Invalid
 from tenancy.actors import Actor
 from tenancy.admin_scope import admin_actor

@@ -15,16 +15,9 @@ from django.utils.html import format_html
 from apps.tools.admin.base import HistoryAdmin, attempt
 from apps.tools.admin.catalog import ALL
 from apps.tools.models import ContractTest, ToolCredential, ToolSource
-from apps.tools.services import (
-    contract_test_delete,
-    contract_test_set,
-    credential_forget,
-    credential_set,
-    source_create,
-    source_delete,
-    source_refresh,
-    source_update,
-)
+from apps.tools.sources.contract_tests import contract_test_delete, contract_test_set
+from apps.tools.sources.credentials import credential_forget, credential_set
+from apps.tools.sources.services import source_create, source_delete, source_refresh, source_update
 from tenancy.actors import Actor
 from tenancy.admin_scope import TenantScopedInline, admin_actor
 from tenancy.models import Tenant

@@ -16,8 +16,9 @@ from django.utils.safestring import SafeString
 from apps.tools.admin.base import ServiceAdmin
 from apps.tools.admin.sources import outcome_shown
 from apps.tools.models import ContractTest, ToolVersion
-from apps.tools.services import contract_test_delete, contract_test_run, version_accept, version_reject
-from apps.tools.source_selectors import version_changes
+from apps.tools.sources.contract_tests import contract_test_delete, contract_test_run
+from apps.tools.sources.selectors import version_changes
+from apps.tools.sources.versions import version_accept, version_reject
 from basics.errors import DomainError
 from tenancy.actors import Actor
 from tenancy.admin_scope import JournalAdmin, admin_actor

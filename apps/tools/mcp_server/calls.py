@@ -1,4 +1,4 @@
-"""Tools over MCP: offered, decided about, run and recorded as over REST (``apps.tools.services.calls``)."""
+"""Tools over MCP: offered, decided about, run and recorded as over REST (``apps.tools.calls.services``)."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from mcp_types import (
     ToolAnnotations,
 )
 
+from apps.tools.calls.services import MAX_OUTPUT, call_parse, calls_execute
 from apps.tools.mcp_server.caller import Caller
 from apps.tools.mcp_server.cursors import PAGE, cursor_read, cursor_write
 from apps.tools.mcp_server.outcomes import Outcome, outcome_get
-from apps.tools.offer import offer_guard, offer_tools
-from apps.tools.services.calls import MAX_OUTPUT, call_parse, calls_execute
+from apps.tools.toolset.direct_calls import offer_guard, offer_tools
 from runs.models import CallPath, Run
 from tenancy.database.waiting import in_db
 from toolloop.messages import ToolResult

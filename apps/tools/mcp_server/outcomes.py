@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from apps.tools.services.calls import RUN_KIND
+from apps.tools.calls.services import RUN_KIND
 from basics.errors import Missing
 from runs.call_log import calls_withhold
 from runs.models import ACTIVE, Run, RunStatus, ToolCall, ToolCallStatus

@@ -20,7 +20,7 @@ from mcp_types import (
 from apps.collections.models import Collection
 from apps.collections.search import search_run
 from apps.tools.mcp_server.caller import Caller
-from apps.tools.offer import offer_guard, offer_tools
+from apps.tools.toolset.direct_calls import offer_guard, offer_tools
 from basics.errors import Invalid, Missing
 from toolloop.prompt_templates import guidance_of, system_prompt
 

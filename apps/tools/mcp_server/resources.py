@@ -17,7 +17,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from apps.collections import selectors
+from apps.collections.display import selectors
 from apps.collections.models import Collection, Document, DocumentStatus, Page
 from apps.collections.search import SearchHit, search_run
 from apps.tools.mcp_server.caller import Caller

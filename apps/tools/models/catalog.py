@@ -66,7 +66,7 @@ class ToolVersion(TenantModel):
     """One form of one tool, as its source described it. Never changed, but for its state.
 
     A tool has at most one ``current`` version, which is the one that is offered and called, and at most one that
-    ``waits`` for somebody to accept it. ``spec`` is ``apps.tools.sources.FoundTool`` as JSON, ``digest`` the SHA-256 of it.
+    ``waits`` for somebody to accept it. ``spec`` is ``apps.tools.connectors.base.FoundTool`` as JSON, ``digest`` the SHA-256 of it.
     """
 
     class State(models.TextChoices):

@@ -76,7 +76,7 @@ class ToolLimit(TenantModel):
 
 
 class ToolLimitUse(TenantModel):
-    """What one caller has used of a limit in its newest period; written by ``apps.tools.limits`` alone."""
+    """What one caller has used of a limit in its newest period; written by ``apps.tools.limits.counting`` alone."""
 
     limit = TenantForeignKey(ToolLimit, related_name="uses")
     subject = models.CharField(max_length=30, help_text="tenant, member:<id> or key:<id>.")

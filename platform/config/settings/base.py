@@ -103,7 +103,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "web.context_processors.shell",
-                "apps.conversations.context_processors.recent",
+                "apps.conversations.chat.context_processors.recent",
             ]
         },
     }

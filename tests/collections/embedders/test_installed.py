@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 
-from apps.collections import services
+from apps.collections.collection import swaps
 from apps.collections.embedders.base import EmbeddingError
 from apps.collections.embedders.minilm import MiniLmEmbedder, prepare_model
 from apps.collections.embedders.minilm_build import tokenizer_path
-from apps.collections.embedding import embedder_choices, embedder_for, setting_of, space_for
+from apps.collections.index.embedding import embedder_choices, embedder_for, setting_of, space_for
 from apps.collections.models import InstalledEmbedder
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -50,7 +50,7 @@ def test_command_checks_and_installs_what_collections_can_then_choose(cast: Cast
         vector = embedder.embed_query("wine")
         assert np.abs(vector - reference("query: wine", "mean")).max() < 1e-6
         assert embedder_for(space, tenant=cast.tenant) is embedder  # loaded once a process
-        swap = services.swap_start(
+        swap = swaps.swap_start(
             tenant=cast.tenant,
             actor=cast.actor("member"),
             collection=make_collection(cast.tenant, "Trade"),

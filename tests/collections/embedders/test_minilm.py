@@ -174,7 +174,7 @@ def test_error_says_what_to_do_when_the_folder_is_a_file(tmp_path):
 def test_importing_costs_nothing_when_nothing_is_embedded():
     code = (
         "import sys\n"
-        "import apps.collections.embedders.registry, apps.collections.embedders.minilm, apps.collections.lexical\n"
+        "import apps.collections.embedders.registry, apps.collections.embedders.minilm, apps.collections.ingestion.lexical\n"
         "import apps.collections.ingestion.extraction, apps.collections.ingestion.chunking\n"
         "heavy = {'numpy', 'onnx', 'onnxruntime', 'tokenizers', 'pypdfium2', 'kreuzberg', 'openai', 'google.genai',"
         " 'django', 'PIL', 'snowballstemmer'}\n"

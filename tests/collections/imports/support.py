@@ -7,9 +7,9 @@ import tarfile
 import zipfile
 from typing import Any
 
-from apps.collections import services
+from apps.collections.imports import services
+from apps.collections.imports.services import ImportOptions
 from apps.collections.models import Collection, Document, Import
-from apps.collections.services import ImportOptions
 from jobs import registry, runner
 from jobs.context import JobContext
 from jobs.models import Job

@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from dulwich import porcelain
 
-from apps.collections import repositories, services
+from apps.collections.files import services as files_services
 from apps.collections.models import Collection, Import
+from apps.collections.repositories import selectors as repositories
+from apps.collections.repositories import services as repositories_services
 from basics.errors import Conflict, Invalid
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -155,16 +157,18 @@ def test_commit_has_author_message_parent_and_tree(
     everything = asked(cast, collection)
     base = repositories.git_log(**everything, limit=1)[0]["id"]
     for path, content in (("app/src/a.py", "x = 9\n"), ("app/lib/new.py", "z = 1\n")):
-        services.file_write(tenant=cast.tenant, **everything, path=path, content=content, may_overwrite=True)
-    services.file_delete(tenant=cast.tenant, **everything, path="app/docs/guide.md")
-    made = services.git_commit(
+        files_services.file_write(
+            tenant=cast.tenant, **everything, path=path, content=content, may_overwrite=True
+        )
+    files_services.file_delete(tenant=cast.tenant, **everything, path="app/docs/guide.md")
+    made = repositories_services.git_commit(
         tenant=cast.tenant, **everything, message="Change a\n\nBecause.", paths=["app/src"]
     )
     assert made.paths == ["app/src/a.py"]
     status = repositories.git_status(**everything)
     assert status["changed"] == [{"path": "app/docs/guide.md", "kind": "deleted"}]
     assert status["untracked"] == ["app/lib/new.py"]
-    second = services.git_commit(tenant=cast.tenant, **everything, message="The rest")
+    second = repositories_services.git_commit(tenant=cast.tenant, **everything, message="The rest")
     status = repositories.git_status(**everything)
     assert (status["changed"], status["untracked"], status["commit"]) == ([], [], second.commit)
     log = repositories.git_log(**everything, limit=2)
@@ -178,6 +182,6 @@ def test_commit_has_author_message_parent_and_tree(
     (change,) = repositories.git_diff(**everything, old=base, new=made.commit)
     assert "-x = 2\n+x = 9" in change.text
     with pytest.raises(Conflict, match="nothing to commit"):
-        services.git_commit(tenant=cast.tenant, **everything, message="Nothing")
+        repositories_services.git_commit(tenant=cast.tenant, **everything, message="Nothing")
     with pytest.raises(Invalid):
-        services.git_commit(tenant=cast.tenant, **everything, message="  ")
+        repositories_services.git_commit(tenant=cast.tenant, **everything, message="  ")

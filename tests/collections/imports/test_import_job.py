@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
-from apps.collections import files, import_job, services
+from apps.collections.documents import services as documents_services
+from apps.collections.imports import job as import_job
+from apps.collections.imports import services as imports_services
 from apps.collections.models import Collection, Document, Import, ImportStatus
+from apps.collections.storage import originals as files
 from basics.errors import Conflict, Denied, Invalid
 from jobs.models import Job, JobStatus
 from tenancy.models import Membership
@@ -66,7 +69,7 @@ def test_archive_is_not_kept_after_the_end_and_cannot_be_retried(
         row = run(started)
     assert not files.file_exists(key)
     with pytest.raises(Conflict, match="not kept"):
-        services.import_retry(tenant=cast.tenant, actor=cast.actor("member"), row=row)
+        imports_services.import_retry(tenant=cast.tenant, actor=cast.actor("member"), row=row)
 
 
 def test_second_import_changes_only_what_changed_and_removes_what_is_gone(
@@ -88,7 +91,7 @@ def test_sync_leaves_what_others_brought_and_what_is_merely_left_out(
 ) -> None:
     run(start(cast, collection, "archive", data=make_zip(FILES), name="trade.zip"))
     run(start(cast, collection, "archive", data=make_zip({"x.md": b"# X\n\nOther."}), name="other.zip"))
-    services.document_upload(
+    documents_services.document_upload(
         tenant=cast.tenant,
         actor=cast.actor("member"),
         collection=collection,
@@ -105,7 +108,7 @@ def test_killed_import_goes_on_and_counts_as_if_it_had_not_been(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = start(cast, collection, "archive", data=make_zip(FILES), name="trade.zip")
-    real, calls = services.document_put, []
+    real, calls = documents_services.document_put, []
 
     def dying(**given: Any) -> Any:
         calls.append(1)
@@ -113,7 +116,7 @@ def test_killed_import_goes_on_and_counts_as_if_it_had_not_been(
             raise RuntimeError("killed")
         return real(**given)
 
-    monkeypatch.setattr(services, "document_put", dying)
+    monkeypatch.setattr(documents_services, "document_put", dying)
     row = run(started)
     assert row.status == "running"
     assert len(paths(collection)) == 1
@@ -147,7 +150,7 @@ def test_full_disk_fails_the_import_with_its_reason_and_retry_finishes_it(
     assert (row.status, row.error_code) == ("failed", "storage_full")
     assert "room" in row.error_message
     monkeypatch.setattr(files, "file_receive", real)
-    services.import_retry(tenant=cast.tenant, actor=cast.actor("member"), row=row)
+    imports_services.import_retry(tenant=cast.tenant, actor=cast.actor("member"), row=row)
     assert run(row).status == "completed"
     assert len(paths(collection)) == 2
 
@@ -156,12 +159,12 @@ def test_cancelled_import_keeps_what_it_brought(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waiting = start(cast, collection, "archive", data=make_zip(FILES))
-    services.import_cancel(tenant=cast.tenant, actor=cast.actor("member"), row=waiting)
+    imports_services.import_cancel(tenant=cast.tenant, actor=cast.actor("member"), row=waiting)
     waiting.refresh_from_db()
     assert waiting.status == ImportStatus.CANCELLED
     assert Job.objects.get(pk=waiting.job_id or 0).status == JobStatus.CANCELLED
     with pytest.raises(Conflict):
-        services.import_cancel(
+        imports_services.import_cancel(
             tenant=cast.tenant,
             actor=cast.actor("member"),
             row=run(start(cast, collection, "archive", data=make_zip(FILES))),

@@ -14,9 +14,9 @@ from dulwich import porcelain
 from apps.collections.models import Collection, Document, Import
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.collections.collection.test_commands import NoHeartbeat
 from tests.collections.conftest import LAMPS
 from tests.collections.imports.support import make_zip
-from tests.collections.test_commands import NoHeartbeat
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

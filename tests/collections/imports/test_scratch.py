@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from apps.collections import files, services
+from apps.collections.imports import services
 from apps.collections.ingestion.sources.archives import archive_entries
 from apps.collections.models import Collection, Import, ImportStatus
+from apps.collections.storage import originals as files
 from apps.collections.tasks import import_ended
 from basics.errors import Conflict
 from jobs.context import JobCancelled
@@ -47,7 +48,7 @@ def seen(scratch: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
             found.extend(path.suffix for path in scratch.rglob("*") if path.is_file())
             yield item
 
-    monkeypatch.setattr("apps.collections.import_sources.archive_entries", watched)
+    monkeypatch.setattr("apps.collections.imports.sources.archive_entries", watched)
     return found
 
 
@@ -67,7 +68,7 @@ def test_cancelled_import_leaves_nothing_unpacked(
         assert len(list(scratch.iterdir())) == 1
         raise JobCancelled("stopped")
 
-    monkeypatch.setattr("apps.collections.import_job._Work.take", stop)
+    monkeypatch.setattr("apps.collections.imports.job._Work.take", stop)
     row = run(start(cast, collection, "archive", data=NESTED))
     assert row.status == "cancelled"
     assert list(scratch.iterdir()) == []

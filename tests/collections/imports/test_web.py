@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pytest_socket import socket_allow_hosts
 
-from apps.collections import services
+from apps.collections.imports import services
 from apps.collections.models import Collection, Document, Import
 from tenancy.scope import tenant_scope
 from tests.basics.test_net_guard import serving
@@ -29,7 +29,7 @@ def scope(cast: Cast, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
     settings.FETCH_NETWORKS = ["127.0.0.1/32"]
     names = {"docs.test": ["127.0.0.1"], "inside.test": ["127.0.0.2"]}
     monkeypatch.setattr(
-        "apps.collections.import_sources.resolver", lambda host, port: names.get(host, [host])
+        "apps.collections.imports.sources.resolver", lambda host, port: names.get(host, [host])
     )
     with tenant_scope(cast.tenant.pk):
         yield

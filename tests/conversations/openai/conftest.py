@@ -8,7 +8,8 @@ from typing import Any
 import openai
 import pytest
 
-from apps.collections.services import collection_create, document_upload
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_upload
 from jobs.models import ACTIVE, Job
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create

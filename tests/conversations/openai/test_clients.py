@@ -17,12 +17,13 @@ import pytest
 from django.test import Client
 from pydantic import BaseModel
 
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_upload
 from apps.collections.models import Chunk
-from apps.collections.services import collection_create, document_upload
-from apps.conversations.assistants import VersionSpec
+from apps.conversations.assistants.options import VersionSpec
+from apps.conversations.assistants.services import assistant_create, version_publish
 from apps.conversations.models import Assistant, AssistantVersion
-from apps.conversations.services import assistant_create, version_publish
-from apps.tools.services import grant_create, grant_delete
+from apps.tools.permissions.services import grant_create, grant_delete
 from jobs.models import ACTIVE, Job
 from runs.models import PendingDecision, Run, RunStatus, ToolCall, UsageRecord
 from runs.services import call_decide

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
-from apps.collections.services.samples import FOLDER
+from apps.collections.collection.samples import FOLDER
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.conversations.openai.site import Site

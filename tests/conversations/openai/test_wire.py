@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from apps.conversations.citations import Passage
+from apps.conversations.citations.markers import Passage
 from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.responses_wire import input_read
 from apps.conversations.openai.shapes import ChatCompletionShape, request_read

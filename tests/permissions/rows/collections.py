@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from django.utils import timezone
 
-from apps.collections.services import batch_undo, file_write
+from apps.collections.files.services import file_write
+from apps.collections.files.undo import batch_undo
 from tenancy.actors import system_actor
 from tenancy.scope import platform_scope, tenant_scope
 from tests.permissions.rows.common import COLLECTION, Row, pk_of, send, uploaded_file

@@ -9,10 +9,10 @@ from typing import Any
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
-from apps.datasets.columns import record_columns
-from apps.datasets.files import dataset_file_key, dataset_file_write
-from apps.datasets.record import Record, Source
-from apps.datasets.splitting import moves_key
+from apps.datasets.curation.dividing import moves_key
+from apps.datasets.records.columns import record_columns
+from apps.datasets.records.record import Record, Source
+from apps.datasets.rows.files import dataset_file_key, dataset_file_write
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import Row, pk_of, send, turn_answered, uploaded_file
 from tests.permissions.world import Side

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.urls import reverse
 
+from apps.tools.connectors.base import FoundTool
 from apps.tools.models import ToolSource, ToolVersion
-from apps.tools.sources import FoundTool
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

@@ -11,8 +11,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from apps.tools.catalog.services import entry_set
 from apps.tools.models import ToolEntry, Toolkit
-from apps.tools.services import entry_set, grant_create, toolkit_set
+from apps.tools.permissions.services import grant_create
+from apps.tools.toolkits.services import toolkit_set
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

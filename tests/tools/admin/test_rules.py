@@ -10,7 +10,8 @@ import pytest
 from django.test import Client
 
 from apps.tools.models import ToolGrant
-from apps.tools.services import grant_create, toolkit_set
+from apps.tools.permissions.services import grant_create
+from apps.tools.toolkits.services import toolkit_set
 from tenancy.models import ApiKey
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast

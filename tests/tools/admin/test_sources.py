@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from apps.tools.models import ContractTest, ToolCredential, ToolEntry, ToolSource, ToolVersion
-from apps.tools.services import credential_set
+from apps.tools.sources.credentials import credential_set
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps.conversations import tools as conversation_tools
+from apps.conversations.toolset import bundle as conversation_tools
 from tenancy.models import ApiKey, Membership, Tenant
 from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import tenant_scope

@@ -31,6 +31,6 @@ class ExtraConfig(AppConfig):
     label = "mcp_extra"
 
     def ready(self) -> None:
-        from apps.tools.bundles import Bundle, bundle_register  # needs the models
+        from apps.tools.toolset.bundles import Bundle, bundle_register  # needs the models
 
         bundle_register(Bundle("builtin.extra", lambda: (sleep_long, pay)))

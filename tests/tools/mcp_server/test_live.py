@@ -16,7 +16,8 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from apps.collections.services import collection_create, document_upload
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_upload
 from jobs.models import ACTIVE, Job
 from runs.models import PendingDecision, Run, ToolCall
 from runs.services import call_decide

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from apps.collections.documents.access import document_access_set
 from apps.collections.models import Document, Page
-from apps.collections.services.access import document_access_set
-from apps.tools.services.calls import RUN_KIND
+from apps.tools.calls.services import RUN_KIND
 from runs.models import ChunkRead, Run, RunStatus, ToolCall
 from tenancy.models import ApiKey, Tenant, User
 from tenancy.scope import tenant_scope

@@ -13,7 +13,7 @@ from django.test import Client
 from apps.collections.models import Chunk, Collection, Document, DocumentAccess, Page
 from apps.tools.mcp_server import calls, resources
 from apps.tools.models import ToolGrant
-from apps.tools.services import grant_create
+from apps.tools.permissions.services import grant_create
 from runs.models import PendingDecision, Run, ToolCall
 from runs.services import call_decide
 from tenancy.models import AuditEvent
@@ -22,8 +22,8 @@ from tests.cast import Cast
 from tests.collections.conftest import LAMPS, ingest
 from tests.conversations.support import make_library
 from tests.factories import make_collection
+from tests.tools.calls.test_calls import _work
 from tests.tools.mcp_server.conftest import Send, key_of
-from tests.tools.test_calls import _work
 from toolloop.deferred import Decision
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -12,8 +12,8 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from apps.collections.ingestion.git.ignores import Ignores
 from apps.collections.ingestion.sources.base import FolderTally, Problem, Reason, shown
-from apps.collections.source_tree.git.ignores import Ignores
 
 LFS_HEAD = b"version https://git-lfs.github.com/spec/v1\n"
 _MAX_ENTRIES = 100_000

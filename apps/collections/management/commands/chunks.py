@@ -7,12 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.chunk_links import chain_walk, chunk_links
-from apps.collections.chunk_reader import ChunkFilter, ReaderCursor, chunk_rows, reader_next
-from apps.collections.chunk_statistics import chunk_statistics
+from apps.collections.chunks.links import chain_walk, chunk_links
+from apps.collections.chunks.selectors import ChunkFilter, ReaderCursor, chunk_rows, reader_next
+from apps.collections.chunks.statistics import chunk_statistics
+from apps.collections.display.selectors import chunk_get
+from apps.collections.documents.operator import collection_named, tenant_named
 from apps.collections.models import Chunk, ChunkKind
-from apps.collections.operator import collection_named, tenant_named
-from apps.collections.selectors import chunk_get
 from basics.errors import DomainError
 from tenancy.actors import Actor, system_actor
 from tenancy.scope import tenant_scope

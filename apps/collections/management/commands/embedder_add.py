@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.collections.embedders.folder import Checked, folder_check
 from apps.collections.embedders.sentence_options import POOLINGS
-from apps.collections.services import embedder_install
+from apps.collections.index.embedder_install import embedder_install
 from basics.errors import DomainError
 
 _SAID = ("file", "pooling", "query_prefix", "passage_prefix", "dimensions", "max_tokens")

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from apps.collections.embedders.folder import model_verify
 from apps.collections.embedders.minilm import Precision, is_prepared, prepare_model
 from apps.collections.embedders.registry import BUILT_IN, make_embedder, parse_embedder
-from apps.collections.embedding import default_setting, installed_model
+from apps.collections.index.embedding import default_setting, installed_model
 from basics.errors import DomainError
 
 

@@ -12,6 +12,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.operator import (
+    collection_named,
+    import_documents,
+    import_finish,
+    ingestion_finish,
+    tenant_named,
+)
+from apps.collections.documents.services import document_upload
+from apps.collections.imports.services import ImportOptions, import_start
 from apps.collections.ingestion.detect import SUPPORTED_SUFFIXES
 from apps.collections.ingestion.sources.archives import is_archive
 from apps.collections.models import (
@@ -23,14 +33,6 @@ from apps.collections.models import (
     ImportStatus,
     Stage,
 )
-from apps.collections.operator import (
-    collection_named,
-    import_documents,
-    import_finish,
-    ingestion_finish,
-    tenant_named,
-)
-from apps.collections.services import ImportOptions, collection_create, document_upload, import_start
 from basics.errors import DomainError
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.operator import collection_named, tenant_named
+from apps.collections.documents.operator import collection_named, tenant_named
 from apps.collections.search import SearchHit, search_run
 from basics.errors import DomainError
 from tenancy.actors import system_actor

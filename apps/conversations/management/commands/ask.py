@@ -9,12 +9,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.operator import collection_named, is_worker_alive, tenant_named
-from apps.conversations import selectors, services
-from apps.conversations.citations import passages_of
-from apps.conversations.marks import marks_of
+from apps.collections.documents.operator import collection_named, is_worker_alive, tenant_named
+from apps.conversations.citations.markers import passages_of
+from apps.conversations.display.marks import marks_of
+from apps.conversations.display.terminal import PlainAnswer
 from apps.conversations.models import Turn
-from apps.conversations.plain import PlainAnswer
+from apps.conversations.transcript import selectors
+from apps.conversations.turns import services
 from basics.errors import DomainError
 from jobs.context import LeaseLost
 from jobs.runner import run_here

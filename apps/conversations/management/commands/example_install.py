@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.operator import tenant_named
-from apps.conversations.services import EXAMPLES, example_install
+from apps.collections.documents.operator import tenant_named
+from apps.conversations.assistants.examples import EXAMPLES, example_install
 from basics.errors import DomainError
 from tenancy.actors import system_actor
 from tenancy.scope import tenant_scope

@@ -12,17 +12,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 from django.utils import timezone
 
-from apps.collections.operator import collection_named, is_worker_alive, tenant_named
-from apps.datasets import selectors
-from apps.datasets.columns import record_of
+from apps.collections.documents.operator import collection_named, is_worker_alive, tenant_named
 from apps.datasets.formats import Card, format_get
 from apps.datasets.generation.claiming import job_spend
+from apps.datasets.generation.services import DRIVE, generation_pause, generation_resume, generation_start
 from apps.datasets.generation.settings import settings_checked
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob, GenerationState
-from apps.datasets.record import Record
-from apps.datasets.services import dataset_create
-from apps.datasets.services.datasets import slug_of
-from apps.datasets.services.generation import DRIVE, generation_pause, generation_resume, generation_start
+from apps.datasets.records.columns import record_of
+from apps.datasets.records.record import Record
+from apps.datasets.rows import selectors
+from apps.datasets.rows.dataset_services import dataset_create, slug_of
 from basics.errors import DomainError, Missing
 from batches.delivery import Delivery
 from jobs.context import LeaseLost

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.operator import collection_named, tenant_named
-from apps.evaluations.safety.attacks import Carrier, Category
-from apps.evaluations.services import suite_create
+from apps.collections.documents.operator import collection_named, tenant_named
+from apps.evaluations.attacks.values import Carrier, Category
+from apps.evaluations.safety.services import suite_create
 from basics.errors import DomainError
 from tenancy.actors import system_actor
 from tenancy.models import Tenant

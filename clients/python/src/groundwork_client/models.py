@@ -7,7 +7,6 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 from groundwork_client import transport
 
 
-
 @final
 class Access(TypedDict):
     subject: AccessSubject
@@ -141,7 +140,7 @@ class ArmOutput(TypedDict):
     position: int
     name: str
     target: Any
-    """See apps.evaluations.targets."""
+    """See apps.evaluations.arms.targets."""
     stopped_at: NotRequired[str | None]
     """Not asked on: another arm beats it."""
     stop_reason: NotRequired[str]

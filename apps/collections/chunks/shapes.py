@@ -1,0 +1,198 @@
+"""What the REST API of chunks takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.collections.chunks.services import MAX_CHUNK_CHARS
+
+
+class ChunkOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    citation_id = serializers.SerializerMethodField(help_text="How answers cite it, c<id>.")
+    collection_id = serializers.IntegerField()
+    document_id = serializers.IntegerField()
+    document_name = serializers.CharField(source="document.name")
+    index = serializers.IntegerField()
+    kind = serializers.CharField()
+    text = serializers.CharField()
+    char_start = serializers.IntegerField()
+    char_end = serializers.IntegerField()
+    page_start = serializers.IntegerField(allow_null=True)
+    page_end = serializers.IntegerField(allow_null=True)
+    headings = serializers.ListField(child=serializers.CharField())
+    metadata = serializers.DictField()
+    path = serializers.CharField(source="document.path")
+    qualified_name = serializers.CharField(help_text="Of a function or class.")
+    line_start = serializers.IntegerField(allow_null=True)
+    line_end = serializers.IntegerField(allow_null=True)
+    key_points = serializers.ListField(child=serializers.CharField())
+    points_by = serializers.CharField(help_text="`rule` or `model`.")
+    is_disabled = serializers.BooleanField(help_text="Left out of every search.")
+    is_edited = serializers.BooleanField()
+
+    class Meta:
+        ref_name = "Chunk"
+
+    def get_citation_id(self, chunk: Any) -> str:
+        return f"c{chunk.pk}"
+
+
+class ChunkDetailOutput(ChunkOutput):
+    previous_id = serializers.IntegerField(allow_null=True, help_text="The chunk before it in the document.")
+    next_id = serializers.IntegerField(allow_null=True)
+
+    class Meta:
+        ref_name = "ChunkDetail"
+
+
+class ChunkInput(serializers.Serializer[Any]):
+    text = serializers.CharField(
+        required=False, max_length=MAX_CHUNK_CHARS, trim_whitespace=False, help_text="Another text."
+    )
+    is_disabled = serializers.BooleanField(required=False, help_text="True leaves it out of every search.")
+    note = serializers.CharField(required=False, allow_blank=True, max_length=255, help_text="Why.")
+
+    class Meta:
+        ref_name = "ChunkChange"
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("text" in attrs) == ("is_disabled" in attrs):
+            raise serializers.ValidationError("Give a text or is_disabled, one of them.")
+        return attrs
+
+
+class ChunkBriefOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    document_id = serializers.IntegerField()
+    index = serializers.IntegerField()
+    kind = serializers.CharField()
+    qualified_name = serializers.CharField()
+    page_start = serializers.IntegerField(allow_null=True)
+    headings = serializers.ListField(child=serializers.CharField())
+    text = serializers.CharField()
+
+    class Meta:
+        ref_name = "ChunkBrief"
+
+
+class LinkOutput(serializers.Serializer[Any]):
+    chunk = ChunkBriefOutput(help_text="The other end.")
+    direction = serializers.CharField()
+    relation = serializers.CharField()
+    common_topic = serializers.CharField()
+    made_by = serializers.CharField(help_text="`rule` or `model`.")
+    weight = serializers.FloatField(help_text="0 to 1, stronger first.")
+
+    class Meta:
+        ref_name = "ChunkLink"
+
+
+class ChainStepOutput(serializers.Serializer[Any]):
+    chunk = ChunkBriefOutput()
+    depth = serializers.IntegerField()
+    relation = serializers.CharField(help_text="The link that led to it.")
+
+    class Meta:
+        ref_name = "ChainStep"
+
+
+class NeighboursOutput(serializers.Serializer[Any]):
+    before = ChunkBriefOutput(many=True)
+    chunk = ChunkBriefOutput()
+    after = ChunkBriefOutput(many=True)
+
+    class Meta:
+        ref_name = "ChunkNeighbours"
+
+
+class RevisionOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    chunk_id = serializers.IntegerField()
+    before = serializers.DictField(help_text="`text` and `is_disabled` as they were.")
+    after = serializers.DictField()
+    user = serializers.CharField(source="user.email", default="", help_text="Who made it.")
+    note = serializers.CharField()
+    at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "ChunkRevision"
+
+
+class ReaderOutput(serializers.Serializer[Any]):
+    cursor = serializers.CharField(help_text="Give it back with the next step.")
+    chunk = ChunkOutput(allow_null=True, help_text="Null when there is none in that direction.")
+    place = serializers.IntegerField(help_text="How many chunks lie before it.")
+    total = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "Reader"
+
+
+class CodeLinkOutput(serializers.Serializer[Any]):
+    kind = serializers.CharField(help_text="`defines`, `imports`, `calls` or `inherits`.")
+    source = serializers.CharField()  # type: ignore[assignment]
+    target = serializers.CharField()
+    chunk_id = serializers.IntegerField()
+    target_chunk_id = serializers.IntegerField(allow_null=True)
+    path = serializers.CharField(help_text="Of the source.")
+    line = serializers.IntegerField()
+    is_ambiguous = serializers.BooleanField(help_text="Matched by name alone, or several fit.")
+
+    class Meta:
+        ref_name = "CodeLink"
+
+
+class CodeEdgesOutput(serializers.Serializer[Any]):
+    outgoing = CodeLinkOutput(many=True)
+    incoming = CodeLinkOutput(many=True)
+
+    class Meta:
+        ref_name = "CodeEdges"
+
+
+class SizesOutput(serializers.Serializer[Any]):
+    total = serializers.IntegerField()
+    min = serializers.IntegerField()
+    mean = serializers.FloatField()
+    max = serializers.IntegerField()
+    percentiles = serializers.DictField(child=serializers.FloatField())
+
+    class Meta:
+        ref_name = "ChunkSizes"
+
+
+class LinkCountOutput(serializers.Serializer[Any]):
+    relation = serializers.CharField()
+    made_by = serializers.CharField()
+    count = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "LinkCount"
+
+
+class CoverageOutput(serializers.Serializer[Any]):
+    text = serializers.IntegerField(help_text="Characters of the documents.")
+    skipped = serializers.IntegerField(help_text="Of them on pages left out on purpose.")
+    covered = serializers.IntegerField(help_text="Of them in at least one chunk.")
+    share = serializers.FloatField(allow_null=True)
+
+    class Meta:
+        ref_name = "Coverage"
+
+
+class StatisticsOutput(serializers.Serializer[Any]):
+    documents = serializers.IntegerField()
+    chunks = serializers.IntegerField()
+    kinds = serializers.DictField(child=serializers.IntegerField())
+    sizes = SizesOutput()
+    disabled = serializers.IntegerField()
+    edited = serializers.IntegerField()
+    with_points = serializers.DictField(child=serializers.IntegerField())
+    links = LinkCountOutput(many=True)
+    coverage = CoverageOutput()
+
+    class Meta:
+        ref_name = "ChunkStatistics"

@@ -1,0 +1,1 @@
+"""A collection as a whole: its settings, its move to another embedding model, checks, samples."""

@@ -1,0 +1,94 @@
+"""Forms of collections. They parse and show; the services decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.collections.collection.services import CHUNK_SIZES, MAX_VERSIONS
+from apps.collections.display.forms import RefusableForm
+from apps.collections.ingestion.lexical import LANGUAGES
+from apps.collections.models import Collection, LinkOrigin, RerankerChoice
+
+
+class CollectionForm(RefusableForm):
+    """Name and chunking of a collection."""
+
+    name = forms.CharField(
+        max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True})
+    )
+    description = forms.CharField(
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="What belongs in it. People see it in lists.",
+    )
+    chunk_size = forms.IntegerField(
+        initial=1200,
+        min_value=CHUNK_SIZES[0],
+        max_value=CHUNK_SIZES[1],
+        help_text="Characters per chunk, at most. Counts for documents added from now on.",
+    )
+    chunk_overlap = forms.IntegerField(
+        initial=200, min_value=0, help_text="Characters that two neighbouring chunks share."
+    )
+
+    language = forms.ChoiceField(
+        required=False,
+        choices=[(name, name.capitalize()) for name in LANGUAGES],
+        initial="english",
+        help_text="How words are reduced to stems; “Simple” leaves them. A change reads every document again.",
+    )
+    links_by = forms.ChoiceField(
+        label="Key points and links",
+        required=False,
+        choices=[(LinkOrigin.RULE, "By rules, at no cost"), (LinkOrigin.MODEL, "By a model")],
+        initial=LinkOrigin.RULE,
+        help_text="Who writes what each passage says, and joins passages. Counts for documents read from now on.",
+    )
+    links_model = forms.CharField(
+        label="Model",
+        required=False,
+        max_length=120,
+        help_text="Of key points and links, where a model writes them; as under Settings, Models.",
+    )
+    reranker = forms.ChoiceField(
+        label="Reranking",
+        required=False,
+        choices=RerankerChoice.choices,
+        initial=RerankerChoice.DEFAULT,
+        help_text="What reads the best passages of each search once more and orders them anew.",
+    )
+    reranker_model = forms.CharField(
+        label="Reranking model",
+        required=False,
+        max_length=120,
+        help_text="Where a language model grades passages; each search then costs a request to it.",
+    )
+    keep_versions = forms.IntegerField(
+        label="Earlier versions",
+        required=False,
+        initial=10,
+        min_value=0,
+        max_value=MAX_VERSIONS,
+        help_text="How many are kept of each document; older ones are removed.",
+    )
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse an overlap of half a chunk and more, and leave out what was not sent."""
+        data = super().clean() or {}
+        for name in ("language", "links_by", "links_model", "reranker", "reranker_model", "keep_versions"):
+            if name not in self.data:
+                data.pop(name, None)  # not asked for: it stays as it is
+            elif data.get(name) in (None, "") and not name.endswith("_model"):
+                self.add_error(name, "Choose one.")
+        size, overlap = data.get("chunk_size"), data.get("chunk_overlap")
+        if size is not None and overlap is not None and overlap >= size / 2:
+            self.add_error("chunk_overlap", "It must be less than half of the chunk size.")
+        return data
+
+    @classmethod
+    def of(cls, collection: Collection) -> CollectionForm:
+        """Return the form as a collection fills it."""
+        return cls(initial={name: getattr(collection, name) for name in cls.base_fields})

@@ -1,0 +1,319 @@
+"""Reconcile what a tenant's rows claim with what tables and disk hold: find what is lost, doubled or orphaned, repair it.
+
+Each kind of finding is one statement over a collection, so that a check of a hundred thousand chunks takes seconds. A
+repair never invents content: it counts again, puts work back into the queue, or removes what nothing points to.
+"""
+
+# ruff: noqa: S608 - only constants of this module stand in the text
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.files.storage import default_storage
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, Q
+
+from apps.collections.documents.services import document_enqueue
+from apps.collections.documents.versions import document_reindex
+from apps.collections.index import terms
+from apps.collections.index.spaces import spaces_written
+from apps.collections.models import (
+    Collection,
+    Document,
+    DocumentStatus,
+    FileBlob,
+    FileRevision,
+    Import,
+    RepositoryPack,
+)
+from apps.collections.storage import originals as files
+from apps.collections.storage.job_locks import collection_lock, document_lock
+from apps.collections.storage.ledger import ledger_agrees, ledger_count
+from basics.errors import DomainError, Missing
+from jobs.models import ACTIVE, Job
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+GRACE_S = 3600  # younger files may belong to a transaction that is still open
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong.
+
+    Attributes:
+        code: ``stuck``, ``ledger``, ``statistics``, ``vectors_left``, ``original_missing``, ``original_orphaned``,
+            ``images_orphaned``, ``upload_abandoned``, ``contents_orphaned``.
+        subject: what it is about, for a person.
+        detail: what is wrong with it.
+        is_repaired: it was put right.
+        advice: what to do about what cannot be put right here.
+    """
+
+    code: str
+    subject: str
+    detail: str
+    is_repaired: bool = False
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was looked at and what was found."""
+
+    documents: int
+    chunks: int
+    findings: list[Finding]
+
+    @property
+    def open(self) -> list[Finding]:
+        """Return what is still wrong."""
+        return [finding for finding in self.findings if not finding.is_repaired]
+
+
+def ingestion_check(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    collection: Collection | None = None,
+    repair: bool = False,
+    on_collection: Callable[[Collection], None] | None = None,
+) -> Check:
+    """Check one collection, or all of a tenant's with its files on disk.
+
+    Args:
+        repair: put right what can be; everything else stays a finding with advice.
+        on_collection: called before each collection, for progress.
+
+    Raises:
+        Denied: the actor may not write documents.
+    """
+    actor.require("document.write")
+    found: list[Finding] = []
+    rows = Collection.objects.filter(tenant=tenant).order_by("pk")
+    if collection is not None:
+        rows = rows.filter(pk=collection.pk)
+    documents = chunks = 0
+    for row in rows:
+        if on_collection is not None:
+            on_collection(row)
+        for step in (_stuck, _ledgers, _statistics, _vectors_left):
+            found += step(tenant, actor, row, repair)
+        documents += Document.objects.filter(collection=row).count()
+        chunks += row.chunk_total
+    if collection is None:
+        found += _files(tenant, repair)
+        found += _contents(tenant, repair)
+    return Check(documents, chunks, found)
+
+
+def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+    """Find documents that wait or run without a job that will ever end them."""
+    job = Job.objects.filter(pk=OuterRef("job_id"), status__in=ACTIVE)
+    stuck = Document.objects.filter(
+        ~Exists(job), collection=collection, status__in=[DocumentStatus.QUEUED, DocumentStatus.PROCESSING]
+    )
+    for document in stuck.order_by("pk"):
+        if repair:
+            with transaction.atomic():
+                row = document_lock(tenant, document)
+                row.status = DocumentStatus.QUEUED
+                document_enqueue(tenant, actor, row)
+        yield Finding("stuck", document.path, f"It is {document.status} and no job works on it.", repair)
+
+
+def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+    """Find ready documents whose rows are not what their counts say, or that a space lacks vectors of."""
+    spaces = spaces_written(collection)
+    ready = Document.objects.filter(collection=collection, status=DocumentStatus.READY)
+    for document in ready.order_by("pk").iterator(chunk_size=500):
+        ledger = ledger_count(document, collection.space_id)
+        lacking = [s for s in spaces if ledger_count(document, s.pk).vectors != ledger.chunks]
+        if ledger_agrees(document, ledger) and not lacking:
+            continue
+        detail = (
+            f"The row says {document.chunk_count} chunks, {document.vector_count} vectors, "
+            f"{document.lexical_count} lexical rows; found {ledger.chunks}, {ledger.vectors}, {ledger.lexical}."
+        )
+        if lacking and ledger.vectors == ledger.chunks:
+            detail = f"Vectors are missing in {', '.join(map(str, lacking))}."
+        if not repair:
+            yield Finding("ledger", document.path, detail)
+            continue
+        if ledger.is_balanced and not lacking:
+            Document.objects.filter(pk=document.pk).update(
+                page_count=ledger.pages,
+                skipped_pages=ledger.skipped,
+                chunk_count=ledger.chunks,
+                vector_count=ledger.vectors,
+                lexical_count=ledger.lexical,
+            )
+            yield Finding("ledger", document.path, detail + " Counted again.", is_repaired=True)
+        elif document.live_to is not None:
+            yield Finding(
+                "ledger",
+                document.path,
+                detail,
+                advice=f"It is the earlier version {document.version}: delete or restore it.",
+            )
+        else:
+            yield _read_again(tenant, actor, document, detail)
+
+
+def _read_again(tenant: Tenant, actor: Actor, document: Document, detail: str) -> Finding:
+    try:
+        document_reindex(tenant=tenant, actor=actor, document=document)
+    except Missing:
+        return Finding("ledger", document.path, detail + " Deleted meanwhile.", is_repaired=True)
+    except DomainError as error:
+        return Finding("ledger", document.path, detail, advice=error.message)
+    return Finding("ledger", document.path, detail + " It is read again.", is_repaired=True)
+
+
+_COUNTED = """
+    WITH counted AS MATERIALIZED (
+        SELECT t.length, t.weights FROM collections_chunkterms t
+        JOIN collections_document d ON d.id = t.document_id
+        WHERE t.collection_id = %(collection)s AND d.live_from IS NOT NULL AND d.live_to IS NULL),
+    frequencies AS (
+        SELECT (split_part(entry, ':', 1)::int - 1) AS term, count(*) AS chunks
+        FROM counted, unnest(string_to_array(trim(BOTH '{}' FROM split_part(weights::text, '/', 1)), ',')) AS entry
+        WHERE entry <> '' GROUP BY 1)
+"""
+
+
+def _statistics(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+    """Compare the statistics of the lexical leg with the rows they count."""
+    values: dict[str, Any] = {"collection": collection.pk, "tenant": tenant.pk}
+    with transaction.atomic(), connection.cursor() as cursor:
+        row = collection_lock(tenant, collection.pk)
+        cursor.execute(_COUNTED + "SELECT count(*), coalesce(sum(length), 0) FROM counted", values)
+        chunks, total = cursor.fetchone()
+        cursor.execute(
+            _COUNTED
+            + """SELECT count(*) FROM frequencies s FULL JOIN
+                 (SELECT * FROM collections_termfrequency WHERE collection_id = %(collection)s) f ON f.term = s.term
+                 WHERE s.chunks IS DISTINCT FROM f.chunks""",
+            values,
+        )
+        wrong = cursor.fetchone()[0]
+        if (chunks, total, wrong) == (row.chunk_total, row.term_total, 0):
+            return
+        if repair:
+            cursor.execute(
+                "DELETE FROM collections_termfrequency WHERE collection_id = %(collection)s", values
+            )
+            cursor.execute(
+                _COUNTED
+                + """INSERT INTO collections_termfrequency (tenant_id, collection_id, term, chunks)
+                     SELECT %(tenant)s, %(collection)s, term, chunks FROM frequencies""",
+                values,
+            )
+            was = row.chunk_total, row.term_total
+            row.chunk_total, row.term_total = chunks, total
+            row.save(update_fields=["chunk_total", "term_total"])
+            if chunks:
+                terms.weights_rescale(collection=row, average=total / chunks)
+        else:
+            was = row.chunk_total, row.term_total
+    yield Finding(
+        "statistics",
+        collection.name,
+        f"The statistics say {was[0]} chunks with {was[1]} terms; found {chunks} with {total}, and {wrong} terms are "
+        "counted wrongly.",
+        repair,
+    )
+
+
+def _vectors_left(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+    """Find vectors in spaces that the collection does not use."""
+    spaces = [space.pk for space in spaces_written(collection)]
+    where = "FROM collections_embedding WHERE tenant_id = %s AND collection_id = %s AND space_id <> ALL (%s)"
+    with transaction.atomic(), connection.cursor() as cursor:
+        collection_lock(tenant, collection.pk)
+        cursor.execute(f"SELECT count(*) {where}", [tenant.pk, collection.pk, spaces])
+        left = cursor.fetchone()[0]
+        if left and repair:
+            cursor.execute(f"DELETE {where}", [tenant.pk, collection.pk, spaces])
+    if left:
+        yield Finding(
+            "vectors_left", collection.name, f"{left} vectors are in a space that is not used.", repair
+        )
+
+
+def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
+    """Compare the tenant's originals and page images on disk with the documents."""
+    keys = set(Document.objects.filter(tenant=tenant).values_list("file", flat=True))
+    keys |= set(Import.objects.filter(tenant=tenant).exclude(file="").values_list("file", flat=True))
+    packs = RepositoryPack.objects.filter(tenant=tenant).select_related("repository__collection")
+    for pack in packs.order_by("pk"):
+        keys |= {pack.file, pack.index}
+        if not (files.file_exists(pack.file) and files.file_exists(pack.index)):
+            yield Finding(
+                "original_missing",
+                f"{pack.repository.collection.name}: history of {pack.repository}",
+                "A pack of the repository is no longer in the storage; its files and search still work.",
+                advice="Import the repository again, or restore the storage from a backup.",
+            )
+    for key in sorted(keys):
+        if not files.file_exists(key):
+            paths = Document.objects.filter(tenant=tenant, file=key).values_list("path", flat=True)
+            for path in paths:
+                yield Finding(
+                    "original_missing",
+                    path,
+                    "The original is no longer in the storage; search and the text of its pages still work.",
+                    advice="Upload the same file again under this name, or restore it from a backup.",
+                )
+    root = Path(default_storage.path(f"t{tenant.pk}"))
+    for original in _old_files(root):
+        key = f"t{tenant.pk}/{original.relative_to(root).as_posix()}"
+        if key in keys:
+            continue
+        size = original.stat().st_size
+        if repair:
+            with transaction.atomic():
+                files.file_lock(key)
+                packs = RepositoryPack.objects.filter(Q(file=key) | Q(index=key), tenant=tenant)
+                is_used = Document.objects.filter(tenant=tenant, file=key).exists()
+                if not is_used and not packs.exists():
+                    original.unlink(missing_ok=True)
+        yield Finding("original_orphaned", key, f"{size} bytes that no document points to.", repair)
+    hashes = set(Document.objects.filter(tenant=tenant).values_list("sha256", flat=True))
+    images = Path(settings.DATA_DIR) / "cache" / "pages" / f"t{tenant.pk}"
+    for folder in sorted(images.glob("*/*")) if images.is_dir() else []:
+        if folder.name not in hashes and _is_old(folder):
+            if repair:
+                shutil.rmtree(folder, ignore_errors=True)
+            yield Finding("images_orphaned", folder.name, "Page images of no document.", repair)
+
+
+def _contents(tenant: Tenant, repair: bool) -> Iterator[Finding]:
+    """Find bytes in the history of files that no change names any more."""
+    used = FileRevision.objects.filter(Q(before_id=OuterRef("pk")) | Q(after_id=OuterRef("pk")))
+    left = FileBlob.objects.filter(~Exists(used), tenant=tenant).defer("content")
+    for blob in left.order_by("pk"):
+        if repair:
+            FileBlob.objects.filter(pk=blob.pk).delete()
+        detail = f"{blob.size} bytes in the history of files that no change names."
+        yield Finding("contents_orphaned", blob.sha256[:12], detail, repair)
+
+
+def _old_files(root: Path) -> Iterator[Path]:
+    if root.is_dir():
+        yield from (
+            original for original in sorted(root.rglob("*")) if original.is_file() and _is_old(original)
+        )
+
+
+def _is_old(original: Path) -> bool:
+    try:
+        return time.time() - original.stat().st_mtime > GRACE_S
+    except FileNotFoundError:
+        return False

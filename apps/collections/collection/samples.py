@@ -1,0 +1,61 @@
+"""Sample collections: a few real public-domain documents that any workspace can add to try things with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.db import transaction
+
+from apps.collections.collection.services import collection_create
+from apps.collections.documents.services import document_upload
+from apps.collections.models import Collection
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+FOLDER = Path(__file__).resolve().parents[1] / "demo"
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A collection that comes with its documents; ``files`` are names in ``FOLDER``."""
+
+    name: str
+    description: str
+    files: tuple[str, ...]
+
+
+TARIFFS = Sample(
+    "Section 232 tariffs",
+    "A Federal Register notice and a note of the tariff schedule.",
+    ("federal-register-2025-15819.pdf", "hts-chapter-99-note-33-automobiles.txt"),
+)
+PLANS = Sample(
+    "Strategic plans",
+    "What two federal agencies set out to do.",
+    ("dhs-strategic-plan-2020-2024.pdf", "gsa-strategic-plan-2022-2026.pdf"),
+)
+
+
+def sample_add(*, tenant: Tenant, actor: Actor, sample: Sample = TARIFFS) -> Collection:
+    """Make a sample collection and have its documents read.
+
+    Raises:
+        Denied: without the right ``collection.write``.
+        Conflict: there is a collection of that name.
+    """
+    with transaction.atomic():
+        collection = collection_create(
+            tenant=tenant, actor=actor, name=sample.name, description=sample.description
+        )
+        for name in sample.files:
+            with (FOLDER / name).open("rb") as file:
+                document_upload(
+                    tenant=tenant,
+                    actor=actor,
+                    collection=collection,
+                    name=name,
+                    chunks=iter(lambda: file.read(_BLOCK), b""),
+                )
+    return collection

@@ -1,0 +1,1 @@
+"""Documents: upload, versions, who may see them, their types, and the viewer."""

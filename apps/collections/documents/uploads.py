@@ -1,0 +1,34 @@
+"""The multipart body of an upload, as pages and REST take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+
+from apps.collections.storage.originals import too_large
+from basics.errors import Invalid
+
+_FORM_OVERHEAD = 1_000_000  # what a multipart body may hold besides the file
+
+
+def posted_file(request: Any) -> dict[str, Any]:
+    """Return name and chunks of the multipart field ``file``, for ``document_upload``.
+
+    Args:
+        request: Django's or REST framework's.
+
+    Raises:
+        Invalid: there is none, or the body says that it is too large.
+    """
+    length = request.META.get("CONTENT_LENGTH") or "0"
+    if length.isdigit() and int(length) > settings.MAX_UPLOAD_BYTES + _FORM_OVERHEAD:
+        raise too_large(settings.MAX_UPLOAD_BYTES)
+    file = request.FILES.get("file")
+    if file is None:
+        raise Invalid(
+            "file_missing",
+            "No file came with the request: send it as multipart/form-data in the field “file”.",
+            data={"fields": {"file": ["This field is required."]}},
+        )
+    return {"name": file.name or "", "chunks": file.chunks()}

@@ -1,0 +1,1 @@
+"""What a model may do with the files of a collection."""

@@ -1,0 +1,1 @@
+"""Files of a collection: browse, search, edit, undo."""

@@ -1,0 +1,407 @@
+"""REST of a collection's files. The views hold no rules: selectors read, services write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, get_args
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.collections.display import selectors
+from apps.collections.display.request_values import flag
+from apps.collections.files import checks as file_checks
+from apps.collections.files import history as file_history
+from apps.collections.files import search as file_search
+from apps.collections.files import selectors as file_selectors
+from apps.collections.files import services, shapes, undo
+from apps.collections.files.edits import TextEdit
+from apps.collections.models import Collection, FileBatch
+from apps.collections.tree.rules import FileRules
+from basics.errors import Invalid
+from web.drf.pages import Pagination
+from web.drf.views import TenantAPIView
+
+_TAG = ["files"]
+
+
+def _words(*names: str) -> list[OpenApiParameter]:
+    return [OpenApiParameter(name, str) for name in names]
+
+
+def _numbers(*names: str) -> list[OpenApiParameter]:
+    return [OpenApiParameter(name, int) for name in names]
+
+
+def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any]:
+    serializer = shape(data=data)
+    serializer.is_valid(raise_exception=True)
+    values: dict[str, Any] = serializer.validated_data
+    return values
+
+
+class FilesAPIView(TenantAPIView):
+    """Base of the views below: finds the collection, reads parameters, shows changes."""
+
+    def collection(self, pk: int) -> Collection:
+        """Return the collection. Raises Missing."""
+        return selectors.collection_get(actor=self.actor, pk=pk)
+
+    def number(self, name: str, default: int, least: int = 0) -> int:
+        """Return a whole number of the query. Raises ValidationError."""
+        value = self.request.query_params.get(name, "")
+        if not value:
+            return default
+        if not value.isascii() or not value.isdigit() or len(value) > 9 or int(value) < least:
+            raise serializers.ValidationError({name: [f"Give a whole number from {least}."]})
+        return int(value)
+
+    def word(self, name: str, default: str = "") -> str:
+        """Return a text of the query."""
+        return self.request.query_params.get(name, default)
+
+    def path(self) -> str:
+        """Return the required parameter ``path``. Raises ValidationError."""
+        body = self.request.data if self.request.method == "DELETE" else None
+        found = self.word("path") or (str(body.get("path", "")) if isinstance(body, Mapping) else "")
+        if not found:
+            raise serializers.ValidationError({"path": ["This parameter is required."]})
+        return found
+
+    def changed(self, collection: Collection, batch: FileBatch | None) -> Response:
+        """Answer with a change."""
+        if batch is not None:
+            self.shown(collection, [batch])
+        return Response(shapes.ChangedOutput({"change": batch}).data)
+
+    def shown(self, collection: Collection, batches: list[Any]) -> None:
+        """Put onto each batch the revisions that the actor may see."""
+        rows = file_history.revision_list(actor=self.actor, collection=collection, batches=batches)
+        for batch in batches:
+            batch.shown = [row for row in rows if row.batch_id == batch.pk]
+
+
+class FilesView(FilesAPIView):
+    """A folder."""
+
+    actions = {"GET": "collection.read"}
+
+    @extend_schema(
+        operation_id="files_list",
+        tags=_TAG,
+        parameters=[
+            *_words("folder", "pattern"),
+            OpenApiParameter("recursive", bool),
+            OpenApiParameter("show_hidden", bool),
+            *_numbers("offset", "limit"),
+        ],
+        responses=shapes.ListingOutput,
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """List a folder of the collection: folders first, then files, by name."""
+        found = file_selectors.file_list(
+            actor=self.actor,
+            collection=self.collection(pk),
+            folder=self.word("folder"),
+            offset=self.number("offset", 0),
+            limit=min(self.number("limit", 200, 1), 1000),
+            pattern=self.word("pattern"),
+            is_recursive=flag(request, "recursive") or False,
+            show_hidden=flag(request, "show_hidden"),
+        )
+        return Response(shapes.ListingOutput(found).data)
+
+
+class FileContentView(FilesAPIView):
+    """One file."""
+
+    actions = {"GET": "collection.read", "PUT": "document.write", "DELETE": "document.write"}
+
+    @extend_schema(
+        operation_id="files_read",
+        tags=_TAG,
+        parameters=[
+            OpenApiParameter("path", str, required=True),
+            *_words("encoding"),
+            *_numbers("start", "end"),
+        ],
+        responses=shapes.FileOutput,
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Read lines of a file; 500 when no end is given, 2000 at most."""
+        found = file_selectors.file_read(
+            actor=self.actor,
+            collection=self.collection(pk),
+            path=self.path(),
+            start=self.number("start", 1, 1),
+            end=self.number("end", 0) or None,
+            encoding=self.word("encoding"),
+        )
+        return Response(shapes.FileOutput(found).data)
+
+    @extend_schema(
+        operation_id="files_write", tags=_TAG, request=shapes.FileWriteInput, responses=shapes.ChangedOutput
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        """Write a whole file, new or in place of the one that is there."""
+        collection = self.collection(pk)
+        values = _valid(shapes.FileWriteInput, request.data)
+        batch = services.file_write(tenant=self.tenant, actor=self.actor, collection=collection, **values)
+        return self.changed(collection, batch)
+
+    @extend_schema(
+        operation_id="files_delete",
+        tags=_TAG,
+        parameters=[OpenApiParameter("path", str, required=True), *_words("expected")],
+        responses=shapes.ChangedOutput,
+    )
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete a file and its document; it can be undone."""
+        collection = self.collection(pk)
+        batch = services.file_delete(
+            tenant=self.tenant,
+            actor=self.actor,
+            collection=collection,
+            path=self.path(),
+            expected=self.word("expected") or None,
+        )
+        return self.changed(collection, batch)
+
+
+class FilesEditView(FilesAPIView):
+    """Edits of several files."""
+
+    actions = {"POST": "document.write"}
+
+    @extend_schema(
+        operation_id="files_edit", tags=_TAG, request=shapes.FilesEditInput, responses=shapes.ChangedOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Edit several files by lines or exact text; all edits are made, or none."""
+        collection = self.collection(pk)
+        values = _valid(shapes.FilesEditInput, request.data)
+        edits = [
+            services.FileEdit(one["path"], [TextEdit(**edit) for edit in one["edits"]], one["expected"])
+            for one in values["files"]
+        ]
+        batch = services.files_edit(
+            tenant=self.tenant, actor=self.actor, collection=collection, edits=edits, note=values["note"]
+        )
+        return self.changed(collection, batch)
+
+
+class FileMoveView(FilesAPIView):
+    """Another path for a file."""
+
+    actions = {"POST": "document.write"}
+
+    @extend_schema(
+        operation_id="files_move", tags=_TAG, request=shapes.FileMoveInput, responses=shapes.ChangedOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Move a file; its document keeps versions and limits."""
+        collection = self.collection(pk)
+        values = _valid(shapes.FileMoveInput, request.data)
+        batch = services.file_move(tenant=self.tenant, actor=self.actor, collection=collection, **values)
+        return self.changed(collection, batch)
+
+
+class FilesSearchView(FilesAPIView):
+    """Search in files."""
+
+    actions = {"GET": "collection.read"}
+
+    @extend_schema(
+        operation_id="files_search",
+        tags=_TAG,
+        parameters=[
+            OpenApiParameter("query", str, required=True),
+            OpenApiParameter("kind", str, enum=get_args(file_search.Kind)),
+            *_words("folder", "names"),
+            OpenApiParameter("case", bool),
+            *_numbers("offset", "limit"),
+        ],
+        responses=shapes.MatchesOutput,
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Find lines by text or regular expression, or files by name; the search ends after five seconds."""
+        kind: Any = self.word("kind", "text")
+        if kind not in get_args(file_search.Kind):
+            raise serializers.ValidationError({"kind": ["Give text, name or regex."]})
+        found = file_search.search_files(
+            actor=self.actor,
+            collection=self.collection(pk),
+            query=self.word("query"),
+            kind=kind,
+            folder=self.word("folder"),
+            names=self.word("names"),
+            is_case_sensitive=self.word("case") in ("true", "1"),
+            offset=self.number("offset", 0),
+            limit=self.number("limit", file_search.PAGE, 1),
+        )
+        return Response(shapes.MatchesOutput(found).data)
+
+
+class FilesStructureView(FilesAPIView):
+    """The tree of files."""
+
+    actions = {"GET": "collection.read"}
+
+    @extend_schema(
+        operation_id="files_structure",
+        tags=_TAG,
+        parameters=[*_words("folder"), *_numbers("depth")],
+        responses=shapes.StructureOutput,
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Return folders and files with sizes and languages, three levels deep unless told otherwise."""
+        depth = min(self.number("depth", 3, 1), 20)
+        root = file_selectors.project_structure(
+            actor=self.actor, collection=self.collection(pk), folder=self.word("folder"), depth=depth
+        )
+        return Response(file_selectors.as_json(root))
+
+
+class FilesDiffView(FilesAPIView):
+    """Differences."""
+
+    actions = {"GET": "collection.read"}
+
+    @extend_schema(
+        operation_id="files_diff",
+        tags=_TAG,
+        parameters=[*_words("path", "other"), *_numbers("revision", "other_revision")],
+        responses=shapes.DiffOutput,
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Compare two files (path, other), show what a revision changed, or compare two revisions."""
+        collection = self.collection(pk)
+        if revision := self.number("revision", 0):
+            other = self.number("other_revision", 0) or None
+            text = file_history.diff_revisions(
+                actor=self.actor, collection=collection, pk=revision, other=other
+            )
+        else:
+            text = file_history.diff_files(
+                actor=self.actor, collection=collection, path=self.path(), other=self.word("other")
+            )
+        return Response({"diff": text})
+
+
+class FileSyntaxView(FilesAPIView):
+    """Syntax."""
+
+    actions = {"GET": "collection.read"}
+
+    @extend_schema(
+        operation_id="files_syntax",
+        tags=_TAG,
+        parameters=[OpenApiParameter("path", str, required=True)],
+        responses=shapes.SyntaxOutput,
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Say where a source, JSON, TOML or YAML file breaks its grammar."""
+        found = file_checks.check_syntax(actor=self.actor, collection=self.collection(pk), path=self.path())
+        return Response(asdict(found))
+
+
+class FileChangesView(FilesAPIView):
+    """The history."""
+
+    actions = {"GET": "collection.read"}
+    pagination_class = Pagination
+
+    @extend_schema(
+        operation_id="files_changes",
+        tags=_TAG,
+        parameters=_words("path"),
+        responses=shapes.ChangeOutput(many=True),
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """List the changes of the collection's files, newest first, each with the files that you may see."""
+        collection = self.collection(pk)
+        rows = file_history.batch_list(actor=self.actor, collection=collection, path=self.word("path"))
+        pages = Pagination()
+        page = pages.paginate_queryset(rows, request, view=self) or []
+        self.shown(collection, page)
+        return pages.get_paginated_response(shapes.ChangeOutput(page, many=True).data)
+
+
+class _TurnView(FilesAPIView):
+    actions = {"POST": "document.write"}
+
+    def turn(self, request: Request, pk: int, service: Any) -> Response:
+        collection = self.collection(pk)
+        wanted = _valid(shapes.ChangeInput, request.data)["change"]
+        batch = None
+        if wanted is not None:
+            batch = file_history.batch_get(actor=self.actor, collection=collection, pk=wanted)
+        made = service(tenant=self.tenant, actor=self.actor, collection=collection, batch=batch)
+        return self.changed(collection, made)
+
+
+class FilesUndoView(_TurnView):
+    """Undo."""
+
+    @extend_schema(
+        operation_id="files_undo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Take a change back as a whole; refused (409) when one of its files was changed since."""
+        return self.turn(request, pk, undo.batch_undo)
+
+
+class FilesRedoView(_TurnView):
+    """Redo."""
+
+    @extend_schema(
+        operation_id="files_redo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Make a change again that was taken back."""
+        return self.turn(request, pk, undo.batch_redo)
+
+
+class FileRestoreView(FilesAPIView):
+    """Restore."""
+
+    actions = {"POST": "document.write"}
+
+    @extend_schema(
+        operation_id="files_restore", tags=_TAG, request=shapes.RestoreInput, responses=shapes.ChangedOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Give a file the content it had after a revision."""
+        collection = self.collection(pk)
+        wanted = _valid(shapes.RestoreInput, request.data)["revision"]
+        row = file_history.revision_get(actor=self.actor, collection=collection, pk=wanted)
+        batch = undo.revision_restore(
+            tenant=self.tenant, actor=self.actor, collection=collection, revision=row
+        )
+        return self.changed(collection, batch)
+
+
+class FileRulesView(FilesAPIView):
+    """The rules of file tools."""
+
+    actions = {"GET": "collection.read", "PUT": "collection.write"}
+
+    @extend_schema(operation_id="files_rules", tags=_TAG, responses=shapes.RulesShape)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return what file tools may touch."""
+        return Response(FileRules.of(self.collection(pk).file_rules).as_json())
+
+    @extend_schema(
+        operation_id="files_rules_set", tags=_TAG, request=shapes.RulesShape, responses=shapes.RulesShape
+    )
+    def put(self, request: Request, pk: int) -> Response:
+        """Replace the rules; what is left out gets its default."""
+        if not isinstance(request.data, Mapping):
+            raise Invalid("invalid", "The rules are an object; see the schema.")
+        rules = services.file_rules_update(
+            tenant=self.tenant, actor=self.actor, collection=self.collection(pk), rules=dict(request.data)
+        )
+        return Response(rules.as_json())

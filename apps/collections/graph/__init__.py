@@ -1,0 +1,1 @@
+"""The code graph: what a file defines, imports and calls, and questions about it."""

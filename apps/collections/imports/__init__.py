@@ -1,0 +1,1 @@
+"""Imports of many files at once: archives, folders, repositories, web pages."""

@@ -1,0 +1,106 @@
+"""The form that starts an import. It parses and shows; the service decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.collections.imports.services import SOURCES, ImportOptions
+from basics.errors import DomainError
+
+
+class ImportForm(forms.Form):
+    """Where from, and how."""
+
+    source = forms.ChoiceField(choices=[(s.value, s.label) for s in SOURCES], initial="archive")
+    file = forms.FileField(
+        required=False,
+        label="Archive",
+        help_text="ZIP or TAR (.tar.gz, .tar.bz2, .tar.xz) with documents, with a git repository, or with a Chroma folder.",
+    )
+    urls = forms.CharField(
+        required=False,
+        label="Web pages",
+        widget=forms.Textarea(attrs={"rows": 3, "placeholder": "https://example.org/guide"}),
+        help_text="One address per line.",
+    )
+    path = forms.CharField(
+        required=False,
+        max_length=1000,
+        label="Path on the server",
+        help_text="Of a folder, repository or Chroma folder, below a folder that the operator has opened.",
+    )
+    into = forms.CharField(
+        required=False,
+        max_length=500,
+        label="Into folder",
+        help_text="Empty: a folder with the name of the source. A single slash: the top of the collection.",
+    )
+    ref = forms.CharField(
+        required=False, max_length=200, label="Revision", help_text="Branch, tag or commit of a repository."
+    )
+    include = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        label="Only these files",
+        help_text="Patterns as in .gitignore, one per line, for example docs/**/*.md.",
+    )
+    exclude = forms.CharField(
+        required=False, widget=forms.Textarea(attrs={"rows": 2}), label="Without these files"
+    )
+    with_hidden = forms.BooleanField(
+        required=False, label="With hidden files", help_text="Files and folders whose names begin with a dot."
+    )
+    sync = forms.BooleanField(
+        required=False,
+        label="Remove what is gone",
+        help_text="Deletes documents that an earlier import of this source brought and that it no longer has.",
+    )
+    chroma_collection = forms.CharField(required=False, max_length=200, label="Chroma collection")
+    source_key = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Chroma field of the source file",
+        help_text="Empty: source, file_path and the like are looked for.",
+    )
+    vectors_model = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Model of the Chroma vectors",
+        help_text="Takes the vectors over; must be this collection's own model. Empty: chunks are embedded anew.",
+    )
+
+    def options(self) -> ImportOptions:
+        """Return what was filled in."""
+        data = self.cleaned_data
+        return ImportOptions(
+            path=data["path"].strip(),
+            urls=_lines(data["urls"]),
+            into=data["into"] or None,
+            ref=data["ref"].strip(),
+            include=_lines(data["include"]),
+            exclude=_lines(data["exclude"]),
+            with_hidden=data["with_hidden"],
+            sync=data["sync"],
+            chroma_collection=data["chroma_collection"].strip(),
+            source_key=data["source_key"].strip(),
+            vectors_model=data["vectors_model"].strip(),
+        )
+
+    def file_given(self) -> dict[str, Any]:
+        """Return name and pieces of the uploaded archive, nothing when there is none."""
+        file = self.cleaned_data.get("file")
+        return {"name": file.name or "", "chunks": file.chunks()} if file else {}
+
+    def refuse(self, error: DomainError) -> None:
+        """Show what the service refused, at the fields it names or above the form."""
+        fields = {n: t for n, t in (error.data.get("fields") or {}).items() if n in self.fields}
+        for name, texts in fields.items():
+            self.add_error(name, list(texts))
+        if not fields:
+            self.add_error(None, error.message)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())

@@ -1,0 +1,1 @@
+"""What search finds passages by: vectors in their spaces, terms, codes, and the indexes over them."""

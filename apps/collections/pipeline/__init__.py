@@ -1,0 +1,1 @@
+"""The way of one document from its bytes to rows that are searched, stage by stage."""

@@ -1,0 +1,111 @@
+"""What may be quoted of chunks, from the pages that are stored around them: one statement for all passages of a search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import connection
+
+from apps.collections.ingestion import detect
+from apps.collections.ingestion.readers.base import PART_CHARS
+from apps.collections.quotes.parts import AROUND, PagePart, Quotable, quotable_of
+
+# Their text is what the file says, and not Markdown that a reader of ours has made of it.
+_AS_IT_IS = frozenset({detect.PDF, detect.TEXT, detect.CSV, detect.JSON, detect.EML, *detect.IMAGES})
+_AROUND = """
+SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page_start IS NOT NULL, p.number, p.char_start,
+    p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),
+    substr(p.text, greatest(0, c.char_start - %(around)s - p.char_start) + 1,
+        least(c.char_end + %(around)s, p.char_start + %(most)s) - greatest(p.char_start, c.char_start - %(around)s)),
+    p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code'
+FROM collections_chunk c
+JOIN collections_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
+JOIN collections_page p ON p.tenant_id = c.tenant_id AND p.document_id = c.document_id
+    AND (p.number BETWEEN c.page_start - 1 AND c.page_end + 1 OR c.page_start IS NULL)
+    AND p.char_start < c.char_end + %(around)s AND p.char_start > c.char_start - %(around)s - %(part)s
+WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
+ORDER BY c.id, p.number
+"""
+_MOST = 60_000_000  # more characters than a page can have
+_LONGEST_PART = 2 * PART_CHARS
+
+
+def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[str, Any]]:
+    """Return what may be quoted of chunks, by id, as runs keep it; chunks that somebody has edited have no place on a page.
+
+    Args:
+        chunk_ids: of passages that their reader was found to be allowed to read.
+    """
+    wanted = list(chunk_ids)
+    if not wanted:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _AROUND,
+            {"tenant": tenant_id, "chunks": wanted, "around": AROUND, "part": _LONGEST_PART, "most": _MOST},
+        )
+        rows = cursor.fetchall()
+    found: dict[int, dict[str, Any]] = {}
+    at = 0
+    while at < len(rows):
+        end = at
+        while end < len(rows) and rows[end][0] == rows[at][0]:
+            end += 1
+        pk, start, _, text, is_edited = rows[at][:5]
+        made = None if is_edited else _quotable(rows[at:end])
+        if made is not None:
+            found[pk] = made.to_json(start, text)
+        at = end
+    return found
+
+
+def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
+    _, start, end, text, _, media_type, is_paged = rows[0][:7]
+    parts = [part for row in rows if (part := _part(row, is_paged=is_paged)).text]
+    base = parts[0].char_start if parts else 0
+    around = "".join(part.text for part in parts)
+    if around[start - base : end - base] != text:
+        return None  # pages of documents that came with their chunks are not their text
+    return quotable_of(
+        parts,
+        start,
+        end,
+        is_markdown=media_type not in _AS_IT_IS and not parts[0].is_code,
+        is_cut=(base > 0 and base == start - AROUND, base + len(around) == end + AROUND),
+    )
+
+
+def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
+    number, page_start, part_start, text, is_left_out, headings, regions, is_code = row[7:]
+    headings, regions = (json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions))
+    end = part_start + len(text)
+
+    def inside(low: int, high: int) -> bool:
+        return bool(low < end and part_start < high)
+
+    return PagePart(
+        number=number if is_paged else None,
+        char_start=part_start,
+        text=text,
+        headings=tuple(
+            (page_start + low, page_start + high)
+            for _, _, low, high in headings
+            if inside(page_start + low, page_start + high)
+        ),
+        regions=tuple(
+            (
+                str(kind),
+                page_start + low,
+                page_start + high,
+                tuple(page_start + row_start for row_start in row_starts),
+                page_start + body_start,
+                str(header),
+            )
+            for kind, low, high, row_starts, body_start, header, *_ in regions
+            if inside(page_start + low, page_start + high)
+        ),
+        is_code=bool(is_code),
+        is_left_out=bool(is_left_out),
+    )

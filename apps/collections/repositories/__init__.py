@@ -1,0 +1,1 @@
+"""Repositories of a collection: state, commits, differences, who wrote what."""

@@ -1,0 +1,1 @@
+"""Reading the best candidates of a search once more."""

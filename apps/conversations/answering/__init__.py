@@ -1,0 +1,1 @@
+"""How one question is answered: model, prompt, tools and limits, up to the stored answer."""

@@ -1,0 +1,158 @@
+"""End the turn of a run that has ended: its answer and citations become rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from apps.conversations.answering.listeners import answer_tell
+from apps.conversations.citations.markers import answer_cite, numbers_of, passages_of
+from apps.conversations.display.answer_forms import form_of, shown_text, value_cited
+from apps.conversations.display.marks import named_around
+from apps.conversations.models import Citation, Message, Turn
+from apps.conversations.support.sentences import compared_with, unsupported_find
+from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
+from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
+from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
+from basics.storable import text_storable
+from jobs.services import job_enqueue
+from runs.models import Run, RunStatus
+from runs.providers import is_extractive
+from runs.selectors import payload_list, quotes_named
+from tenancy.actors import system_actor
+from tenancy.database.columns import Columns
+from tenancy.models import Tenant
+from toolloop.output import Output
+
+_PROBLEM_MOST = 1_000
+# By hand, because every answer ends with them.
+_TURN, _TENANT = Columns(Turn, "t"), Columns(Tenant, "w")
+_CLOSING = f"""
+SELECT {_TURN}, {_TENANT},
+    (SELECT m.text FROM conversations_message m WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'user'),
+    (SELECT c.support_model FROM conversations_conversationrules c WHERE c.tenant_id = t.tenant_id)
+FROM conversations_turn t JOIN tenancy_tenant w ON w.id = t.tenant_id
+WHERE t.tenant_id = %s AND t.run_id = %s ORDER BY t.id LIMIT 1
+"""  # noqa: S608 - names of columns
+_ALIVE = """
+SELECT id, document_id FROM collections_chunk WHERE tenant_id = %s AND id = ANY (%s) ORDER BY id FOR NO KEY UPDATE
+"""
+_END = """
+UPDATE conversations_turn t SET is_active = false, removed_markers = %s WHERE tenant_id = %s AND id = %s
+RETURNING EXISTS (SELECT FROM conversations_queuedquestion q
+    WHERE q.tenant_id = t.tenant_id AND q.conversation_id = t.conversation_id)
+"""
+
+
+def turn_close(run: Run) -> None:
+    """End the turn of a run that has ended: answer and citations as rows, in the current transaction."""
+    found = _turn(run)
+    if found is None:
+        return
+    turn, question, support_model = found
+    form = form_of(turn.assistant_version)
+    passages = passages_of(payload_list(run), quotes_named(run))
+    cited = answer_cite(shown_text(run.answer, form is not None), passages)
+    if cited.text.strip():
+        data, problem = _formed(run, form)
+        if data is not None:
+            told = ((s.passage.chunk_id, s.number, s.markers) for s in cited.sources)
+            data = value_cited(data, numbers_of(told))
+        Message.objects.create(
+            tenant_id=run.tenant_id,
+            turn=turn,
+            author=Message.Author.ASSISTANT,
+            text=cited.text,
+            data=data,
+            problem=problem,
+            unsupported=unsupported_find(
+                cited,
+                {s.number: s.passage.text for s in cited.sources},
+                named_around(question, cited.sources),
+            ),
+            compared=compared_with(len({s.passage.chunk_id for s in cited.sources})),
+        )
+    if cited.sources:
+        alive = _alive(run.tenant_id, [s.passage.chunk_id for s in cited.sources])
+        Citation.objects.bulk_create(
+            Citation(
+                tenant_id=run.tenant_id,
+                turn=turn,
+                number=s.number,
+                chunk_ref=s.passage.chunk_id,
+                chunk_id=s.passage.chunk_id if s.passage.chunk_id in alive else None,
+                document_id=alive.get(s.passage.chunk_id),
+                document_name=s.passage.document_name[:255],
+                collection_name=s.passage.collection_name[:120],
+                page=s.page,
+                quote=s.quote,
+                header=s.header,
+                markers=s.markers,
+                char_start=s.char_start,
+                char_end=s.char_end,
+            )
+            for s in cited.sources
+        )
+    turn.is_active, turn.removed_markers = False, cited.removed
+    with connection.cursor() as cursor:
+        cursor.execute(_END, [cited.removed, turn.tenant_id, turn.pk])
+        (is_queue,) = cursor.fetchone()
+    if cited.text.strip():
+        answer_tell(turn)
+    if cited.sources and not is_extractive(run.model) and (support_model or settings.SUPPORT_NLI):
+        job_enqueue(
+            tenant=turn.tenant,
+            actor=system_actor(turn.tenant_id, run.user_id),
+            kind=SUPPORT_JOB,
+            payload={"turn_id": turn.pk, "run_id": run.pk},
+        )
+    _go_on(turn, run, has_answer=bool(cited.text.strip()), is_queue=is_queue)
+
+
+def _turn(run: Run) -> tuple[Turn, str, str] | None:
+    """Return the turn whose run this is, with it and its tenant, its question, and the model that checks answers again.
+
+    None when the turn has another run by now.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_CLOSING, [run.tenant_id, run.pk])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    values = iter(row)
+    turn = _TURN.take(values)
+    turn.run, turn.tenant = run, _TENANT.take(values)
+    return turn, next(values) or "", next(values) or ""
+
+
+def _go_on(turn: Turn, run: Run, *, has_answer: bool, is_queue: bool) -> None:
+    """Have jobs do what follows an answer: ask the question that waits, name the conversation."""
+    actor = system_actor(turn.tenant_id, run.user_id)
+    if is_queue:
+        # No dedupe key: a job that is just ending may have looked before this turn ended.
+        job_enqueue(
+            tenant=turn.tenant, actor=actor, kind=QUEUE_JOB, payload={"conversation_id": turn.conversation_id}
+        )
+    if turn.index == 0 and has_answer and not is_extractive(run.model):
+        job_enqueue(tenant=turn.tenant, actor=actor, kind=TITLE_JOB, payload={"turn_id": turn.pk})
+
+
+def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
+    """Return the value of an answer that was to have a form, or why there is none."""
+    if form is None:
+        return None, ""
+    if is_extractive(run.model):
+        return (None, "No language model wrote this answer, so it has no form: it quotes the documents.")
+    value, problem = form.parse(run.answer)
+    if problem and run.status != RunStatus.COMPLETED:
+        problem = "The answer ended before it was complete."
+    return value, text_storable(problem)[:_PROBLEM_MOST]
+
+
+def _alive(tenant_id: int, chunk_ids: list[int]) -> dict[int, int]:
+    """Return chunk id to document id of the chunks that still exist, locked so that they stay until the commit."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ALIVE, [tenant_id, chunk_ids])
+        return dict(cursor.fetchall())

@@ -1,0 +1,48 @@
+"""The jobs that follow an answer: it is checked again, the question that waits is asked, the conversation gets its title."""
+
+from __future__ import annotations
+
+from apps.conversations.support import services as support_services
+from apps.conversations.turns import lost_titles, queue, titles
+from jobs.context import JobContext
+from jobs.registry import job
+from tenancy.actors import system_actor
+from tenancy.models import Tenant
+
+
+@job(queue.JOB_KIND, lane="loop", max_attempts=5)
+async def queue_next(ctx: JobContext, *, conversation_id: int) -> None:
+    """Ask the oldest question that waits in a conversation."""
+    await ctx.in_db(_ask_next, ctx.tenant_id, conversation_id)
+
+
+@job(titles.JOB_KIND, lane="loop", max_attempts=1)
+async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
+    """Have a model name a conversation after its first answer."""
+    tenant = Tenant(pk=ctx.tenant_id)
+    actor = system_actor(ctx.tenant_id, ctx.user_id)
+    await titles.title_make(tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check)
+
+
+@job(support_services.JOB_KIND, lane="cpu", max_attempts=2)
+def answer_check(ctx: JobContext, *, turn_id: int, run_id: int) -> None:
+    """Check an answer against its sources a second time."""
+    support_services.support_check(
+        tenant=Tenant.objects.get(pk=ctx.tenant_id),
+        actor=system_actor(ctx.tenant_id, ctx.user_id),
+        turn_id=turn_id,
+        run_id=run_id,
+        check=ctx.check,
+    )
+
+
+def _ask_next(tenant_id: int, conversation_id: int) -> None:
+    queue.queued_next(tenant=Tenant.objects.get(pk=tenant_id), conversation_pk=conversation_id)
+
+
+@job(lost_titles.LOST_JOB, lane="loop", max_attempts=3)
+async def titles_withhold(ctx: JobContext, *, document_id: int) -> None:
+    """Take titles back that tell of a document which their reader has lost."""
+    tenant = Tenant(pk=ctx.tenant_id)
+    actor = system_actor(ctx.tenant_id, ctx.user_id)
+    await ctx.in_db(lambda: lost_titles.titles_withhold(tenant=tenant, actor=actor, document=document_id))

@@ -1,0 +1,1 @@
+"""Assistants: their versions, settings and worked examples."""

@@ -1,0 +1,1 @@
+"""Files attached to questions."""

@@ -1,0 +1,1 @@
+"""Questions edited and answered once more: the branches of a conversation."""

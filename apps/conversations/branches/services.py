@@ -1,0 +1,191 @@
+"""Writes of branches: edit a question, answer it once more, go on, choose a branch, fork a conversation."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from django.db import transaction
+
+from apps.conversations.attachments.services import attachments_send
+from apps.conversations.models import Citation, Conversation, Message, Turn
+from apps.conversations.transcript.branch_tree import tree_read
+from apps.conversations.transcript.locks import conversation_locked, scope_write
+from apps.conversations.turns.services import turn_submit
+from basics.errors import Conflict, Missing
+from runs.models import RunStatus
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+R = TypeVar("R", Message, Citation)
+GO_ON = "Continue exactly where you stopped."
+
+
+def turn_edit(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    turn: Turn,
+    text: str,
+    client_id: uuid.UUID,
+    model: str = "",
+    assistant: str | None = None,
+    attachments: Sequence[int] = (),
+) -> Turn:
+    """Ask a question in other words: a new branch beside the turn, which stays as it was.
+
+    Args:
+        assistant, attachments: as for ``turn_submit``; the files of the turn come along anyway.
+
+    Raises:
+        Conflict, Invalid, Missing: as ``turn_submit``.
+    """
+    return turn_submit(
+        tenant=tenant,
+        actor=actor,
+        conversation=turn.conversation,
+        text=text,
+        client_id=client_id,
+        model=model,
+        assistant=assistant,
+        attachments=attachments,
+        beside=turn,
+    )
+
+
+def turn_regenerate(
+    *, tenant: Tenant, actor: Actor, turn: Turn, client_id: uuid.UUID, model: str = ""
+) -> Turn:
+    """Answer a question once more: a new branch beside the turn, which stays as it was.
+
+    Raises:
+        Conflict, Invalid, Missing: as ``turn_submit``.
+    """
+    return turn_edit(
+        tenant=tenant, actor=actor, turn=turn, text=_question(turn), client_id=client_id, model=model
+    )
+
+
+def turn_continue(*, tenant: Tenant, actor: Actor, turn: Turn, client_id: uuid.UUID, model: str = "") -> Turn:
+    """Have an answer that was stopped, or met a limit, go on in a turn that follows it.
+
+    Raises:
+        Conflict: ``turn_not_stopped``; ``conversation_busy``.
+    """
+    run = turn.run
+    if (
+        run.status not in (RunStatus.STOPPED, RunStatus.COMPLETED)
+        or not run.answer.strip()
+        or not (run.status == RunStatus.STOPPED or run.limit_reached)
+    ):
+        raise Conflict(
+            "turn_not_stopped",
+            "Only an answer that was stopped, or met a limit, can go on. Ask a question instead.",
+        )
+    return turn_submit(
+        tenant=tenant,
+        actor=actor,
+        conversation=turn.conversation,
+        text=GO_ON,
+        client_id=client_id,
+        model=model,
+        after=turn,
+    )
+
+
+def turn_choose(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
+    """Show the branch of a turn: the newest that goes through it. The next question follows its end."""
+    actor.require("conversation.write")
+    with transaction.atomic():
+        row = conversation_locked(actor, turn.conversation_id)
+        row.head_id = tree_read(row).newest_leaf(turn.pk)
+        row.save(update_fields=["head"])
+        audit_record(
+            tenant=tenant, actor=actor, action="conversation.branch", object=row, data={"head": row.head_id}
+        )
+    return row
+
+
+def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversation:
+    """Begin another conversation with a copy of the branch up to and with a turn, and a right of its own to its files.
+
+    Questions, answers and citations are copied. The runs are not: both conversations show the same ones, which never
+    change once they have ended, are paid for once, and stay until the last conversation that shows them is deleted.
+
+    Raises:
+        Conflict: ``turn_active``, the answer is not finished.
+    """
+    actor.require("conversation.write")
+    with transaction.atomic():
+        row = conversation_locked(actor, turn.conversation_id)
+        path = tree_read(row).path(turn.pk)
+        turns = list(
+            Turn.objects.filter(tenant=tenant, pk__in=path)
+            .prefetch_related("messages", "citations")
+            .order_by("index")
+        )
+        if not turns:
+            raise Missing("turn")
+        if any(old.is_active for old in turns):
+            raise Conflict(
+                "turn_active", "This answer is still being written. Fork from it when it has ended."
+            )
+        fork = Conversation.objects.create(
+            tenant=tenant,
+            user_id=row.user_id,
+            title=row.title,
+            model=row.model,
+            searches_all=row.searches_all,
+            assistant_id=row.assistant_id,
+            pinned_version_id=row.pinned_version_id,
+            forked_from=row,
+            tools_off=row.tools_off,
+        )
+        scope_write(tenant, fork, [chosen.collection for chosen in row.scope.select_related("collection")])
+        head = None
+        for index, old in enumerate(turns):
+            head = _copy(old, fork, head, index)
+        fork.head = head
+        fork.save(update_fields=["head"])
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="conversation.fork",
+            object=fork,
+            data={"conversation": row.pk, "turn": turn.pk},
+        )
+    return fork
+
+
+def _copy(old: Turn, fork: Conversation, parent: Turn | None, index: int) -> Turn:
+    new = Turn.objects.create(
+        tenant_id=old.tenant_id,
+        conversation=fork,
+        parent=parent,
+        run_id=old.run_id,
+        index=index,
+        client_id=uuid.uuid4(),
+        is_active=False,
+        removed_markers=old.removed_markers,
+        assistant_version_id=old.assistant_version_id,
+    )
+    Message.objects.bulk_create(_moved(old.messages.all(), new))
+    Citation.objects.bulk_create(_moved(old.citations.all(), new))
+    attachments_send(new, list(old.attachments.order_by("pk")))
+    return new
+
+
+def _moved(rows: Iterable[R], turn: Turn) -> Iterator[R]:
+    for row in rows:
+        row.pk, row.turn, row._state.adding = None, turn, True
+        yield row
+
+
+def _question(turn: Turn) -> str:
+    said = Message.objects.filter(tenant_id=turn.tenant_id, turn=turn, author=Message.Author.USER)
+    text: str | None = said.values_list("text", flat=True).first()
+    if text is None:
+        raise Missing("turn")
+    return text

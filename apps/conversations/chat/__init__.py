@@ -1,0 +1,1 @@
+"""The chat: its pages, its message box, its live answer."""

@@ -1,0 +1,335 @@
+"""REST of conversations, questions and runs."""
+
+from __future__ import annotations
+
+import uuid
+from functools import partial
+from typing import Any
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import status
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.conversations.chat.around_shapes import QueuedOutput
+from apps.conversations.chat.shapes import (
+    AskInput,
+    BranchesInput,
+    ConversationInput,
+    ConversationOutput,
+    ConversationUpdate,
+    RetryInput,
+    RunOutput,
+    TurnOutput,
+)
+from apps.conversations.models import Conversation, QueuedQuestion, Turn
+from apps.conversations.transcript import selectors
+from apps.conversations.transcript.shown import events_shown, run_answer, run_withheld
+from apps.conversations.turns import conversations, queue
+from apps.conversations.turns import services as turns_services
+from apps.tools.approvals.shapes import DecisionInput, DecisionOutput
+from basics.errors import Missing
+from runs import services as run_services
+from runs.approvals import approval_get
+from runs.models import Run
+from runs.selectors import decision_pages, run_get
+from runs.standing import while_allowed
+from runs.stream import EVENT_STREAM, event_frames, position_of
+from tenancy.actors import Actor
+from toolloop.deferred import Decision
+from web.drf.inputs import valid
+from web.drf.pages import Pagination
+from web.drf.streaming import EventStreamRenderer, StreamingAPIView
+from web.drf.views import TenantAPIView
+
+_KEYS = uuid.UUID("6f0e6c9c-64a5-4c35-a0c3-6a1d2f8f7b11")  # namespace of keys that are no UUIDs
+
+
+class ConversationsView(TenantAPIView):
+    """The caller's own conversations."""
+
+    actions = {"GET": "conversation.read", "POST": "conversation.write"}
+    pagination_class = Pagination
+
+    @extend_schema(
+        operation_id="conversations_list", tags=["conversations"], responses=ConversationOutput(many=True)
+    )
+    def get(self, request: Request) -> Response:
+        """List conversations, newest first."""
+        rows = selectors.conversation_list(actor=self.actor).select_related("assistant")
+        return self.paginated(rows, ConversationOutput)
+
+    @extend_schema(
+        operation_id="conversations_create",
+        tags=["conversations"],
+        request=ConversationInput,
+        responses={201: ConversationOutput},
+    )
+    def post(self, request: Request) -> Response:
+        """Create an empty conversation."""
+        values = valid(ConversationInput, request.data)
+        row = conversations.conversation_create(tenant=self.tenant, actor=self.actor, **values)
+        return Response(conversation_out(self, row.pk), status=status.HTTP_201_CREATED)
+
+
+class ConversationView(TenantAPIView):
+    """One conversation."""
+
+    actions = {"GET": "conversation.read", "PATCH": "conversation.write", "DELETE": "conversation.write"}
+
+    @extend_schema(operation_id="conversations_get", tags=["conversations"], responses=ConversationOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a conversation."""
+        return Response(conversation_out(self, pk))
+
+    @extend_schema(
+        operation_id="conversations_update",
+        tags=["conversations"],
+        request=ConversationUpdate,
+        responses=ConversationOutput,
+    )
+    def patch(self, request: Request, pk: int) -> Response:
+        """Change the title or the collections that are searched."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        values = valid(ConversationUpdate, request.data)
+        who: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "conversation": conversation}
+        if "title" in values:
+            conversations.conversation_rename(**who, title=values["title"])
+        if "collections" in values:
+            conversations.scope_set(**who, collections=values["collections"])
+        return Response(conversation_out(self, pk))
+
+    @extend_schema(operation_id="conversations_delete", tags=["conversations"], responses={204: None})
+    def delete(self, request: Request, pk: int) -> Response:
+        """Delete a conversation with its turns and runs."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        conversations.conversation_delete(tenant=self.tenant, actor=self.actor, conversation=conversation)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class TurnsView(TenantAPIView):
+    """Questions and answers of a conversation."""
+
+    actions = {"GET": "conversation.read", "POST": "conversation.write"}
+    pagination_class = Pagination
+
+    @extend_schema(
+        operation_id="turns_list",
+        tags=["conversations"],
+        responses=TurnOutput(many=True),
+        parameters=[
+            OpenApiParameter(
+                "branches",
+                str,
+                enum=["shown", "all"],
+                description="`shown` (the default): the branch that ends with the conversation's `head_id`; `all`: every turn, a tree by `parent_id`.",
+            )
+        ],
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """List the turns of the branch that is shown, or of all, newest first."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        every = valid(BranchesInput, request.query_params)["branches"] == "all"
+        rows = selectors.turn_list(actor=self.actor, conversation=conversation, all_branches=every)
+        return self.paginated(rows, TurnOutput)
+
+    @extend_schema(
+        operation_id="turns_create",
+        tags=["conversations"],
+        request=AskInput,
+        responses={201: TurnOutput, 202: QueuedOutput},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Ask a question; the answer is written in the background, see /runs/{id}/events. Without money for it: 402."""
+        values = valid(AskInput, request.data)
+        question: dict[str, Any] = {
+            "tenant": self.tenant,
+            "actor": self.actor,
+            "conversation": Conversation(pk=pk, tenant=self.tenant),
+            "text": values["text"],
+            "client_id": values.get("client_id") or question_id(request),
+            "model": values["model"],
+            "assistant": values["assistant"],
+            "attachments": values["attachments"],
+        }
+        if values["when_busy"] == "refuse":
+            asked = turns_services.turn_submit(**question)
+        else:
+            queued = queue.question_queue(**question)
+            if isinstance(queued, QueuedQuestion):
+                return Response(QueuedOutput(queued).data, status=status.HTTP_202_ACCEPTED)
+            asked = queued
+        return Response(turn_out(self, asked), status=status.HTTP_201_CREATED)
+
+
+class TurnView(TenantAPIView):
+    """One turn."""
+
+    actions = {"GET": "conversation.read"}
+
+    @extend_schema(operation_id="turns_get", tags=["conversations"], responses=TurnOutput)
+    def get(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Return a turn."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
+        return Response(TurnOutput(turn).data)
+
+
+class TurnRetryView(TenantAPIView):
+    """Ask again."""
+
+    actions = {"POST": "conversation.write"}
+
+    @extend_schema(
+        operation_id="turns_retry", tags=["conversations"], request=RetryInput, responses=TurnOutput
+    )
+    def post(self, request: Request, pk: int, turn_pk: int) -> Response:
+        """Answer the last question of a branch once more in place, after its answer failed or was stopped."""
+        conversation = selectors.conversation_get(actor=self.actor, pk=pk)
+        turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
+        model = valid(RetryInput, request.data)["model"]
+        turn = turns_services.turn_retry(tenant=self.tenant, actor=self.actor, turn=turn, model=model)
+        return Response(turn_out(self, turn))
+
+
+class RunView(TenantAPIView):
+    """One run of the caller."""
+
+    actions = {"GET": "run.read"}
+
+    @extend_schema(operation_id="runs_get", tags=["runs"], responses=RunOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return a run."""
+        return Response(run_out(self.actor, run_get(actor=self.actor, pk=pk)))
+
+
+def run_out(actor: Actor, run: Run) -> Any:
+    """Return a run's JSON form, its answer as the actor may read it."""
+    found = run_withheld(actor, run)
+    shown: Any = run  # the shape reads them beside the row's own columns
+    shown.text, shown.marks = run_answer(run, found)
+    data: dict[str, Any] = dict(RunOutput(shown).data)
+    return data | {"answer": found.text(run.answer), "error_message": found.text(run.error_message)}
+
+
+class RunStopView(TenantAPIView):
+    """Stop a run."""
+
+    actions = {"POST": "conversation.write"}
+
+    @extend_schema(operation_id="runs_stop", tags=["runs"], request=None, responses={202: RunOutput})
+    def post(self, request: Request, pk: int) -> Response:
+        """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
+        run = run_get(actor=self.actor, pk=pk)
+        run = run_services.run_stop(tenant=self.tenant, actor=self.actor, run=run)
+        return Response(run_out(self.actor, run), status=status.HTTP_202_ACCEPTED)
+
+
+class DecisionsView(TenantAPIView):
+    """What a run has waited for."""
+
+    actions = {"GET": "run.read"}
+    pagination_class = Pagination
+
+    @extend_schema(operation_id="decisions_list", tags=["runs"], responses=DecisionOutput(many=True))
+    def get(self, request: Request, pk: int) -> Response:
+        """List the calls a run waits for or has waited for, newest first; `pending` ones can be decided."""
+        run = run_get(actor=self.actor, pk=pk)
+        return self.paginated(decision_pages(actor=self.actor, run=run), DecisionOutput)
+
+
+class DecisionView(TenantAPIView):
+    """One call that waits."""
+
+    actions = {"POST": "conversation.write"}
+
+    @extend_schema(
+        operation_id="decisions_decide", tags=["runs"], request=DecisionInput, responses=DecisionOutput
+    )
+    def post(self, request: Request, pk: int, decision_pk: int) -> Response:
+        """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
+        values = valid(DecisionInput, request.data)
+        waiting = approval_get(actor=self.actor, pk=decision_pk, run_id=pk)
+        turns_services.call_decide(
+            tenant=self.tenant,
+            actor=self.actor,
+            run=waiting.run,
+            decision_id=decision_pk,
+            decision=Decision(
+                values["decision"],
+                arguments=values["arguments"],
+                reason=values["reason"],
+                content=values["answer"],
+            ),
+        )
+        return Response(DecisionOutput(approval_get(actor=self.actor, pk=decision_pk)).data)
+
+
+class RunEventsView(StreamingAPIView):
+    """Events of a run, as they happen."""
+
+    actions = {"GET": "run.read"}
+    renderer_classes = [EventStreamRenderer, JSONRenderer]
+
+    @extend_schema(
+        operation_id="runs_events",
+        tags=["runs"],
+        parameters=[
+            OpenApiParameter("after", int, description="Go on after this event."),
+            OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER),
+        ],
+        responses={
+            (200, EVENT_STREAM): OpenApiResponse(
+                OpenApiTypes.STR,
+                description="Server-sent events: `event` is the kind (text, reasoning, step_started, step_reset, "
+                "tool_started, tool_progress, tool_finished, tool_waiting, parked, decided, limit, finished), `id` its number, `data` JSON; `event: end` is the last.",
+            )
+        },
+    )
+    def get(self, request: Request, pk: int) -> StreamingHttpResponse:
+        """Stream the events of a run from the beginning, or after a position; ends with the run."""
+        run = run_get(actor=self.actor, pk=pk)
+        after = position_of(request.headers, request.query_params)
+        response = StreamingHttpResponse(
+            while_allowed(
+                event_frames(self.tenant.pk, run.pk, after, partial(events_shown, self.actor, run)),
+                actor=self.actor,
+                right="run.read",
+            ),
+            content_type=EVENT_STREAM,
+        )
+        response["Cache-Control"] = "no-cache, no-transform"
+        response["X-Accel-Buffering"] = "no"
+        return response
+
+
+def conversation_out(view: TenantAPIView, pk: int) -> dict[str, Any]:
+    """Return a conversation as the API shows it. Raises Missing."""
+    row = selectors.conversation_list(actor=view.actor).filter(pk=pk).first()
+    if row is None:
+        raise Missing("conversation")
+    return dict(ConversationOutput(row).data)
+
+
+def turn_out(view: TenantAPIView, turn: Turn) -> dict[str, Any]:
+    """Return a turn as the API shows it. Raises Missing."""
+    conversation = Conversation(pk=turn.conversation_id, tenant=view.tenant)
+    stored = selectors.turn_get(actor=view.actor, conversation=conversation, pk=turn.pk)
+    return dict(TurnOutput(stored).data)
+
+
+def question_id(request: Request) -> uuid.UUID:
+    """Return the question's id as its ``Idempotency-Key`` names it, so that it is known for ever and not for a day.
+
+    A request without one is a new question each time.
+    """
+    text = request.headers.get("Idempotency-Key", "").strip()
+    if not text:
+        return uuid.uuid4()
+    try:
+        return uuid.UUID(text)
+    except ValueError:
+        return uuid.uuid5(_KEYS, text)

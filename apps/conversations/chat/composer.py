@@ -1,0 +1,118 @@
+"""The message box: what it shows, and how what it sends is read."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+from apps.conversations.attachments.selectors import attachments_unsent
+from apps.conversations.display.attached_files import attachment_view
+from apps.conversations.models import Assistant, Attachment, Conversation
+from apps.conversations.transcript import selectors
+from basics.errors import Invalid
+from budgets.selectors import budget_notices
+from runs.providers import EXTRACTIVE
+from toolloop.providers.registry import ModelInfo
+from web.requests import TenantRequest
+
+
+def composer_context(
+    request: TenantRequest, conversation: Conversation | None, assistant: Assistant | None = None
+) -> dict[str, Any]:
+    """Return what the message box needs; ``assistant`` is who was chosen for a new conversation."""
+    pinned = None
+    if conversation is not None:
+        assistant, pinned = conversation.assistant, conversation.pinned_version
+    models = selectors.model_list(request.tenant)
+    ids = [model.id for model in models]
+    kept = conversation.model if conversation is not None else ""
+    answering = kept
+    if assistant is not None and assistant.published is not None:
+        answering = (pinned or assistant.published).model or selectors.model_default(models)
+    chosen = []
+    if conversation is not None and not conversation.searches_all:
+        chosen = selectors.scope_pks(conversation)
+    collections = [
+        {"pk": c.pk, "name": c.name, "is_chosen": c.pk in chosen}
+        for c in selectors.scope_collections(actor=request.actor, conversation=None)
+    ]
+    files: list[Attachment] = []
+    if conversation is None:
+        url = reverse("conversations:create", args=[request.tenant.slug])
+        attach_url = reverse("conversations:attachment-begin", args=[request.tenant.slug])
+    else:
+        where = [request.tenant.slug, conversation.pk]
+        url = reverse("conversations:turn-create", args=where)
+        attach_url = reverse("conversations:attachment-add", args=where)
+        files = attachments_unsent(actor=request.actor, conversation=conversation)
+    return {
+        "conversation": conversation,
+        "assistant": assistant,
+        "pinned": pinned,
+        "models": [
+            {"id": m.id, "label": m.label, "is_extractive": m.provider == EXTRACTIVE, "sees": _sees(m)}
+            for m in models
+        ],
+        "sees": " ".join(_sees(m) for m in models if m.id == answering),
+        "files": [attachment_view(row) for row in files],
+        "attach_url": attach_url,
+        "model": kept if kept in ids else selectors.model_default(models, request.actor),
+        "collections": collections,
+        "chosen": _chosen(conversation, collections),
+        "tools_off": conversation.tools_off if conversation is not None else [],
+        "draft_key": f"{request.tenant.slug}.{conversation.pk if conversation else 'new'}",
+        "client_id": uuid.uuid4(),
+        "post_url": url,
+        "can_write": request.actor.can("conversation.write"),
+        "notices": budget_notices(
+            actor=request.actor, assistant_id=None if assistant is None else assistant.pk
+        ),
+    }
+
+
+def _chosen(conversation: Conversation | None, collections: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the label of the scope names; empty for all."""
+    chosen = [c for c in collections if c["is_chosen"]]
+    if conversation is not None and not conversation.searches_all and not chosen:
+        return [{"name": "No collection (the chosen ones are deleted)"}]
+    return chosen
+
+
+def client_id_read(request: HttpRequest) -> uuid.UUID:
+    """Return the id that the browser has given a question. Raises Invalid."""
+    try:
+        return uuid.UUID(request.POST.get("client_id", ""))
+    except ValueError:
+        raise Invalid(
+            "client_id_invalid", "The message came without its id. Reload the page and send it again."
+        ) from None
+
+
+def tools_off_read(request: HttpRequest) -> list[str]:
+    """Return the tools that were listed and are not ticked."""
+    return sorted({*request.POST.getlist("listed")} - {*request.POST.getlist("tools")})
+
+
+def collections_read(request: HttpRequest) -> list[int]:
+    """Return the ids of the chosen collections. Raises Invalid."""
+    return ids_read(request, "collections", "One of the chosen collections does not exist.")
+
+
+def ids_read(
+    request: HttpRequest, name: str, problem: str = "This does not exist. Reload the page."
+) -> list[int]:
+    """Return the ids in a form's field. Raises Invalid."""
+    values = [value for value in request.POST.getlist(name) if value]
+    if any(not v.isascii() or not v.isdigit() or len(v) > 18 for v in values):
+        raise Invalid(f"unknown_{name.removesuffix('s')}", problem)
+    return [int(v) for v in values]
+
+
+def _sees(model: ModelInfo) -> str:
+    """Return what a model can be shown, in words for the page's script."""
+    profile = model.profile
+    facts = {"image": profile.image_input, "audio": profile.audio_input, "scan": profile.pdf_input}
+    return " ".join(kind for kind, is_taken in facts.items() if is_taken)

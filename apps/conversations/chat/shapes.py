@@ -1,0 +1,275 @@
+"""What the REST API of conversations and runs takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from apps.conversations.attachments.shapes import AttachmentOutput
+from apps.conversations.display.marks import LABELS, compared_of, marks_of
+from apps.conversations.models import Message, Turn
+from apps.conversations.transcript.locks import MAX_TEXT
+from apps.conversations.transcript.selectors import live_state
+from runs.models import RunStatus
+
+_BIGINT = 2**63 - 1
+
+
+class ConversationInput(serializers.Serializer[Any]):
+    title = serializers.CharField(required=False, allow_blank=True, max_length=200, default="")
+    model = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=120,
+        default="",
+        help_text="An id of /models; the default if not given.",
+    )
+    collections = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=500,
+        help_text="Ids of the collections to search; empty for all.",
+    )
+    assistant = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        max_length=60,
+        default="",
+        help_text="Slug of the assistant that answers; empty for the model alone.",
+    )
+    assistant_version = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=1,
+        max_value=2**31 - 1,
+        default=None,
+        help_text="Number of a version to try in place of the published one; needs the right assistant.write.",
+    )
+
+
+class ConversationUpdate(serializers.Serializer[Any]):
+    title = serializers.CharField(required=False, max_length=200)
+    collections = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        max_length=500,
+        help_text="Ids of the collections to search from now on; empty for all.",
+    )
+
+
+class ConversationOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    model = serializers.CharField()
+    assistant = serializers.CharField(
+        source="assistant.slug",
+        default=None,
+        allow_null=True,
+        help_text="Who answers; null for the model alone.",
+    )
+    is_answering = serializers.BooleanField(help_text="A turn is under way.")
+    state = serializers.SerializerMethodField(
+        help_text="running, waiting (for a decision), failed (the last answer), done (and not looked at yet), or empty."
+    )
+    draft = serializers.CharField(help_text="What is typed and not sent.")
+    head_id = serializers.IntegerField(
+        allow_null=True, help_text="Last turn of the branch that is shown; the next question follows it."
+    )
+    forked_from_id = serializers.IntegerField(allow_null=True)
+    created_at = serializers.DateTimeField()
+    updated_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "Conversation"
+
+    def get_state(self, row: Any) -> str:
+        return live_state(row)
+
+
+class TurnInput(serializers.Serializer[Any]):
+    text = serializers.CharField(max_length=MAX_TEXT, help_text="The question.")
+    client_id = serializers.UUIDField(
+        required=False,
+        help_text="Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn that exists.",
+    )
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+    assistant = serializers.CharField(
+        required=False,
+        allow_null=True,
+        allow_blank=True,
+        max_length=60,
+        default=None,
+        help_text="Slug of who answers from now on, empty for the model alone; null or left out changes nothing.",
+    )
+    attachments = serializers.ListField(
+        child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
+        required=False,
+        default=list,
+        max_length=20,
+        help_text="Ids of files that were attached to the conversation for this question.",
+    )
+
+
+class AskInput(TurnInput):
+    when_busy = serializers.ChoiceField(
+        choices=["refuse", "queue"],
+        default="refuse",
+        help_text="While an answer is under way: `refuse` answers 409 `conversation_busy`; `queue` answers 202 with the question that waits, "
+        "and it is asked as soon as its time has come. Sent again with the same client_id, it returns what has become of it.",
+    )
+
+
+class BranchesInput(serializers.Serializer[Any]):
+    branches = serializers.ChoiceField(choices=["shown", "all"], default="shown")
+
+
+class AgainInput(serializers.Serializer[Any]):
+    client_id = serializers.UUIDField(
+        required=False, help_text="As for a question: sent again, it returns the turn that exists."
+    )
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class RetryInput(serializers.Serializer[Any]):
+    model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
+
+
+class CitationOutput(serializers.Serializer[Any]):
+    number = serializers.IntegerField(help_text="The marker [1] in the answer.")
+    chunk_id = serializers.IntegerField(allow_null=True, help_text="Null once the chunk is gone.")
+    document_id = serializers.IntegerField(allow_null=True)
+    document_name = serializers.CharField()
+    collection_name = serializers.CharField()
+    page = serializers.IntegerField(allow_null=True, help_text="Where the quote begins.")
+    quote = serializers.CharField(
+        help_text="Whole sentences or a row of a table, their lines joined; with “…” where a very long one was cut."
+    )
+    header = serializers.CharField(
+        help_text="The column header of the table that the quote is a row of; else empty."
+    )
+    char_start = serializers.IntegerField(help_text="Offset of the quote in the document's text.")
+    char_end = serializers.IntegerField()
+
+    class Meta:
+        ref_name = "Citation"
+
+
+class MarkOutput(serializers.Serializer[Any]):
+    """A sentence of an answer that its reader should check."""
+
+    start = serializers.IntegerField(help_text="First character in the answer.")
+    end = serializers.IntegerField(help_text="The character after its last one.")
+    reason = serializers.ChoiceField(
+        choices=list(LABELS),
+        help_text="unsupported, number, name and polarity: it was compared with its sources and did not pass; "
+        "language: it was not compared, as its source is in another language.",
+    )
+    text = serializers.CharField(help_text="The sentence.")
+    note = serializers.CharField(help_text="The reason in words.")
+
+    class Meta:
+        ref_name = "Mark"
+
+
+class TurnOutput(serializers.Serializer[Turn]):
+    id = serializers.IntegerField()
+    index = serializers.IntegerField(
+        help_text="Counts the questions in the order they were asked, over all branches, from 0."
+    )
+    parent_id = serializers.IntegerField(
+        allow_null=True, help_text="The turn it follows; turns with the same one are branches."
+    )
+    run_id = serializers.IntegerField(help_text="Follow it at /runs/{id}/events.")
+    status = serializers.ChoiceField(choices=RunStatus.choices, source="run.status")
+    model = serializers.CharField(source="run.model")
+    assistant_version = serializers.IntegerField(
+        source="assistant_version.number",
+        default=None,
+        allow_null=True,
+        help_text="Number of the version of the conversation's assistant that answers; null for the model alone.",
+    )
+    question = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField(
+        help_text="Markdown with markers [1]; empty until it is finished."
+    )
+    output = serializers.SerializerMethodField(
+        help_text="The answer as the assistant's output format has it; null for text."
+    )
+    problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")
+    marks = serializers.SerializerMethodField(help_text="Sentences of the answer to check, in its order.")
+    unsupported = serializers.SerializerMethodField(
+        help_text="Of `marks`, those that did not pass: [start, end] in characters."
+    )
+    compared = serializers.SerializerMethodField(
+        help_text="What the sentences were compared with; empty where it is not kept."
+    )
+    citations = CitationOutput(many=True)
+    attachments = AttachmentOutput(many=True, help_text="Files that came with the question.")
+    removed_citations = serializers.IntegerField(
+        source="removed_markers", help_text="Markers that named no retrieved passage."
+    )
+    error_code = serializers.CharField(source="run.error_code")
+    error_message = serializers.CharField(source="run.error_message")
+    created_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "Turn"
+
+    def get_question(self, turn: Turn) -> str:
+        return _said(turn, Message.Author.USER)
+
+    def get_answer(self, turn: Turn) -> str:
+        return _said(turn, Message.Author.ASSISTANT)
+
+    @extend_schema_field(serializers.JSONField(allow_null=True))
+    def get_output(self, turn: Turn) -> Any:
+        return getattr(_answer(turn), "data", None)
+
+    def get_problem(self, turn: Turn) -> str:
+        return str(getattr(_answer(turn), "problem", ""))
+
+    @extend_schema_field(MarkOutput(many=True))
+    def get_marks(self, turn: Turn) -> list[dict[str, Any]]:
+        return [mark.to_json() for mark in marks_of(_answer(turn))]
+
+    def get_unsupported(self, turn: Turn) -> list[list[int]]:
+        return [[mark.start, mark.end] for mark in marks_of(_answer(turn)) if mark.is_doubt]
+
+    def get_compared(self, turn: Turn) -> str:
+        return compared_of(_answer(turn))
+
+
+def _answer(turn: Turn) -> Message | None:
+    return next((m for m in turn.messages.all() if m.author == Message.Author.ASSISTANT), None)
+
+
+def _said(turn: Turn, author: str) -> str:
+    return next((str(m.text) for m in turn.messages.all() if m.author == author), "")
+
+
+class RunOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    kind = serializers.CharField()
+    model = serializers.CharField()
+    status = serializers.ChoiceField(choices=RunStatus.choices)
+    answer = serializers.CharField(help_text="As the model wrote it, with markers such as [c123].")
+    text = serializers.CharField(
+        help_text="The finished answer as people read it: Markdown with markers [1]; empty until then."
+    )
+    marks = MarkOutput(many=True, help_text="Sentences of `text` to check, in its order.")
+    last_seq = serializers.IntegerField(help_text="Number of the newest event.")
+    limit_reached = serializers.CharField()
+    error_code = serializers.CharField()
+    error_message = serializers.CharField()
+    is_retryable = serializers.BooleanField()
+    usage = serializers.DictField(child=serializers.IntegerField())
+    cost_usd = serializers.DecimalField(max_digits=12, decimal_places=6, allow_null=True)
+    created_at = serializers.DateTimeField()
+    started_at = serializers.DateTimeField(allow_null=True)
+    finished_at = serializers.DateTimeField(allow_null=True)
+
+    class Meta:
+        ref_name = "Run"

@@ -1,0 +1,310 @@
+"""Pages of conversations, under /t/<slug>/chat/."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django_htmx.http import HttpResponseClientRedirect
+
+from apps.conversations.assistants.selectors import assistant_choices
+from apps.conversations.chat.composer import (
+    client_id_read,
+    collections_read,
+    composer_context,
+    ids_read,
+    tools_off_read,
+)
+from apps.conversations.chat.frames import Target, answer_frames
+from apps.conversations.chat.starters import starters_made
+from apps.conversations.chat.tools_offered import tool_lines
+from apps.conversations.display.presentation import turn_view_new, with_files
+from apps.conversations.models import Conversation, Turn
+from apps.conversations.transcript import selectors
+from apps.conversations.turns import conversations, drafts, queue
+from apps.conversations.turns import services as turns_services
+from basics.errors import Invalid, Missing
+from runs.models import Run
+from runs.standing import while_allowed
+from runs.stream import EVENT_STREAM, position_of
+from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
+from tenancy.models import Tenant
+from web.decision_form import decision_read
+from web.requests import TenantRequest, allowed
+
+
+@require_GET
+@allowed("conversation.read")
+def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show the composer of a new conversation."""
+    whom = list(assistant_choices(actor=request.actor))
+    chosen = next((a for a in whom if a.slug == request.GET.get("assistant")), None)
+    made = starters_made(actor=request.actor)
+    context = composer_context(request, None, chosen) | {
+        "whom": whom,
+        "has_documents": made is not None,
+        "can_add": request.actor.can("collection.write"),
+        "starters": chosen.published.starters if chosen else made,
+    }
+    return render(request, "conversations/home.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Start a conversation with its first question, and go to its page; ``conversation`` has begun with files."""
+    begun = ids_read(request, "conversation")
+    turn = turns_services.conversation_ask(
+        tenant=request.tenant,
+        actor=request.actor,
+        text=request.POST.get("text", ""),
+        client_id=client_id_read(request),
+        collections=collections_read(request),
+        model=request.POST.get("model", ""),
+        assistant=request.POST.get("assistant", ""),
+        tools_off=tools_off_read(request),
+        begun=begun[0] if begun else None,
+        attachments=ids_read(request, "attachments"),
+    )
+    url = reverse("conversations:detail", args=[tenant_slug, turn.conversation_id])
+    return HttpResponseClientRedirect(url) if request.htmx else redirect(url)
+
+
+@require_GET
+@allowed("conversation.read")
+def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show a conversation; an answer under way goes on by its stream."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    who: Any = {"actor": request.actor, "conversation": conversation}
+    drafts.conversation_seen(tenant=request.tenant, **who)
+    turns = selectors.turn_views(**who)
+    context = composer_context(request, conversation) | {
+        "turns": turns,
+        "queued": list(selectors.queued_list(**who)),
+        "last_pk": turns[-1].pk if turns else 0,
+        "cost_usd": selectors.cost_of(**who),
+    }
+    return render(request, "conversations/detail.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def turn_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Take a question; answer with its turn, which opens the stream, or with the questions that wait."""
+    asked = queue.question_queue(
+        tenant=request.tenant,
+        actor=request.actor,
+        conversation=Conversation(pk=pk, tenant=request.tenant),
+        text=request.POST.get("text", ""),
+        client_id=client_id_read(request),
+        model=request.POST.get("model", ""),
+        attachments=ids_read(request, "attachments"),
+    )
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    if isinstance(asked, Turn):
+        return turn_fragment(request, asked)
+    return queue_fragment(request, pk)
+
+
+@require_POST
+@allowed("conversation.write")
+def turn_retry(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Answer the last question once more."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
+    turn = turns_services.turn_retry(
+        tenant=request.tenant, actor=request.actor, turn=turn, model=request.POST.get("model", "")
+    )
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    return turn_fragment(request, turn)
+
+
+@require_POST
+@allowed("conversation.write")
+def run_stop(request: TenantRequest, tenant_slug: str, pk: int, run_pk: int) -> HttpResponse:
+    """Stop an answer; what it has said so far stays, and the stream tells the rest."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, run_id=run_pk)
+    turns_services.turn_stop(tenant=request.tenant, actor=request.actor, turn=turn)
+    return HttpResponse(status=204)
+
+
+@require_POST
+@allowed("conversation.write")
+def run_decide(
+    request: TenantRequest, tenant_slug: str, pk: int, run_pk: int, decision_pk: int
+) -> HttpResponse:
+    """Approve, reject or answer a call that waits; the stream tells how the answer goes on."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, run_id=run_pk)
+    turns_services.call_decide(
+        tenant=request.tenant,
+        actor=request.actor,
+        run=turn.run,
+        decision_id=decision_pk,
+        decision=decision_read(request.POST),
+    )
+    if not request.htmx:
+        return redirect("conversations:detail", tenant_slug, pk)
+    return HttpResponse(status=204)
+
+
+async def run_stream(request: HttpRequest, tenant_slug: str, pk: int, run_pk: int) -> HttpResponseBase:
+    """Stream an answer as HTML frames, from ``?after=`` or ``Last-Event-ID`` on."""
+    if request.method != "GET":
+        return HttpResponseNotAllowed(["GET"])
+    tenant: Tenant = request.tenant  # type: ignore[attr-defined]
+    actor: Actor = request.actor  # type: ignore[attr-defined]
+    turn_pk, model, output = await in_db(
+        selectors.stream_target, actor=actor, conversation_pk=pk, run_id=run_pk
+    )
+    view = turn_view_new(Turn(pk=turn_pk), Run(pk=run_pk, model=model), "", output)
+    target = Target(tenant, actor, pk, turn_pk, run_pk, view)
+    after = position_of(request.headers, request.GET)
+    response = StreamingHttpResponse(
+        while_allowed(answer_frames(target, after), actor=actor, right="conversation.read"),
+        content_type=EVENT_STREAM,
+    )
+    response["Cache-Control"] = "no-cache, no-transform"
+    response["X-Accel-Buffering"] = "no"
+    return response
+
+
+@require_GET
+@allowed("conversation.read")
+def source(request: TenantRequest, tenant_slug: str, pk: int, source: str) -> HttpResponse:
+    """Show a source of an answer, named "<run>-<number>", in its surroundings."""
+    run_id, _, number = source.partition("-")
+    if not (run_id.isdecimal() and number.isdecimal()) or len(source) > 30:
+        raise Missing("source")
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    shown = selectors.source_get(
+        actor=request.actor, conversation=conversation, run_id=int(run_id), number=int(number)
+    )
+    context = {
+        "citation": {"number": shown.number},
+        "document": shown.document,
+        "page": shown.page,
+        "chunk": shown.chunk,
+        "chunk_count": shown.chunk_count,
+        "before": shown.before,
+        "quote": shown.quote,
+        "mark": shown.mark,
+        "after": shown.after,
+        "has_image": shown.has_image,
+    }
+    return render(request, "conversations/_source.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def rename(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Rename a conversation."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    try:
+        conversations.conversation_rename(
+            tenant=request.tenant,
+            actor=request.actor,
+            conversation=conversation,
+            title=request.POST.get("title", ""),
+        )
+    except Invalid as error:
+        messages.error(request, error.message)
+    return redirect("conversations:detail", tenant_slug, pk)
+
+
+@require_POST
+@allowed("conversation.write")
+def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Delete a conversation."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    conversations.conversation_delete(tenant=request.tenant, actor=request.actor, conversation=conversation)
+    messages.success(request, f"“{conversation}” is deleted.")
+    return redirect("conversations:home", tenant_slug)
+
+
+@require_POST
+@allowed("conversation.write")
+def scope(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Choose the collections a conversation searches; answer with their label."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    chosen = conversations.scope_set(
+        tenant=request.tenant,
+        actor=request.actor,
+        conversation=conversation,
+        collections=collections_read(request),
+    )
+    return render(request, "conversations/_scope_label.html", {"chosen": chosen})
+
+
+@require_http_methods(["GET", "POST"])
+@allowed("conversation.read")
+def tools(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """List the tools that a conversation may use; POST says which, and is answered with their label."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    if request.method == "POST":
+        off = conversations.tools_off_set(
+            tenant=request.tenant,
+            actor=request.actor,
+            conversation=conversation,
+            names=tools_off_read(request),
+        )
+        return render(request, "conversations/_tools_label.html", {"tools_off": off})
+    assistant = conversation.assistant
+    version = conversation.pinned_version or (assistant.published if assistant else None)
+    lines = tool_lines(actor=request.actor, version=version, off=conversation.tools_off)
+    context = {"conversation": conversation, "tools": lines, "assistant": assistant}
+    return render(request, "conversations/_tools.html", context)
+
+
+@require_GET
+@allowed("conversation.read")
+def tools_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """List the tools that a new conversation may use, with the assistant that ``?assistant=`` names."""
+    slug = request.GET.get("assistant", "")
+    assistant = next((a for a in assistant_choices(actor=request.actor) if a.slug == slug), None)
+    version = assistant.published if assistant else None
+    lines = tool_lines(actor=request.actor, version=version, off=())
+    context = {"conversation": None, "tools": lines, "assistant": assistant}
+    return render(request, "conversations/_tools.html", context)
+
+
+def turn_fragment(request: TenantRequest, turn: Turn) -> HttpResponse:
+    """Return a turn as the page shows it; a new one without reading anything."""
+    context: dict[str, Any] = {
+        "conversation": {"pk": turn.conversation_id},
+        "can_write": request.actor.can("conversation.write"),
+    }
+    if turn.asked is not None:
+        context["turn"] = with_files(turn_view_new(turn, turn.run, turn.asked), turn.attached)
+    else:
+        conversation = Conversation(pk=turn.conversation_id, tenant=request.tenant)
+        stored = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn.pk)
+        context["turn"] = selectors.turn_view(stored)
+    return render(request, "conversations/_turn.html", context)
+
+
+def queue_fragment(request: TenantRequest, pk: int, *, after: int = 0) -> HttpResponse:
+    """Return the questions that wait, and the turns of the branch that is shown which the page does not show yet.
+
+    Args:
+        after: the newest turn that the page shows; 0 for all it needs.
+    """
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    who: Any = {"actor": request.actor, "conversation": conversation}
+    turns = [turn for turn in selectors.turn_views(**who) if turn.pk > after] if after else []
+    context = {
+        "conversation": conversation,
+        "queued": list(selectors.queued_list(**who)),
+        "turns": turns,
+        "last_pk": conversation.head_id or 0,
+    }
+    return render(request, "conversations/_queue_news.html", context)

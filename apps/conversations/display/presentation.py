@@ -1,0 +1,277 @@
+"""What the pages show of a turn, as plain values. The live stream and a page load build them with the same functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from apps.conversations.citations.markers import (
+    Cited,
+    Passage,
+    answer_cite,
+    answer_number,
+    flagged,
+    numbers_of,
+)
+from apps.conversations.display.answer_forms import (
+    confidence_of,
+    follow_ups_of,
+    is_formed,
+    shown_text,
+    value_of,
+)
+from apps.conversations.display.attached_files import AttachmentView, attachment_view
+from apps.conversations.display.cards import (
+    SEARCHES,
+    CitationCard,
+    DecidedLine,
+    DecisionCard,
+    ToolCard,
+    calls_plan,
+    citation_cards,
+    decided_lines,
+    decision_cards,
+    source_cards,
+    tool_cards,
+)
+from apps.conversations.display.marks import compared_of, marks_of
+from apps.conversations.display.plans import PlanView
+from apps.conversations.display.rendering import Block, blocks_render
+from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
+from runs.models import Run, RunStatus
+from runs.providers import is_extractive, model_label
+from runs.transcript import Transcript
+
+_PHASES = {
+    "queued": "Waiting to start",
+    "thinking": "Thinking",
+    "writing": "Writing",
+    "parked": "Waiting for your decision",
+    "finished": "Finishing",
+}
+_TOOL_PHASES = {
+    "search_documents": "Searching your documents",
+    "search_documentation": "Searching your documents",
+    "search_codebase": "Searching your code",
+    "lookup_hts_code": "Looking a tariff code up",
+    "check_tariffs": "Looking for additional duties",
+    "check_agency_requirements": "Looking for agencies' requirements",
+    "read_attached_files": "Reading the attached files",
+    "get_chunk": "Reading a passage",
+    "get_linked_chunk": "Following a link",
+    "list_documents": "Listing your documents",
+    "plan": "Making a plan",
+}
+_LIMITS = {
+    "max_steps": "Step limit reached",
+    "max_requests": "Model request limit reached",
+    "max_tool_calls": "Tool call limit reached",
+    "max_seconds": "Time limit reached",
+    "max_tokens": "Token limit reached",
+    "max_cost_usd": "Cost limit reached",
+    "budget": "The budget is used up",
+    "repeat_stop": "Stopped going in circles",
+    "failure_stop": "Stopped after repeated failures",
+}
+
+
+@dataclass(slots=True)
+class TurnView:
+    """A question with its answer, as ``conversations/_turn.html`` needs it.
+
+    Attributes:
+        attachments: the files that came with the question.
+        cost_usd: what the answer has cost; None where no price is known.
+        feedback: what the reader has said about the answer.
+        siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
+        output: the form its answer has, of ``models.Output``.
+        problem: why an answer that should have a form has none.
+        unsupported: sentences that did not pass when they were compared with their sources.
+        unchecked: sentences that were not compared, as their source is in another language.
+        compared: what the sentences were compared with, in a line; "" where it is not kept.
+    """
+
+    pk: int
+    user_text: str
+    run_id: int
+    seq: int
+    is_live: bool
+    status: str
+    model_label: str
+    is_extractive: bool
+    attachments: list[AttachmentView] = field(default_factory=list)
+    siblings: list[int] = field(default_factory=list)
+    cost_usd: Decimal | None = None
+    feedback: Feedback | None = None
+    phase: str = ""
+    duration_s: float | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    citations: list[CitationCard] = field(default_factory=list)
+    removed_citations: int = 0
+    error_message: str = ""
+    error_code: str = ""
+    request_id: str = ""
+    limit_message: str = ""
+    has_text: bool = False
+    tool_cards: list[ToolCard] = field(default_factory=list)
+    decisions: list[DecisionCard] = field(default_factory=list)
+    decided: list[DecidedLine] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    plan: PlanView | None = None
+    output: str = "text"
+    problem: str = ""
+    confidence: str = ""
+    follow_ups: list[str] = field(default_factory=list)
+    unsupported: int = 0
+    unchecked: int = 0
+    compared: str = ""
+
+    @property
+    def is_unsourced(self) -> bool:
+        """Whether an answer that came to its end says something and cites nothing; one that was cut short might have."""
+        return self.status == RunStatus.COMPLETED and self.has_text and not self.citations
+
+    @property
+    def searches(self) -> list[str]:
+        """How each search of documents went, in a line."""
+        return [c.summary for c in self.tool_cards if c.status == "ok" and c.name in SEARCHES]
+
+    @property
+    def can_continue(self) -> bool:
+        """Whether the answer ended before it was done, with something said."""
+        cut = self.status == RunStatus.STOPPED or bool(self.limit_message)
+        return self.has_text and cut and not self.is_live and not self.is_extractive
+
+    @property
+    def place(self) -> int:
+        """Which of its siblings it is, from 1."""
+        return self.siblings.index(self.pk) + 1 if self.siblings else 1
+
+    @property
+    def sibling_before(self) -> int | None:
+        """The alternative asked before it; None for the first."""
+        return self.siblings[self.place - 2] if self.place > 1 else None
+
+    @property
+    def sibling_after(self) -> int | None:
+        """The alternative asked after it; None for the last."""
+        return self.siblings[self.place] if self.place < len(self.siblings) else None
+
+
+def answer_blocks(cited: Cited, run_id: int, cards: Sequence[CitationCard]) -> list[Block]:
+    """Return an answer's blocks."""
+    labels = {card.number: card.document_name for card in cards}
+    return blocks_render(cited.pieces, run_id=run_id, labels=labels)
+
+
+def phase_of(transcript: Transcript) -> str:
+    """Return what the run does now, in a word or two."""
+    if transcript.running:
+        name = next(reversed(transcript.running.values()))
+        return _TOOL_PHASES.get(name, f"Running {name}")
+    if transcript.phase == "parked":
+        others = [card.approver for card in decision_cards(transcript.waiting.values()) if not card.is_own]
+        if len(others) == len(transcript.waiting):
+            return f"Waiting for the decision of {others[0]}"
+    return _PHASES.get(transcript.phase, "Thinking")
+
+
+def turn_view_new(turn: Turn, run: Run, text: str, output: str = "text") -> TurnView:
+    """Return a turn of which nothing has happened yet."""
+    return TurnView(
+        pk=turn.pk,
+        user_text=text,
+        run_id=run.pk,
+        seq=0,
+        is_live=True,
+        status=str(run.status),
+        model_label=model_label(run.model),
+        is_extractive=is_extractive(run.model),
+        phase=_PHASES["queued"],
+        output=output,
+    )
+
+
+def with_files(view: TurnView, rows: Iterable[Attachment]) -> TurnView:
+    """Add the files of a turn to what is shown of it; an answer that has not begun may wait for them."""
+    view.attachments = [attachment_view(row) for row in rows]
+    waiting = [file.name for file in view.attachments if file.state == "reading"]
+    if waiting and view.is_live and not view.seq:
+        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
+        view.phase = f"Waiting until {waiting[0]}{more} has been read"
+    return view
+
+
+def turn_view_live(
+    turn: Turn,
+    run: Run,
+    text: str,
+    *,
+    transcript: Transcript,
+    passages: Mapping[int, Passage],
+    calls: Iterable[Any],
+) -> TurnView:
+    """Return a turn whose run is under way, after the events that the transcript holds."""
+    version = turn.assistant_version
+    view = turn_view_new(turn, run, text, "text" if version is None else version.output)
+    cited = answer_cite(shown_text(transcript.text, is_formed(view.output)), passages)
+    view.seq = transcript.seq
+    view.phase = phase_of(transcript)
+    view.citations = source_cards(run.pk, cited.sources)
+    view.blocks = answer_blocks(cited, run.pk, view.citations)
+    view.has_text = bool(cited.text.strip())
+    calls = list(calls)
+    view.tool_cards, view.plan = tool_cards(calls), calls_plan(calls, is_over=False)
+    view.decisions = decision_cards(transcript.waiting.values())
+    view.decided = decided_lines(transcript.decided.values())
+    return view
+
+
+def turn_view_ended(
+    turn: Turn,
+    run: Run,
+    text: str,
+    *,
+    answer: Message | None,
+    citations: Iterable[Citation],
+    calls: Iterable[Any],
+    decided: Iterable[Mapping[str, Any]],
+) -> TurnView:
+    """Return a turn whose run has ended, from its stored rows."""
+    view = turn_view_new(turn, run, text)
+    rows = sorted(citations, key=lambda row: row.number)
+    formed = answer is not None and answer.was_formed
+    cited = answer_number(
+        shown_text(run.answer, formed), numbers_of((row.chunk_ref, row.number, row.markers) for row in rows)
+    )
+    if answer is not None:
+        marks = marks_of(answer)
+        cited.pieces = flagged(cited.pieces, {mark.end: mark.reason for mark in marks})
+        view.unsupported = sum(mark.is_doubt for mark in marks)
+        view.unchecked, view.compared = len(marks) - view.unsupported, compared_of(answer)
+        view.problem = answer.problem
+    if formed and (value := value_of(run.answer)) is not None:
+        view.confidence, view.follow_ups = confidence_of(value), follow_ups_of(value)
+    view.is_live, view.seq, view.phase = False, run.last_seq, ""
+    view.citations = citation_cards(run.pk, rows)
+    view.blocks = answer_blocks(cited, run.pk, view.citations)
+    view.has_text = bool(cited.text.strip())
+    calls = list(calls)
+    view.tool_cards, view.plan = tool_cards(calls), calls_plan(calls, is_over=True)
+    view.decided = decided_lines(decided)
+    view.removed_citations = turn.removed_markers
+    if run.started_at is not None and run.finished_at is not None:
+        view.duration_s = (run.finished_at - run.started_at).total_seconds()
+    view.usage = {
+        "input_tokens": run.usage.get("input_total", 0),
+        "output_tokens": run.usage.get("output_total", 0),
+    }
+    view.cost_usd = run.cost_usd
+    if run.status == RunStatus.FAILED:
+        view.error_code, view.error_message = run.error_code, run.error_message
+        view.request_id = str(run.request.get("request_id", ""))
+    if run.limit_reached:
+        view.limit_message = _LIMITS.get(run.limit_reached, f"Limit reached: {run.limit_reached}")
+    return view

@@ -1,0 +1,240 @@
+"""Turn an answer into safe HTML, block by block; the live view and a reload use the same function.
+
+Markdown (raw HTML off) is rendered per top-level block, cleaned by nh3 against a short list of tags and attributes, and
+only then are citation markers put in as buttons. So nothing a model or a document says can become an attribute, an
+``hx-*`` instruction, a style, a script or an image that is fetched from elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from typing import Any
+from urllib.parse import urlsplit
+
+import nh3
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
+from markdown_it.token import Token
+from pygments import highlight  # type: ignore[import-untyped]
+from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
+from pygments.lexers import get_lexer_by_name  # type: ignore[import-untyped]
+from pygments.token import STANDARD_TYPES  # type: ignore[import-untyped]
+from pygments.util import ClassNotFound  # type: ignore[import-untyped]
+
+from apps.conversations.citations.markers import Piece
+from apps.conversations.display.marks import LABELS, NOTES
+from apps.conversations.support.sentences import LANGUAGE
+
+# Private-use characters that stand for a marker while Markdown is at work: between the first two where the text says
+# it, between the second two where Markdown has understood it as running text (in code it has not).
+_OPEN, _CLOSE, _SEEN, _SEEN_END = "\ue000", "\ue001", "\ue002", "\ue003"
+# The same for the end of a marked sentence; the number of its reason follows.
+_FLAG, _SEEN_FLAG = "\ue004", "\ue005"
+# Before and after what has a copy button, which the cleaner would take away.
+_CODE, _TABLE, _COPIED = "\ue006", "\ue007", "\ue008"
+_OURS = re.compile(f"[{_OPEN}-{_COPIED}]")
+_COPY = {
+    mark: f'<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="Copy this {what}"></button>'
+    for mark, what in ((_CODE, "code"), (_TABLE, "table"))
+}
+_REASONS = tuple(LABELS)
+_FLAGS = [
+    f'<span class="nosrc{" quiet" if reason == LANGUAGE else ""}" title="{NOTES[reason]}">{LABELS[reason]}</span>'
+    for reason in _REASONS
+]
+# Markdown turns a reference to a character into the character: these would be taken for ours.
+_FORGED = re.compile(r"&#(?:x0*e00[0-8]|0*573(?:4[4-9]|5[0-2]));", re.IGNORECASE)
+_MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
+_SEEN_MARKS = re.compile(f"{_SEEN}(\\d+){_SEEN_END}")
+_SEEN_FLAGS, _UNSEEN_FLAGS = re.compile(f"{_SEEN_FLAG}(\\d)"), re.compile(f"{_FLAG}\\d")
+_HIGHLIGHT_MOST = 20_000
+
+_CODE_CLASSES = frozenset(name for name in STANDARD_TYPES.values() if name)
+_ALIGN = {"text-align:right": "ta-r", "text-align:center": "ta-c"}
+_CLEANER = nh3.Cleaner(
+    tags=set(
+        """
+        a blockquote br code del em h1 h2 h3 h4 h5 h6 hr li ol p pre s span strong table tbody td th thead tr
+        ul
+    """.split()
+    ),
+    clean_content_tags={"script", "style"},
+    attributes={"a": {"href", "title"}, "ol": {"start"}},
+    allowed_classes={
+        "span": set(_CODE_CLASSES),
+        "pre": {"hl"},
+        "th": set(_ALIGN.values()),
+        "td": set(_ALIGN.values()),
+    },
+    url_schemes={"http", "https", "mailto"},
+    link_rel="noopener noreferrer nofollow",
+    attribute_filter=lambda tag, name, value: (
+        None if tag == "a" and name == "href" and not _is_absolute(value) else value
+    ),
+    strip_comments=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One top-level block of an answer; its place in the answer is its identity."""
+
+    index: int
+    html: str
+
+
+def blocks_render(pieces: Sequence[Piece], *, run_id: int, labels: Mapping[int, str]) -> list[Block]:
+    """Render an answer.
+
+    Args:
+        pieces: the answer taken apart at its markers (``citations``).
+        run_id: names the answer in the markers' ``data-cite``.
+        labels: what each number stands for, shown to screen readers: the document's name.
+    """
+    text = "".join(
+        _OURS.sub("", piece.text)
+        + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
+        + (f"{_FLAG}{_REASONS.index(piece.mark)}" if piece.mark else "")
+        for piece in pieces
+    )
+    tokens = _markdown().parse(_FORGED.sub("\ufffd", text))
+    blocks: list[Block] = []
+    for start, end in _top_level(tokens):
+        raw = _markdown().renderer.render(tokens[start:end], _markdown().options, {})
+        blocks.append(Block(len(blocks), _marked(_CLEANER.clean(raw), run_id, labels)))
+    return blocks
+
+
+def text_render(text: str) -> list[Block]:
+    """Render an answer as it stands, without markers that lead to sources."""
+    return blocks_render([Piece(text)], run_id=0, labels={})
+
+
+def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
+    """Put the markers in: buttons in running text, plain ``[1]`` in code and titles."""
+
+    def button(match: re.Match[str]) -> str:
+        number = int(match[1])
+        label = escape(f"Source {number}: {labels.get(number, '')}", quote=True)
+        return (
+            f'<button class="cite" type="button" data-cite="{run_id}-{number}" '
+            f'aria-label="{label}">{number}</button>'
+        )
+
+    html = _SEEN_FLAGS.sub(lambda match: _FLAGS[int(match[1])], _SEEN_MARKS.sub(button, html))
+    html = _UNSEEN_FLAGS.sub("", html)
+    for mark, opening in _COPY.items():
+        html = html.replace(mark, opening)
+    html = html.replace(_COPIED, "</div>")
+    return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
+
+
+def _top_level(tokens: Sequence[Token]) -> list[tuple[int, int]]:
+    """Return where each top-level block's tokens begin and end."""
+    spans, start, depth = [], 0, 0
+    for index, token in enumerate(tokens):
+        depth += token.nesting
+        if depth == 0:
+            spans.append((start, index + 1))
+            start = index + 1
+    return spans
+
+
+def _is_absolute(url: str) -> bool:
+    """Tell whether a link says where it leads; a relative one would act inside this site."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return parts.scheme == "mailto" or (parts.scheme in {"http", "https"} and bool(parts.netloc))
+
+
+@lru_cache(maxsize=1)
+def _markdown() -> MarkdownIt:
+    markdown = MarkdownIt("commonmark", {"html": False, "linkify": False})
+    markdown.enable(["table", "strikethrough"])
+    markdown.inline.ruler.before("text", "cite", _cite_rule)
+    # The text rule runs over everything that is no special character, so it must stop at ours.
+    markdown.inline.ruler.at("text", _text_rule)
+    markdown.add_render_rule("cite", _cite_render)
+    markdown.add_render_rule("flag", _flag_render)
+    markdown.add_render_rule("image", _image_render)
+    markdown.add_render_rule("fence", _fence_render)
+    markdown.add_render_rule("table_open", lambda *_: f"{_TABLE}<table>\n")
+    markdown.add_render_rule("table_close", lambda *_: f"</table>{_COPIED}\n")
+    for cell in ("th_open", "td_open"):
+        markdown.add_render_rule(cell, _cell_render)
+    return markdown
+
+
+_TEXT_ENDS = re.compile(f"[\\n!#$%&*+\\-:<=>@\\[\\]\\\\^_`{{}}~{_OPEN}{_FLAG}]")
+
+
+def _text_rule(state: StateInline, silent: bool) -> bool:
+    found = _TEXT_ENDS.search(state.src, state.pos, state.posMax)
+    end = found.start() if found is not None else state.posMax
+    if end == state.pos:
+        return False
+    if not silent:
+        state.pending += state.src[state.pos : end]
+    state.pos = end
+    return True
+
+
+def _cite_rule(state: StateInline, silent: bool) -> bool:
+    if state.src.startswith(_FLAG, state.pos):
+        if not silent:
+            state.push("flag", "", 0).content = state.src[state.pos + 1]
+        state.pos += 2
+        return True
+    match = _MARKS.match(state.src, state.pos)
+    if match is None:
+        return False
+    if not silent:
+        token = state.push("cite", "", 0)
+        token.content = match[1]
+    state.pos = match.end()
+    return True
+
+
+def _cite_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    return f"{_SEEN}{tokens[idx].content}{_SEEN_END}"
+
+
+def _flag_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    return f"{_SEEN_FLAG}{tokens[idx].content}"
+
+
+def _image_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    """Show an image's text and leave the image out: fetching it would tell a stranger who reads what."""
+    token = tokens[idx]
+    return escape(self.renderInlineAsText(token.children or [], options, env))
+
+
+def _fence_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    token = tokens[idx]
+    language = (token.info.split() or [""])[0][:40]
+    code = escape(token.content, quote=False)
+    if language and len(token.content) <= _HIGHLIGHT_MOST:
+        try:
+            lexer = get_lexer_by_name(language, stripnl=False)
+        except ClassNotFound:
+            return _copied(code)
+        code = highlight(token.content, lexer, HtmlFormatter(nowrap=True))
+    return _copied(code)
+
+
+def _copied(code: str) -> str:
+    return f'{_CODE}<pre class="hl"><code>{code}</code></pre>{_COPIED}\n'
+
+
+def _cell_render(self: RendererHTML, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
+    """Say a column's alignment by class: the page's policy allows no style attributes."""
+    style = str(tokens[idx].attrGet("style") or "")
+    name = _ALIGN.get(style)
+    return f'<{tokens[idx].tag} class="{name}">' if name else f"<{tokens[idx].tag}>"

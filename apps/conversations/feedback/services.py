@@ -1,0 +1,80 @@
+"""Writes of what people think of answers."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from apps.conversations.feedback.selectors import REASONS
+from apps.conversations.models import Conversation, Feedback, Turn
+from basics.errors import Conflict, Denied, Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+MAX_COMMENT = 4_000
+
+
+def feedback_give(
+    *, tenant: Tenant, actor: Actor, turn: Turn, verdict: str, reason: str = "", comment: str = ""
+) -> Feedback:
+    """Say what one thinks of an answer; said again, it replaces what was said before.
+
+    Args:
+        verdict: ``good`` or ``bad``.
+        reason: a code of ``REASONS`` for this verdict; "" for none.
+
+    Raises:
+        Conflict: ``answer_missing``, there is no finished answer.
+        Invalid: verdict or reason is unknown, or the comment too long.
+        Missing: the turn is not the actor's.
+    """
+    user_id = _person(actor, turn)
+    if verdict not in REASONS:
+        raise _invalid("verdict", "Choose good or bad.")
+    if reason and reason not in REASONS[verdict]:
+        raise _invalid("reason", f"Choose one of: {', '.join(REASONS[verdict])}.")
+    comment = comment.replace("\x00", "").strip()
+    if len(comment) > MAX_COMMENT:
+        raise _invalid("comment", f"Write at most {MAX_COMMENT:,} characters.")
+    with transaction.atomic():
+        if turn.is_active or not turn.run.answer.strip():
+            raise Conflict("answer_missing", "There is no finished answer to judge.")
+        row, _ = Feedback.objects.update_or_create(
+            tenant=tenant,
+            turn=turn,
+            user_id=user_id,
+            defaults={"verdict": verdict, "reason": reason, "comment": comment},
+        )
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="feedback.give",
+            object=row,
+            data={"turn": turn.pk, "verdict": verdict, "reason": reason},
+        )
+    return row
+
+
+def feedback_withdraw(*, tenant: Tenant, actor: Actor, turn: Turn) -> None:
+    """Take back what one has said about an answer; harmless when nothing was said. Raises Missing."""
+    user_id = _person(actor, turn)
+    with transaction.atomic():
+        row = Feedback.objects.filter(tenant=tenant, turn=turn, user_id=user_id).first()
+        if row is not None:
+            audit_record(
+                tenant=tenant, actor=actor, action="feedback.withdraw", object=row, data={"turn": turn.pk}
+            )
+            row.delete()
+
+
+def _person(actor: Actor, turn: Turn) -> int:
+    actor.require("conversation.write")
+    if actor.user_id is None:
+        raise Denied("person_needed", "An opinion is a person's: use a key that acts for one.")
+    if not Conversation.objects.visible_to(actor).filter(pk=turn.conversation_id).exists():
+        raise Missing("turn")
+    return actor.user_id
+
+
+def _invalid(field: str, message: str) -> Invalid:
+    return Invalid("invalid", message, data={"fields": {field: [message]}})

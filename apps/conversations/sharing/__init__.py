@@ -1,0 +1,1 @@
+"""Conversations given to others: shares and exports."""

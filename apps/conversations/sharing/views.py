@@ -1,0 +1,99 @@
+"""Pages of shares and exports."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from apps.conversations.models import Conversation
+from apps.conversations.sharing import export_services, services
+from apps.conversations.sharing.exports import answer_markdown
+from apps.conversations.sharing.selectors import limited_sources, share_list, shared_view
+from apps.conversations.transcript import selectors
+from web.requests import TenantRequest, allowed
+
+_TYPES = {"json": "application/json", "markdown": "text/markdown; charset=utf-8"}
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@allowed("conversation.write")
+def shares(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show the links to a conversation, and who has opened them; POST makes one."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    if request.method == "POST":
+        services.share_create(tenant=request.tenant, actor=request.actor, conversation=conversation)
+    return _shares(request, conversation)
+
+
+@require_POST
+@allowed("conversation.write")
+def share_revoke(request: TenantRequest, tenant_slug: str, pk: int, share_pk: int) -> HttpResponse:
+    """Make a link work no more."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    services.share_revoke(tenant=request.tenant, actor=request.actor, conversation=conversation, pk=share_pk)
+    return _shares(request, conversation)
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def shared(request: TenantRequest, tenant_slug: str, key: uuid.UUID) -> HttpResponse:
+    """Show a shared conversation; of each source, what the reader may see now."""
+    share = services.share_open(tenant=request.tenant, actor=request.actor, key=key)
+    view = shared_view(actor=request.actor, share=share)
+    return render(request, "conversations/shared.html", {"shared": view})
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def export(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Hand out a conversation as a file: ``?form=markdown`` or ``json``."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    form = request.GET.get("form", "markdown")
+    made = export_services.conversation_export(
+        tenant=request.tenant, actor=request.actor, conversation=conversation, form=form
+    )
+    body = made.markdown or json.dumps(made.conversation, ensure_ascii=False, indent=2)
+    response = HttpResponse(body, content_type=_TYPES[form])
+    response.headers["Content-Disposition"] = f'attachment; filename="{_ascii(made.name)}"'
+    return response
+
+
+@never_cache
+@require_GET
+@allowed("conversation.read")
+def answer(request: TenantRequest, tenant_slug: str, pk: int, turn_pk: int) -> HttpResponse:
+    """Hand out one answer as Markdown with its sources, to copy."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    turn = selectors.turn_get(actor=request.actor, conversation=conversation, pk=turn_pk)
+    return HttpResponse(answer_markdown(actor=request.actor, turn=turn), content_type=_TYPES["markdown"])
+
+
+def _shares(request: TenantRequest, conversation: Conversation) -> HttpResponse:
+    if not request.htmx:
+        return redirect("conversations:detail", request.tenant.slug, conversation.pk)
+    rows: list[dict[str, Any]] = [
+        {
+            "share": row,
+            "url": request.build_absolute_uri(
+                reverse("conversations:shared", args=[request.tenant.slug, row.key])
+            ),
+        }
+        for row in share_list(actor=request.actor, conversation=conversation)
+    ]
+    limited = limited_sources(actor=request.actor, conversation=conversation)
+    context = {"conversation": conversation, "rows": rows, "limited": limited}
+    return render(request, "conversations/_shares.html", context)
+
+
+def _ascii(name: str) -> str:
+    return name.encode("ascii", "ignore").decode() or "conversation"

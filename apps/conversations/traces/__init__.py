@@ -1,0 +1,1 @@
+"""How an answer came about: searches, calls, tokens, money and times."""

@@ -1,0 +1,1 @@
+"""What was said, as one reader may see it now: reads, search, and the locks that writes take."""

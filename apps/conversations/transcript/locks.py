@@ -1,0 +1,106 @@
+"""What the writes of conversations check and lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import connection
+
+from apps.collections.models import Collection
+from apps.conversations.models import Conversation, ConversationCollection
+from apps.conversations.transcript import selectors
+from basics.errors import Invalid, Missing
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+
+MAX_TEXT = 32_000
+_TITLE = 80
+_TOOLS, _TOOL_NAME = 1000, 200
+
+
+def advisory_lock(name: str) -> None:
+    """Hold a lock of this name until the current transaction ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+
+
+def conversation_locked(actor: Actor, pk: int) -> Conversation:
+    """Return a conversation of the actor's, locked until the transaction ends. Raises Missing."""
+    row = Conversation.objects.visible_to(actor).select_for_update().filter(pk=pk).first()
+    if row is None:
+        raise Missing("conversation")
+    return row
+
+
+def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
+    """Return the collections of these ids, which the actor may all see. Raises Invalid."""
+    if not pks:
+        return []
+    found = [c for c in selectors.scope_collections(actor=actor, conversation=None) if c.pk in set(pks)]
+    if len(found) != len(set(pks)):
+        raise Invalid(
+            "unknown_collection",
+            "One of the chosen collections does not exist any more. Choose again.",
+            data={"fields": {"collections": ["Unknown collection."]}},
+        )
+    return found
+
+
+def tools_off_checked(names: Sequence[str]) -> list[str]:
+    """Return names of tools, each once; one that no tool has does no harm, as tools come and go."""
+    if len(names) > _TOOLS or any(not n or len(n) > _TOOL_NAME or "\x00" in n for n in names):
+        raise Invalid("unknown_tool", "One of the switched-off tools does not exist. Choose again.")
+    return sorted(set(names))
+
+
+def scope_write(tenant: Tenant, conversation: Conversation, chosen: Sequence[Collection]) -> None:
+    """Store which collections a new conversation searches."""
+    ConversationCollection.objects.bulk_create(
+        ConversationCollection(tenant=tenant, conversation=conversation, collection=c) for c in chosen
+    )
+
+
+def model_checked(tenant: Tenant, model: str, actor: Actor | None = None) -> str:
+    """Return the id of a model that can be asked; "" means the default (of ``actor``, see there). Raises Invalid."""
+    models = selectors.model_list(tenant)
+    if not model:
+        return selectors.model_default(models, actor)
+    if model not in {m.id for m in models}:
+        raise Invalid(
+            "unknown_model",
+            f"The model “{model}” is not available here. Choose one from the list.",
+            data={"fields": {"model": ["Not available."]}},
+        )
+    return model
+
+
+def text_checked(text: str) -> str:
+    """Return a question as it is stored, of 1 to ``MAX_TEXT`` characters. Raises Invalid."""
+    text = text.replace("\x00", "").strip()
+    if not text or len(text) > MAX_TEXT:
+        message = f"Write a question of at most {MAX_TEXT:,} characters."
+        raise Invalid("text_invalid", message, data={"fields": {"text": [message]}})
+    return text
+
+
+def draft_after(draft: str, text: str) -> str:
+    """Return what stays of a draft when a question is sent: nothing if it was this question, perhaps not whole yet."""
+    return "" if text.startswith(draft.strip()) else draft
+
+
+def title_checked(title: str) -> str:
+    """Return a title in one line, of 200 characters at most; it may be empty. Raises Invalid."""
+    title = " ".join(title.replace("\x00", "").split())
+    if len(title) > 200:
+        message = "A title has at most 200 characters."
+        raise Invalid("title_too_long", message, data={"fields": {"title": [message]}})
+    return title
+
+
+def title_of(text: str) -> str:
+    """Return the title that a conversation has until it gets one: the first words of its question."""
+    line = " ".join(text.split())
+    if len(line) <= _TITLE:
+        return line
+    cut = line[:_TITLE].rsplit(" ", 1)[0] or line[:_TITLE]
+    return f"{cut}…"

@@ -1,0 +1,354 @@
+"""Reads of conversations. A conversation is its owner's alone; a collection is searched with the rights of the moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, cast
+
+from django.conf import settings
+from django.db import connection
+from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
+
+from apps.collections.documents.page_images import has_images
+from apps.collections.models import Chunk, Collection, Document, DocumentStatus, EmbeddingSpace
+from apps.conversations.citations.markers import Source, answer_cite, passages_of
+from apps.conversations.citations.source_place import source_around
+from apps.conversations.display.answer_forms import is_formed, shown_text
+from apps.conversations.display.presentation import TurnView, turn_view_ended, turn_view_live, with_files
+from apps.conversations.models import (
+    Attachment,
+    Citation,
+    Conversation,
+    Feedback,
+    Message,
+    QueuedQuestion,
+    Turn,
+)
+from apps.conversations.transcript.branch_tree import branch_before, tree_read
+from apps.conversations.transcript.shown import turns_for
+from basics.errors import Missing
+from runs.models import ACTIVE, Run, RunStatus
+from runs.parking import decided_data
+from runs.providers import models_available
+from runs.selectors import (
+    decided_prefetch,
+    payload_list,
+    payloads_named,
+    tool_calls_prefetch,
+    transcript_read,
+)
+from runs.usage import conversation_cost
+from runs.withheld import NOTHING, Withheld, transcript_withheld
+from tenancy.actors import Actor
+from tenancy.database.columns import Columns
+from tenancy.models import Tenant
+from toolloop.providers.registry import ModelInfo
+from toolloop.tools.meta_tools import META_TOOLS
+
+RECENT = 15
+BUSY = ("running", "waiting")
+"""States of ``live_state`` that change by themselves soon."""
+LOADED_TURNS = 20
+
+
+def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
+    """Return the actor's conversations, the last used first, each with what goes on in it.
+
+    ``live_status`` is the status of the run under way, None without one; ``is_answering`` says whether there is one;
+    ``is_failed`` that the last answer of the branch shown failed, ``is_news`` that it has ended since its owner looked.
+    """
+    actor.require("conversation.read")
+    active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
+    rows = Conversation.objects.visible_to(actor).annotate(
+        live_status=Subquery(active.values("run__status")[:1]),
+        is_answering=Q(live_status__isnull=False),
+        is_failed=Q(head__run__status=RunStatus.FAILED),
+        is_news=Q(head__run__finished_at__gt=F("seen_at")),
+    )
+    return rows.order_by("-updated_at", "-pk")
+
+
+def live_state(row: Any) -> str:
+    """Return what goes on in a conversation of ``conversation_list``: "running", "waiting" (for a decision), "failed" (its
+    last answer), "done" (and not looked at yet) or "".
+    """
+    if row.live_status is not None:
+        return "waiting" if row.live_status == RunStatus.PARKED else "running"
+    if row.is_failed:
+        return "failed"
+    return "done" if row.is_news else ""
+
+
+def conversation_get(*, actor: Actor, pk: int) -> Conversation:
+    """Return one of the actor's conversations. Raises Missing."""
+    actor.require("conversation.read")
+    rows = Conversation.objects.visible_to(actor).select_related("assistant", "pinned_version")
+    found = rows.filter(pk=pk).first()
+    if found is None:
+        raise Missing("conversation")
+    return found
+
+
+def turn_list(*, actor: Actor, conversation: Conversation, all_branches: bool = False) -> QuerySet[Turn]:
+    """Return the turns of a conversation's chosen branch in order, with run, messages, citations and tool calls.
+
+    Args:
+        all_branches: every turn, in the order in which they were asked.
+    """
+    rows = _turns(actor, conversation)
+    if all_branches:
+        return rows
+    return rows.filter(pk__in=tree_read(conversation).shown)
+
+
+def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
+    actor.require("conversation.read")
+    rows = turns_for(actor, conversation.pk)
+    return cast(
+        "QuerySet[Turn]",
+        rows.select_related("run", "assistant_version")
+        .prefetch_related(
+            Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk")),
+            Prefetch("citations", queryset=Citation.objects.order_by("number")),
+            Prefetch("attachments", queryset=Attachment.objects.select_related("document").order_by("pk")),
+            tool_calls_prefetch("run__tool_calls"),
+            decided_prefetch("run__decisions"),
+        )
+        .order_by("index"),
+    )
+
+
+def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:
+    """Return one turn of a conversation, of whatever branch, by ``pk`` or ``run_id``. Raises Missing."""
+    found = _turns(actor, conversation).filter(**where).first()
+    if found is None:
+        raise Missing("turn")
+    return found
+
+
+def turn_view(turn: Turn) -> TurnView:
+    """Return what a page shows of a turn of ``turn_list``."""
+    return with_files(_turn_view(turn), turn.attachments.all())
+
+
+def _turn_view(turn: Turn) -> TurnView:
+    run = turn.run
+    said = {message.author: message for message in turn.messages.all()}
+    text = said[Message.Author.USER].text if Message.Author.USER in said else ""
+    if run.status not in ACTIVE:
+        return turn_view_ended(
+            turn,
+            run,
+            text,
+            answer=said.get(Message.Author.ASSISTANT),
+            citations=turn.citations.all(),
+            calls=run.calls_shown,
+            decided=[decided_data(row) for row in run.decisions_shown],
+        )
+    # Events first: a call that ends in between is then shown as it is now, and the stream repeats it.
+    found: Withheld = getattr(turn, "withheld", NOTHING)
+    transcript = transcript_withheld(transcript_read(run), found)
+    passages = passages_of(found.value(payload_list(run)))
+    return turn_view_live(turn, run, text, transcript=transcript, passages=passages, calls=run.calls_shown)
+
+
+def turn_views(*, actor: Actor, conversation: Conversation) -> list[TurnView]:
+    """Return what the page of a conversation shows: its chosen branch, and at each turn what else there is."""
+    tree = tree_read(conversation)
+    rows = _turns(actor, conversation).filter(pk__in=tree.shown)
+    views = [turn_view(turn) for turn in rows]
+    mine = Feedback.objects.filter(tenant_id=actor.tenant_id, turn__in=tree.shown, user_id=actor.user_id or 0)
+    said = {row.turn_id: row for row in mine}
+    for view in views:
+        view.siblings, view.feedback = tree.siblings(view.pk), said.get(view.pk)
+    return views
+
+
+def cost_of(*, actor: Actor, conversation: Conversation) -> Decimal | None:
+    """Return what a conversation of ``conversation_get`` has cost in USD; None where no price is known.
+
+    All branches, its title and answers that were asked for again count. A fork does not count the answers it has taken
+    over: they were paid for where they were asked.
+    """
+    actor.require("conversation.read")
+    return conversation_cost(
+        tenant_id=conversation.tenant_id,
+        user_id=conversation.user_id,
+        conversation=conversation.pk,
+        since=conversation.created_at,
+    )
+
+
+def queued_list(*, actor: Actor, conversation: Conversation) -> QuerySet[QueuedQuestion]:
+    """Return the questions that wait in a conversation of the actor's, in the order in which they will be asked."""
+    actor.require("conversation.read")
+    rows: QuerySet[QueuedQuestion] = QueuedQuestion.objects.visible_to(actor).filter(
+        conversation=conversation, conversation__in=Conversation.objects.visible_to(actor)
+    )
+    return rows.order_by("pk")
+
+
+def stream_target(*, actor: Actor, conversation_pk: int, run_id: int) -> tuple[int, str, str]:
+    """Return (turn id, model, output) of a run the actor may watch, in one query. Raises Missing."""
+    actor.require("conversation.read")
+    if actor.user_id is None:
+        raise Missing("run")
+    rows = Turn.objects.visible_to(actor).filter(
+        conversation_id=conversation_pk, conversation__user_id=actor.user_id, run_id=run_id
+    )
+    found = rows.values_list("pk", "run__model", "assistant_version__output").first()
+    if found is None:
+        raise Missing("run")
+    return found[0], found[1], found[2] or "text"
+
+
+# Asked at every tool call, and before each answer: by hand it costs a sixth of what the ORM takes. The conditions are those
+# of ``Collection.objects.visible_to``.
+_COLLECTION, _SPACE = Columns(Collection, "c"), Columns(EmbeddingSpace, "s")
+_SCOPE = """
+FROM collections_collection c JOIN collections_embeddingspace s ON s.id = c.space_id
+WHERE c.tenant_id = %(tenant)s AND c.owner_id IS NULL
+    AND (%(key)s::bigint[] IS NULL OR c.id = ANY (%(key)s::bigint[]))
+    AND (%(conversation)s::bigint IS NULL OR c.id IN (SELECT collection_id FROM conversations_conversationcollection
+        WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s))
+ORDER BY c.name
+"""
+
+
+def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
+    """Return the collections a conversation searches that the actor may read now (None: all there are)."""
+    found = []
+    for row in _scope(f"{_COLLECTION}, {_SPACE}", actor, conversation):
+        values = iter(row)
+        collection = _COLLECTION.take(values)
+        collection.space = _SPACE.take(values)
+        found.append(collection)
+    return found
+
+
+def scope_names(
+    *, actor: Actor, conversation: Conversation | None, only: frozenset[int] | None = None
+) -> dict[int, str]:
+    """Return id and name of what ``scope_collections`` does, in its order; of ``only`` these, where that is not None."""
+    found = _scope("c.id, c.name", actor, conversation)
+    return {pk: name for pk, name in found if only is None or pk in only}
+
+
+def _scope(columns: str, actor: Actor, conversation: Conversation | None) -> list[tuple[Any, ...]]:
+    actor.require("collection.read")
+    if conversation is not None and conversation.searches_all:
+        conversation = None
+    values: dict[str, Any] = {
+        "tenant": actor.tenant_id,
+        "key": None if actor.collections is None else list(actor.collections),
+        "conversation": None if conversation is None else conversation.pk,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {columns} {_SCOPE}", values)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def scope_pks(conversation: Conversation) -> list[int]:
+    """Return the ids of the chosen collections."""
+    return list(conversation.scope.values_list("collection_id", flat=True))
+
+
+def tools_loaded(turn: Turn) -> list[dict[str, Any]]:
+    """Return what the turns before this one in its branch loaded from the catalog of tools and unloaded, oldest first."""
+    before = Turn.objects.filter(tenant_id=turn.tenant_id, pk__in=branch_before(turn, LOADED_TURNS))
+    runs = Run.objects.filter(tenant_id=turn.tenant_id, pk__in=before.values("run_id"))
+    return payloads_named(runs, META_TOOLS)
+
+
+def model_list(tenant: Tenant) -> list[ModelInfo]:
+    """Return the models a conversation of this workspace can use; ``extractive`` is always the last."""
+    return models_available(tenant)
+
+
+def model_default(models: list[ModelInfo], actor: Actor | None = None) -> str:
+    """Return the model a new conversation starts with.
+
+    The operator's choice if it is there, else the one that the actor has asked last outside of assistants, else the first.
+
+    Args:
+        actor: who begins it; None where the answer must be the same for everybody.
+    """
+    ids = [model.id for model in models]
+    if settings.DEFAULT_MODEL in ids:
+        return settings.DEFAULT_MODEL
+    if actor is not None and actor.user_id is not None:
+        own = Conversation.objects.visible_to(actor).filter(
+            assistant=None, pinned_version=None, model__in=ids, head__isnull=False
+        )
+        last = own.order_by("-updated_at").values_list("model", flat=True).first()
+        if last is not None:
+            return str(last)
+    return ids[0]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceShown:
+    """An opened source: the quote in its surroundings; ``mark`` is its place in the document's text, "" where it has gone."""
+
+    number: int
+    document: Document
+    chunk: Chunk
+    page: int | None
+    before: str
+    quote: str
+    after: str
+    chunk_count: int
+    has_image: bool
+    mark: str = ""
+
+
+def source_get(*, actor: Actor, conversation: Conversation, run_id: int, number: int) -> SourceShown:
+    """Return a source of an answer, finished or under way.
+
+    Raises:
+        Missing: the answer has no such source, or its document is gone or not the actor's to read.
+    """
+    turn = turn_get(actor=actor, conversation=conversation, run_id=run_id)
+    row = next((c for c in turn.citations.all() if c.number == number), None)
+    if row is not None:
+        chunk_id, place = row.chunk_id, (row.char_start, row.char_end, row.quote)
+    else:
+        live = _live_source(turn, number)
+        chunk_id, place = live.passage.chunk_id, (live.char_start, live.char_end, live.quote)
+    actor.require("collection.read")
+    chunk: Chunk | None = (
+        Chunk.objects.visible_to(actor)
+        .select_related("document")
+        .filter(pk=chunk_id or 0, document__status=DocumentStatus.READY)
+        .first()
+    )
+    if chunk is None:
+        raise Missing("source")
+    around = source_around(chunk, *place)
+    return SourceShown(
+        number=number,
+        document=chunk.document,
+        chunk=chunk,
+        page=around.page,
+        before=around.before,
+        quote=around.quote,
+        after=around.after,
+        chunk_count=chunk.document.chunk_count,
+        has_image=around.page is not None and has_images(chunk.document),
+        mark=around.mark,
+    )
+
+
+def _live_source(turn: Turn, number: int) -> Source:
+    if turn.run.status in ACTIVE:
+        found: Withheld = getattr(turn, "withheld", NOTHING)
+        passages = passages_of(found.value(payload_list(turn.run)))
+        version = turn.assistant_version
+        formed = version is not None and is_formed(version.output)
+        text = shown_text(transcript_read(turn.run).text, formed)
+        for source in answer_cite(text, passages).sources:
+            if source.number == number:
+                return source
+    raise Missing("source")

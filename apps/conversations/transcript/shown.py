@@ -1,0 +1,232 @@
+"""Turns as one reader may see them now: what rests on documents that they may not read any more is withheld as rows are read.
+
+Everything that shows a stored turn (pages, REST, exports, snapshots of shares, the model's history) reads it from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any, Self
+
+from apps.conversations.citations.markers import answer_cite, passages_of
+from apps.conversations.display.marks import Mark, marks_found, marks_of, question_of
+from apps.conversations.models import Citation, Conversation, ConversationShare, Message, Turn
+from apps.conversations.transcript.segments import response_id_read
+from runs.models import Run
+from runs.selectors import payload_list, quotes_named
+from runs.stream import EventRow
+from runs.withheld import HIDDEN, NOTHING, Withheld, events_withheld, runs_withheld, tainted, withheld_of
+from tenancy.actors import Actor
+from tenancy.database.waiting import in_db
+from tenancy.scope import tenant_scope
+from tenancy.shown_rows import ShownRows
+
+_CHAIN_MOST = 200
+
+
+class ShownTurns(ShownRows[Turn]):
+    """Turns of one conversation that are withheld from their reader as far as they rest on what they may not read."""
+
+    conversation_pk: int = 0
+
+    def withhold(self, reader: Actor, rows: list[Any]) -> None:
+        """Take it out of fetched turns."""
+        found = NOTHING
+        if any(getattr(turn, "is_tainted", True) for turn in rows):
+            found = conversation_withheld(reader, self.conversation_pk)
+        for turn in rows:
+            turn_withhold(turn, found)
+
+    def _clone(self) -> Self:
+        copy = super()._clone()
+        copy.conversation_pk = self.conversation_pk
+        return copy
+
+
+def turns_for(reader: Actor, conversation_pk: int) -> ShownTurns:
+    """Return the turns of a conversation that the reader may see, as they may see them."""
+    rows = ShownTurns(Turn)
+    rows.reader, rows.conversation_pk = reader, conversation_pk
+    mine = Turn.objects.visible_to(reader).filter(conversation_id=conversation_pk)
+    # Whether anything is withheld at all is asked along with the turns: it hardly ever is.
+    return rows.filter(
+        tenant_id=reader.tenant_id, conversation_id=conversation_pk, pk__in=mine.values("pk")
+    ).annotate(is_tainted=conversation_tainted(reader, conversation_pk))
+
+
+def conversation_tainted(reader: Actor, conversation_pk: int) -> Any:
+    """Return the condition that ``conversation_withheld`` finds something."""
+    turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
+    return tainted(reader, turns.values("run_id"))
+
+
+def conversation_withheld(reader: Actor, conversation_pk: int) -> Withheld:
+    """Return what a reader may not see of a conversation, with all its branches: what was read for one answer may be said
+    again in the next.
+    """
+    turns = Turn.objects.filter(tenant_id=reader.tenant_id, conversation_id=conversation_pk)
+
+    def told() -> Iterable[str]:
+        said = Message.objects.filter(
+            tenant_id=reader.tenant_id, turn__conversation_id=conversation_pk, author=Message.Author.USER
+        )
+        return said.values_list("text", flat=True)
+
+    return withheld_of(actor=reader, runs=turns.values("run_id"), told=told)
+
+
+def run_withheld(reader: Actor, run: Run) -> Withheld:
+    """Return what a reader may not see of a run, with what it goes on from: its conversation, or earlier responses."""
+    turn = Turn.objects.filter(tenant_id=reader.tenant_id, run_id=run.pk).order_by("pk").first()
+    if turn is not None:
+        return conversation_withheld(reader, turn.conversation_id)
+    return withheld_of(actor=reader, runs=_chain(run))
+
+
+def conversations_unnamed(actor: Actor, pks: Collection[int]) -> set[int]:
+    """Return those of some conversations whose titles the actor may not see: all but their own, and of these those that
+    rest on what they may not read.
+    """
+    own = Conversation.objects.visible_to(actor).filter(pk__in=pks).values_list("pk", flat=True)
+    turns = Turn.objects.filter(tenant_id=actor.tenant_id, conversation__in=own)
+    runs = dict(turns.values_list("run_id", "conversation_id"))
+    return {*pks} - {*own} | {runs[pk] for pk in runs_withheld(actor, runs)}
+
+
+def runs_related(tenant_id: int, runs: Collection[int]) -> dict[int, set[int]]:
+    """Return for each run of a conversation all runs of that conversation."""
+    rows = Turn.objects.filter(tenant_id=tenant_id, conversation__turns__run_id__in=runs)
+    found: dict[int, set[int]] = {}
+    for pk, other in rows.values_list("conversation__turns__run_id", "run_id"):
+        found.setdefault(pk, set()).add(other)
+    return {pk: others for pk, others in found.items() if pk in runs}
+
+
+def _chain(run: Run) -> list[int]:
+    """Return the ids of a run and of those whose responses it went on from."""
+    found, at = [run.pk], run.request
+    while len(found) < _CHAIN_MOST:
+        asked = (at.get("response") or {}).get("asked") or {}
+        named = response_id_read(str(asked.get("previous_response_id") or ""))
+        if named is None or named[0] in found:
+            break
+        before = Run.objects.filter(tenant_id=run.tenant_id, pk=named[0]).first()
+        if before is None:
+            break
+        found.append(before.pk)
+        at = before.request
+    return found
+
+
+def run_answer(run: Run, found: Withheld) -> tuple[str, list[Mark]]:
+    """Return the finished answer of a run as people read it, and its marks; ("", []) while there is none.
+
+    Args:
+        found: what its reader may not see. An answer with something withheld has no marks.
+    """
+    if run.finished_at is None:
+        return "", []
+    answer = Message.objects.filter(
+        tenant_id=run.tenant_id, turn__run_id=run.pk, author=Message.Author.ASSISTANT
+    ).first()
+    if answer is not None:
+        text, marks = answer.text, marks_of(answer)
+    else:
+        cited = answer_cite(run.answer, passages_of(payload_list(run), quotes_named(run)))
+        text, marks = cited.text, marks_found(cited.text, cited.sources, question_of(run.request))
+    shown = found.text(text)
+    return shown, marks if shown == text else []
+
+
+async def events_shown(reader: Actor, run: Run, events: list[EventRow]) -> list[EventRow]:
+    """Return events of a run as its reader may see them at this moment."""
+
+    def judged() -> Withheld:
+        with tenant_scope(reader.tenant_id):
+            return run_withheld(reader, run)
+
+    return events_withheld(events, await in_db(judged))
+
+
+async def is_readable(reader: Actor, run: Run) -> bool:
+    """Tell whether a reader may still read all that a run has read."""
+
+    def judged() -> bool:
+        with tenant_scope(reader.tenant_id):
+            return not run_withheld(reader, run)
+
+    return await in_db(judged)
+
+
+def turn_withhold(turn: Turn, found: Withheld) -> None:
+    """Take out of a turn, with all that was read with it, what is withheld. The object is for reading then."""
+    shown: Any = turn
+    shown.withheld = found
+    if not found:
+        return
+    citations = list(turn.citations.all())
+    hidden = {row.number for row in citations if is_hidden(row, found)}
+    for row in citations:
+        if row.number in hidden:
+            row.quote, row.header, row.char_start, row.char_end = "", "", 0, 0
+            if row.document_id is not None:  # what is gone may be named, what is kept from somebody may not
+                row.document_name, row.collection_name, row.page = HIDDEN, "", None
+    for message in turn.messages.all():
+        if message.author == Message.Author.ASSISTANT:
+            text = found.text(message.text, hidden)
+            if text != message.text:
+                message.text, message.unsupported = text, []
+            message.data, message.problem = found.value(message.data), found.text(message.problem)
+    run: Any = turn.run
+    run.answer = found.text(run.answer)
+    run.error_message = found.text(run.error_message)
+    for call in getattr(run, "calls_shown", ()):
+        call_withhold(call, found)
+    for decided in getattr(run, "decisions_shown", ()):
+        for name in ("arguments", "edited_arguments", "reason", "decision_reason", "answer"):
+            setattr(decided, name, found.value(getattr(decided, name)))
+
+
+def is_hidden(row: Citation, found: Withheld) -> bool:
+    """Tell whether a stored source is of a document that is withheld."""
+    return row.document_id in found.documents or row.chunk_ref in found.chunks
+
+
+def call_withhold(call: Any, found: Withheld) -> None:
+    """Take what is withheld out of a call's row, an object or a mapping of its columns."""
+    if isinstance(call, dict):
+        call |= {key: _shown(key, item, found) for key, item in call.items() if key in _TEXTS}
+        return
+    for name in _TEXTS & set(vars(call)):
+        setattr(call, name, _shown(name, getattr(call, name), found))
+
+
+_TEXTS = {
+    "content_shown",
+    "content",
+    "own_summary",
+    "summary",
+    "arguments",
+    "arguments_masked",
+    "payload",
+    "results",
+    "decision_why",
+}
+
+
+def _shown(name: str, item: Any, found: Withheld) -> Any:
+    if name in ("content", "content_shown") and isinstance(item, str):
+        return found.content(item)
+    return found.value(item)
+
+
+class ShownShares(ShownRows[ConversationShare]):
+    """Links to conversations; of their titles what their reader may not see is withheld."""
+
+    def withhold(self, reader: Actor, rows: list[Any]) -> None:
+        """Take it out of fetched links."""
+        for pk in {row.conversation_id for row in rows}:
+            found = conversation_withheld(reader, pk)
+            for row in rows:
+                if row.conversation_id == pk:
+                    row.title = found.text(row.title)

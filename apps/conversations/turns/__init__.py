@@ -1,0 +1,1 @@
+"""Questions: asked, queued, stopped, decided, answered by whom."""

@@ -1,0 +1,197 @@
+"""What a workspace says about all its conversations: how long they are kept, whether a model names them, which one checks them.
+
+A conversation whose time is over is deleted with its turns and runs. What it cost stays, and so does the audit trail.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Count, Exists, Min, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from apps.conversations.models import Conversation, ConversationRules, Turn
+from apps.conversations.turns.conversations import conversation_remove
+from basics.errors import DomainError, Invalid
+from runs.providers import is_extractive, provider_for
+from runs.retention import MOST_DAYS
+from tenancy.actors import Actor, system_actor
+from tenancy.models import Tenant
+from tenancy.scope import platform_scope, tenant_scope
+from tenancy.services import audit_record
+
+BATCH = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules that hold.
+
+    Attributes:
+        own_days: the workspace's own number of days, 0 for ever, None where the server's default holds.
+    """
+
+    own_days: int | None
+    makes_titles: bool
+    support_model: str = ""
+
+    @property
+    def days(self) -> int:
+        """After how many days without a question a conversation is deleted; 0 for never."""
+        return int(settings.CONVERSATION_DAYS) if self.own_days is None else self.own_days
+
+
+def rules_get(tenant: Tenant) -> Rules:
+    """Return a workspace's rules of conversations."""
+    row = ConversationRules.objects.filter(tenant=tenant).first()
+    if row is None:
+        return Rules(None, True)
+    return Rules(row.keep_days, row.makes_titles, row.support_model)
+
+
+def rules_set(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    days: int | None,
+    makes_titles: bool | None,
+    support_model: str | None = None,
+) -> Rules:
+    """Set a workspace's rules; days None goes back to the server's default. What is deleted is gone for good.
+
+    Args:
+        makes_titles: None leaves it as it is.
+        support_model: the model that checks each answer against its sources again, "" for none; None leaves it.
+
+    Raises:
+        Denied: without the right ``retention.manage``.
+        Invalid: not from 0 (for ever) to ten years, or a model that cannot be asked here.
+    """
+    actor.require("retention.manage")
+    _checked(days)
+    _model_checked(tenant, support_model)
+    with transaction.atomic():
+        before = rules_get(tenant)
+        makes_titles = before.makes_titles if makes_titles is None else makes_titles
+        support_model = before.support_model if support_model is None else support_model
+        row, _ = ConversationRules.objects.update_or_create(
+            tenant=tenant,
+            defaults={"keep_days": days, "makes_titles": makes_titles, "support_model": support_model},
+        )
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="conversations.rules",
+            object=row,
+            data={
+                "before": {
+                    "days": before.own_days,
+                    "titles": before.makes_titles,
+                    "support_model": before.support_model,
+                },
+                "after": {"days": days, "titles": makes_titles, "support_model": support_model},
+            },
+        )
+    return Rules(days, makes_titles, support_model)
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a rule would delete now.
+
+    Attributes:
+        days: the rule, 0 for none.
+        count: conversations.
+        users: whose they are, how many people.
+        oldest_at: when in the oldest of them the last question was asked; None without any.
+    """
+
+    days: int
+    count: int
+    users: int
+    oldest_at: datetime.datetime | None
+
+
+def rules_preview(*, tenant: Tenant, actor: Actor, days: int | None) -> Preview:
+    """Tell what would be deleted by a rule of so many days, None for the server's default; nothing is changed.
+
+    Raises:
+        Denied: without the right ``audit.read``.
+        Invalid: as ``rules_set``.
+    """
+    actor.require("audit.read")
+    _checked(days)
+    days = int(settings.CONVERSATION_DAYS) if days is None else days
+    if not days:
+        return Preview(0, 0, 0, None)
+    found = _due(tenant, _before(days)).aggregate(
+        count=Count("pk"), users=Count("user_id", distinct=True), oldest_at=Min("updated_at")
+    )
+    return Preview(days, **found)
+
+
+def _checked(days: int | None) -> None:
+    if days is not None and not 0 <= days <= MOST_DAYS:
+        raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "keep_days"})
+
+
+def _model_checked(tenant: Tenant, model: str | None) -> None:
+    if not model:
+        return
+    problem = ""
+    if len(model) > 120 or not model.isprintable():
+        problem = "A model's name has at most 120 characters."
+    elif is_extractive(model):
+        problem = "Choose a language model: this one only quotes documents."
+    else:
+        try:
+            provider_for(tenant, model)
+        except DomainError as error:
+            problem = error.message
+    if problem:
+        raise Invalid(
+            "invalid", problem, data={"field": "support_model", "fields": {"support_model": [problem]}}
+        )
+
+
+def conversations_expire() -> int:
+    """Delete up to ``BATCH`` conversations of each workspace that keeps them no longer; returns how many."""
+    own = ConversationRules.objects.filter(tenant=OuterRef("pk")).values("keep_days")
+    with platform_scope():
+        tenants = Tenant.objects.annotate(days=Coalesce(Subquery(own), settings.CONVERSATION_DAYS))
+        due = list(tenants.filter(days__gt=0))
+    return sum(_expire(tenant, tenant.days) for tenant in due)
+
+
+def _expire(tenant: Tenant, days: int) -> int:
+    before = _before(days)
+    with tenant_scope(tenant.pk):
+        old = _due(tenant, before).order_by("updated_at")
+        return sum(_delete(tenant, pk, before) for pk in list(old.values_list("pk", flat=True)[:BATCH]))
+
+
+def _before(days: int) -> datetime.datetime:
+    return timezone.now() - datetime.timedelta(days=days)
+
+
+def _due(tenant: Tenant, before: datetime.datetime) -> QuerySet[Conversation]:
+    """Return the conversations in which nobody has asked since, and nothing is under way."""
+    active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
+    return Conversation.objects.filter(~Exists(active), tenant=tenant, updated_at__lt=before)
+
+
+def _delete(tenant: Tenant, pk: int, before: datetime.datetime) -> int:
+    """Delete one conversation in a transaction of its own, unless somebody has asked in it meanwhile."""
+    with transaction.atomic():
+        rows = Conversation.objects.select_for_update(skip_locked=True)
+        row = rows.filter(tenant=tenant, pk=pk, updated_at__lt=before).first()
+        if row is None or Turn.objects.filter(conversation=row, is_active=True).exists():
+            return 0
+        actor = system_actor(tenant.pk)
+        audit_record(tenant=tenant, actor=actor, action="conversation.expire", object=row)
+        conversation_remove(tenant, actor, row)
+    return 1

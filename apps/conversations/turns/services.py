@@ -1,0 +1,364 @@
+"""Writes of turns: ask, stop, try again, decide. One turn of a conversation is active at a time."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, transaction
+from django.utils import timezone
+
+from apps.conversations.attachments.services import (
+    attaching_allowed,
+    attachment_add,
+    attachments_checked,
+    attachments_seen,
+    attachments_send,
+)
+from apps.conversations.models import AssistantVersion, Attachment, Conversation, Message, Turn
+from apps.conversations.transcript.locks import (
+    advisory_lock,
+    conversation_locked,
+    draft_after,
+    text_checked,
+    title_of,
+)
+from apps.conversations.turns.choosing import CHOICE, answerer_choose
+from apps.conversations.turns.conversations import RUN_KIND, conversation_create, scope_set, tools_off_set
+from basics.errors import Conflict, Missing
+from jobs.services import job_enqueue
+from runs.actors import actor_facts
+from runs.call_log import PRIVATE
+from runs.deciders import approver_labels
+from runs.models import CallPath, PendingDecision, Run, RunStatus
+from runs.selectors import decision_list
+from runs.services import call_decide as run_call_decide
+from runs.services import run_create, run_stop
+from tenancy import origin
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+from toolloop.deferred import Decision
+
+JOB_KIND = "conversations.turn_run"
+
+
+def turn_submit(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    conversation: Conversation,
+    text: str,
+    client_id: uuid.UUID,
+    model: str = "",
+    assistant: str | None = None,
+    attachments: Sequence[int] = (),
+    beside: Turn | None = None,
+    after: Turn | None = None,
+) -> Turn:
+    """Ask a question; the answer is written by a job, as soon as what is attached has been read.
+
+    Args:
+        attachments: ids of files that were attached to the conversation for it; ``beside`` brings its own as well.
+        beside: a turn of the conversation that the new one stands beside, as another branch.
+        after: a turn of the conversation that the new one follows; without either it follows the head.
+        client_id: made by whoever asks, once per question: sent again, it returns the turn that exists.
+        model: routing name; "" takes the conversation's. The conversation keeps it for the next question.
+        assistant: slug of who answers from now on, "" for the model alone; None leaves it as it is.
+
+    Raises:
+        Conflict: ``conversation_busy``, the answer to the question before is not finished; the assistant cannot answer.
+        Invalid: the text is empty or too long, the model is unknown, or it cannot look at what is attached; an attached
+            file is not there, or could not be read.
+        Missing: the conversation is not the actor's.
+    """
+    actor.require("conversation.write")
+    asked = Asked(text_checked(text), client_id, model, assistant, attachments, beside, after)
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)
+        return turn_add(tenant, actor, row, turn_ends(row, client_id), asked)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question as it was sent, its text checked; for the fields see ``turn_submit``."""
+
+    text: str
+    client_id: uuid.UUID
+    model: str = ""
+    assistant: str | None = None
+    attachments: Sequence[int] = ()
+    beside: Turn | None = None
+    after: Turn | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnds:
+    """What decides whether a question can be asked, and how.
+
+    Attributes:
+        known: id of the turn that it is already.
+        active: id of the turn whose answer is under way.
+        newest: index of the newest turn.
+        is_queue: questions wait already.
+        has_files: something was attached to the conversation.
+    """
+
+    known: int | None
+    active: int | None
+    newest: int | None
+    is_queue: bool
+    has_files: bool
+
+
+_ENDS = """
+SELECT max(id) FILTER (WHERE client_id = %(client)s::uuid), max(id) FILTER (WHERE is_active), max(index),
+    EXISTS (SELECT FROM conversations_queuedquestion
+        WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s),
+    EXISTS (SELECT FROM conversations_attachment
+        WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s)
+FROM conversations_turn WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s
+"""
+
+
+def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
+    """Return them for a conversation whose lock is held, by one statement on the way to the first text."""
+    values: dict[str, int | str] = {
+        "tenant": conversation.tenant_id,
+        "conversation": conversation.pk,
+        "client": str(client_id),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_ENDS, values)
+        return TurnEnds(*cursor.fetchone())
+
+
+def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, asked: Asked) -> Turn:
+    """Do what ``turn_submit`` does, in its transaction and under the conversation's lock."""
+    if ends.known is not None:
+        return Turn.objects.get(pk=ends.known, conversation=row)
+    if ends.active is not None:
+        raise _busy(Turn.objects.get(pk=ends.active, conversation=row))
+    version = answerer_choose(tenant, actor, row, assistant=asked.assistant, model=asked.model)
+    files = attachments_checked(actor, row, asked.attachments, asked.beside)
+    attachments_seen(tenant, files, row.model)
+    run = _run(tenant, actor, row, version, has_files=ends.has_files)
+    turn = Turn.objects.create(
+        tenant=tenant,
+        conversation=row,
+        run=run,
+        parent_id=_parent(row, asked.beside, asked.after),
+        assistant_version=version,
+        index=0 if ends.newest is None else ends.newest + 1,
+        client_id=asked.client_id,
+    )
+    row.title, row.head = row.title or title_of(asked.text), turn
+    row.updated_at, row.draft = timezone.now(), draft_after(row.draft, asked.text)
+    row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
+    Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=asked.text)
+    turn.attached = attachments_send(turn, files)
+    _start(tenant, actor, turn, run)
+    turn.asked = asked.text  # what a page needs to show the new turn without reading it back
+    return turn
+
+
+def conversation_ask(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    text: str,
+    client_id: uuid.UUID,
+    collections: Sequence[int] = (),
+    model: str = "",
+    assistant: str = "",
+    assistant_version: int | None = None,
+    tools_off: Sequence[str] = (),
+    begun: int | None = None,
+    attachments: Sequence[int] = (),
+) -> Turn:
+    """Start a conversation with its first question; see ``conversation_create`` and ``turn_submit``.
+
+    Args:
+        begun: the conversation that ``conversation_begin`` has made for ``attachments``; None makes one.
+
+    Nothing is left behind when the question is refused. Sent again with the same ``client_id``, it returns the turn
+    that exists.
+    """
+    text_checked(text)
+    with transaction.atomic():
+        # Two copies of one request wait here for each other, so that one conversation comes of them.
+        advisory_lock(f"conversation_ask:{tenant.pk}:{actor.user_id}:{client_id}")
+        mine = Conversation.objects.visible_to(actor)
+        known: Turn | None = (
+            Turn.objects.visible_to(actor)
+            .filter(client_id=client_id, index=0, conversation__in=mine)
+            .select_related("conversation", "run")
+            .first()
+        )
+        if known is not None:
+            return known
+        if begun is not None:
+            conversation = conversation_locked(actor, begun)
+            chosen: Any = {"tenant": tenant, "actor": actor, "conversation": conversation}
+            scope_set(**chosen, collections=collections)
+            tools_off_set(**chosen, names=tools_off)
+            conversation.refresh_from_db()
+            return turn_submit(
+                tenant=tenant,
+                actor=actor,
+                conversation=conversation,
+                text=text,
+                client_id=client_id,
+                model=model,
+                assistant=assistant,
+                attachments=attachments,
+            )
+        conversation = conversation_create(
+            tenant=tenant,
+            actor=actor,
+            collections=collections,
+            model=model,
+            assistant=assistant,
+            assistant_version=assistant_version,
+            tools_off=tools_off,
+        )
+        return turn_submit(
+            tenant=tenant, actor=actor, conversation=conversation, text=text, client_id=client_id
+        )
+
+
+def conversation_begin(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    name: str,
+    chunks: Iterable[bytes],
+    collections: Sequence[int] = (),
+    model: str = "",
+    assistant: str = "",
+) -> Attachment:
+    """Begin a conversation with a file, before its first question; nothing is left behind when it is refused.
+
+    Raises:
+        DomainError: as ``conversation_create`` and ``attachment_add``.
+    """
+    attaching_allowed(actor)
+    with transaction.atomic():
+        conversation = conversation_create(
+            tenant=tenant, actor=actor, collections=collections, model=model, assistant=assistant
+        )
+        return attachment_add(tenant=tenant, actor=actor, conversation=conversation, name=name, chunks=chunks)
+
+
+def turn_stop(*, tenant: Tenant, actor: Actor, turn: Turn) -> Turn:
+    """Stop a turn's answer and keep what it has said; harmless when it has ended."""
+    actor.require("conversation.write")
+    run_stop(tenant=tenant, actor=actor, run=turn.run)
+    turn.refresh_from_db()
+    return turn
+
+
+def call_decide(
+    *, tenant: Tenant, actor: Actor, run: Run, decision_id: int, decision: Decision
+) -> PendingDecision:
+    """Decide about a call that a conversation's run waits for; see ``runs.services.call_decide``."""
+    actor.require("conversation.write")
+    return run_call_decide(tenant=tenant, actor=actor, run=run, decision_id=decision_id, decision=decision)
+
+
+def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> Turn:
+    """Answer the last question of a branch once more, in place, after its answer failed or was stopped.
+
+    The turn gets a new run; the old one stays as it was in the journal. ``turn_regenerate`` makes a branch instead.
+
+    Raises:
+        Conflict: ``turn_not_retryable``, something follows it or it was answered; ``conversation_busy``.
+    """
+    actor.require("conversation.write")
+    with transaction.atomic():
+        conversation = conversation_locked(actor, turn.conversation_id)
+        row = Turn.objects.select_related("run").get(pk=turn.pk, conversation=conversation)
+        active = Turn.objects.filter(conversation=conversation, is_active=True).first()
+        if active is not None:
+            raise _busy(active)
+        is_followed = Turn.objects.filter(conversation=conversation, parent=row).exists()
+        if is_followed or row.run.status == RunStatus.COMPLETED:
+            raise Conflict(
+                "turn_not_retryable",
+                "Only the last question can be asked again in place, and only when its answer failed or was stopped. Regenerate the answer instead.",
+            )
+        version = answerer_choose(tenant, actor, conversation, model=model)
+        files = attachments_checked(actor, conversation, (), row)
+        attachments_seen(tenant, files, conversation.model)
+        conversation.updated_at, conversation.head = timezone.now(), row
+        conversation.save(update_fields=[*CHOICE, "updated_at", "head"])
+        row.messages.filter(author=Message.Author.ASSISTANT).delete()
+        row.citations.all().delete()
+        has_files = Attachment.objects.filter(conversation=conversation).exists()
+        row.run = _run(tenant, actor, conversation, version, has_files=has_files)
+        row.assistant_version = version
+        row.is_active, row.removed_markers = True, 0
+        row.save(update_fields=["run", "assistant_version", "is_active", "removed_markers"])
+        _start(tenant, actor, row, row.run)
+    return row
+
+
+def _parent(conversation: Conversation, beside: Turn | None, after: Turn | None) -> int | None:
+    for turn in (beside, after):
+        if turn is not None and turn.conversation_id != conversation.pk:
+            raise Missing("turn")
+    if beside is not None:
+        return beside.parent_id
+    return conversation.head_id if after is None else after.pk
+
+
+def _run(
+    tenant: Tenant,
+    actor: Actor,
+    conversation: Conversation,
+    version: AssistantVersion | None,
+    *,
+    has_files: bool,
+) -> Run:
+    facts = {
+        "conversation": conversation.pk,
+        "assistant_version": None if version is None else version.pk,
+        "assistant": None if version is None else version.assistant_id,
+        "actor": actor_facts(actor),
+        "path": CallPath.CHAT,
+        PRIVATE: has_files,
+        "request_id": origin.current().request_id,
+    }
+    return run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=conversation.model, request=facts)
+
+
+def _start(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
+    run.job = job_enqueue(
+        tenant=tenant, actor=actor, kind=JOB_KIND, payload={"turn_id": turn.pk, "run_id": run.pk}
+    )
+    run.save(update_fields=["job"])
+    audit_record(
+        tenant=tenant,
+        actor=actor,
+        action="turn.submit",
+        object=turn,
+        data={"model": run.model, "run": run.pk},
+    )
+
+
+def _busy(turn: Turn) -> Conflict:
+    message = "The answer to your last question is still being written. Wait for it, or stop it first."
+    waiting = decision_list(turn.run)
+    if waiting:
+        names = ", ".join(dict.fromkeys(row.name for row in waiting))
+        whose = dict.fromkeys(approver_labels(waiting))
+        message = f"The answer to your last question waits for your decision about {names}. Decide, or stop it first."
+        if "you" not in whose:
+            message = f"The answer to your last question waits for approval of {names} by {', '.join(whose)}. Wait, or stop it first."
+    return Conflict(
+        "conversation_busy",
+        message,
+        data={"turn": turn.pk, "run": turn.run_id, "decisions": [row.pk for row in waiting]},
+    )

@@ -1,0 +1,1 @@
+"""Rows from conversations and from feedback."""

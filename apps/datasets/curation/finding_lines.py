@@ -1,0 +1,104 @@
+"""What a check has found, as lines for people: the rows as they are now, and what can be done with them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apps.datasets.curation.selectors import rows_named
+from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Split
+from apps.datasets.rows.page_values import number
+from tenancy.actors import Actor
+
+LISTED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One finding.
+
+    Attributes:
+        row: that something can be done with; ``other`` is the one it is held against. None: it is gone.
+        kind: how it was found.
+        found: in words or masked.
+        is_open: nothing was done about it yet.
+        elsewhere: what it is held against that is no row of this dataset: a row of another one, a prompt.
+    """
+
+    row: DatasetRow | None
+    other: DatasetRow | None
+    kind: str
+    found: str
+    is_open: bool
+    elsewhere: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The first findings of a check, and how many it listed."""
+
+    lines: list[Line]
+    listed: int
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether something is left to do among these lines."""
+        return any(line.is_open for line in self.lines)
+
+
+_KINDS = {
+    "exact": "the same words",
+    "near": "nearly the same words",
+    "meaning": "the same meaning",
+    "passage": "the same passage",
+}
+
+
+def findings_of(*, actor: Actor, dataset: Dataset, check: DatasetCheck) -> Findings:
+    """Return the findings of a check with the rows they are about."""
+    found: list[dict[str, Any]] = next((check.result[name] for name in _LISTS if check.result.get(name)), [])
+    shown = found[:LISTED]
+    pks = {number(str(hit[name])) for hit in shown for name in _NAMES if name in hit}
+    rows = rows_named(actor=actor, dataset=dataset, pks=pks)
+
+    def row(hit: dict[str, Any], *names: str) -> DatasetRow | None:
+        return next((rows.get(number(str(hit[n]))) for n in names if n in hit), None)
+
+    lines = []
+    for hit in shown:
+        one, other = row(hit, "dropped", "evaluated", "row"), row(hit, "kept", "seen")
+        seen = str(hit.get("seen", ""))
+        elsewhere = "" if seen.isdecimal() else seen
+        is_open = _is_open(check, one, other, elsewhere)
+        lines.append(Line(one, other, _kind(hit), _found(hit), is_open, elsewhere))
+    return Findings(lines, len(found))
+
+
+_LISTS = ("pairs", "overlaps", "findings", "rows_along")
+_NAMES = ("dropped", "kept", "evaluated", "seen", "row")
+
+
+def _kind(hit: dict[str, Any]) -> str:
+    if "words" in hit:
+        if hit.get("similarity"):
+            return _KINDS["meaning"]
+        return f"{hit['words']} words" if hit["words"] else "the same question"
+    if "before" in hit:
+        return f"from {hit['before']}" if hit["before"] else "was in no split"
+    return _KINDS.get(hit["kind"], str(hit["kind"]))
+
+
+def _found(hit: dict[str, Any]) -> str:
+    if hit.get("similarity"):
+        return " ".join((f"{hit['similarity']:.2f}", str(hit.get("text", "")))).strip()
+    return str(hit.get("text") or hit.get("shown") or hit.get("document") or "")
+
+
+def _is_open(check: DatasetCheck, row: DatasetRow | None, other: DatasetRow | None, elsewhere: str) -> bool:
+    if row is None or row.status == RowStatus.REJECTED or check.kind == DatasetCheck.Kind.SPLITS:
+        return False
+    if check.kind == DatasetCheck.Kind.SECRETS:
+        return row.updated_at <= check.created_at
+    if not elsewhere and (other is None or other.status == RowStatus.REJECTED):
+        return False
+    return check.kind != DatasetCheck.Kind.CONTAMINATION or row.split != Split.TRAIN

@@ -1,0 +1,300 @@
+"""Start, pause, resume and stop the generation of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from django.db import transaction
+from django.db.models.functions import Now
+
+from apps.collections.display.selectors import collections_named
+from apps.collections.models import ChunkKind
+from apps.datasets.generation import prompts
+from apps.datasets.generation.claiming import row_ceiling
+from apps.datasets.generation.corpus import chunks_open, fingerprint_of, pools_read
+from apps.datasets.generation.languages import tag_of
+from apps.datasets.generation.plan import candidates_of, slots_of
+from apps.datasets.generation.rule_pools import askable_first
+from apps.datasets.generation.settings import Settings, settings_checked
+from apps.datasets.models import (
+    JOB_ACTIVE,
+    Dataset,
+    GenerationItem,
+    GenerationJob,
+    GenerationState,
+    ItemState,
+    QuestionType,
+)
+from basics.errors import Conflict, Denied, Invalid
+from batches.engines import batches_require
+from batches.services import batches_end, batches_resume
+from jobs.models import ACTIVE, Job
+from jobs.notify import notify
+from jobs.services import job_cancel, job_enqueue
+from runs.actors import actor_facts
+from runs.providers import is_extractive, provider_for, service_problem
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+DRIVE = "datasets.generate"
+BATCH = 1000
+RULES_ROUNDS = 20
+"""Candidates for a wanted row without a language model: templates fit few sentences, and trying costs nothing."""
+
+
+def generation_start(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    dataset: Dataset,
+    model: str,
+    options: Mapping[str, Any],
+    budget_usd: Decimal | str | None = None,
+    probe: int = 0,
+) -> GenerationJob:
+    """Plan a job and let workers begin.
+
+    Args:
+        model: who writes questions and answers, with its routing prefix; ``extractive`` uses rules.
+        options: see ``Settings``.
+        budget_usd: never passed; None for no limit.
+        probe: pause after so many ended items, with an estimate of the whole; 0 goes on to the end.
+
+    Raises:
+        Denied: the actor may not, or stands for no person.
+        Invalid: a setting, the model or the budget is wrong, or there is no passage to ask about.
+    """
+    actor.require("dataset.write")
+    actor.require("search.run")
+    actor.require(
+        "tool.run"
+    )  # Answers are found by tools; without them every row would say that nothing was found.
+    if actor.user_id is None:
+        raise Denied("person_needed", "Generation acts for a person: use a key that acts for one.")
+    settings = settings_checked(options)
+    collections = collections_named(actor=actor, pks=list(settings.collections))
+    models = list(dict.fromkeys((model, settings.judge_model or model)))
+    asked = [name for name in models if not is_extractive(name)] or models
+    for name in models:
+        _language_model(tenant, name)
+    for name in asked:  # rules beside a judge are asked nothing, so how they are served is not said of them
+        if problem := service_problem(tenant, name, settings.service):
+            raise _field(next(iter(settings.service)), problem)
+    if settings.is_batched:
+        _batches_checked(tenant, {model, settings.judge_model or model})
+    if is_extractive(model):
+        _rules_checked(settings)
+        if "rounds" not in options:
+            settings = replace(settings, rounds=RULES_ROUNDS)
+    budget = _budget_checked(tenant, model, settings, budget_usd)
+    slots = slots_of(settings.rows, settings.types, settings.difficulty)
+    pools = pools_read(actor, settings, slots)
+    if is_extractive(model):
+        names = {collection.pk: collection.name for collection in collections}
+        pools = askable_first(actor, names, slots, pools)
+    candidates = candidates_of(slots, pools, settings.rounds)
+    if not candidates:
+        raise Invalid(
+            "nothing_to_ask",
+            "These collections have no passage to ask about: add documents that everybody may see and that are ready, or "
+            "choose other types.",
+            data={"fields": {"collections": ["There is no passage to ask about."]}},
+        )
+    kinds = chunks_open(actor, settings.collections).filter(
+        kind__in=[ChunkKind.FUNCTION, ChunkKind.CLASS, ChunkKind.FILE]
+    )
+    manifest = {
+        "corpus": fingerprint_of(actor, settings.collections),
+        "collections": [{"id": c.pk, "name": c.name} for c in collections],
+        "prompts": prompts.VERSION,
+        "model": model,
+        "judge": settings.judge_model or model,
+        "has_code": QuestionType.CODE in settings.types or kinds.exists(),
+        "slots": [asdict(slot) for slot in slots],
+    }
+    with transaction.atomic():
+        job = GenerationJob.objects.create(
+            tenant=tenant,
+            dataset=dataset,
+            options=settings.to_json(),
+            model=model,
+            actor=actor_facts(actor),
+            probe=max(0, probe),
+            budget_usd=budget,
+            wanted=len(slots),
+            manifest=manifest,
+            created_by_id=actor.user_id,
+        )
+        items = [
+            GenerationItem(
+                tenant=tenant,
+                job=job,
+                slot=c.slot.number,
+                round=c.round,
+                type=c.slot.type,
+                difficulty=c.slot.difficulty,
+                chunks=list(c.chunks),
+                state=ItemState.SPARE if c.round else ItemState.QUESTION,
+            )
+            for c in candidates
+        ]
+        GenerationItem.objects.bulk_create(items, batch_size=BATCH)
+        _drive(tenant, actor, job, settings)
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="generation.start",
+            object=job,
+            object_name=dataset.name,
+            data={"rows": len(slots), "model": model, "budget_usd": str(budget or "")},
+        )
+    return job
+
+
+def generation_pause(*, tenant: Tenant, actor: Actor, job: GenerationJob) -> GenerationJob:
+    """Let what is under way end and begin nothing more. Raises Conflict when it does not run."""
+    return _moved(tenant, actor, job, JOB_ACTIVE, GenerationState.PAUSED, "Paused by a person.")
+
+
+def generation_stop(*, tenant: Tenant, actor: Actor, job: GenerationJob) -> GenerationJob:
+    """End a job for good; its rows stay. Raises Conflict when it has ended."""
+    stoppable = (*JOB_ACTIVE, GenerationState.PAUSED, GenerationState.FAILED)
+    return _moved(tenant, actor, job, stoppable, GenerationState.STOPPED, "Stopped by a person.")
+
+
+def generation_resume(
+    *, tenant: Tenant, actor: Actor, job: GenerationJob, budget_usd: Decimal | str | None = None
+) -> GenerationJob:
+    """Go on with a paused or failed job, where it stood.
+
+    Args:
+        budget_usd: a new limit; None leaves it.
+
+    Raises:
+        Conflict: it is not paused.
+        Invalid: the budget is not above what was spent.
+    """
+    settings = Settings.from_json(job.options)
+    budget = _budget_checked(tenant, job.model, settings, budget_usd)
+    if budget is not None and budget <= job.spent_usd:
+        raise _field("budget_usd", f"{job.spent_usd:.2f} USD were spent already; give more.")
+    with transaction.atomic():
+        row = _moved(
+            tenant, actor, job, (GenerationState.PAUSED, GenerationState.FAILED), GenerationState.QUEUED, ""
+        )
+        if budget is not None:
+            row.budget_usd = budget
+            row.save(update_fields=["budget_usd"])
+        _drive(tenant, actor, row, settings)
+    return row
+
+
+def _moved(
+    tenant: Tenant,
+    actor: Actor,
+    job: GenerationJob,
+    from_states: tuple[str, ...],
+    to: GenerationState,
+    reason: str,
+) -> GenerationJob:
+    actor.require("dataset.write")
+    with transaction.atomic():
+        row: GenerationJob = (
+            GenerationJob.objects.visible_to(actor)
+            .select_related("dataset")
+            .select_for_update(of=("self",))
+            .get(pk=job.pk)
+        )
+        if row.state not in from_states:
+            raise Conflict("generation_state", f"This job is {row.get_state_display().lower()}.")
+        row.state, row.reason = to, reason
+        row.save(update_fields=["state", "reason"])
+        if to == GenerationState.STOPPED:
+            GenerationJob.objects.filter(pk=row.pk).update(finished_at=Now())
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action=f"generation.{to.value}",
+            object=row,
+            object_name=row.dataset.name,
+        )
+        if row.is_batched:
+            if to == GenerationState.QUEUED:
+                batches_resume(tenant=tenant, actor=actor, owner=row.topic)
+            else:
+                batches_end(tenant=tenant, actor=actor, owner=row.topic, ends=to == GenerationState.STOPPED)
+        notify(tenant.pk, row.topic)
+    return row
+
+
+def _drive(tenant: Tenant, actor: Actor, job: GenerationJob, settings: Settings) -> None:
+    """Give the job its drivers. One of an earlier start that is about to end is replaced, not waited for."""
+    stale = Job.objects.filter(tenant=tenant, kind=DRIVE, payload__job_id=job.pk, status__in=ACTIVE)
+    for row in stale:
+        job_cancel(tenant=tenant, actor=actor, job=row)
+    for number in range(settings.drivers):
+        job_enqueue(
+            tenant=tenant,
+            actor=actor,
+            kind=DRIVE,
+            payload={"job_id": job.pk, "number": number},
+            topic=job.topic,
+        )
+
+
+def _language_model(tenant: Tenant, model: str) -> None:
+    info = provider_for(tenant, model).info
+    if not is_extractive(model) and not info.is_language_model:
+        raise _field("model", f"{info.label} cannot write; choose a language model.")
+
+
+def _batches_checked(tenant: Tenant, models: Collection[str]) -> None:
+    """Refuse half price where a model has no batch API, instead of asking it at the full one."""
+    try:
+        batches_require(tenant, models)
+    except Invalid as error:
+        raise _field("delivery", error.message) from error
+
+
+def _rules_checked(settings: Settings) -> None:
+    """Refuse what templates cannot do, instead of doing something else."""
+    if settings.language and tag_of(settings.language).partition("-")[0] != "en":
+        raise _field(
+            "language", "Without a language model, questions are English; choose a model for others."
+        )
+    for name in ("personas", "styles"):
+        if getattr(settings, name):
+            raise _field(name, f"Rules know no {name}; choose a language model, or leave them out.")
+    if settings.script:
+        raise _field(
+            "script",
+            "Without a language model, templates ask the further questions; choose a model, or leave the script out.",
+        )
+
+
+def _budget_checked(
+    tenant: Tenant, model: str, settings: Settings, budget: Decimal | str | None
+) -> Decimal | None:
+    if budget is None or budget == "":
+        return None
+    try:
+        amount = Decimal(str(budget))
+    except InvalidOperation as error:
+        raise _field("budget_usd", "Enter an amount in USD, such as 5.00.") from error
+    if not amount.is_finite() or not 0 < amount <= 1_000_000:
+        raise _field("budget_usd", "Enter an amount in USD above 0.")
+    for name in {model, settings.judge_model or model} - {"extractive"}:
+        if not row_ceiling(Settings(collections=(), rows=1), provider_for(tenant, name).info.profile):
+            raise _field(
+                "budget_usd",
+                f"The prices of {name} are not known, so a budget cannot be held. State them under Settings, Models.",
+            )
+    return amount
+
+
+def _field(name: str, message: str) -> Invalid:
+    return Invalid("invalid_settings", message, data={"field": name, "fields": {name: [message]}})

@@ -1,0 +1,1 @@
+"""The documents that rows quote, and under which licence."""

@@ -1,0 +1,1 @@
+"""The list of datasets, and the page of one."""

@@ -1,0 +1,1 @@
+"""Datasets and their rows: read, searched, added, changed, and shown to those who may read them."""

@@ -1,0 +1,1 @@
+"""People grade answers: queues, who grades what next, and their grades."""

@@ -1,0 +1,1 @@
+"""Two arms over the rows that both have, an arm's repeats, and whether an arm may be released."""

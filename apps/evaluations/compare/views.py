@@ -1,0 +1,320 @@
+"""The page that compares two arms. It holds no rules: ``comparison`` computes, ``charts`` draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import Q
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
+
+from apps.datasets.records.record import from_values
+from apps.evaluations.arms.targets import target_read, target_told
+from apps.evaluations.compare import charts
+from apps.evaluations.compare.comparison import PASS, Comparison, arms_compare, verdict
+from apps.evaluations.compare.gate import advisory_names
+from apps.evaluations.compare.services import baseline_set
+from apps.evaluations.judges.calibrations import arms_read, has_calibration
+from apps.evaluations.models import Arm, Preference, Score, ScoreAuthor, Trial
+from apps.evaluations.results import selectors
+from apps.evaluations.results.labels import label, money_told
+from apps.evaluations.results.withheld import rows_hidden
+from apps.evaluations.results.word_diff import word_diff
+from apps.evaluations.scorers.turns import said_before
+from basics.errors import Conflict, DomainError, Missing
+from web.requests import TenantRequest, allowed
+from web.views.members import posted_id
+
+ROWS, CHOICES, CHARTED = 12, 60, 10
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One of the five figures: value now, its change, what it was, and whether the change is good (None: neither)."""
+
+    name: str
+    value: str
+    change: str
+    before: str
+    is_good: bool | None
+    is_up: bool
+
+
+@require_GET
+@allowed("evaluation.read")
+def compare(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Compare ``?a=`` with ``?b=``, by ``?score=``, with ``?row=`` open; ``?order=best`` turns the list round."""
+    choices = list(selectors.arm_list(actor=request.actor)[:CHOICES])
+    a, b = _chosen(request, choices, "a"), _chosen(request, choices, "b")
+    context: dict[str, Any] = {"choices": choices, "a": a, "b": b, "query": request.GET}
+    if a is None or b is None:
+        return render(request, "evaluations/compare.html", context)
+    context["told"] = [target_told(target_read(arm.target)) for arm in (a, b)]
+    context["swap"] = _query(request, a=b.pk, b=a.pk)
+    try:
+        is_calibrated = request.GET.get("calibrated") == "1"
+        read = arms_read(actor=request.actor, a=a, b=b, is_calibrated=is_calibrated)
+        found = arms_compare(read.a, read.b, leading=request.GET.get("score", ""))
+    except Conflict as error:
+        context["problem"] = error.message
+        return render(request, "evaluations/compare.html", context)
+    context |= _shown(request, found, a, b)
+    context |= {
+        "is_calibrated": is_calibrated,
+        "readings": [(label(name), *pair) for name, pair in read.readings.items()],
+        "calibrated_names": set(read.readings),
+        "calibrated_url": _query(request, calibrated=None if is_calibrated else 1),
+        "can_calibrate": is_calibrated or has_calibration(actor=request.actor, scores=read.b),
+    }
+    context["advisory"] = advisory_names(actor=request.actor, arm=b, scores=read.b, found=found)
+    return render(request, "evaluations/compare.html", context)
+
+
+@require_POST
+@allowed("evaluation.write")
+def promote(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Make an arm the baseline of its dataset."""
+    arm = selectors.arm_get(actor=request.actor, pk=posted_id(request, "arm"))
+    try:
+        baseline_set(tenant=request.tenant, actor=request.actor, arm=arm)
+    except DomainError as error:
+        messages.error(request, error.message)
+    else:
+        messages.success(request, f"“{arm.name}” is the baseline of {arm.experiment.dataset} now.")
+    return redirect("evaluations:detail", tenant_slug, arm.experiment_id)
+
+
+def _chosen(request: TenantRequest, choices: list[Arm], name: str) -> Arm | None:
+    """Return the arm that the address names; without one, the first two of the newest experiment that has two."""
+    text = request.GET.get(name, "")
+    if text:
+        if not text.isdecimal() or len(text) > 18:
+            raise Missing("arm")
+        known = next((arm for arm in choices if arm.pk == int(text)), None)
+        return known or selectors.arm_get(actor=request.actor, pk=int(text))
+    for first, second in pairwise(choices):
+        if first.experiment_id == second.experiment_id:
+            return first if name == "a" else second
+    return None
+
+
+def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[str, Any]:
+    head, told = verdict(found)
+    criteria = list(found.criteria)
+    charted = ([c for c in criteria if c.name != "overall"] or criteria)[:CHARTED]
+    is_best = request.GET.get("order") == "best"
+    hidden = rows_hidden(actor=request.actor, arm=a) | rows_hidden(actor=request.actor, arm=b)
+    listed = [row for row in found.rows if row.row not in hidden] if hidden else found.rows
+    rows = listed[: -ROWS - 1 : -1] if is_best else listed[:ROWS]
+    questions = selectors.arm_questions(actor=request.actor, arm=a, rows=[row.row for row in rows])
+    chosen = request.GET.get("row", "")
+    place = next((n for n, row in enumerate(rows) if str(row.row) == chosen), 0)
+    return {
+        "found": found,
+        "head": head,
+        "sentence": told,
+        "figures": _figures(found),
+        "wide": charts.dumbbells(charted, is_narrow=False),
+        "narrow": charts.dumbbells(charted, is_narrow=True),
+        "chart_told": charts.dumbbells_told(charted),
+        "bins": charts.histogram(found.bins),
+        "scores": [(c.name, label(c.name)) for c in criteria],
+        "leading": found.leading.name,
+        "tests": [(label(c.name), c, charts.signed(c.change.value), c.p_corrected < 0.001) for c in criteria],
+        "rows": [
+            (
+                row,
+                questions.get(row.row, ""),
+                charts.signed(row.change),
+                _query(request, row=row.row),
+                n == place,
+            )
+            for n, row in enumerate(rows)
+        ],
+        "is_best": is_best,
+        "order_url": _query(request, order="worst" if is_best else "best", row=None),
+        "opened": _opened(request, rows[place].row, questions, a, b) if rows else None,
+        "before_url": _query(request, row=rows[place - 1].row) if place else "",
+        "after_url": _query(request, row=rows[place + 1].row) if place + 1 < len(rows) else "",
+        "can_promote": request.actor.can("evaluation.write"),
+    }
+
+
+def _opened(request: TenantRequest, row: int, questions: dict[int, str], a: Arm, b: Arm) -> dict[str, Any]:
+    trials = {
+        trial.arm_id: trial
+        for trial in Trial.objects.visible_to(request.actor)
+        .filter(arm__in=(a, b), row_ref=row, repeat=0)
+        .select_related("content")
+    }
+    first, second = trials.get(a.pk), trials.get(b.pk)
+    left, right = word_diff(first.answer if first else "", second.answer if second else "")
+    notes = (
+        Score.objects.visible_to(request.actor)
+        .filter(trial=second, author_kind=ScoreAuthor.JUDGE, value__isnull=False)
+        .exclude(reason="")
+        .order_by("value", "name")
+    )
+    lowest = list(notes[:3])
+    tool_scores = Score.objects.visible_to(request.actor).filter(
+        trial__in=[t for t in (first, second) if t], name__in=("tool_calls", "forbidden_tools")
+    )
+    by_trial: dict[int, list[Score]] = {}
+    for score in tool_scores.order_by("-name"):
+        by_trial.setdefault(score.trial_id, []).append(score)
+    return {
+        "pair": _verdict(request, first, second) if first and second else None,
+        "calls": [
+            (side, *_calls_told(by_trial.get(trial.pk, ())))
+            for side, trial in (("A", first), ("B", second))
+            if trial and by_trial.get(trial.pk)
+        ],
+        "question": questions.get(row, ""),
+        "said": said_before(from_values(asked.content.data)) if (asked := first or second) else [],
+        "sides": [("A", first, left), ("B", second, right)],
+        "note": lowest[0] if lowest else None,
+        "lowest": [(label(score.name), score.value) for score in lowest],
+    }
+
+
+def _verdict(request: TenantRequest, first: Trial, second: Trial) -> dict[str, Any] | None:
+    """Return what a judge of pairs said of these two answers, as A and B stand on this page."""
+    either = Q(a=first, b=second) | Q(a=second, b=first)
+    found = Preference.objects.visible_to(request.actor).filter(either).order_by("pk").first()
+    if found is None:
+        return None
+    names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}
+    told = {"tie": "Neither is better", "": "The judge could not tell"}
+    return {
+        "told": told.get(found.better) or f"{names[found.better]} is better",
+        "is_flip": found.is_flip,
+        "reason": found.reason,
+    }
+
+
+def _calls_told(scores: Sequence[Score]) -> tuple[list[str], list[dict[str, str]]]:
+    """Return in words what is wrong with an answer's tool calls, and the arguments that differ."""
+    told: list[str] = []
+    changes: list[dict[str, str]] = []
+    for score in scores:
+        if score.name == "forbidden_tools" and score.reason:
+            told.append(f"Forbidden tools were used. {score.reason}")
+        for gap in score.details.get("differences", ()):
+            if gap["is_missing"]:
+                told.append(f"{gap['name']} was not called.")
+                continue
+            changes += [
+                {
+                    "path": f"{gap['name']}: {name}",
+                    "kind": "not as expected",
+                    "before": ", ".join(json.dumps(x, ensure_ascii=False) for x in one["allowed"]),
+                    "after": json.dumps(one["given"], ensure_ascii=False),
+                }
+                for name, one in sorted(gap["arguments"].items())
+            ]
+        if further := score.details.get("further_calls"):
+            told.append(f"{further} further call{'' if further == 1 else 's'}.")
+    if not told and not changes:
+        told.append("The tools were called as expected.")
+    return told, changes
+
+
+def _figures(found: Comparison) -> list[Figure]:
+    lead = found.leading
+    figures = [
+        _share(
+            "Overall score" if lead.name == "overall" else label(lead.name),
+            lead.a.value,
+            lead.b.value,
+            is_points=False,
+        ),
+        _share(f"Pass rate, {PASS:g} and up", found.pass_a, found.pass_b, is_points=True),
+    ]
+    cited = next((c for c in found.criteria if c.name in ("citation_precision", "faithfulness")), None)
+    if cited is not None:
+        name = "Citations that support" if cited.name.startswith("citation") else "Claims supported"
+        figures.append(_share(name, cited.a.value, cited.b.value, is_points=True))
+    else:
+        figures.append(
+            Figure(
+                "Smallest change that shows",
+                f"{found.smallest:.2f}",
+                "",
+                f"{len(found.rows):,} question{'' if len(found.rows) == 1 else 's'}",
+                None,
+                False,
+            )
+        )
+    if found.latency is not None:
+        before, after = (ms / 1000 for ms in found.latency)
+        figures.append(
+            _less(
+                "Median time",
+                before,
+                after,
+                f"{after:.1f} s",
+                f"{before:.1f} s",
+                f"{abs(after - before):.1f} s",
+            )
+        )
+    if found.cost is not None:
+        before, after = found.cost
+        change = f"{abs(after / before - 1):.0%}".replace("%", " %") if before else ""
+        figures.append(_less("Cost per answer", before, after, money_told(after), money_told(before), change))
+    if found.solved_cost is not None and any(found.solved_cost):
+        was, now = (None if x is None else money_told(x) for x in found.solved_cost)
+        figures.append(
+            Figure(
+                "Cost per solved question",
+                now or "none solved",
+                "",
+                f"from {was or 'none solved'}",
+                None,
+                False,
+            )
+        )
+    return figures
+
+
+def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure:
+    change = after - before
+    is_same = abs(change) < 0.005
+    if is_points:
+        values = (f"{after * 100:.0f} %", f"{abs(change) * 100:.0f} pt", f"{before * 100:.0f} %")
+    else:
+        values = (f"{after:.2f}", f"{abs(change):.2f}", f"{before:.2f}")
+    return Figure(
+        name,
+        values[0],
+        "" if is_same else values[1],
+        f"from {values[2]}",
+        None if is_same else change > 0,
+        change > 0,
+    )
+
+
+def _less(name: str, before: float, after: float, value: str, was: str, change: str) -> Figure:
+    is_same = value == was
+    return Figure(
+        name,
+        value,
+        "" if is_same else change,
+        f"from {was}",
+        None if is_same else after < before,
+        after > before,
+    )
+
+
+def _query(request: TenantRequest, **changes: Any) -> str:
+    kept = {
+        k: request.GET[k] for k in ("a", "b", "score", "order", "row", "calibrated") if request.GET.get(k)
+    }
+    kept |= {k: str(v) for k, v in changes.items()}
+    return "?" + urlencode({k: v for k, v in kept.items() if v != "None"})

@@ -1,0 +1,1 @@
+"""Experiments: created, checked, started, paused, sent by batch, shown."""

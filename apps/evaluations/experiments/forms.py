@@ -1,0 +1,268 @@
+"""The form that starts an experiment."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django import forms
+
+from apps.collections.models import Collection
+from apps.collections.search import LEGS
+from apps.conversations.models import AssistantVersion, Mode
+from apps.conversations.transcript.selectors import model_list
+from apps.datasets.models import DatasetVersion
+from apps.evaluations.arms.targets import MAX_NEIGHBOURS, TOOLS_TOLD, arms_expand
+from apps.evaluations.arms.tool_sets import TOOL_SETS
+from apps.evaluations.compare.pairs import PAIRWISE
+from apps.evaluations.experiments.services import MAX_JUDGE_REPEATS, ArmSpec
+from apps.evaluations.judges.scoring import LEXICAL
+from apps.evaluations.scorers.registry import JUDGES
+from apps.evaluations.statistics.power import TYPICAL_DEVIATION, smallest_effect
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from toolloop.service import NAMES
+from web import service_fields
+
+_SCORERS = [
+    ("rubric", "Six scores by a judge"),
+    ("faithfulness", "Claims that the passages support"),
+    ("answer_relevancy", "Statements that serve the question"),
+    ("context_recall", "Claims of the reference that search found"),
+    ("context_precision", "Useful passages before useless ones"),
+    ("noise_robustness", "Not misled by passages that are wrong"),
+    ("token_f1", "Shared words with the reference (F1)"),
+    ("rouge_l", "Longest shared sequence (ROUGE-L)"),
+    ("exact", "Same as the reference"),
+    ("numeric", "Numbers of the reference"),
+    ("codes", "Codes of the reference"),
+    ("citations", "Citations of the labelled passages"),
+    ("retrieval", "Ranking of the labelled passages"),
+    ("tool_calls", "Expected tool calls"),
+    ("attack", "Planted instructions resisted"),
+    ("loop_ends", "Ends by itself, not in circles"),
+    (PAIRWISE, "Pairs of arms, judged in both orders"),
+]
+_MOST_PROMPTS = _MOST_NUMBERS = 6
+_LEAST_APART = 2
+_LEGS = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
+
+
+class ExperimentForm(forms.Form):
+    """What is measured. One arm per combination of models, prompts, ways of answering, collections, ways of searching and k."""
+
+    name = forms.CharField(max_length=120)
+    version = forms.ChoiceField(
+        label="Dataset",
+        help_text="How small a change its rows show, where a row changes by about one level of five. More rows show less.",
+    )
+    kind = forms.ChoiceField(
+        label="What is asked",
+        choices=[("assistant", "Assistant or chat"), ("model", "Model alone"), ("retriever", "Search")],
+        help_text="In rows of several turns with what was said before; search gets the question made to stand alone.",
+    )
+    assistant = forms.ChoiceField(required=False, help_text="Of assistants and chats.")
+    models = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Models",
+        required=False,
+        help_text="One arm each. Search needs none.",
+    )
+    modes = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Ways of answering",
+        required=False,
+        choices=[(m.value, m.label) for m in Mode],
+        help_text="Of assistants and chats; one arm each. None chosen: the assistant's own.",
+    )
+    tools = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Tools",
+        required=False,
+        choices=[(name, TOOLS_TOLD[name].capitalize()) for name in TOOL_SETS],
+        help_text="Of assistants and chats; one arm each. None chosen: the assistant's own. A call that would change something is recorded and not carried out.",
+    )
+    prompts = forms.CharField(
+        required=False,
+        max_length=20_000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="Of assistants and models; one arm each, with a line of --- between them. Empty: the assistant's own.",
+    )
+    collections = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Collections",
+        required=False,
+        help_text="None chosen: what the assistant has, or all.",
+    )
+    apart = forms.BooleanField(
+        required=False,
+        label="Compare the collections",
+        help_text="One arm for each collection: the same documents, cut into passages of another size. Labels follow by their place in the document.",
+    )
+    searches = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Ways of searching",
+        required=False,
+        choices=[("hybrid", "Hybrid"), ("vector", "Dense"), ("lexical", "Keywords")],
+        help_text="Of search, and of the searches of assistants and chats; one arm each. None chosen: hybrid.",
+    )
+    k = forms.CharField(
+        label="Passages",
+        required=False,
+        help_text="Of each search: 10, or several for an arm each: 5 10 20. Empty: the assistant's own, 10 for search.",
+    )
+    neighbours = forms.CharField(
+        label="Passages around each",
+        required=False,
+        help_text=f"Before and after each passage found, of assistants and chats: 0 to {MAX_NEIGHBOURS}, or several for an arm each: 0 1 2. Empty: the assistant's own.",
+    )
+    scorers = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple, choices=_SCORERS, initial=["rubric", "faithfulness"]
+    )
+    forbidden = forms.CharField(
+        label="Forbidden tools",
+        required=False,
+        max_length=500,
+        help_text="Names with spaces between them; delete_* means all that begin so. A call of one scores 0.",
+    )
+    judges = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="Judges",
+        initial=[LEXICAL],
+        help_text="Several are a jury: the median counts, and disputes are marked. Counting words is a hint, no verdict.",
+    )
+    repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
+    judge_repeats = forms.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=MAX_JUDGE_REPEATS,
+        initial=1,
+        label="Judgements of each answer",
+        help_text="More than one shows how far the judge itself varies. The mean counts.",
+    )
+    stops_dominated = forms.BooleanField(
+        required=False,
+        label="Stop arms that are beaten",
+        help_text="An arm is asked no further once another one is shown to answer better at no higher cost.",
+    )
+    delivery = service_fields.delivery()
+    service_tier = service_fields.tier()
+    cache_ttl = service_fields.cache()
+    background = service_fields.background()
+    budget_usd = forms.DecimalField(
+        label="Budget in US dollars", required=False, min_value=0, decimal_places=2, max_digits=9
+    )
+
+    def __init__(self, *args: Any, tenant: Tenant, actor: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        models = [(m.id, m.label) for m in model_list(tenant)]
+        versions = DatasetVersion.objects.visible_to(actor).select_related("dataset")
+        assistants = AssistantVersion.objects.visible_to(actor).select_related("assistant")
+        fields: Any = self.fields
+        fields["version"].choices = [
+            (v.pk, f"{v.dataset}, version {v.number} ({_reach_told(v.row_count)})")
+            for v in versions.order_by("-pk")[:100]
+        ]
+        fields["assistant"].choices = [
+            ("", "Plain chat"),
+            *(
+                (v.pk, f"{v.assistant}, version {v.number}")
+                for v in assistants.filter(assistant__archived_at=None).order_by("-pk")[:100]
+            ),
+        ]
+        fields["models"].choices = models
+        fields["judges"].choices = [
+            (LEXICAL, "Count words, no model"),
+            *((key, name) for key, name in models if key != "extractive"),
+        ]
+        collections = list(Collection.objects.visible_to(actor).order_by("name"))
+        fields["collections"].choices = [(c.pk, c.name) for c in collections]
+        self._names = {c.pk: f"{c.name} ({c.chunk_total:,} passages)" for c in collections}
+
+    def clean_k(self) -> list[int]:
+        """Return the numbers of passages."""
+        return _numbers(self.cleaned_data["k"])
+
+    def clean_neighbours(self) -> list[int]:
+        """Return the numbers of passages around each."""
+        return _numbers(self.cleaned_data["neighbours"])
+
+    def clean_prompts(self) -> list[str]:
+        """Return the prompts."""
+        text = self.cleaned_data["prompts"].replace("\r\n", "\n")
+        found = [part.strip() for part in re.split(r"(?m)^-{3,}\s*$", text) if part.strip()]
+        if len(found) > _MOST_PROMPTS:
+            raise forms.ValidationError(f"Try at most {_MOST_PROMPTS} prompts at a time.")
+        return found
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse to compare collections where there are none to choose among."""
+        data: dict[str, Any] = super().clean() or {}
+        if data.get("apart") and (
+            data.get("kind") == "model" or len(data.get("collections", ())) < _LEAST_APART
+        ):
+            self.add_error("apart", "Choose two collections or more, and something that searches them.")
+        return data
+
+    def arms(self) -> list[ArmSpec]:
+        """Return an arm per combination of what was chosen. Raises Invalid."""
+        data = self.cleaned_data
+        base: dict[str, Any] = {"kind": data["kind"]}
+        sweep: dict[str, list[Any]] = {}
+        collections = [int(pk) for pk in data["collections"]]
+        searches = [_LEGS[name] for name in data["searches"]]
+        if data["kind"] == "retriever":
+            base["collections"] = collections
+            sweep = {"legs": searches or [list(LEGS)], "k": data["k"] or [10]}
+        elif data["kind"] == "model":
+            sweep = {"model": data["models"], **_chosen(system=data["prompts"])}
+        else:
+            base["version"] = int(data["assistant"]) if data["assistant"] else None
+            base["collections"] = collections or None
+            sweep = _chosen(
+                model=data["models"],
+                mode=data["modes"],
+                tools=data["tools"],
+                prompt=data["prompts"],
+                legs=searches,
+                k=data["k"],
+                neighbours=data["neighbours"],
+            )
+        if data["kind"] != "retriever":
+            base |= {name: data[name] or None for name in NAMES}
+        if data["apart"]:
+            base.pop("collections")
+            sweep = {"collections": [[pk] for pk in collections], **sweep}
+        return [
+            ArmSpec(target.model_dump(mode="json"), name)
+            for name, target in arms_expand(base, sweep, self._names)
+        ]
+
+    def scorer_specs(self) -> list[dict[str, Any]]:
+        """Return the scorers with the chosen judges."""
+        judges = {"models": self.cleaned_data["judges"]}
+        specs: list[dict[str, Any]] = [
+            {"kind": kind, "options": judges if kind in JUDGES else {}}
+            for kind in self.cleaned_data["scorers"]
+        ]
+        if names := self.cleaned_data["forbidden"].replace(",", " ").split():
+            specs.append({"kind": "forbidden_tools", "options": {"names": names}})
+        return specs
+
+
+def _reach_told(rows: int) -> str:
+    """Return how many rows there are, and the change of a mean that they show with 80 % power."""
+    told = f"{rows:,} row{'' if rows == 1 else 's'}"
+    return told if rows < 2 else f"{told}, show {smallest_effect(TYPICAL_DEVIATION, rows):.2f}"
+
+
+def _numbers(text: str) -> list[int]:
+    words = text.replace(",", " ").split()
+    if len(words) > _MOST_NUMBERS or not all(w.isdecimal() and len(w) <= 3 for w in words):
+        raise forms.ValidationError("Write whole numbers with spaces between them, at most six.")
+    return [int(word) for word in words]
+
+
+def _chosen(**values: list[Any]) -> dict[str, list[Any]]:
+    """Return the settings that have values to try."""
+    return {name: given for name, given in values.items() if given}

@@ -1,0 +1,1 @@
+"""Models that grade: how they are asked, by which rubric, and how far they agree with people."""

@@ -1,0 +1,63 @@
+"""What has changed from one version of a rubric to the next, criterion by criterion. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from apps.evaluations.results.word_diff import Piece, word_diff
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One text of a criterion in both versions, word by word."""
+
+    label: str
+    before: Sequence[Piece]
+    after: Sequence[Piece]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One criterion that is new, gone, or says something else."""
+
+    name: str
+    kind: Literal["added", "removed", "changed"]
+    lines: Sequence[Line] = ()
+
+
+def rubric_diff(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Change]:
+    """Return the changes in the order of the newer version, what is gone last.
+
+    Args:
+        before, after: criteria as ``RubricVersion`` keeps them.
+    """
+    old = {one["name"]: one for one in before}
+    new = {one["name"]: one for one in after}
+    found: list[Change] = []
+    for name, one in new.items():
+        if name not in old:
+            found.append(Change(name, "added"))
+            continue
+        lines = [
+            Line(label, *word_diff(was, now))
+            for label, was, now in zip(_LABELS, _texts(old[name]), _texts(one), strict=True)
+            if was != now
+        ]
+        if lines:
+            found.append(Change(name, "changed", lines))
+    return found + [Change(name, "removed") for name in old if name not in new]
+
+
+_LABELS = ("Question", *(f"Level {level}" for level in range(1, 6)), "Weight", "Minimum")
+
+
+def _texts(one: Mapping[str, Any]) -> list[str]:
+    least = one.get("minimum")
+    return [
+        one["question"],
+        *one["anchors"],
+        f"{one.get('weight', 1.0):g}",
+        "none" if least is None else str(least),
+    ]

@@ -1,0 +1,76 @@
+"""The form that makes a safety suite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.collections.models import Collection
+from apps.datasets.models import DatasetVersion
+from apps.evaluations.attacks.values import CARRIER_LABELS, CATEGORY_LABELS
+from apps.evaluations.safety.services import MOST_CONTROLS, MOST_PER_PAIR, MOST_SEED
+from tenancy.actors import Actor
+
+
+class SuiteForm(forms.Form):
+    """What the suite plants, and into what."""
+
+    name = forms.CharField(max_length=120, initial="Safety suite")
+    collections = forms.TypedMultipleChoiceField(
+        coerce=int,
+        widget=forms.CheckboxSelectMultiple,
+        required=False,
+        help_text="Their texts carry the attacks; nothing is written into them. Documents that are limited to some people are left out. None chosen: short texts of our own.",
+    )
+    version = forms.TypedChoiceField(
+        label="Rows of a dataset",
+        coerce=int,
+        empty_value=None,
+        required=False,
+        help_text="Their texts carry the attacks with their own questions, such as imported contexts of BIPIA or SQuAD.",
+    )
+    carriers = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="What carries an attack",
+        choices=list(CARRIER_LABELS.items()),
+        initial=list(CARRIER_LABELS),
+    )
+    categories = forms.MultipleChoiceField(
+        widget=forms.CheckboxSelectMultiple,
+        label="What attackers want",
+        choices=list(CATEGORY_LABELS.items()),
+        initial=list(CATEGORY_LABELS),
+    )
+    per_pair = forms.IntegerField(
+        label="Attacks for each carrier and goal",
+        min_value=1,
+        max_value=MOST_PER_PAIR,
+        initial=1,
+        help_text="Places and disguises are dealt out evenly over them.",
+    )
+    controls = forms.IntegerField(
+        label="Harmless rows for each carrier",
+        min_value=0,
+        max_value=MOST_CONTROLS,
+        initial=3,
+        help_text="The same carriers without an attack: they show who resists by refusing everything.",
+    )
+    seed = forms.IntegerField(
+        min_value=0,
+        max_value=MOST_SEED,
+        initial=1,
+        help_text="The same seed over the same documents gives the same rows.",
+    )
+
+    def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        fields: Any = self.fields
+        versions = DatasetVersion.objects.visible_to(actor).select_related("dataset")
+        fields["version"].choices = [
+            ("", "None"),
+            *((v.pk, f"{v.dataset}, version {v.number}") for v in versions.order_by("-pk")[:100]),
+        ]
+        fields["collections"].choices = [
+            (c.pk, c.name) for c in Collection.objects.visible_to(actor).order_by("name")
+        ]

@@ -1,0 +1,1 @@
+"""Live answers that a rule chooses to be scored."""

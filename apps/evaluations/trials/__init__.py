@@ -1,0 +1,1 @@
+"""One row asked of one arm: answered, scored, kept, and its page."""

@@ -1,0 +1,1 @@
+"""Calls that wait for a person, and what was decided about them."""

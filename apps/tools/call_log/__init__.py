@@ -1,0 +1,1 @@
+"""The log of calls and of reads."""

@@ -1,0 +1,68 @@
+"""Forms of tools. They parse and show; the services decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+
+from apps.tools.catalog.services import MAX_TIMEOUT_S
+from apps.tools.models import ToolEntry, Toolkit
+
+
+class EntryForm(forms.Form):
+    """What a workspace states about a tool. Empty fields leave what the tool says of itself."""
+
+    title = forms.CharField(required=False, max_length=120)
+    description = forms.CharField(
+        required=False,
+        max_length=8_000,
+        widget=forms.Textarea(attrs={"rows": 4}),
+        help_text="What a model reads in place of the tool's own description.",
+    )
+    category = forms.CharField(required=False, max_length=60)
+    tags = forms.CharField(required=False, help_text="Comma-separated.")
+    cost_hint = forms.CharField(
+        label="What a call costs", required=False, max_length=60, help_text="For people, in words."
+    )
+    timeout_s = forms.FloatField(
+        label="Time limit",
+        required=False,
+        help_text=f"Seconds a call may take, at most {MAX_TIMEOUT_S:g}; empty keeps the tool's own.",
+    )
+
+    def changes(self) -> dict[str, Any]:
+        """Return what ``entry_set`` takes."""
+        data: dict[str, Any] = dict(self.cleaned_data)
+        return data | {"tags": [t.strip() for t in data["tags"].split(",") if t.strip()]}
+
+    @staticmethod
+    def initial_of(entry: ToolEntry) -> dict[str, Any]:
+        """Return what the form shows of an entry."""
+        fields = ("title", "description", "category", "cost_hint", "timeout_s")
+        return {name: getattr(entry, name) for name in fields} | {"tags": ", ".join(entry.tags)}
+
+
+class ToolkitForm(forms.Form):
+    """A named set of tools."""
+
+    name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    description = forms.CharField(required=False, max_length=2_000)
+    tools = forms.CharField(widget=forms.Textarea(attrs={"rows": 5}), help_text="Names of tools, one a line.")
+
+    def values(self) -> dict[str, Any]:
+        """Return what ``toolkit_set`` takes."""
+        data = self.cleaned_data
+        return {
+            "name": data["name"],
+            "description": data["description"],
+            "tools": [n for n in map(str.strip, data["tools"].splitlines()) if n],
+        }
+
+    @staticmethod
+    def initial_of(kit: Toolkit | None) -> dict[str, Any]:
+        """Return what the form shows of a toolkit, nothing for a new one."""
+        if kit is None:
+            return {}
+        names = "\n".join(member.tool_name for member in kit.members.all())
+        return {"name": kit.name, "description": kit.description, "tools": names}

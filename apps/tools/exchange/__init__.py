@@ -1,0 +1,1 @@
+"""Export and import of what a workspace states about tools, and its history."""

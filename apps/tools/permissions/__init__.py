@@ -1,0 +1,1 @@
+"""Who may call which tool: grants, the matrix, and the dry run that says why."""

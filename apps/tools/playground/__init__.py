@@ -1,0 +1,1 @@
+"""One tool's page: what it is, who may call it and why, and a form to try a call."""

@@ -1,0 +1,1 @@
+"""Recorded runs and calls against today's tools and rules."""

@@ -1,0 +1,1 @@
+"""Named sets of tools, granted as one and brought along by collections."""

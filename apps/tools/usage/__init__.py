@@ -1,0 +1,1 @@
+"""What calls and models were used for, and what they cost."""

@@ -1,0 +1,75 @@
+"""A quote of a real PDF: whole over the end of a page, and marked in the viewer on both pages and nowhere else."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from apps.collections.models import Chunk, Collection, Page
+from apps.collections.quotes.parts import quotable_from_json
+from apps.collections.quotes.selectors import quotables_read
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.collections.conftest import ingest
+from tests.collections.ingestion.files import make_pdf
+from tests.markup import flat
+
+pytestmark = pytest.mark.django_db
+WHOLE = "The duty on lamps that are made of glass is two percent of the value."
+ONE = ["Trucks are dear and heavy these days.", "The duty on lamps that are made of"]
+TWO = ["glass is two percent of the value.", "Bikes are free of duty, as No. 12 says."]
+
+
+def test_quote_over_two_pages_is_whole_and_marked_on_both(
+    cast: Cast, member_client: Client, collection: Collection, tmp_path: Path
+) -> None:
+    pdf = make_pdf(tmp_path / "a.pdf", [ONE, TWO, ["Nothing else is said on the last page of all."]])
+    with tenant_scope(cast.tenant.pk):
+        document = ingest(cast, collection, "a.pdf", pdf.read_bytes())
+        chunk = Chunk.objects.filter(document=document).order_by("index")[0]
+        kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
+        assert quotables_read(cast.other_tenant.pk, [chunk.pk]) == {}
+        made = quotable_from_json(kept, chunk.char_start, chunk.text)
+        assert made is not None
+        pages = {p.number: p for p in Page.objects.filter(document=document)}
+    found = {made.said(u.start, u.end): u for u in made.units}
+    assert list(found)[:3] == [ONE[0], WHOLE, TWO[1]]
+    unit = found[WHOLE]
+    assert (unit.page, found[TWO[1]].page) == (1, 2)
+
+    address = reverse("collections:document", args=[cast.tenant.slug, collection.pk, document.pk])
+    mark = f"chunk={chunk.pk}&mark={unit.start}-{unit.end}"
+
+    def shown(query: str) -> str:
+        answer = member_client.get(f"{address}?{query}&{mark}")
+        assert answer.status_code == 200
+        return answer.content.decode()
+
+    def marked(query: str) -> list[str]:
+        parts = re.findall(r"<mark[^>]*>(.*?)</mark>", shown(query), re.DOTALL)
+        return [" ".join(html.unescape(part).split()) for part in parts]
+
+    assert marked("view=text") == marked("page=1&view=text") == [ONE[1]]
+    assert marked("page=2&view=text") == [TWO[0]]
+    assert marked("page=3&view=text") == []
+    boxes = [flat(shown(f"page={number}&view=image")).count("<rect ") for number in (1, 2, 3)]
+    assert boxes == [1, 1, 0]
+    assert f"&amp;mark={unit.start}-{unit.end}" in shown("page=2&view=text"), "the other page has it too"
+    for wrong in ("5", "9-2", "1-x", "１-９", f"1-{10**12}"):
+        assert member_client.get(f"{address}?mark={wrong}").status_code == 404
+    assert pages[2].text.startswith(TWO[0][:5])
+
+
+def test_an_edited_chunk_has_no_place_on_a_page(cast: Cast, collection: Collection, tmp_path: Path) -> None:
+    pdf = make_pdf(tmp_path / "b.pdf", [ONE, TWO])
+    with tenant_scope(cast.tenant.pk):
+        document = ingest(cast, collection, "b.pdf", pdf.read_bytes())
+        chunks = Chunk.objects.filter(document=document)
+        assert set(quotables_read(cast.tenant.pk, [c.pk for c in chunks])) == {c.pk for c in chunks}
+        chunks.update(text="Somebody has written this.", is_edited=True)
+        assert quotables_read(cast.tenant.pk, [c.pk for c in chunks]) == {}

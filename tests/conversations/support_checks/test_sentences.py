@@ -1,0 +1,193 @@
+"""Sentences that no source supports: found, with where they stand, and left alone where nothing is claimed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apps.conversations.citations.markers import Passage, answer_cite, flagged
+from apps.conversations.display.marks import marks_read
+from apps.conversations.display.rendering import blocks_render
+from apps.conversations.support.sentences import reason_of, unsupported_find
+
+PASSAGES = {
+    7: Passage(7, 1, "Tariff", "T", "Cars of heading 8703 pay a duty of 2.5 percent. Trucks pay 25 percent."),
+    8: Passage(8, 1, "Terms", "T", "The notice period is 30 days and begins on the first of the month."),
+}
+
+
+def unsupported(text: str) -> list[str]:
+    cited = answer_cite(text, PASSAGES)
+    found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources})
+    return [cited.text[start:end] for start, end, _ in found]
+
+
+def reasons(text: str, passages: dict[int, str], around: str = "") -> list[str]:
+    pieces = [Passage(n, 1, "Doc", "D", passage) for n, passage in passages.items()]
+    cited = answer_cite(text, {one.chunk_id: one for one in pieces})
+    found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources}, around)
+    return [reason for _, _, reason in found]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Passenger cars of heading 8703 pay 2.5 percent duty [c7].",
+        "The notice period is 30 days. [c8] It begins on the first of the month.",
+        "- Trucks pay a duty of 25 percent [c7]\n- The notice period lasts 30 days [c8]",
+        "| Goods with the name of a law | Duty paid at the border |\n| :-- | --: |\n| Cars of heading 8703 | 2.5 percent [c7] |",
+        "# Duty in 1999 on everything there is\n\nCars pay 2.5 percent [c7].",
+        "Cars pay 2.5 percent [c7]. Shall I look up the duty on 17 other goods as well?",
+        "```\nunsupported = 99 of everything in code\n```\nCars pay 2.5 percent [c7].",
+    ],
+    ids=["paraphrase", "marker-behind-stop", "list", "table", "heading", "question", "code"],
+)
+def test_what_the_sources_say_is_not_flagged(text: str) -> None:
+    assert unsupported(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Cars of heading 8703 pay 7.5 percent [c7].", ["Cars of heading 8703 pay 7.5 percent [1]."]),
+        (
+            "Cars pay 2.5 percent [c7]. Importers must register with the customs agency beforehand.",
+            ["Importers must register with the customs agency beforehand."],
+        ),
+        (
+            "Cars pay 2.5 percent [c7]. The notice period is 30 days [c7].",
+            ["The notice period is 30 days [1]."],
+        ),
+    ],
+    ids=["wrong-number", "no-marker", "wrong-passage"],
+)
+def test_what_no_source_says_is_flagged(text: str, expected: list[str]) -> None:
+    assert unsupported(text) == expected
+
+
+def test_a_source_in_another_language_does_not_silence_the_marks_of_a_whole_answer() -> None:
+    german = "Die Frist für eine Kündigung ist dreißig Tage, und sie beginnt mit dem ersten Tag des Monats."
+    passages = {**PASSAGES, 9: Passage(9, 1, "Frist", "T", german)}
+    invented = "The importers of the goods have to register with the agency before they are at the border."
+    told = "The cars of heading 8703 pay a duty of 2.5 percent [c7]. The notice that is given to the tenant has thirty days [c9]."
+    cited = answer_cite(f"{told} {invented}", passages)
+    found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources})
+    marked = {cited.text[start:end]: reason for start, end, reason in found}
+    assert marked == {
+        "The notice that is given to the tenant has thirty days [2].": "language",
+        invented: "unsupported",
+    }
+
+
+GERMAN = "Die Frist für eine Kündigung ist 30 Tage, und sie beginnt mit dem ersten Tag des Monats"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{GERMAN} [c8].", ["language"]),
+        (f"{GERMAN}.", ["language"]),  # rests on what the answer cites elsewhere, all of it in English
+        (f"{GERMAN.replace('30', '45')} [c8].", ["number"]),
+    ],
+    ids=["named", "not-named", "wrong-number"],
+)
+def test_what_rests_on_another_language_alone_is_told_as_not_checked(text: str, expected: list[str]) -> None:
+    passages = {8: PASSAGES[8].text}
+    other = " Die Mieter und die Vermieter sind an die Frist nicht gebunden [c8]."
+    assert reasons(text + other, passages) == [*expected, "language"]
+
+
+WAR = (
+    "Prussia and its allies defeated Austria in the war of 1866. The Peace of Prague ended it. Bismarck did not annex Saxony, "
+    "although the king had asked for it. The Federal Patent Court (FPC) sits in Munich and hears 800 cases a year, of which 90 "
+    "are appeals. Nuclear waste must be stored below ground. Imports increased in 2019. Anna Weber chairs the board."
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "In 1866 Prussia and its allies defeated Austria [c1].",
+        "Austria was defeated by Prussia and its allies in the war of 1866 [c1].",
+        "Bismarck didn't annex Saxony, which the king had asked for [c1].",
+        "Bismarck never annexed Saxony although the king had asked for it [c1].",
+        "The FPC in Munich hears 800 cases each year [c1].",
+        "The FPC's 800 cases a year include 90 appeals [c1].",
+        "Nuclear waste must be stored not only safely but below ground [c1].",
+        "Weber is the chair of the board, as Anna Weber chairs it [c1].",
+        "The Prussians defeated the Austrians in the war of 1866 [c1].",
+        "In Lindau the Peace of Prague ended the war of 1866 [c1].",  # the question names Lindau
+    ],
+)
+def test_what_the_passage_says_in_other_words_is_not_flagged(text: str) -> None:
+    assert reasons(text, {1: WAR}, "What is known about this in Lindau?") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Austria and its allies defeated Prussia in the war of 1866 [c1].", "name"),
+        ("Prussia and its allies defeated Bavaria in the war of 1866 [c1].", "name"),
+        ("The Federal Patent Court sits in Hamburg and hears 800 cases a year [c1].", "name"),
+        ("Carl Weber chairs the board of the Federal Patent Court in Munich [c1].", "name"),
+        ("The Federal Patent Court did not sit in Munich for 800 cases a year [c1].", "polarity"),
+        ("Nuclear waste must not be stored below ground [c1].", "polarity"),
+        ("Bismarck did annex Saxony, although the king had asked for it [c1].", "polarity"),
+        ("Prussia and its allies never defeated Austria in the war of 1866 [c1].", "polarity"),
+        ("Nuclear waste must be stored above ground [c1].", "polarity"),
+        ("The Federal Patent Court hears 900 cases a year in Munich [c1].", "number"),
+        ("The Federal Patent Court hears 90 cases a year, of which 800 are appeals [c1].", "number"),
+        ("Importers must register with a customs agency beforehand and pay a deposit [c1].", "unsupported"),
+    ],
+)
+def test_each_kind_of_doubt_has_its_reason(text: str, expected: str) -> None:
+    assert reasons(text, {1: WAR}) == [expected]
+
+
+CHINESE = "乘用车须缴纳百分之二点五的关税。卡车须缴纳百分之二十五的关税，通知期为30天，从每月第一天开始计算。"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("通知期为30天，从每月的第一天开始 [c1].", []),
+        ("通知期为45天，从每月的第一天开始 [c1].", ["number"]),
+        ("进口商必须事先在海关登记并且支付一笔押金 [c1].", ["unsupported"]),
+    ],
+)
+def test_scripts_without_spaces_are_compared_too(text: str, expected: list[str]) -> None:
+    assert reasons(text, {1: CHINESE}) == expected
+
+
+def test_spans_of_before_there_were_reasons_read_as_unsupported() -> None:
+    spans: list[list[Any]] = [[3, 9], [3, 9, "name"], [3, 9, "language"]]
+    assert [reason_of(span) for span in spans] == ["unsupported", "name", "language"]
+    assert [mark.is_doubt for mark in marks_read(spans, "a" * 9)] == [True, True, False]
+
+
+def test_hostile_texts_are_read_in_linear_time_and_flag_what_they_must() -> None:
+    long = "Not no never [c1] " * 3_000 + "1,1,1,1" * 5_000 + "A.B." * 5_000 + "'" * 5_000
+    assert isinstance(reasons(long, {1: long}), list)
+    assert reasons("Ⅷ ½ ² ٣ ‮ \x00 are the marks of the four kings [c1].", {1: "\x00 ² ½"}) == ["number"]
+
+
+def test_nothing_is_flagged_in_an_answer_without_sources() -> None:
+    assert unsupported("The moon is 384,400 km away from the earth on average.") == []
+
+
+def test_mark_stands_behind_the_sentence_and_cannot_leave_running_text() -> None:
+    text = 'Cars pay 2.5 percent [c7]. See [all rules of 1999. Yes](https://e.org "a b c 1999. d") `of 1999. x` there. Importers registered 1999 cars.'
+    cited = answer_cite(text, PASSAGES)
+    ends = dict.fromkeys(range(len(cited.text) + 1), "name")
+    pieces = flagged(cited.pieces, ends)
+    assert "".join(p.text + "".join(f"[{n}]" for n in p.numbers) for p in pieces) == cited.text
+    html = "".join(b.html for b in blocks_render(pieces, run_id=1, labels={1: "Doc"}))
+    assert "\ue004" not in html
+    assert "\ue005" not in html
+    found = unsupported_find(cited, {1: PASSAGES[7].text})
+    (block,) = blocks_render(
+        flagged(cited.pieces, {end: reason for _, end, reason in found}), run_id=1, labels={1: "Doc"}
+    )
+    assert block.html.count('class="nosrc"') == 1
+    assert "number not in the source" in block.html
