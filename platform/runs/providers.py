@@ -54,7 +54,7 @@ class TenantProvider:
     Attributes:
         name: the adapter's provider.
         adapter: asks it.
-        info: the model; ``run_loop`` needs ``info.model`` and ``info.profile``.
+        info: the model; the loop needs ``info.model`` and ``info.profile``.
     """
 
     def __init__(self, adapter: Provider, info: ModelInfo) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from toolloop.history import histories_merge as histories_merge
     from toolloop.limits import Limits as Limits
     from toolloop.loop import run_loop as run_loop
+    from toolloop.loop_values import LoopInput as LoopInput
+    from toolloop.loop_values import LoopServices as LoopServices
     from toolloop.messages import ToolCall as ToolCall
     from toolloop.messages import ToolResult as ToolResult
     from toolloop.messages import Turn as Turn
@@ -50,6 +52,7 @@ _HOMES = {
     "history": ("histories_merge",),
     "limits": ("Limits",),
     "loop": ("run_loop",),
+    "loop_values": ("LoopInput", "LoopServices"),
     "messages": ("ToolCall", "ToolResult", "Turn", "UserMessage"),
     "metering": ("UsageEvent",),
     "output": ("clean_json", "extract_json"),

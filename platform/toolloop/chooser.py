@@ -41,7 +41,7 @@ def model_chooser(
         provider: stays open; the caller closes it after the run.
         model: bare name of a cheap model.
         limits: of one question.
-        on_usage, usage_metadata: as for ``run_loop``: the questions are not part of the run's own usage.
+        on_usage, usage_metadata: as for ``LoopServices``: the questions are not part of the run's own usage.
     """
 
     async def choose(intent: str, entries: Sequence[CatalogEntry]) -> Sequence[str]:

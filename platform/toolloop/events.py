@@ -114,7 +114,7 @@ class RunFinished:
         data: ``cost_usd`` (None when the price is unknown), ``notes``, a list of sentences worth showing, and
             ``output_problem`` when a completed answer does not have the form asked for.
         tools: per tool that was called in this attempt ``calls``, ``errors`` and ``seconds``.
-        output: with ``run_loop(output=...)``, the checked value of a completed run.
+        output: with ``LoopInput(output=...)``, the checked value of a completed run.
         has_output: there is one; it may be None.
         pending: when parked, the calls that wait for a decision.
         step: the last step of the run.

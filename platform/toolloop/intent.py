@@ -84,7 +84,7 @@ async def calls_plan(
 ) -> Intent:
     """Ask a model once which calls it would make; none is run.
 
-    Arguments as for ``run_loop``; of the limits, those of one model call apply.
+    Arguments as for ``LoopInput`` and ``LoopServices``; of the limits, those of one model call apply.
 
     Raises:
         ProviderError: no turn could be had. ``retryable`` says whether trying later may help, ``usage`` what was paid for.
@@ -165,7 +165,7 @@ async def calls_run(
     Args:
         intent: from ``calls_plan``, reloaded perhaps; arguments are checked again.
         chosen: ids of calls; all when None.
-        context, limits, mock_tools: as for ``run_loop``.
+        context, limits, mock_tools: as for ``LoopInput``.
     """
     ids = {call.id for call in intent.turn.tool_calls} if chosen is None else set(chosen)
     unchosen = {

@@ -74,7 +74,7 @@ async def generate(
         prompt: the question, or a history that ends in one.
         output: type or JSON Schema of the answer, see ``toolloop.output.output_of``; None for text. An answer that does
             not fit is sent back ``limits.max_output_repairs`` times.
-        system, limits, options, cache_key, user_key, profile, on_usage, usage_metadata: as for ``run_loop``.
+        system, limits, options, cache_key, user_key, profile, on_usage, usage_metadata: as for ``LoopInput`` and ``LoopServices``.
 
     Raises:
         GenerationFailed: when there is no answer of that form.

@@ -44,7 +44,7 @@ async def loop_ask(
     usage_metadata: Mapping[str, Any] | None = None,
     purse: Purse | None = None,
 ) -> RunFinished:
-    """Run the loop and return its last event; see ``toolloop.loop.run_loop`` for the arguments.
+    """Run the loop and return its last event; see ``toolloop.loop_values`` for the arguments.
 
     Nothing is written here: who asks keeps what the journal and ``on_usage`` tell, and may start again from it.
 

@@ -106,7 +106,7 @@ async def run_execute(
         run: the run, whose ``model`` is asked.
         provider: adapter for that model; closed at the end.
         context: given to tools as ``ToolContext.data``.
-        output, tool_choice: see ``run_loop``.
+        output, tool_choice: see ``LoopInput``.
         before_finish: writes the caller's own rows inside the transaction that ends run and job; not called when the
             run parks. Runs in a database thread; ``run`` has its final values.
         later: of a model that may answer a day later; the run is called again when the answer is there.

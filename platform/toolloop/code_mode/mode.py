@@ -45,7 +45,7 @@ class CodeMode:
         assist_tool_chaining: show the shapes of results, so that a program can use them unseen.
         return_schemas: JSON Schema of results by tool name, where type hints say too little.
         limits: of one program.
-        run_limits: for programs outside of ``run_loop``: tool timeouts, calls, parallelism.
+        run_limits: for programs outside of a run: tool timeouts, calls, parallelism.
         declared_errors: exceptions that the tools raise on purpose: their text reaches the program. Of all others it
             learns the type only, as a model does.
         state_key: secret that signs the state of paused programs; the same in every process. Needed where a tool needs

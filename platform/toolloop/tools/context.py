@@ -86,7 +86,7 @@ class ToolContext:
     """What the application hands to a tool; a parameter of this type is filled in and never shown to the model.
 
     Attributes:
-        data: the ``context`` mapping given to ``run_loop``.
+        data: the ``context`` mapping of ``LoopInput``.
         call_id: id of the call being answered; with the run's id it makes an idempotency key.
         step: model turn of the run that asked for the call.
         cancelled: set when the call timed out or the run was stopped. A thread cannot be ended from outside, so a
