@@ -16,7 +16,6 @@ from django.db import transaction
 from django.db.models import F, Func, IntegerField
 from django.utils import timezone
 
-from basics.storable import json_storable, text_storable
 from batches.engines import TIER
 from batches.models import OPEN, Batch, BatchLine, BatchState, LineState
 from budgets.ledger import Asked, Payer, Refusal, budget_reserve_each, holds_release
@@ -29,6 +28,7 @@ from toolloop.errors import MalformedResponse, ProviderError
 from toolloop.messages import Turn
 from toolloop.metering import UsageEvent
 from toolloop.providers.profiles import Profile
+from toolloop.storable import json_storable, text_storable
 from toolloop.tokens import Usage
 
 MOST_TRIES = 3

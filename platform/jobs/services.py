@@ -12,12 +12,12 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from basics.errors import Conflict
-from basics.storable import text_storable
 from jobs import registry
 from jobs.models import ACTIVE, Job, JobStatus
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from toolloop.storable import text_storable
 
 BACKOFF_S = (2, 10, 60, 300)
 

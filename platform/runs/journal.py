@@ -16,7 +16,6 @@ from typing import Any
 from django.utils import timezone
 
 from basics.errors import Denied
-from basics.storable import json_storable, text_storable
 from runs.models import UNENDED, CallDecision, CallPath, ToolCallStatus
 from runs.models import ToolCall as Row
 from runs.reads import reads_of
@@ -27,6 +26,7 @@ from toolloop.deferred import PendingCall
 from toolloop.masking import masked
 from toolloop.messages import Message, ToolCall, ToolResult, Turn
 from toolloop.metering import UsageEvent
+from toolloop.storable import json_storable, text_storable
 from toolloop.tokens import Usage
 from toolloop.tools import Tool, Toolset
 from toolloop.tools.tool import Verdict

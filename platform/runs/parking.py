@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
-from basics.storable import json_storable, text_storable
 from jobs.notify import notify
 from runs.argument_changes import argument_changes
 from runs.deciders import APPROVALS, approver_labels
@@ -20,6 +19,7 @@ from runs.models import ToolCall as Row
 from toolloop.deferred import Decision, PendingCall
 from toolloop.masking import masked
 from toolloop.messages import ToolCall, Turn
+from toolloop.storable import json_storable, text_storable
 from webhooks.models import Event
 from webhooks.services import webhook_emit
 

@@ -11,9 +11,9 @@ from typing import Any, TypeGuard
 
 from django.db.models import QuerySet
 
-from basics.storable import text_storable
 from runs.models import ChunkRead
 from tenancy.actors import Actor
+from toolloop.storable import text_storable
 
 _NAME, _COLLECTION, _TOOL = 255, 120, 100
 

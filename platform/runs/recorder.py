@@ -9,10 +9,10 @@ from typing import Any
 
 from django.db import transaction
 
-from basics.storable import json_storable
 from jobs.context import JobContext
 from runs.transcript import TEXT, TOOL_PROGRESS, Transcript
 from runs.writes import Batch, batch_write
+from toolloop.storable import json_storable
 
 FLUSH_S = 0.08
 FLUSH_CHARS = 2048

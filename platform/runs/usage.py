@@ -8,10 +8,10 @@ from typing import Any
 
 from django.db.models import Count, Sum
 
-from basics.storable import json_storable, text_storable
 from runs.models import Run, UsageRecord
 from toolloop.metering import UsageEvent
 from toolloop.purse import charged_usd
+from toolloop.storable import json_storable, text_storable
 from toolloop.tokens import Usage
 
 TURN = "turn"

@@ -16,8 +16,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
+from toolloop.best_sentences import Passage, content_terms, identifiers, is_named, split, words_stemmed
 from toolloop.languages import function_words, language_name
-from toolloop.sentences import Passage, content_terms, identifiers, is_named, split, words_stemmed
 
 Evidence = Literal["answer", "near", "none"]
 

@@ -1,211 +1,188 @@
-"""Pick the sentences of some passages that fit a question best: by shared words, rare ones first."""
+"""Where the sentences of a paragraph end, in any script. Pure, by marks and lists of words; no model is asked.
+
+A full stop after an abbreviation, an initial, a list's number or inside a code ends nothing. Where an abbreviation may end a
+sentence too ("in the U.S. The rate"), the next word decides. A script without marks (Thai) gives one sentence a paragraph.
+"""
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
 
-from basics.sentences import sentence_spans
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|_", re.UNICODE)
-# Both patterns begin where a run of their characters begins: a hostile text of dots or dashes costs linear time.
-# 8471.30.01, 19 CFR 351.224(b), CVE-2024-3094, ISO-9001, v1.2.3: letters or digits joined by . - / with a digit in it.
-_IDENTIFIER = re.compile(r"(?<![\w.\-/])(?=[\w.\-/]*\d)\w+(?:[.\-/]\w+)+(?!\w)")
-_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_STOP_WORDS = frozenset(
-    """
-    a about above after again all also am an and any are as at be because been before being below between both
-    but by can could did do does doing down during each every few for from further get give had has have having
-    he her here hers him his how i if in into is it its itself just let may me might more most much must my no
-    nor not now of off on once only or other our out over own please same say says shall she should show so some
-    such tell than that the their them then there these they this those through to too under until up upon us
-    very was we were what when where which while who whom why will with would you your according document
-    documents describe explain find list many mean means
-    """.split()
+_CLOSERS = r"[\"'”’»›)\]]*"
+# Numbers of notes stand behind the mark: "of ducks.[5][6] The", "the duty.[^3] The", "the duty.¹² The".
+_NOTES = r"(?:\\?\[\^?\[?\w{1,3}(?:[,–-]\s?\d{1,3})*\\?\](?:\]?\([^()\s]{0,300}\))?|[¹²³⁰⁴-⁹†‡]{1,6}|<sup>[\w, ]{1,12}</sup>)*"
+# What is raised on the page is a plain number in its text: "the duty.12 The", "is it free?3 It".
+_RAISED = r"(?:(?<=[^\W\d_][.!?])|(?<=[.!?][\"”’)]))\d{1,2}(?:,\d{1,2})*(?=\s+[\"“(]?[A-Z])"
+_NO_SPACE = "\u3040-\u30ff\u3400-\u9fff"
+_END = re.compile(
+    rf"(?:(?<![.!?…])[.!?…]{{1,200}}{_CLOSERS}{_NOTES}(?:{_RAISED})?(?=\s|\Z)"
+    rf"|[؟۔।॥።።၊။។]{_CLOSERS}{_NOTES}(?:\d{{1,2}}(?=\s))?(?=\s|\Z)"
+    rf"|(?:[。！？｡]{{1,200}}|(?<=[{_NO_SPACE}])[!?]{{1,200}}(?=[{_NO_SPACE}「『（]))[」』”’）】〉》]*{_NOTES})"
 )
-_LEAST_RELATIVE = 0.5  # Further quotes must be at least half as good as the best one.
-_LONGEST_QUOTE = 420
-_SHORTEST_QUOTE = 20
-_IDENTIFIER_WEIGHT = 4.0
-_HEADING_SHARE = 0.5
+# A note's mark behind a blank: "the duty. [12] The". In a list of sources it begins the next entry.
+_NOTE_APART = re.compile(r"\s?\[\^?\d{1,3}\](?=\s+\S)")
+_OPENED = {"(": ")", "[": "]", "（": "）", "「": "」", "『": "』"}
+_CLOSED = frozenset(_OPENED.values())
+_BLANKS = re.compile(r"\s*")
+_BRACKET = re.compile(f"[{re.escape(''.join([*_OPENED, *_CLOSED]))}]")
+_INSIDE_MOST = 400
+"""Characters between brackets up to which what they hold belongs to the sentence around them."""
+_WORD_BEFORE = re.compile(r"[\w.&§°-]{1,30}\Z")
+_WORD_AFTER = re.compile(r"[\"'“‘«(\[]*(\w+)")
+_DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,3}\Z")
+# "Section 3. Definitions apply": what a sentence is headed by is no sentence.
+_HEADED = re.compile(
+    r"\(?(?:section|sec\.|article|art\.|chapter|annex|note|part|table|figure|fig\.|rule|title|appendix|schedule|exhibit|item|step|"
+    r"abschnitt|artikel|kapitel|anhang|tabelle|chapitre|tableau|artículo|capítulo|§)\s*[\w.-]{1,8}\Z",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"(?<!\d)(?:\d{4}\.(?:\s?\d{1,2}\.?)?|\d{1,2}\.)\s?\d{1,2}\Z")
+_OUTLINE = re.compile(r"\(?(?:\w{2,6}\s?)?\d+(?:\.\d+)*\Z")  # "ETA 1.1.2. Training"
+_SAID = "とっなのはがも"  # what goes on after a quotation in Japanese: "「はい。」と言った。"
+_ROMAN = re.compile(r"[ivxlc]{1,6}\Z")
 
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """One search result."""
-
-    id: str
-    document: str
-    page: int | None
-    headings: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """A sentence of a passage, verbatim but for white space (and "…" where a long one was cut)."""
-
-    passage: Passage
-    text: str
-    score: float
-
-
-def content_terms(text: str) -> list[str]:
-    """Return the words of a text that say what it is about, folded and without plural endings, in order, once each."""
-    terms = dict.fromkeys(
-        _stem(word) for word in _words(text) if word not in _STOP_WORDS and not _is_small(word)
-    )
-    return list(terms)
-
-
-def words_stemmed(text: str) -> set[str]:
-    """Return the words of a text, folded and without plural endings."""
-    return set(map(_stem, _words(text)))
-
-
-def identifiers(text: str) -> set[str]:
-    """Return codes such as 8471.30.01 or CVE-2024-3094, folded."""
-    return {match.group().casefold() for match in _IDENTIFIER.finditer(text)}
-
-
-def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quote]:
-    """Pick at most ``most`` sentences.
-
-    A word counts the more the fewer sentences hold it. Whether they answer the question is for ``evidence`` to tell.
+_TITLES = frozenset(
     """
-    wanted_codes = identifiers(query)
-    plain = query
-    for code in wanted_codes:
-        plain = re.sub(re.escape(code), " ", plain, flags=re.IGNORECASE)
-    terms = content_terms(plain)
-    if not terms and not wanted_codes:
-        return []
-    sentences = [(passage, text) for passage in passages for text in dict.fromkeys(split(passage.text))]
-    bags = [(set(map(_stem, _words(text))), identifiers(text)) for _, text in sentences]
-    counts: Counter[str] = Counter()
-    for words, _ in bags:
-        counts.update(words.intersection(terms))
-    weights = {term: math.log(1 + (len(bags) + 1) / (counts[term] + 0.5)) for term in terms}
-    total = sum(weights.values())
-    found: list[Quote] = []
-    heads: dict[str, set[str]] = {}
-    for (passage, text), (words, codes) in zip(sentences, bags, strict=True):
-        if passage.id not in heads:
-            heads[passage.id] = set(map(_stem, _words(f"{passage.headings} {passage.document}")))
-        own = sum(weights[term] for term in terms if term in words)
-        above = sum(weights[t] for t in terms if t not in words and t in heads[passage.id])
-        hits = sum(1 for code in wanted_codes if any(is_named(code, found) for found in codes))
-        if not own and not hits:
+    mr mrs ms dr prof hon rev gen sen rep gov maj lt adm cmdr cpl pres capt sgt st mt messrs sr sra srta mme mlle m hr fr herr frau dott sig ing dipl
+    vs v cf e.g i.e eg viz ca z.b d.h u.a vgl bzw ggf inkl sog p.ex bijv т.е напр ул им
+""".split()
+)
+_NUMBERED = frozenset(
+    """
+    no nos nr núm num n° № sec secs sect art arts para paras par subpara fig figs eq eqs ch chap chaps vol vols pp p pg pgs
+    pt pts table tables figure figures ref refs doc docs dkt rin tab app ex cl col cols r l fn s abs ziff kap bd rn rz pos tz § str рис стр табл ст гл п
+""".split()
+)
+_MAY_END = frozenset(
+    """
+    inc ltd co corp llc cos bros plc gmbh dept div est approx etc al jr ed eds rev supp stat reg fed cong res pub ser ann
+    assn assoc ave blvd rd ste bldg admin natl intl govt univ inst tel ext min max avg incl excl resp usw uvm jan feb mar
+    apr jun jul aug sep sept oct nov dec mon tue wed thu fri sat sun esq ph.d g kg km cm mm lb lbs oz ft sq hr hrs г т.д т.п др тыс млн
+""".split()
+)
+_STARTERS = frozenset(
+    """
+    a an the this that these those it its he she they we you i in on at by for from with under over to of as if when while
+    where since after before during although though because however therefore thus hence moreover further furthermore also
+    all any both each every either neither no none not some such many most more other another there here then what which who
+    how why our their your his her and but or so yet once until unless upon within without between among through per see
+    der die das ein eine im in am es er sie wir ihr dies diese dieser dieses wenn nach mit auf für bei von zu aus als auch
+    le la les un une des il elle ils elles nous vous ce cette ces dans en pour par sur avec si el los las una lo se su sus
+    esta este estos estas con por para como cuando o os as um uma na no nos nas dos das gli il è i
+    в на и это эта этот он она они мы вы если при по с к для из за не
+""".split()
+)
+_AFTER_ORDINAL = frozenset(
+    """
+    januar februar märz april mai juni juli august september oktober november dezember jänner quartal jahrhundert kapitel
+    absatz artikel auflage jahr tag teil januari februari maart mei augustus oktober ledna února března dubna května
+""".split()
+)
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Cut a paragraph into sentences.
+
+    Args:
+        text: one paragraph; lines may break inside of it, and what stands at its begin begins a line.
+
+    Returns:
+        Offsets of each sentence without the blanks around it, as (start, end); what has no mark at its end is one too.
+    """
+    spans: list[tuple[int, int]] = []
+    brackets = _brackets(text)
+    is_list = _NOTE_APART.match(text) is not None
+    start = first = at = 0  # of the sentence: where it is cut off, its first character
+    for match in _END.finditer(text):
+        while at < len(brackets) and brackets[at][1] < match.end():
+            at += 1
+        begun = brackets[at][0] if at < len(brackets) else len(text)
+        if begun < match.start() and (first < begun or text[begun] in "「『"):
+            continue  # "(E.D. Mo. 2024)": the sentence goes on behind the bracket
+        if match.start() < start or not _is_end(text, start, match):
             continue
-        score = (own + _HEADING_SHARE * above) / total if total else 0.0
-        # A long sentence holds many words by chance; a very short one says little.
-        score *= 1.0 / (1.0 + max(0, len(words) - 40) / 120)
-        score *= 0.6 if len(text) < 2 * _SHORTEST_QUOTE else 1.0
-        # A chunk may begin and end in mid-sentence; its neighbour has the whole one.
-        score *= 0.8 if text[0].islower() or text[-1].isalnum() or text[-1] == "," else 1.0
-        found.append(Quote(passage, _cut(text, terms, wanted_codes), score + _IDENTIFIER_WEIGHT * hits))
-    return _distinct(found, most)
+        apart = None if is_list else _NOTE_APART.match(text, match.end())
+        end = match.end() if apart is None else apart.end()
+        _add(spans, text, start, end)
+        start = end
+        first = _BLANKS.match(text, end).end()  # type: ignore[union-attr]
+    _add(spans, text, start, len(text))
+    return spans
 
 
-def is_named(code: str, found: str) -> bool:
-    """Tell whether an identifier of a text is the code, a subdivision of it, or an alternative after a slash."""
-    return any(part.startswith(code) for part in (found, *found.split("/")))
+def _brackets(text: str) -> list[tuple[int, int]]:
+    """Return where short brackets open and close, those inside of others left out, in order."""
+    found: list[tuple[int, int]] = []
+    opened: list[tuple[int, str]] = []
+    for match in _BRACKET.finditer(text):
+        at, mark = match.start(), match.group()
+        if mark not in _CLOSED:
+            opened.append((at, _OPENED[mark]))
+        elif opened and opened[-1][1] == mark:
+            begun, _ = opened.pop()
+            if at - begun <= _INSIDE_MOST:
+                while found and found[-1][0] > begun:
+                    found.pop()
+                found.append((begun, at))
+    return found
 
 
-def split(text: str) -> list[str]:
-    """Split a text into sentences, table rows and list items, white space folded, scraps left out."""
-    units: list[str] = []
-    paragraph: list[str] = []
-
-    def end_paragraph() -> None:
-        if paragraph:
-            joined = " ".join(paragraph)
-            units.extend(joined[start:end] for start, end in sentence_spans(joined))
-            paragraph.clear()
-
-    for line in text.splitlines():
-        stripped = " ".join(line.split())
-        if not stripped or stripped.startswith("#"):
-            end_paragraph()  # A heading says what follows is about; it is no answer.
-        elif stripped.startswith("|"):
-            end_paragraph()
-            if re.search(r"[^\W_]", stripped):
-                units.append(stripped)
-        elif re.match(r"(?:[-*•]|\(?[a-z0-9]{1,3}[.)])\s", stripped, re.IGNORECASE):
-            end_paragraph()
-            paragraph.append(stripped)
-        else:
-            paragraph.append(stripped)
-    end_paragraph()
-    return [unit for unit in units if len(unit) >= _SHORTEST_QUOTE or identifiers(unit)]
+def is_complete(text: str) -> bool:
+    """Tell whether a text ends in the mark of a sentence's end."""
+    tail = text.rstrip()[-12:]
+    return any(match.end() == len(tail) for match in _END.finditer(tail))
 
 
-def _cut(text: str, terms: Sequence[str], codes: set[str]) -> str:
-    """Shorten a sentence without an end in sight to the stretch with the most of what was asked for."""
-    if len(text) <= _LONGEST_QUOTE:
-        return text
-    wanted = set(terms)
-    words = list(re.finditer(r"\S+", text))
-    hits = [
-        bool(wanted.intersection(map(_stem, _words(word.group()))))
-        + 3 * any(code in word.group().casefold() for code in codes)
-        for word in words
-    ]
-    best, best_hits, first, inside = (0, 0), -1, 0, 0
-    for last, word in enumerate(words):
-        inside += hits[last]
-        while word.end() - words[first].start() > _LONGEST_QUOTE and first < last:
-            inside -= hits[first]
-            first += 1
-        if inside > best_hits:
-            best, best_hits = (first, last), inside
-    # Grow to the right as far as fits: what follows a hit is what is said about it.
-    start, last = words[best[0]].start(), best[1]
-    while last + 1 < len(words) and words[last + 1].end() - start <= _LONGEST_QUOTE:
-        last += 1
-    cut = text[start : min(words[last].end(), start + _LONGEST_QUOTE)]
-    lead = "… " if start else ""
-    return f"{lead}{cut} …" if start + len(cut) < len(text) else f"{lead}{cut}"
+def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    inside = text[start:end]
+    if inside.strip():
+        lead = len(inside) - len(inside.lstrip())
+        spans.append((start + lead, start + len(inside.rstrip())))
 
 
-def _distinct(found: list[Quote], most: int) -> list[Quote]:
-    ordered = sorted(enumerate(found), key=lambda pair: (-pair[1].score, pair[0]))
-    chosen: list[Quote] = []
-    seen: set[str] = set()
-    for _, quote in ordered:
-        # Chunks overlap: the same sentence, or the stump of it, comes from neighbours.
-        key = f" {' '.join(_words(quote.text))} "
-        if any(key in other or other in key for other in seen):
-            continue
-        if len(chosen) == most or (chosen and quote.score < chosen[0].score * _LEAST_RELATIVE):
-            break
-        seen.add(key)
-        chosen.append(quote)
-    return chosen
+def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
+    mark = match.group()
+    if mark[0] not in ".!?…":
+        return mark[-1] not in "」』" or text[match.end() : match.end() + 1] not in tuple(_SAID)
+    rest = text[match.end() : match.end() + 60].lstrip()
+    if not rest:
+        return True
+    if rest[0].islower() or rest[0] in ",;:)]" or mark.startswith("...."):
+        return False
+    if not mark.startswith(".") or mark.startswith(".."):
+        return True
+    before = _WORD_BEFORE.search(text, max(start, match.start() - 30), match.start())
+    word = before.group() if before else ""
+    plain = word.strip(".-").casefold()
+    following = _WORD_AFTER.match(rest)
+    after = following[1] if following else ""
+    said = text[start : match.start()].strip()
+    if (said.strip("( ") == word and _is_label(word)) or (
+        len(said) < 40 and (_HEADED.match(said) or (len(said) < 14 and _OUTLINE.match(said)))
+    ):
+        return False
+    if _DATE.search(text, max(start, match.start() - 12), match.start()) and rest[0].isalnum():
+        # "2020.3.11. 코로나": a date as East Asia writes it.
+        return rest[0].isupper()
+    if plain.isdigit() and len(plain) < 3:
+        if said.removesuffix(word).rstrip().endswith((":", ";")):
+            return False
+        return said != word and after.casefold() not in _AFTER_ORDINAL
+    if len(plain) == 1 and plain.isalpha() and word.islower():
+        return False
+    is_start = after.casefold() in _STARTERS
+    if plain in _TITLES:
+        return False
+    if plain in _NUMBERED and (word[-1:] != "s" or len(word) > 1):
+        is_number = rest[0].isdigit() or rest[0] in "(§#" or bool(_ROMAN.match(after.casefold()))
+        # "The answer is no. Trucks pay": a word, not the sign of a number.
+        return not is_number and (is_start or (plain == "no" and word == "no"))
+    if (len(plain) == 1 and plain.isalpha()) or plain in _MAY_END:
+        return is_start
+    return is_start if _DOTTED.match(word) else True
 
 
-def _words(text: str) -> list[str]:
-    words: list[str] = []
-    for match in _WORD.finditer(text.casefold()):
-        word = match.group()
-        # Scripts without spaces: each character is a word of its own.
-        words.extend(word if _CJK.search(word) else [word])
-    return words
-
-
-def _is_small(word: str) -> bool:
-    return len(word) == 1 and not word.isdigit() and not _CJK.match(word)
-
-
-def _stem(word: str) -> str:
-    word = re.sub(r"['’]s?$", "", word)
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if len(word) > 4 and word.endswith(("sses", "xes", "ches", "shes")):
-        return word[:-2]
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
-    return word
+def _is_label(word: str) -> bool:
+    """Tell whether what stands before the first full stop is the letter or the Roman number of a list's entry."""
+    plain = word.strip(".").casefold()
+    return len(plain) == 1 or bool(_ROMAN.match(plain))

@@ -13,7 +13,6 @@ from django.db import connection
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from basics.storable import json_storable
 from runs.models import Run, ToolCall
 from runs.selectors import decision_list
 from runs.services import call_decide, run_execute
@@ -27,6 +26,7 @@ from toolloop.limits import Limits
 from toolloop.messages import ToolCall as Call
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
+from toolloop.storable import json_storable
 from toolloop.tools import Toolset, tool
 from toolloop.tools.guards import call_key
 

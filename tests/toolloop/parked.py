@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from basics.storable import json_storable
 from toolloop.deferred import Decision, ParkCall, PendingCall
 from toolloop.events import RunFinished
 from toolloop.journal import NullJournal
@@ -17,6 +16,7 @@ from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, Turn, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn
+from toolloop.storable import json_storable
 from toolloop.tools import Tool, ToolContext, ToolError, Toolset, tool
 
 Storage = Callable[[Any], Any]

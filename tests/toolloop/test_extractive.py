@@ -9,13 +9,13 @@ from collections.abc import Mapping
 
 import pytest
 
+from toolloop.best_sentences import Passage, best_quotes, split
 from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, ToolResult, Turn, UserMessage
 from toolloop.providers.extractive import ExtractiveProvider, answer_write, passages_read, search_query
-from toolloop.sentences import Passage, best_quotes, split
 from toolloop.tools import ToolError, ToolOutput, Toolset, tool
 
 TARIFF = {

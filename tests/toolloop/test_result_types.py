@@ -25,10 +25,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from basics.storable import json_storable
 from tests.toolloop.helpers import converse
 from toolloop.messages import ToolResult
 from toolloop.providers.scripted import ScriptedCall, call, calls, says
+from toolloop.storable import json_storable
 from toolloop.tools import ToolContext, ToolDefinitionError, ToolOutput, tool
 from toolloop.tools.results import NoJsonForm, json_text
 

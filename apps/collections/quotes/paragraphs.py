@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.collections.ingestion.word_parts import UNSPACED
-from basics.sentences import is_complete
+from toolloop.sentences import is_complete
 
 _BULLET = re.compile(r"[ \t>]*[-*+•‣◦▪●■□➢✓][ \t]+\S")
 _NUMBERED = re.compile(

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from apps.collections.ingestion.word_parts import UNSPACED
 from apps.collections.quotes.code import code_pieces
 from apps.collections.quotes.paragraphs import Line, is_row, paragraph_lines
-from basics.sentences import sentence_spans
+from toolloop.sentences import sentence_spans
 
 AROUND = 1_500
 """Characters before and after a chunk in which the rest of its first and last sentence is looked for."""

@@ -16,7 +16,6 @@ from apps.conversations.support.sentences import compared_with, unsupported_find
 from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
 from apps.conversations.turns.queue import JOB_KIND as QUEUE_JOB
 from apps.conversations.turns.titles import JOB_KIND as TITLE_JOB
-from basics.storable import text_storable
 from jobs.services import job_enqueue
 from runs.models import Run, RunStatus
 from runs.providers import is_extractive
@@ -25,6 +24,7 @@ from tenancy.actors import system_actor
 from tenancy.database.columns import Columns
 from tenancy.models import Tenant
 from toolloop.output import Output
+from toolloop.storable import text_storable
 
 _PROBLEM_MOST = 1_000
 # By hand, because every answer ends with them.

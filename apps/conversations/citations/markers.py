@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from apps.collections.quotes.parts import Quotable, quotable_from_json, quotable_plain
 from apps.conversations.citations.quoting import Claim, quote_choose
-from basics.sentences import sentence_spans
+from toolloop.sentences import sentence_spans
 
 # An id has at most 18 digits: it then fits the database's bigint.
 _ID = r"[cC]\d{1,18}"

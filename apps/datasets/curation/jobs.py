@@ -33,11 +33,11 @@ from apps.datasets.records.record import Record
 from apps.datasets.rows import files
 from apps.datasets.rows.selectors import version_rows
 from apps.datasets.rows.services import NewRow, rows_insert
-from basics.storable import json_storable
 from jobs.context import JobCancelled
 from jobs.notify import notify
 from tenancy.actors import system_actor
 from tenancy.services import audit_record
+from toolloop.storable import json_storable
 
 W = TypeVar("W", bound=Work)
 

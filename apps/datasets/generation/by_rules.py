@@ -13,7 +13,7 @@ from dataclasses import replace
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.rule_claims import POINTS_AWAY
 from apps.datasets.records.record import Source, Step
-from toolloop.sentences import content_terms, identifiers, split
+from toolloop.best_sentences import content_terms, identifiers, split
 
 AUTHOR = "rules:lexical@2"
 NOT_FOUND = "The documents do not say."

@@ -19,11 +19,11 @@ from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.models import Dataset, GenerationJob, ItemState
 from apps.datasets.records.record import Record
 from apps.datasets.rows.services import NewRow, rows_insert
-from basics.storable import json_storable
 from jobs.notify import CHANNEL
 from runs.services import AnsweredRun, runs_record
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from toolloop.storable import json_storable
 
 DUPLICATE = "The dataset has this row already."
 _HELD = """

@@ -21,7 +21,7 @@ from apps.datasets.generation.settings import Settings
 from apps.datasets.models import QuestionType
 from apps.datasets.records.record import Source
 from tenancy.actors import Actor
-from toolloop.sentences import content_terms
+from toolloop.best_sentences import content_terms
 
 LEAST_CHARS = 200
 COMPARED = 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from toolloop.sentences import content_terms, split
+from toolloop.best_sentences import content_terms, split
 
 _FIGURE = re.compile(r"\d[\d.,]*(?:\s?%| percent| euros?| dollars?| years?| months?| days?)?")
 _DATED = re.compile(r"\b(?:19|20)\d\d\b")

@@ -15,7 +15,6 @@ from typing import Any
 
 from apps.datasets.generation.committing import Write
 from apps.datasets.generation.work import NO_MONEY, Away, Failed, Halted, Item, Model, Released, Work
-from basics.storable import json_storable
 from batches.asking import BatchedCall
 from budgets.ledger import EXCEEDED
 from runs.purse import BudgetPurse
@@ -27,6 +26,7 @@ from toolloop.limits import Limits
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.metering import UsageEvent
 from toolloop.output import output_of
+from toolloop.storable import json_storable
 from toolloop.tokens import Usage
 from toolloop.tools import Tool, Toolset
 from toolloop.tools.tool import Verdict

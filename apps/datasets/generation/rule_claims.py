@@ -15,7 +15,7 @@ from apps.datasets.generation.rule_asking import BASE, MODALS, MONTH, PLURAL, as
 from apps.datasets.generation.rule_doubts import is_no_aside
 from apps.datasets.generation.rule_rows import rows_of
 from apps.datasets.generation.rule_units import units_of
-from toolloop.sentences import content_terms, identifiers
+from toolloop.best_sentences import content_terms, identifiers
 
 POINTS_AWAY = re.compile(
     r"\b(this|that|these|those|the above|the following) (passage|text|section|document|paragraph|table|study|paper|article|page)\b"

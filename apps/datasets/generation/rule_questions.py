@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from apps.datasets.generation.corpus import Passage
 from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.rule_claims import Claim, claim_read, claims_of, is_vague, title_of
-from toolloop.sentences import content_terms, split
+from toolloop.best_sentences import content_terms, split
 
 Made = tuple[str, str, list[str]]
 """Question, rationale, quotes."""

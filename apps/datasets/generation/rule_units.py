@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolloop.sentences import split
+from toolloop.best_sentences import split
 
 ENUMERATOR = re.compile(
     r"^(?:(?:\([a-z0-9]{1,4}\)|(?:\d{1,3}(?:\.\d{1,2}){0,3}|[a-z])[.)]|[-*+•●▪◦–—])\s+)+", re.IGNORECASE

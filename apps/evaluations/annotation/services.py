@@ -32,10 +32,10 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.results.withheld import trials_readable
 from basics.errors import Conflict, Invalid, Missing
-from basics.storable import text_storable
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant
 from tenancy.services import audit_record
+from toolloop.storable import text_storable
 
 MAX_ITEMS, MAX_REVIEWS, MAX_NOTE = 2_000, 9, 2_000
 HELD = datetime.timedelta(hours=1)

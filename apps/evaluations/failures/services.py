@@ -15,13 +15,13 @@ from apps.datasets.versions.services import version_create
 from apps.evaluations.failures.selectors import arm_failures, failing_rows, records_of, row_fails
 from apps.evaluations.models import Arm, FailureGroups, FailureTag, Trial
 from basics.errors import Conflict, Invalid, Missing
-from basics.storable import text_storable
 from jobs.models import ACTIVE
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
+from toolloop.storable import text_storable
 
 GROUP_JOB = "evaluations.failures_group"
 MAX_NAME, MAX_TAGS = 40, 20

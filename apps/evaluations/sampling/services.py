@@ -19,13 +19,13 @@ from apps.evaluations.judges.services import rubrics_seed
 from apps.evaluations.models import LiveSample, LiveScore, SampleState, SamplingRule, ScoreAuthor
 from apps.evaluations.scorers.base import Scorer, ScoreValue
 from basics.errors import Conflict, Invalid, Missing
-from basics.storable import text_storable
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
 from runs.models import RunStatus
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
+from toolloop.storable import text_storable
 
 SAMPLE_JOB = "evaluations.sample_score"
 LIVE_SCORERS = (

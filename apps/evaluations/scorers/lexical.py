@@ -14,7 +14,7 @@ from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import LEVELS, SIX, Rubric, value_of
 from apps.evaluations.scorers.base import Outcome, Passage, ScoreValue, unscored
 from apps.evaluations.scorers.claims import NOT_STATED, SUPPORTED, Finding, found_in
-from toolloop.sentences import content_terms
+from toolloop.best_sentences import content_terms
 
 NOTE = "Counted by words; no model has judged this."
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")

@@ -14,13 +14,13 @@ from apps.evaluations.arms.targets import AssistantTarget, ModelTarget, Target
 from apps.evaluations.judges.scoring import is_lexical, judge_models
 from apps.evaluations.models import Experiment, ExperimentState, Trial, TrialState
 from basics.errors import Invalid
-from basics.storable import text_storable
 from batches.engines import batches_require
 from batches.models import BatchLine, LineState
 from batches.services import batches_end
 from jobs.services import job_enqueue, job_hasten
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
+from toolloop.storable import text_storable
 
 CARRY_JOB = "evaluations.carry"
 

@@ -30,10 +30,10 @@ from apps.evaluations.results.series import pack
 from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue
 from apps.evaluations.trials.batches import batches_finish, carrier_wake, experiment_halt
 from apps.evaluations.trials.stopping import arms_stop
-from basics.storable import json_storable, text_storable
 from jobs.services import job_enqueue
 from runs.models import Run, RunStatus
 from tenancy.actors import Actor, system_actor
+from toolloop.storable import json_storable, text_storable
 
 TRIAL_JOB = "evaluations.trial_run"
 AT_WORK = (TrialState.ANSWERING, TrialState.SCORING)

@@ -18,7 +18,6 @@ from apps.tools.connectors.mcp_sessions import sessions_close
 from apps.tools.limits.counting import LIMITED, CallsLimited
 from apps.tools.toolset.direct_calls import offer_context, offer_guard, offer_tools
 from basics.errors import Conflict, Denied, Invalid
-from basics.storable import json_storable, text_storable
 from jobs.blocking import BlockingThreads
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -33,6 +32,7 @@ from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall, ToolResult
+from toolloop.storable import json_storable, text_storable
 from toolloop.tools import ToolContext, Toolset
 from toolloop.tools.gate import call_gate
 from toolloop.tools.runtime import Prepared, call_prepare, call_run, output_cut

@@ -15,12 +15,12 @@ from apps.tools.models import ToolGrant, Toolkit
 from apps.tools.policy.conditions import Unevaluable, conditions_compile
 from apps.tools.toolset.bundles import BUILTIN, COLLECTIONS
 from basics.errors import Invalid, Missing
-from basics.storable import json_storable
 from runs.models import ApproverKind
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role, Tenant
 from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
+from toolloop.storable import json_storable
 
 MAX_GRANTS = 2_000
 MAX_APPROVAL_HOURS = 24 * 365

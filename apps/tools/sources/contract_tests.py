@@ -16,7 +16,6 @@ from apps.tools.connectors.mcp_sessions import sessions_close
 from apps.tools.models import ContractTest, ToolVersion
 from apps.tools.sources.services import invalid, json_checked
 from basics.errors import DomainError, Missing
-from basics.storable import text_storable
 from jobs.blocking import BlockingThreads
 from tenancy.actors import Actor
 from tenancy.database.waiting import loop_run
@@ -25,6 +24,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
 from toolloop.mcp.schemas import SchemaRefused, schema_check
 from toolloop.messages import ToolCall, ToolResult
+from toolloop.storable import text_storable
 from toolloop.tools import Tool, ToolContext, Toolset
 from toolloop.tools.runtime import Prepared, call_prepare, call_run
 from toolloop.tools.validation import problems_find

@@ -14,13 +14,13 @@ from apps.tools.connectors.http import origin
 from apps.tools.models import ToolSource
 from apps.tools.toolset.bundles import bundle_list
 from basics.errors import Invalid, Missing
-from basics.storable import json_storable
 from jobs.models import Job
 from jobs.services import job_enqueue
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
+from toolloop.storable import json_storable
 
 JOB_KIND = "tools.source_refresh"
 MAX_SOURCES = 100

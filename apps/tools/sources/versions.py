@@ -15,11 +15,11 @@ from apps.tools.sources.contract_tests import TestRun, tests_execute, tests_reco
 from apps.tools.sources.services import invalid, source_locked
 from apps.tools.toolset.vectors import vectors_refresh
 from basics.errors import Conflict, Missing
-from basics.storable import json_storable, text_storable
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
+from toolloop.storable import json_storable, text_storable
 
 MAX_TOOLS = 2_000
 MAX_AT_ONCE = 2_000

@@ -10,7 +10,6 @@ from django.db import transaction
 from django.utils import timezone
 
 from basics.errors import Conflict, Denied, Invalid, Missing
-from basics.storable import json_storable, text_storable
 from jobs.notify import notify
 from jobs.services import job_enqueue
 from runs.deciders import APPROVALS, approver_labels, decidable, heirs, readable
@@ -25,6 +24,7 @@ from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 from toolloop.deferred import Decision
 from toolloop.masking import unmasked
+from toolloop.storable import json_storable, text_storable
 
 MAX_ARGUMENTS = 200_000
 MAX_REASON = 4_000

@@ -16,7 +16,6 @@ from django.db.models import Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
-from basics.storable import json_storable, text_storable
 from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
 from runs.actors import gone_of
@@ -43,6 +42,7 @@ from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.messages import Message, Turn, message_from_json
 from toolloop.output import Output
 from toolloop.providers.base import Provider
+from toolloop.storable import json_storable, text_storable
 from toolloop.telemetry import run_traced
 from toolloop.tokens import Usage
 from toolloop.tools import Toolset

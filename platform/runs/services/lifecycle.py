@@ -9,7 +9,6 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from basics.errors import Invalid
-from basics.storable import json_storable
 from budgets.ledger import BudgetExceeded, budget_require, run_holds_release
 from jobs import registry
 from jobs.models import Job, JobStatus
@@ -30,6 +29,7 @@ from tenancy.scope import platform_scope, tenant_scope
 from toolloop.errors import ConfigurationError
 from toolloop.models import LOCAL_PROVIDERS
 from toolloop.providers.registry import parse_model
+from toolloop.storable import json_storable
 from webhooks.models import Event
 from webhooks.services import webhook_emit
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from django.db import connection
 
-from basics.storable import json_storable, text_storable
 from runs.journal import call_arguments, call_key, name_storable, result_size, version_of
 from runs.models import CallPath, ToolCallStatus
 from runs.reads import reads_of
 from tenancy.models import Tenant
 from toolloop.messages import ToolCall, ToolResult, Turn
+from toolloop.storable import json_storable, text_storable
 from toolloop.tokens import Usage
 from toolloop.tools import Tool
 from toolloop.tools.tool import Verdict

@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from toolloop.best_sentences import Passage, Quote, best_quotes, content_terms
 from toolloop.events import ProviderEvent, TextDelta, ToolArgumentsDelta, ToolCallStarted, TurnFinished
 from toolloop.evidence import Evidence, evidence_of
 from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
@@ -20,7 +21,6 @@ from toolloop.providers._media import NO_MEDIA, media_check
 from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
-from toolloop.sentences import Passage, Quote, best_quotes, content_terms
 from toolloop.service import service_checked
 from toolloop.tokens import Usage
 

@@ -9,8 +9,8 @@ import os
 from collections import Counter
 from typing import Any
 
-from basics.storable import text_storable
 from toolloop.messages import ToolCall
+from toolloop.storable import text_storable
 
 
 def call_key(call: ToolCall) -> str:

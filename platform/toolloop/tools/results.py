@@ -29,7 +29,7 @@ import types
 from collections.abc import Iterable, Iterator, Mapping, MappingView
 from typing import Any
 
-from basics.storable import text_storable
+from toolloop.storable import text_storable
 
 MOST_VALUES = 1_000_000
 """Values in one result; a generator without end must not fill the memory."""

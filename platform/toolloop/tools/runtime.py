@@ -14,11 +14,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from basics.storable import text_storable
 from toolloop.deferred import ParkCall
 from toolloop.errors import ConfigurationError
 from toolloop.json_cut import json_cut
 from toolloop.messages import ToolCall, ToolResult
+from toolloop.storable import text_storable
 from toolloop.tools.context import CallRefused, ToolContext, ToolError, ToolOutput
 from toolloop.tools.streams import Pieces, is_stream, stream_read
 from toolloop.tools.tool import Tool, is_async

@@ -18,7 +18,7 @@ import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from typing import Any
 
-from basics.storable import text_storable
+from toolloop.storable import text_storable
 from toolloop.tools.context import ToolOutput
 
 MOST_CHARS = 1_000_000
