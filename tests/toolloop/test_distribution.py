@@ -17,7 +17,9 @@ EXAMPLES = re.findall(r"```python\n(.*?)```", (HOME / "README.md").read_text(enc
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder into which the distribution alone was installed, without the network."""
     folder = tmp_path_factory.mktemp("installed")
-    command = "pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --target".split()
+    command = (
+        "pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --target".split()
+    )
     subprocess.run([sys.executable, "-m", *command, folder, HOME], check=True, capture_output=True)
     return folder
 
