@@ -47,7 +47,9 @@ def _load(cast: Cast, dataset_id: int, rows: int) -> None:
             type=kinds[n % 3],
             difficulty=levels[n % 7 % 3],
             split=splits[n % 10],
-            sources=(r.Source(f"d{n % 2000}.pdf", f"Passage {n} of the document.", start=n, end=n + 30),),
+            sources=(
+                r.RecordSource(f"d{n % 2000}.pdf", f"Passage {n} of the document.", start=n, end=n + 30),
+            ),
         )
         return record_columns(record) | {
             "tenant_id": cast.tenant.pk,

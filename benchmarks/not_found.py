@@ -30,14 +30,14 @@ import lexical  # noqa: E402
 from _common import data_dir, shared_data, write_result  # noqa: E402
 from _stack import database  # noqa: E402
 
-from toolloop.best_sentences import Passage, best_quotes  # noqa: E402
+from toolloop.best_sentences import RankedPassage, best_quotes  # noqa: E402
 from toolloop.evidence import evidence_of, strength_of  # noqa: E402
 from toolloop.languages import language_or_script  # noqa: E402
 
 FOUND = 8
 BOUNDS = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
 FILES = ("squad2", "xquad.en", "xquad.de", "xquad.es", "xquad.ru", "xquad.zh", "xquad.ar")
-Case = tuple[str, list[Passage], float | None, list[str]]
+Case = tuple[str, list[RankedPassage], float | None, list[str]]
 
 
 def squad(path: Path, count: int) -> tuple[dict[str, str], list[dict[str, Any]]]:
@@ -102,7 +102,7 @@ def cases(
         ]
         for kind, found in kinds:
             passages = [
-                Passage(f"c{at}", name.rsplit("#", 1)[0].replace("_", " "), None, "", paragraphs[name])
+                RankedPassage(f"c{at}", name.rsplit("#", 1)[0].replace("_", " "), None, "", paragraphs[name])
                 for at, name in enumerate(found[:FOUND])
             ]
             best = max((like[name] for name in found[:FOUND]), default=0.0)

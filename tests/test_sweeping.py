@@ -8,7 +8,7 @@ from django.contrib.contenttypes.models import ContentType
 from django.db import connection
 
 from tenancy.database.base import as_login_role
-from tenancy.walls import tenant_models
+from tenancy.row_security import tenant_models
 from tests import sweeping
 from tests.permissions.world import Side, make_row
 

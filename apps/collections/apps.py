@@ -21,7 +21,7 @@ class CollectionsConfig(AppConfig):
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
         from tenancy.audit_names import audit_names_judged_by
-        from tenancy.walls import register_function
+        from tenancy.row_security import register_function
         from web.key_collections import key_collections_from
 
         register_function(identifier_sql.SIGNATURE, identifier_sql.SQL, tables=identifier_sql.TABLES)

@@ -21,7 +21,7 @@ from apps.conversations.answering.follow_up_jobs import (
 from apps.conversations.answering.helpers import helper_tools
 from apps.conversations.answering.prepare import Answering, answering_execute, answering_of
 from apps.conversations.assistants.selectors import version_collections, version_tools
-from apps.conversations.attachments.selectors import Given, attachments_of, given_of
+from apps.conversations.attachments.selectors import FilesInScope, attachments_of, given_of
 from apps.conversations.attachments.services import unreadable
 from apps.conversations.display.attached_files import problem_of, state_of
 from apps.conversations.models import Attachment, Conversation, Message, Turn
@@ -48,9 +48,8 @@ from tenancy.database.columns import Columns
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
 from toolloop.media import Media
-from toolloop.messages import Message as LoopMessage
+from toolloop.messages import ModelMessage, UserMessage
 from toolloop.messages import Turn as LoopTurn
-from toolloop.messages import UserMessage
 from toolloop.providers.profiles import Profile
 from toolloop.providers.registry import parse_model
 
@@ -92,7 +91,7 @@ class _Prepared:
     guard: Guard
     collections: list[int]
     only: frozenset[int] | None
-    given: Given
+    given: FilesInScope
 
 
 @job(JOB_KIND, lane="loop", max_attempts=3, on_end=turn_ended)
@@ -213,7 +212,7 @@ def history_of(
     media: Mapping[int, tuple[Media, ...]],
     *,
     reader: Actor | None = None,
-) -> list[LoopMessage]:
+) -> list[ModelMessage]:
     """Return a branch up to and with a turn's question: answers as they were written, markers included.
 
     Args:
@@ -234,7 +233,7 @@ def history_of(
         .values_list("text", "turn__run__model", "turn__run__answer", "turn_id", "is_tainted")
     )
     withheld: Withheld | None = None
-    history: list[LoopMessage] = []
+    history: list[ModelMessage] = []
     for text, model, answer, turn_id, is_tainted in rows:
         if reader is not None and is_tainted and withheld is None:
             withheld = conversation_withheld(reader, turn.conversation_id)

@@ -13,7 +13,7 @@ class DatasetsConfig(AppConfig):
     def ready(self) -> None:
         """Register the jobs that do not stand in ``tasks``, and the function that searches rows."""
         from apps.datasets.rows import search as row_search
-        from tenancy.walls import register_function
+        from tenancy.row_security import register_function
 
         import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)

@@ -32,7 +32,7 @@ from apps.evaluations.models import ExperimentState, Preference, Trial, TrialSta
 from apps.evaluations.results.actors import experiment_actor
 from apps.evaluations.results.outcomes import hit_passages, labels_map, outcome_of
 from apps.evaluations.sampling.scoring_job import sample_score
-from apps.evaluations.scorers.base import Label, Outcome, Passage, ScoreValue
+from apps.evaluations.scorers.base import Label, ScoredPassage, ScoreValue, TargetResult
 from apps.evaluations.scorers.turns import history_of, query_of
 from apps.evaluations.trials.answering import RUN_KIND, assistant_answer
 from apps.evaluations.trials.services import (
@@ -48,7 +48,7 @@ from basics.errors import DomainError
 from batches.asking import completion_batched
 from batches.awaited import AnswersAwaited, together
 from batches.engines import engine_for
-from budgets.ledger import EXCEEDED, Payer
+from budgets.ledger import EXCEEDED, BillingAccount
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -74,10 +74,12 @@ class _Work:
     labels: Sequence[Label]
 
     @property
-    def payer(self) -> Payer:
+    def billing_account(self) -> BillingAccount:
         """Return on whose account everything goes that the trial asks: the experiment may have a budget of its own."""
         experiment, actor = self.trial.experiment, self.actor
-        return Payer(experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job)
+        return BillingAccount(
+            experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job
+        )
 
 
 @job(TRIAL_JOB, lane="loop", max_attempts=3, on_end=trial_ended)
@@ -130,7 +132,7 @@ def _read(trial_id: int) -> _Work | None:
     return _Work(trial, actor, row, labels)
 
 
-def _keep(ctx: JobContext, trial: Trial, outcome: Outcome) -> None:
+def _keep(ctx: JobContext, trial: Trial, outcome: TargetResult) -> None:
     with transaction.atomic():
         ctx.hold()
         ctx.advanced()
@@ -156,7 +158,7 @@ def _refuse(work: _Work) -> None:
         trial_fail(work.trial.pk, _ASKS)
 
 
-def _ask(work: _Work, check: Callable[[], None]) -> Outcome:
+def _ask(work: _Work, check: Callable[[], None]) -> TargetResult:
     """Ask a retriever or a model; it blocks. What may pass by itself is raised, so that the job is tried again."""
     target = target_read(work.trial.arm.target)
     began = time.perf_counter()
@@ -172,17 +174,17 @@ def _ask(work: _Work, check: Callable[[], None]) -> Outcome:
     except DomainError as error:
         if isinstance(error, CompletionFailed) and (error.is_retryable or error.code == EXCEEDED):
             raise
-        outcome = Outcome(error=error.message)
+        outcome = TargetResult(error=error.message)
     took = (time.perf_counter() - began) * 1000
     return replace(outcome, labels=work.labels, latency_ms=took)
 
 
-def _stands(row: Record) -> Outcome:
-    passages = [Passage(None, s.document_id, s.start, s.end, s.quote, s.document) for s in row.sources]
-    return Outcome(text=row.answer, retrieved=passages, cost_usd=0.0)
+def _stands(row: Record) -> TargetResult:
+    passages = [ScoredPassage(None, s.document_id, s.start, s.end, s.quote, s.document) for s in row.sources]
+    return TargetResult(text=row.answer, retrieved=passages, cost_usd=0.0)
 
 
-def _search(work: _Work, target: RetrieverTarget) -> Outcome:
+def _search(work: _Work, target: RetrieverTarget) -> TargetResult:
     rows = Collection.objects.visible_to(work.actor).select_related("space")
     found = search_run(
         tenant=work.trial.experiment.tenant,
@@ -191,14 +193,14 @@ def _search(work: _Work, target: RetrieverTarget) -> Outcome:
         query=query_of(work.row),
         k=target.k,
         legs=target.legs,
-        payer=work.payer,
+        billing_account=work.billing_account,
     )
-    return Outcome(
+    return TargetResult(
         text="\n\n".join(hit.text for hit in found.hits), retrieved=hit_passages(found.hits), cost_usd=0.0
     )
 
 
-def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Outcome:
+def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> TargetResult:
     question, system = work.row.question, target.system
     attack = attack_of(work.row)
     if attack is not None:
@@ -217,7 +219,7 @@ def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Ou
         "purpose": RUN_KIND,
         "attribution": {"experiment": work.trial.experiment_id},
         "check": check,
-        "payer": work.payer,
+        "billing_account": work.billing_account,
         "options": target.service,
     }
     if experiment.is_batched:
@@ -230,7 +232,7 @@ def _complete(work: _Work, target: ModelTarget, check: Callable[[], None]) -> Ou
         )
     else:
         got = completion_run(**asked)
-    return Outcome(text=got.text, cost_usd=got.cost_usd, is_reached=attack is not None)
+    return TargetResult(text=got.text, cost_usd=got.cost_usd, is_reached=attack is not None)
 
 
 def _score(ctx: JobContext, work: _Work) -> None:
@@ -240,7 +242,7 @@ def _score(ctx: JobContext, work: _Work) -> None:
     outcome = outcome_of(trial)
     common: dict[str, Any] = {
         "attribution": {"experiment": trial.experiment_id},
-        "payer": work.payer,
+        "billing_account": work.billing_account,
         "by_batch": ByBatch(experiment.topic, trial.pk) if experiment.is_batched else None,
     }
     made, asks = scorers_make(

@@ -19,7 +19,7 @@ from toolloop.events import RunFinished, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolResult, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, UserMessage, message_from_json
 from toolloop.providers.base import Provider
 from toolloop.tools import Tool, Toolset
 
@@ -39,9 +39,9 @@ def make_tool(name: str, function: Callable[..., Any], *, blocking: bool = False
     return Tool(name, "Add two numbers of the list.", SCHEMA, function, blocking=blocking)
 
 
-async def last_of(events: Any) -> tuple[RunFinished, list[Message]]:
+async def last_of(events: Any) -> tuple[RunFinished, list[ModelMessage]]:
     """Drain a run; return its end and the messages it made."""
-    made: list[Message] = []
+    made: list[ModelMessage] = []
     async for event in events:
         if isinstance(event, ToolFinished):
             made.append(event.result)
@@ -52,16 +52,16 @@ async def last_of(events: Any) -> tuple[RunFinished, list[Message]]:
     return event, made
 
 
-async def written(provider: Provider, protocol: str) -> list[Message]:
+async def written(provider: Provider, protocol: str) -> list[ModelMessage]:
     """Let the model write the turns of a history, with their native forms, and repeat them to its length."""
     toolset = Toolset([make_tool("add", lambda a, b: f"{a + b}. {PARAGRAPH}")])
-    question: list[Message] = [UserMessage(f"{QUESTION} {PARAGRAPH}")]
+    question: list[ModelMessage] = [UserMessage(f"{QUESTION} {PARAGRAPH}")]
     run = run_loop(
         LoopInput(model=MODELS[protocol], system=SYSTEM.format("seq"), history=question, toolset=toolset),
         LoopServices(provider=provider),
     )
     _, made = await last_of(run)
-    found: list[Message] = []
+    found: list[ModelMessage] = []
     while len(found) < ITEMS:
         found += question + made
     del found[ITEMS:]
@@ -70,7 +70,7 @@ async def written(provider: Provider, protocol: str) -> list[Message]:
     return [UserMessage(f"{QUESTION} {PARAGRAPH}")] * (ITEMS - len(found)) + found
 
 
-def stored(messages: list[Message], *, native: bool) -> list[dict[str, Any]]:
+def stored(messages: list[ModelMessage], *, native: bool) -> list[dict[str, Any]]:
     """Return the history as a database holds it; without native forms it is what another provider wrote."""
     rows = [json.loads(json.dumps(message.to_json())) for message in messages]
     for row in rows:

@@ -10,19 +10,19 @@ from batches.awaited import AnswersAwaited
 from batches.engines import Engine
 from batches.lines import line_find, line_forget, line_want
 from batches.models import BatchLine, LineState
-from runs.here import Here
+from runs.local_loop import LocalLoop
 from runs.services import Completion, CompletionFailed, Question
 from toolloop.batches.base import AnswersLater
 from toolloop.errors import ProviderError
 from toolloop.events import ProviderEvent, TextDelta, TurnFinished
 from toolloop.messages import Turn, message_from_json
 from toolloop.providers.base import ModelRequest
-from toolloop.purse import Grant, Quote
+from toolloop.reservations import CostEstimate, Reservation
 
 
 @dataclass(slots=True)
 class BatchedCall:
-    """Implements ``Provider`` and ``Purse`` for one question of an owner, whose loop may take several turns.
+    """Implements ``Provider`` and ``BudgetReservations`` for one question of an owner, whose loop may take several turns.
 
     The loop may be run again from its stored turns as often as one likes: a turn that was answered is not asked for again.
 
@@ -52,7 +52,7 @@ class BatchedCall:
     told: list[Any] | None = None
     _turn: int | None = None
     _found: tuple[str, BatchLine | None] | None = None
-    _quote: Quote | None = None
+    _quote: CostEstimate | None = None
     name: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,10 +72,10 @@ class BatchedCall:
         if number != self._turn:
             self._turn, self.step = number, 0
 
-    async def reserve(self, quote: Quote) -> Grant:
-        """See ``Purse``: the money is held when the line is sent, and recorded when its answer comes."""
+    async def reserve(self, quote: CostEstimate) -> Reservation:
+        """See ``BudgetReservations``: the money is held when the line is sent, and recorded when its answer comes."""
         self._quote = quote
-        return Grant()
+        return Reservation()
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
         """Give the turn that a batch has brought.
@@ -148,7 +148,7 @@ def completion_batched(question: Question, *, engine: Engine, owner: str, key: s
         AnswersAwaited: it is wanted with the next batch, or under way.
         CompletionFailed: there is no answer of that form.
     """
-    here = Here()
+    here = LocalLoop()
     call = BatchedCall(
         engine=engine,
         tenant_id=question.tenant.pk,

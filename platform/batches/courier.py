@@ -18,7 +18,7 @@ from batches import lines
 from batches.engines import Engine
 from batches.models import Batch
 from batches.selectors import batches_open, look_again_s, models_wanted, round_next
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from toolloop.batches.base import BatchGone
 from toolloop.errors import ProviderError
 from toolloop.messages import Turn
@@ -43,16 +43,21 @@ class Courier:
     """Sends and collects for one owner; belongs to one event loop.
 
     Args:
-        payer: on whose account.
+        billing_account: on whose account.
         owner: see ``Batch.owner``.
         in_db: runs a function on the database threads.
         engines: by routing name, of all models that the owner asks.
     """
 
     def __init__(
-        self, *, payer: Payer, owner: str, in_db: Callable[..., Awaitable[Any]], engines: Mapping[str, Engine]
+        self,
+        *,
+        billing_account: BillingAccount,
+        owner: str,
+        in_db: Callable[..., Awaitable[Any]],
+        engines: Mapping[str, Engine],
     ) -> None:
-        self._payer, self._owner, self._in_db = payer, owner, in_db
+        self._billing_account, self._owner, self._in_db = billing_account, owner, in_db
         self._engines = engines
 
     async def send(self) -> str:
@@ -65,7 +70,7 @@ class Courier:
         Raises:
             BatchRefused: the provider takes no batch.
         """
-        tenant, owner = self._payer.tenant_id, self._owner
+        tenant, owner = self._billing_account.tenant_id, self._owner
         number = await self._in_db(round_next, tenant, owner)
         reason = ""
         for model in await self._in_db(models_wanted, tenant, owner):
@@ -87,7 +92,7 @@ class Courier:
             BatchRefused: the provider refused a batch, or does not let us ask about it.
         """
         refused: BatchRefused | None = None
-        for batch in await self._in_db(batches_open, self._payer.tenant_id, self._owner):
+        for batch in await self._in_db(batches_open, self._billing_account.tenant_id, self._owner):
             try:
                 await self._collect(batch, sends=sends)
             except BatchRefused as error:
@@ -101,7 +106,7 @@ class Courier:
 
     async def cancel(self) -> None:
         """Tell the providers to stop what is out; what is answered by then is kept by ``collect``."""
-        for batch in await self._in_db(batches_open, self._payer.tenant_id, self._owner):
+        for batch in await self._in_db(batches_open, self._billing_account.tenant_id, self._owner):
             if batch.handle is not None and batch.cancelled_at is None:
                 # First the mark: what comes back without an answer was not tried in vain then.
                 await self._in_db(lines.batch_cancelled, batch)
@@ -112,7 +117,7 @@ class Courier:
 
     async def look_again_s(self) -> float:
         """Return after how many seconds to call ``collect`` again."""
-        found: float = await self._in_db(look_again_s, self._payer.tenant_id, self._owner)
+        found: float = await self._in_db(look_again_s, self._billing_account.tenant_id, self._owner)
         return found
 
     async def aclose(self) -> None:
@@ -123,7 +128,11 @@ class Courier:
     def _plan(self, model: str, number: int) -> lines.Planned:
         limits = self._engines[model].api.limits
         return lines.batches_plan(
-            payer=self._payer, owner=self._owner, model=model, limits=limits, number=number
+            billing_account=self._billing_account,
+            owner=self._owner,
+            model=model,
+            limits=limits,
+            number=number,
         )
 
     def _engine(self, batch: Batch) -> Engine:

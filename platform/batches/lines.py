@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from batches.engines import TIER
 from batches.models import OPEN, Batch, BatchLine, BatchState, LineState
-from budgets.ledger import Asked, Payer, Refusal, budget_reserve_each, holds_release
+from budgets.ledger import BillingAccount, Refusal, ReservationRequest, budget_reserve_each, holds_release
 from budgets.services import budgets_tell
 from jobs.notify import notify
 from runs.models import UsageRecord
@@ -74,7 +74,9 @@ def line_forget(line: BatchLine) -> None:
     BatchLine.objects.filter(tenant_id=line.tenant_id, pk=line.pk).delete()
 
 
-def batches_plan(*, payer: Payer, owner: str, model: str, limits: BatchLimits, number: int) -> Planned:
+def batches_plan(
+    *, billing_account: BillingAccount, owner: str, model: str, limits: BatchLimits, number: int
+) -> Planned:
     """Put the wanted lines of a model into batches, as far as there is money for them; sends nothing yet.
 
     The money of each line is held until its answer is recorded, at the most that it may cost.
@@ -86,18 +88,18 @@ def batches_plan(*, payer: Payer, owner: str, model: str, limits: BatchLimits, n
     with transaction.atomic():
         lines = list(
             BatchLine.objects.select_for_update()
-            .filter(tenant_id=payer.tenant_id, owner=owner, model=model, state=LineState.WANTED)
+            .filter(tenant_id=billing_account.tenant_id, owner=owner, model=model, state=LineState.WANTED)
             .annotate(size=Func("body", function="octet_length", output_field=IntegerField()))
             .defer("body")  # all that is wanted may be more than fits into memory; a batch does
             .order_by("pk")
         )
-        funded, refusal, must_tell = _funded(payer, lines, seconds)
+        funded, refusal, must_tell = _funded(billing_account, lines, seconds)
         groups = _groups(funded, limits)
         for group in groups:
             batch = Batch.objects.create(
-                tenant_id=payer.tenant_id,
+                tenant_id=billing_account.tenant_id,
                 owner=owner,
-                user_id=payer.user_id,
+                user_id=billing_account.user_id,
                 round=number,
                 model=model,
                 mark=new_mark(),
@@ -107,29 +109,29 @@ def batches_plan(*, payer: Payer, owner: str, model: str, limits: BatchLimits, n
             for line in group:
                 line.batch, line.state = batch, LineState.SENT
             BatchLine.objects.bulk_update(group, ["batch", "state", "hold_id"], batch_size=1000)
-        _tell(payer.tenant_id, owner)
+        _tell(billing_account.tenant_id, owner)
     if must_tell:
-        budgets_tell(payer.tenant_id)
+        budgets_tell(billing_account.tenant_id)
     return Planned(len(groups), refusal)
 
 
 def _funded(
-    payer: Payer, lines: Sequence[BatchLine], seconds: int
+    billing_account: BillingAccount, lines: Sequence[BatchLine], seconds: int
 ) -> tuple[list[BatchLine], Refusal | None, bool]:
     """Hold the money of lines, in order; returns those that may be sent, and the first refusal."""
     funded = [line for line in lines if not line.most_usd]
     by_assistant: dict[int | None, list[BatchLine]] = {}
     for line in lines:
         if line.most_usd:
-            assistant = line.attribution.get("assistant", payer.assistant_id)
+            assistant = line.attribution.get("assistant", billing_account.assistant_id)
             by_assistant.setdefault(assistant, []).append(line)
     refusal, must_tell = None, False
     for assistant, costly in by_assistant.items():
-        who, is_refused = replace(payer, assistant_id=assistant), False
+        who, is_refused = replace(billing_account, assistant_id=assistant), False
         for start in range(0, len(costly), RESERVED_AT_ONCE):
             part = costly[start : start + RESERVED_AT_ONCE]
             asked = [
-                Asked(most, most, most, line.is_priced, seconds)
+                ReservationRequest(most, most, most, line.is_priced, seconds)
                 for line in part
                 for most in (float(line.most_usd),)
             ]

@@ -8,7 +8,7 @@ from batches.engines import Engine, engine_for
 from batches.lines import batch_ended, lines_clear
 from batches.selectors import batches_open
 from batches.services import WIND_UP
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from jobs.context import JobContext, JobPostponed
 from jobs.models import Job
 from jobs.registry import job
@@ -51,4 +51,6 @@ def _courier(ctx: JobContext, owner: str) -> Courier:
     tenant = Tenant.objects.get(pk=ctx.tenant_id)
     models = {batch.model for batch in batches_open(tenant.pk, owner)}
     engines: dict[str, Engine] = {model: engine_for(tenant, model) for model in sorted(models)}
-    return Courier(payer=Payer(tenant.pk, ctx.user_id), owner=owner, in_db=ctx.in_db, engines=engines)
+    return Courier(
+        billing_account=BillingAccount(tenant.pk, ctx.user_id), owner=owner, in_db=ctx.in_db, engines=engines
+    )

@@ -9,7 +9,7 @@ class BudgetsConfig(AppConfig):
         from budgets import ledger_sql
         from budgets.services import budgets_sweep
         from jobs.registry import on_sweep
-        from tenancy.walls import register_function
+        from tenancy.row_security import register_function
 
         for signature, sql in ledger_sql.FUNCTIONS.items():
             register_function(signature, sql, tables=ledger_sql.TABLES)

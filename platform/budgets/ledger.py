@@ -50,7 +50,7 @@ class BudgetExceeded(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Payer:
+class BillingAccount:
     """On whose account a model call goes; every budget that is about any of them must have room.
 
     Attributes:
@@ -74,7 +74,7 @@ class Payer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReservationRequest:
     """What a call may cost.
 
     Attributes:
@@ -156,13 +156,17 @@ class Reserved:
     refusal: Refusal | None = None
 
 
-def budget_reserve(payer: Payer, asked: Asked, *, run_id: int | None = None) -> Reserved:
+def budget_reserve(
+    billing_account: BillingAccount, asked: ReservationRequest, *, run_id: int | None = None
+) -> Reserved:
     """Hold money for a model call in every budget it counts in, or in none; one statement, outside of transactions."""
-    return budget_reserve_each(payer, [asked], run_id=run_id)[0]
+    return budget_reserve_each(billing_account, [asked], run_id=run_id)[0]
 
 
-def budget_reserve_each(payer: Payer, asked: Sequence[Asked], *, run_id: int | None = None) -> list[Reserved]:
-    """Hold money for several calls of one payer, one after the other, in one statement; see ``budget_reserve``."""
+def budget_reserve_each(
+    billing_account: BillingAccount, asked: Sequence[ReservationRequest], *, run_id: int | None = None
+) -> list[Reserved]:
+    """Hold money for several calls of one billing account, one after the other, in one statement; see ``budget_reserve``."""
     with connection.cursor() as cursor:
         cursor.execute(
             _RESERVE,
@@ -172,11 +176,11 @@ def budget_reserve_each(payer: Payer, asked: Sequence[Asked], *, run_id: int | N
                 [Decimal(f"{one.most_usd:.8f}") for one in asked],
                 [one.is_priced for one in asked],
                 [one.seconds for one in asked],
-                payer.tenant_id,
-                payer.user_id,
-                payer.api_key_id,
-                payer.assistant_id,
-                payer.job_id,
+                billing_account.tenant_id,
+                billing_account.user_id,
+                billing_account.api_key_id,
+                billing_account.assistant_id,
+                billing_account.job_id,
                 run_id,
             ],
         )
@@ -192,13 +196,19 @@ def budget_reserve_each(payer: Payer, asked: Sequence[Asked], *, run_id: int | N
     ]
 
 
-def budget_require(payer: Payer) -> None:
+def budget_require(billing_account: BillingAccount) -> None:
     """Refuse what would begin although nothing is left for it; one statement (two in a new period), reserves nothing.
 
     Raises:
         BudgetExceeded: a budget is spent to the last hundredth.
     """
-    whose = [payer.tenant_id, payer.user_id, payer.api_key_id, payer.assistant_id, payer.job_id]
+    whose = [
+        billing_account.tenant_id,
+        billing_account.user_id,
+        billing_account.api_key_id,
+        billing_account.assistant_id,
+        billing_account.job_id,
+    ]
     with connection.cursor() as cursor:
         cursor.execute(_SPENT, whose)
         row = cursor.fetchone()

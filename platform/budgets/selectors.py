@@ -118,7 +118,7 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
     now = timezone.now()
     present = Q(budget__period="total")
     for period in ("day", "month"):
-        present |= Q(budget__period=period, starts_at=period_begun(period, now))
+        present |= Q(budget__period=period, starts_at=period_start(period, now))
     rows = BudgetSpend.objects.visible_to(actor).filter(mine, present).select_related("budget")
     # One that names somebody goes before that of each, as in the ledger.
     counted = {
@@ -151,7 +151,7 @@ def _read_require(actor: Actor) -> None:
         actor.require("audit.read")
 
 
-def period_begun(period: str, now: datetime.datetime) -> datetime.datetime | None:
+def period_start(period: str, now: datetime.datetime) -> datetime.datetime | None:
     """Return when the present period began, in UTC; None for ``total``."""
     day = now.astimezone(datetime.UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return {"day": day, "month": day.replace(day=1)}.get(period)
@@ -162,7 +162,7 @@ def _shown(actor: Actor, rows: list[Budget]) -> list[BudgetShown]:
     top: dict[int, BudgetSpend] = {}
     for spend in BudgetSpend.objects.visible_to(actor).filter(budget__in=rows).order_by("spent_usd"):
         top_of = next(row for row in rows if row.pk == spend.budget_id)
-        if spend.starts_at == (period_begun(top_of.period, now) or spend.starts_at):
+        if spend.starts_at == (period_start(top_of.period, now) or spend.starts_at):
             top[spend.budget_id] = spend
     held: dict[int, Decimal] = {}
     for hold in BudgetHold.objects.visible_to(actor).filter(expires_at__gt=now) if top else ():

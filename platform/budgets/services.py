@@ -61,7 +61,7 @@ def budget_set(
 def job_budget_set(*, tenant: Tenant, actor: Actor, job: Job, amount_usd: Decimal) -> Budget:
     """Say what one job may spend in all, for whoever may start it; the caller checks that right.
 
-    Model calls count in it whose ``Payer.job_id`` names the job.
+    Model calls count in it whose ``BillingAccount.job_id`` names the job.
 
     Raises:
         Invalid: the amount cannot be used.

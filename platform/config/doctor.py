@@ -16,7 +16,7 @@ from apps.collections.embedders.registry import BUILT_IN, parse_embedder
 from apps.collections.index.embedding import default_setting, installed_model
 from basics.errors import DomainError
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
-from tenancy.walls import PLATFORM_POLICY, POLICY, tenant_models
+from tenancy.row_security import PLATFORM_POLICY, POLICY, tenant_models
 from toolloop.providers.registry import configured_models
 from web.health import Check, guarded, readiness
 
@@ -32,7 +32,7 @@ def examine() -> list[Check]:
         needs_database: tuple[tuple[str, Callable[[], Check], str], ...] = (
             ("postgres", check_postgres, "Use PostgreSQL 16 or later."),
             ("vector", check_vector, "As a superuser: CREATE EXTENSION vector;"),
-            ("walls", check_walls, "Run: python manage.py migrate"),
+            ("walls", check_row_security, "Run: python manage.py migrate"),
         )
         found[1:1] = [guarded(name, check, fix) for name, check, fix in needs_database]
     return [
@@ -63,7 +63,7 @@ def check_vector() -> Check:
     return Check("vector", is_new, f"pgvector {row[0]}", "" if is_new else "Install pgvector 0.7 or later.")
 
 
-def check_walls() -> Check:
+def check_row_security() -> Check:
     """Every tenant table has row-level security, forced, with both policies, and the roles can be taken."""
     tables = {m._meta.db_table for m in tenant_models()}
     with connection.cursor() as cursor:

@@ -60,14 +60,14 @@ WHERE tenant_id = %(tenant)s AND id = %(job)s
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class NextJob:
     """The job that comes next."""
 
     tenant_id: int
     job_id: int
 
 
-def next_turn(*, is_small: bool = False, own: int | None = None, lane: str = "cpu") -> Turn | None:
+def next_turn(*, is_small: bool = False, own: int | None = None, lane: str = "cpu") -> NextJob | None:
     """Return the waiting job of a lane that comes next, None when nothing waits.
 
     Args:
@@ -78,7 +78,7 @@ def next_turn(*, is_small: bool = False, own: int | None = None, lane: str = "cp
     with platform_scope(), connection.cursor() as cursor:
         cursor.execute(_NEXT, {"small": is_small, "own": own, "lane": lane})
         row = cursor.fetchone()
-    return None if row is None else Turn(row[1], row[0])
+    return None if row is None else NextJob(row[1], row[0])
 
 
 def is_small(job: Job) -> bool:

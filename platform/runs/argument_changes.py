@@ -11,7 +11,7 @@ MAX_CHANGES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ArgumentDifference:
     """One value that differs.
 
     Attributes:
@@ -26,16 +26,16 @@ class Change:
     after: str
 
 
-def argument_changes(asked: Any, edited: Any) -> list[Change]:
+def argument_changes(asked: Any, edited: Any) -> list[ArgumentDifference]:
     """Return what was edited, at most ``MAX_CHANGES`` of it; nothing where ``edited`` is None (as asked)."""
     if edited is None:
         return []
-    found: list[Change] = []
+    found: list[ArgumentDifference] = []
     _compare("", asked, edited, found)
     return found[:MAX_CHANGES]
 
 
-def _compare(path: str, before: Any, after: Any, found: list[Change]) -> None:
+def _compare(path: str, before: Any, after: Any, found: list[ArgumentDifference]) -> None:
     if len(found) > MAX_CHANGES or _same(before, after):
         return
     if isinstance(before, Mapping) and isinstance(after, Mapping):
@@ -45,16 +45,16 @@ def _compare(path: str, before: Any, after: Any, found: list[Change]) -> None:
         for at in range(max(len(before), len(after))):
             _one(f"{path}[{at}]", at, dict(enumerate(before)), dict(enumerate(after)), found)
     else:
-        found.append(Change(path, "changed", _text(before), _text(after)))
+        found.append(ArgumentDifference(path, "changed", _text(before), _text(after)))
 
 
 def _one(
-    path: str, key: Any, before: Mapping[Any, Any], after: Mapping[Any, Any], found: list[Change]
+    path: str, key: Any, before: Mapping[Any, Any], after: Mapping[Any, Any], found: list[ArgumentDifference]
 ) -> None:
     if key not in after:
-        found.append(Change(path, "removed", _text(before[key]), ""))
+        found.append(ArgumentDifference(path, "removed", _text(before[key]), ""))
     elif key not in before:
-        found.append(Change(path, "added", "", _text(after[key])))
+        found.append(ArgumentDifference(path, "added", "", _text(after[key])))
     else:
         _compare(path, before[key], after[key], found)
 

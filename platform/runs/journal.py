@@ -24,7 +24,7 @@ from runs.transcript import STEP_STARTED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAIT
 from runs.usage import HELPER, usage_columns
 from toolloop.deferred import PendingCall
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn
 from toolloop.metering import UsageEvent
 from toolloop.storable import json_storable, text_storable
 from toolloop.tokens import Usage
@@ -77,8 +77,8 @@ def result_stored(call: ToolCall, row: Row) -> ToolResult:
 
 
 def history_rebuilt(
-    base: Iterable[Message], turns: Iterable[Turn], rows: dict[tuple[int, str], Row]
-) -> list[Message]:
+    base: Iterable[ModelMessage], turns: Iterable[Turn], rows: dict[tuple[int, str], Row]
+) -> list[ModelMessage]:
     """Return the history a killed or parked run has to go on with.
 
     Args:
@@ -183,7 +183,7 @@ class RunJournal:
             self._usage = usage_columns(event)
 
     def helper_reported(self, step: int, event: UsageEvent) -> None:
-        """Take what a request of a helper used (``runs.services.helping``); it counts for the run like its own."""
+        """Take what a request of a helper used (``runs.services.subagents``); it counts for the run like its own."""
         if event.is_cached:
             return
         columns = usage_columns(event)

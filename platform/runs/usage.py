@@ -10,7 +10,7 @@ from django.db.models import Count, Sum
 
 from runs.models import Run, UsageRecord
 from toolloop.metering import UsageEvent
-from toolloop.purse import charged_usd
+from toolloop.reservations import charged_usd
 from toolloop.storable import json_storable, text_storable
 from toolloop.tokens import Usage
 

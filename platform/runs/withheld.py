@@ -25,7 +25,7 @@ from runs.actors import actor_now
 from runs.models import ChunkRead, Run, ToolCall
 from runs.transcript import FINISHED, REASONING, TEXT, Transcript
 from tenancy.actors import Actor
-from toolloop.messages import Message, ToolResult, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, UserMessage
 
 HIDDEN = "A source you may not see"
 SOURCE_LOST = (
@@ -316,7 +316,7 @@ def transcript_withheld(transcript: Transcript, found: Withheld) -> Transcript:
     )
 
 
-def message_withheld(message: Message, found: Withheld) -> Message:
+def message_withheld(message: ModelMessage, found: Withheld) -> ModelMessage:
     """Return a message of a history without what is withheld; the reader's own words stay."""
     if not found or isinstance(message, UserMessage):
         return message

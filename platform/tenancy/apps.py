@@ -14,13 +14,13 @@ class TenancyConfig(AppConfig):
         from basics import net_guard
         from tenancy import checks, rate_limits  # noqa: F401 - the first registers itself
         from tenancy.database.waiting import connections_let_go
-        from tenancy.walls import register_function
+        from tenancy.row_security import register_function
 
         net_guard.before_request = connections_let_go
         register_function(
             rate_limits.SIGNATURE, rate_limits.SQL, tables=["tenancy_ratelimit", "tenancy_ratebucket"]
         )
-        post_migrate.connect(_walls_after_migrate, dispatch_uid="tenancy.walls")
+        post_migrate.connect(_walls_after_migrate, dispatch_uid="tenancy.row_security")
 
 
 def _walls_after_migrate(sender: Any, using: str, **kwargs: Any) -> None:
@@ -28,8 +28,8 @@ def _walls_after_migrate(sender: Any, using: str, **kwargs: Any) -> None:
     from django.apps import apps
     from django.db import connections
 
-    from tenancy.walls import raise_walls
+    from tenancy.row_security import row_security_apply
 
     # The signal is sent for apps with a models module only, in the order of INSTALLED_APPS.
     if sender is [a for a in apps.get_app_configs() if a.models_module is not None][-1]:
-        raise_walls(connections[using])
+        row_security_apply(connections[using])

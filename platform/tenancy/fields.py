@@ -16,7 +16,7 @@ class TenantForeignKey(models.ForeignKey):  # type: ignore[type-arg]
     """A foreign key between two tenant tables, enforced by the database as (tenant_id, x_id) -> (tenant_id, id).
 
     Foreign key checks bypass row-level security, so a plain one would accept another tenant's id (and tell whether it
-    exists). ``tenancy.walls`` lays the composite constraint; Django lays none. What happens on delete is the
+    exists). ``tenancy.row_security`` lays the composite constraint; Django lays none. What happens on delete is the
     database's work too: one statement, however many rows hang below.
 
     Args:

@@ -37,7 +37,7 @@ _TRY = "SELECT pg_try_advisory_lock(%s)"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StoredResponse:
     """A stored answer: HTTP status and the body's text ("" for none)."""
 
     status: int
@@ -147,7 +147,7 @@ class IdempotentWrite:
     key: str
     fingerprint: str
 
-    def begin(self) -> Answer | None:
+    def begin(self) -> StoredResponse | None:
         """Lock the key until the transaction ends; return the answer when there is one already.
 
         Raises:
@@ -163,7 +163,7 @@ class IdempotentWrite:
         # A statement of its own: its snapshot must be younger than the lock.
         return self.answered()
 
-    def answered(self) -> Answer | None:
+    def answered(self) -> StoredResponse | None:
         """Return the answer when there is one already; to be called by whoever has the key. Raises KeyReused."""
         row = IdempotentAnswer.objects.filter(**self._where()).first()
         if row is None:
@@ -174,7 +174,7 @@ class IdempotentWrite:
         if row.fingerprint != self.fingerprint:
             raise KeyReused
         body = crypto.decrypt(row.body_encrypted, tenant_id=self.tenant.pk, purpose=_PURPOSE)
-        return Answer(row.status, body.reveal())
+        return StoredResponse(row.status, body.reveal())
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -191,7 +191,7 @@ class IdempotentWrite:
         finally:
             _keys.give_back(number)
 
-    def store(self, answer: Answer) -> None:
+    def store(self, answer: StoredResponse) -> None:
         """Keep the answer, in the transaction of the write."""
         body = crypto.encrypt(answer.body, tenant_id=self.tenant.pk, purpose=_PURPOSE)
         IdempotentAnswer.objects.create(

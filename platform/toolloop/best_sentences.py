@@ -34,7 +34,7 @@ _HEADING_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RankedPassage:
     """One search result."""
 
     id: str
@@ -48,7 +48,7 @@ class Passage:
 class Quote:
     """A sentence of a passage, verbatim but for white space (and "…" where a long one was cut)."""
 
-    passage: Passage
+    passage: RankedPassage
     text: str
     score: float
 
@@ -71,7 +71,7 @@ def identifiers(text: str) -> set[str]:
     return {match.group().casefold() for match in _IDENTIFIER.finditer(text)}
 
 
-def best_quotes(query: str, passages: Sequence[Passage], most: int) -> list[Quote]:
+def best_quotes(query: str, passages: Sequence[RankedPassage], most: int) -> list[Quote]:
     """Pick at most ``most`` sentences.
 
     A word counts the more the fewer sentences hold it. Whether they answer the question is for ``evidence`` to tell.

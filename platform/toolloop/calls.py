@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from toolloop.accounts import CallAccounts
+from toolloop.call_counters import CallCounters
 from toolloop.deferred import Decision, ParkCall, PendingCall, edit_restored
 from toolloop.events import CallParked, Event, ToolFinished, ToolProgress, ToolRunning
 from toolloop.interrupts import Cause, Interrupted, Interrupter
@@ -21,7 +21,7 @@ from toolloop.messages import ToolCall, ToolResult, Turn
 from toolloop.nested import NestedCalls, SerialJournal, arguments_shown
 from toolloop.tools.context import ToolContext
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, error_result, output_cut
+from toolloop.tools.runtime import BlockingRunner, CheckedCall, call_prepare, error_result, output_cut
 from toolloop.tools.toolset import Toolset
 
 logger = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class CallRunner:
         self._waited = {pending.call.id: pending for pending in waiting}
         self._is_decided = False
         self._decisions: Mapping[str, Decision] = {}
-        self.accounts = CallAccounts(limits)
+        self.accounts = CallCounters(limits)
         self._nested = NestedCalls(
             toolset=toolset,
             limits=limits,
@@ -192,14 +192,14 @@ class CallRunner:
                 raise Interrupted(self._interrupter.cause)
             index = self._waiting[0]
             prepared = self._checked(index, refusal)
-            if isinstance(prepared, Prepared) and self._must_wait(prepared):
+            if isinstance(prepared, CheckedCall) and self._must_wait(prepared):
                 break
             self._waiting.popleft()
             if isinstance(prepared, PendingCall):
                 events.append(await self._park(index, prepared))
                 continue
             call = self._calls[index]
-            if isinstance(prepared, Prepared):
+            if isinstance(prepared, CheckedCall):
                 prepared = self.accounts.refused(call) or prepared
             if isinstance(prepared, ToolResult):
                 stored = None
@@ -220,7 +220,7 @@ class CallRunner:
         _, decision = edit_restored(call, self._decisions.get(call.id))
         return ToolContext(self._data, call.id, self._step, decision=decision, nested=self._nested)
 
-    def _checked(self, index: int, refusal: Refusal | None) -> Prepared | ToolResult | PendingCall:
+    def _checked(self, index: int, refusal: Refusal | None) -> CheckedCall | ToolResult | PendingCall:
         """Check a call and apply what was decided about it; edited arguments take the place of the model's."""
         call = self._calls[index]
         if refusal is not None:
@@ -233,8 +233,8 @@ class CallRunner:
         if restored is not call:
             self._edited.add(index)
         call = restored
-        prepared: Prepared | ToolResult | PendingCall = call_prepare(call, self._toolset)
-        if self._mock or not isinstance(prepared, Prepared):
+        prepared: CheckedCall | ToolResult | PendingCall = call_prepare(call, self._toolset)
+        if self._mock or not isinstance(prepared, CheckedCall):
             return prepared
         context = self._context(call)
         judged = functools.partial(self._journal.call_judged, self._step)
@@ -243,7 +243,7 @@ class CallRunner:
             return prepared
         if context.decision is not None:
             self._used.add(call.id)
-        if isinstance(prepared, Prepared):
+        if isinstance(prepared, CheckedCall):
             self._calls[index] = prepared.call
             if context.decision is not None and context.decision.arguments is not None:
                 # With a state the edit was of a call that the tool makes (a program's), and the tool itself tells of it.
@@ -256,7 +256,7 @@ class CallRunner:
         await self._journal.call_parked(self._step, pending)
         return CallParked(pending, self._step)
 
-    def _start(self, index: int, prepared: Prepared) -> None:
+    def _start(self, index: int, prepared: CheckedCall) -> None:
         hear = functools.partial(self._hear, index, prepared.call)
         context = replace(self._context(prepared.call), on_piece=hear)
         task = asyncio.create_task(self._nested.run(prepared, context))
@@ -269,7 +269,7 @@ class CallRunner:
             if self._hears is not None and not self._hears.done():
                 self._hears.set_result(None)
 
-    def _must_wait(self, prepared: Prepared) -> bool:
+    def _must_wait(self, prepared: CheckedCall) -> bool:
         """Tell whether a sequential tool, this one or one that runs, stands in the way."""
         if not self._running:
             return False

@@ -19,7 +19,7 @@ from toolloop.intent import Intent, calls_plan, calls_run
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolResult
+from toolloop.messages import ModelMessage, ToolResult
 from toolloop.metering import UsageHook
 from toolloop.output import Output, output_of
 from toolloop.prompt_templates import Guidance, question_split, system_prompt
@@ -223,7 +223,7 @@ class Client:
 
     async def _events(
         self,
-        history: list[Message],
+        history: list[ModelMessage],
         first_step: int,
         usage: Usage,
         form: Output | None,
@@ -303,7 +303,7 @@ class Client:
             )
             return await choose(intent, entries)
 
-    def _toolset(self, options: RunOptions, history: Sequence[Message]) -> Toolset:
+    def _toolset(self, options: RunOptions, history: Sequence[ModelMessage]) -> Toolset:
         wanted = options.get("use_tools")
         if wanted is not None:
             unknown = [n for n in wanted if self._all.get(n) is None and n not in self._catalog]
@@ -337,7 +337,7 @@ class Client:
         others = (self._facts.profile(name) for name in self._models[1:])
         return first.deferred_tools or any(other.deferred_tools for other in others)
 
-    def _prompt(self, options: RunOptions, history: Sequence[Message], toolset: Toolset) -> str:
+    def _prompt(self, options: RunOptions, history: Sequence[ModelMessage], toolset: Toolset) -> str:
         role = options.get("system", self._system)
         if not self._guide:
             return role

@@ -12,7 +12,7 @@ from toolloop.generation import Generation
 from toolloop.history import histories_merge
 from toolloop.journal import Journal
 from toolloop.limits import Limits
-from toolloop.messages import Message, UserMessage
+from toolloop.messages import ModelMessage, UserMessage
 from toolloop.output import Form
 from toolloop.server_tools import ServerTool
 from toolloop.tools.session import ToolSession
@@ -20,7 +20,7 @@ from toolloop.tools.session import ToolSession
 if TYPE_CHECKING:
     from toolloop.models import ModelCatalog
 
-Input = str | UserMessage | Sequence[Message] | Generation
+Input = str | UserMessage | Sequence[ModelMessage] | Generation
 
 
 class RunOptions(TypedDict, total=False):
@@ -43,7 +43,7 @@ class RunOptions(TypedDict, total=False):
     user_key: hashed identifier of the end user.
     """
 
-    history: Sequence[Message]
+    history: Sequence[ModelMessage]
     system: str
     output: Form
     use_tools: Collection[str]
@@ -61,7 +61,7 @@ class RunOptions(TypedDict, total=False):
     user_key: str
 
 
-def input_history(before: Sequence[Message], given: Input) -> list[Message]:
+def input_history(before: Sequence[ModelMessage], given: Input) -> list[ModelMessage]:
     """Join what was before and the input to one history.
 
     Raises:

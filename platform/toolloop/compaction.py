@@ -12,14 +12,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolloop.errors import ConfigurationError
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ToolSpec
 from toolloop.providers.profiles import Profile
 from toolloop.usage import Spending, text_tokens
 
 logger = logging.getLogger(__name__)
 
-Summarise = Callable[[Sequence[Message]], Awaitable[str]]
+Summarise = Callable[[Sequence[ModelMessage]], Awaitable[str]]
 """Puts messages that are left out into a few sentences; asks a cheap model, say."""
 
 _WORTH_CLEARING = 400  # Characters; the note in place of a shorter output would save nothing.
@@ -58,13 +58,17 @@ class Compaction:
 class Compacted:
     """Attributes: ``messages`` to send; how many results were ``cleared`` and messages ``left_out``."""
 
-    messages: list[Message]
+    messages: list[ModelMessage]
     cleared: int = 0
     left_out: int = 0
 
 
 async def history_compact(
-    history: Sequence[Message], target_tokens: int, *, keep_turns: int = 4, summarise: Summarise | None = None
+    history: Sequence[ModelMessage],
+    target_tokens: int,
+    *,
+    keep_turns: int = 4,
+    summarise: Summarise | None = None,
 ) -> Compacted:
     """Bring a history down to a number of tokens, as far as what must stay allows.
 
@@ -90,7 +94,7 @@ async def history_compact(
         units[index] = [_cleared(message) for message in unit]
         total += _size(units[index]) - before
         first_change = min(first_change, index)
-    dropped: list[Message] = []
+    dropped: list[ModelMessage] = []
     gone: set[int] = set()
     for index, unit in enumerate(units):
         if total <= target_tokens:
@@ -99,7 +103,7 @@ async def history_compact(
             dropped += unit
             gone.add(index)
             total -= _size(unit)
-    messages: list[Message] = []
+    messages: list[ModelMessage] = []
     if gone:
         first_change = -1
         messages.append(await _note(dropped, summarise))
@@ -134,7 +138,7 @@ class Compactor:
         self._room = None if window is None else window - output
         self._forced_at = -1
 
-    async def fitted(self, history: list[Message]) -> list[Message]:
+    async def fitted(self, history: list[ModelMessage]) -> list[ModelMessage]:
         """Return the history, compacted when it would come near the model's limit."""
         settings, room = self._settings, self._room
         if settings is None or room is None:
@@ -144,7 +148,7 @@ class Compactor:
             return history
         return await self._compacted(history, int(settings.target * room), size)
 
-    async def forced(self, history: list[Message]) -> list[Message] | None:
+    async def forced(self, history: list[ModelMessage]) -> list[ModelMessage] | None:
         """Return a much smaller history after the provider found it too long; None when that was tried or cannot help."""
         if self._settings is None or self._forced_at == len(history):
             return None
@@ -153,7 +157,7 @@ class Compactor:
         self._forced_at = len(smaller)
         return None if smaller is history else smaller
 
-    async def _compacted(self, history: list[Message], target: int, size: int) -> list[Message]:
+    async def _compacted(self, history: list[ModelMessage], target: int, size: int) -> list[ModelMessage]:
         settings = self._settings or Compaction()
         # The provider counts otherwise than we estimate: the same share of our own count is what must remain.
         own = sum(text_tokens(message) for message in history)
@@ -172,9 +176,9 @@ class Compactor:
         return done.messages
 
 
-def _units(history: Sequence[Message]) -> list[list[Message]]:
+def _units(history: Sequence[ModelMessage]) -> list[list[ModelMessage]]:
     """Cut a history into what must stay together: a user message, or a turn with its results."""
-    units: list[list[Message]] = []
+    units: list[list[ModelMessage]] = []
     for message in history:
         if isinstance(message, ToolResult) and units and isinstance(units[-1][0], Turn):
             units[-1].append(message)
@@ -183,7 +187,7 @@ def _units(history: Sequence[Message]) -> list[list[Message]]:
     return units
 
 
-def _protected(units: Sequence[list[Message]], keep_turns: int) -> set[int]:
+def _protected(units: Sequence[list[ModelMessage]], keep_turns: int) -> set[int]:
     turns = [index for index, unit in enumerate(units) if isinstance(unit[0], Turn)]
     kept = set(turns[-keep_turns:])
     said = [
@@ -195,28 +199,28 @@ def _protected(units: Sequence[list[Message]], keep_turns: int) -> set[int]:
     return kept
 
 
-def _size(unit: Sequence[Message]) -> int:
+def _size(unit: Sequence[ModelMessage]) -> int:
     return sum(text_tokens(message) for message in unit)
 
 
-def _clearable(message: Message) -> bool:
+def _clearable(message: ModelMessage) -> bool:
     if not isinstance(message, ToolResult):
         return False
     return len(message.content) > _WORTH_CLEARING or bool(message.parts)
 
 
-def _cleared(message: Message) -> Message:
+def _cleared(message: ModelMessage) -> ModelMessage:
     if not isinstance(message, ToolResult) or not _clearable(message):
         return message
     text = _CLEARED.format(name=message.name, size=len(message.content))
     return replace(message, content=text, parts=())
 
 
-def _foreign(unit: Sequence[Message]) -> list[Message]:
+def _foreign(unit: Sequence[ModelMessage]) -> list[ModelMessage]:
     return [replace(m, native=None) if isinstance(m, Turn) and m.native else m for m in unit]
 
 
-async def _note(dropped: Sequence[Message], summarise: Summarise | None) -> UserMessage:
+async def _note(dropped: Sequence[ModelMessage], summarise: Summarise | None) -> UserMessage:
     text = ""
     if summarise is not None:
         try:

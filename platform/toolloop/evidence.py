@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from toolloop.best_sentences import Passage, content_terms, identifiers, is_named, split, words_stemmed
+from toolloop.best_sentences import RankedPassage, content_terms, identifiers, is_named, split, words_stemmed
 from toolloop.languages import function_words, language_name
 
 Evidence = Literal["answer", "near", "none"]
@@ -38,7 +38,7 @@ _STEM = 5  # Letters by which forms of one word are taken for the same: inflecti
 
 def evidence_of(
     question: str,
-    passages: Sequence[Passage],
+    passages: Sequence[RankedPassage],
     similarity: float | None = None,
     codes: Mapping[str, str] | None = None,
 ) -> Evidence:
@@ -63,7 +63,7 @@ def evidence_of(
     return "answer" if strength >= 1 and names_held(question, passages) else "near"
 
 
-def strength_of(question: str, passages: Sequence[Passage], similarity: float | None = None) -> float:
+def strength_of(question: str, passages: Sequence[RankedPassage], similarity: float | None = None) -> float:
     """Return how much speaks for an answer in the passages; 1 is the bound from which on there is one."""
     terms = _terms(question, passages)
     bags = [
@@ -94,7 +94,7 @@ def _scale(terms: set[str]) -> float:
     return _LATIN if 2 * latin >= len(terms) else _OTHER
 
 
-def names_held(question: str, passages: Iterable[Passage]) -> bool:
+def names_held(question: str, passages: Iterable[RankedPassage]) -> bool:
     """Tell whether the names and numbers of a question stand in one of the passages together."""
     wanted = _names(question)
     return not wanted or any(
@@ -113,7 +113,7 @@ def _names(question: str) -> set[str]:
     return _forms(content_terms(" ".join(named)))
 
 
-def _terms(question: str, passages: Sequence[Passage]) -> set[str]:
+def _terms(question: str, passages: Sequence[RankedPassage]) -> set[str]:
     told = language_name(question) or language_name(" ".join(p.text for p in passages)[:2_000])
     common = function_words(told) if told != "English" else frozenset()
     terms = content_terms(question)

@@ -11,7 +11,7 @@ from toolloop.deferred import PendingCall
 from toolloop.errors import ConfigurationError
 from toolloop.events import Event, RunFinished, RunStatus, StepReset, ToolFinished, TurnFinished
 from toolloop.history import histories_merge
-from toolloop.messages import Citation, Message, ToolResult, Turn, message_from_json
+from toolloop.messages import Citation, ModelMessage, ToolResult, Turn, message_from_json
 from toolloop.output import Output
 from toolloop.partial_output import PartialOutput
 from toolloop.structured import GenerationFailed
@@ -50,7 +50,7 @@ class Generation:
     status: RunStatus = "completed"
     output: Any = None
     payloads: tuple[Payload, ...] = ()
-    messages: tuple[Message, ...] = ()
+    messages: tuple[ModelMessage, ...] = ()
     usage: Usage = field(default_factory=Usage)
     cost_usd: float | None = None
     limit: str = ""
@@ -135,8 +135,8 @@ class Gatherer:
         first_step: turns of the run that it holds already.
     """
 
-    def __init__(self, history: Sequence[Message], first_step: int) -> None:
-        self._messages: list[Message] = list(history)
+    def __init__(self, history: Sequence[ModelMessage], first_step: int) -> None:
+        self._messages: list[ModelMessage] = list(history)
         self._steps = first_step
         self._results: list[ToolResult] = []
         self._end: RunFinished | None = None

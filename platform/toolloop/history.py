@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.tools.runtime import error_result
 
 
@@ -19,7 +19,7 @@ class Opened:
         answered: results of ``turn`` that are there already, by call id.
     """
 
-    messages: list[Message]
+    messages: list[ModelMessage]
     turn: Turn | None
     answered: dict[str, ToolResult]
 
@@ -29,13 +29,13 @@ def lost_result(call: ToolCall) -> ToolResult:
     return error_result(call, "lost", f"No result of {call.name} was recorded.", severity="fatal")
 
 
-def history_open(history: Sequence[Message]) -> Opened:
+def history_open(history: Sequence[ModelMessage]) -> Opened:
     """Split a history at its open end.
 
     A provider refuses a history with an unanswered call, so a turn in the middle whose results are missing (an earlier
     run was killed and never resumed) gets error results; results are put into call order.
     """
-    messages: list[Message] = []
+    messages: list[ModelMessage] = []
     index = 0
     while index < len(history):
         message = history[index]
@@ -56,7 +56,7 @@ def history_open(history: Sequence[Message]) -> Opened:
     return Opened(messages, None, {})
 
 
-def own_turns(history: Sequence[Message], steps: int) -> list[Message]:
+def own_turns(history: Sequence[ModelMessage], steps: int) -> list[ModelMessage]:
     """Return the tail of a history that holds the last ``steps`` turns and their results: this run's own part."""
     if steps <= 0:
         return []
@@ -73,12 +73,12 @@ def is_answer(turn: Turn) -> bool:
     return turn.stop == "end" and not turn.tool_calls
 
 
-def history_merge(history: Sequence[Message]) -> list[Message]:
+def history_merge(history: Sequence[ModelMessage]) -> list[ModelMessage]:
     """Join user messages that follow each other, and leave out empty ones; some chat templates demand it.
 
     What the loop added (notices) stays apart from what a person said.
     """
-    merged: list[Message] = []
+    merged: list[ModelMessage] = []
     for message in history:
         last = merged[-1] if merged else None
         if isinstance(message, UserMessage):
@@ -92,7 +92,7 @@ def history_merge(history: Sequence[Message]) -> list[Message]:
     return merged
 
 
-def histories_merge(*histories: Sequence[Message]) -> list[Message]:
+def histories_merge(*histories: Sequence[ModelMessage]) -> list[ModelMessage]:
     """Join histories into one that every provider takes.
 
     What a later history repeats of the end of an earlier one is taken once; so is a turn with calls that two of them hold.
@@ -100,9 +100,9 @@ def histories_merge(*histories: Sequence[Message]) -> list[Message]:
     call are left out, and calls of the past without a result get an error result. The calls of the last turn may stay
     open. User messages that follow each other are joined.
     """
-    groups: list[tuple[Message, list[Message]]] = []
-    unanswered: dict[str, list[Message]] = {}
-    joined: list[Message] = []
+    groups: list[tuple[ModelMessage, list[ModelMessage]]] = []
+    unanswered: dict[str, list[ModelMessage]] = {}
+    joined: list[ModelMessage] = []
     for history in histories:
         before = list(joined)
         for message in history[_overlap(before, history) :]:
@@ -124,7 +124,7 @@ def histories_merge(*histories: Sequence[Message]) -> list[Message]:
     return history_merge([*opened.messages, *opened.answered.values()])
 
 
-def _overlap(before: Sequence[Message], after: Sequence[Message]) -> int:
+def _overlap(before: Sequence[ModelMessage], after: Sequence[ModelMessage]) -> int:
     """Return how many messages at the start of ``after`` are the end of ``before``."""
     for size in range(min(len(before), len(after)), 0, -1):
         if list(before[-size:]) == list(after[:size]):

@@ -14,7 +14,7 @@ from toolloop.errors import ProviderError
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.journal import NullJournal
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, message_from_json
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, message_from_json
 from toolloop.metering import UsageHook, UsageReporter
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
@@ -70,7 +70,7 @@ async def calls_plan(
     *,
     provider: Provider,
     model: str,
-    history: Sequence[Message],
+    history: Sequence[ModelMessage],
     toolset: Toolset,
     system: str = "",
     limits: Limits = Limits(),  # noqa: B008 - frozen

@@ -12,7 +12,7 @@ class Limits:
     """Limits of one run. When one is met, the model gets one last turn without tools to answer with what it has.
 
     None switches a limit off. ``RunFinished.limit`` and ``LimitReached.limit`` carry the name of the field, or "budget" when
-    the money of the run's ``Purse`` is used up.
+    the money of the run's ``BudgetReservations`` is used up.
 
     Attributes:
         max_steps: model turns that may call tools; the final answer comes on top. A resumed run goes on counting.

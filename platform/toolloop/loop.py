@@ -15,19 +15,19 @@ from toolloop.events import Event, LimitReached, RunFinished, RunStatus, StepRes
 from toolloop.history import history_open, is_answer, own_turns
 from toolloop.interrupts import Interrupted, Interrupter
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.metering import UsageReporter
 from toolloop.notices import CUT_OFF, FINAL_NOTICE, NO_MORE_CALLS, REPAIR_NOTICE
 from toolloop.output import request_structured
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import profile_for
-from toolloop.purse import PurseEmpty
+from toolloop.reservations import NothingReserved
 from toolloop.service import seconds_allowed
 from toolloop.turns import TurnFailed, TurnRunner
 from toolloop.usage import Reserve, Spending
 
 BUDGET = "budget_exceeded"
-"""Error code of a run for whose answer its purse had no money."""
+"""Error code of a run for whose answer there was no money left to reserve."""
 
 
 def run_loop(asked: LoopInput, services: LoopServices) -> AsyncGenerator[Event, None]:
@@ -95,7 +95,7 @@ class _Run:
             services.compaction, self.profile, self.spending, asked.system, asked.toolset.specs
         )
         self.repairs = 0  # Turns that were asked for because an answer did not fit ``output``.
-        self.history: list[Message] = []
+        self.history: list[ModelMessage] = []
         self.step = 0
         self.limit, self.detail = "", ""
         self.carried = ""  # Text of paused turns: the answer goes on in the next one.
@@ -119,7 +119,7 @@ class _Run:
                 services.on_usage, provider=name, model=model, metadata=services.usage_metadata
             ),
             profiles=services.profiles,
-            purse=services.purse,
+            reservations=services.reservations,
             tier=str(self.template.options.get("service_tier") or ""),
         )
 
@@ -196,7 +196,7 @@ class _Run:
             if self.final or self.turns.partial:
                 raise self._out_of_time() from None
             limit = self._met("max_seconds", f"{self.limits.max_seconds:g} s have passed")
-        except PurseEmpty as empty:
+        except NothingReserved as empty:
             if self.final:
                 raise TurnFailed(BUDGET, empty.detail, retryable=empty.retryable) from empty
             limit = self._met("budget", empty.detail)

@@ -11,12 +11,12 @@ from toolloop.compaction import Compaction
 from toolloop.deferred import Decision, PendingCall
 from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
-from toolloop.messages import Message, Usage
+from toolloop.messages import ModelMessage, Usage
 from toolloop.metering import UsageHook
 from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
-from toolloop.purse import Purse
+from toolloop.reservations import BudgetReservations
 from toolloop.server_tools import ServerTool
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
 from toolloop.tools.toolset import Toolset
@@ -50,7 +50,7 @@ class LoopInput:
 
     model: str
     system: str
-    history: Sequence[Message]
+    history: Sequence[ModelMessage]
     toolset: Toolset
     limits: Limits = field(default_factory=Limits)
     context: Mapping[str, Any] | None = None
@@ -82,7 +82,7 @@ class LoopServices:
         compaction: how a history that outgrows the model's context window is cut; None lets such a run fail.
         on_usage: told what each model call used, attempts that were billed in vain included; see ``toolloop.metering``.
         usage_metadata: goes into its events.
-        purse: holds back the money of each model call; when there is none left, the run meets the limit "budget".
+        reservations: holds back the money of each model call; when there is none left, the run meets the limit "budget".
     """
 
     provider: Provider
@@ -94,4 +94,4 @@ class LoopServices:
     compaction: Compaction | None = field(default_factory=Compaction)
     on_usage: UsageHook | None = None
     usage_metadata: Mapping[str, Any] | None = None
-    purse: Purse | None = None
+    reservations: BudgetReservations | None = None

@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from toolloop.errors import MediaRefused
-from toolloop.media_types import IMAGES, KINDS, PDF, Kind, is_begun, media_type_of, type_said, whole_type
+from toolloop.media_types import IMAGES, KINDS, PDF, Kind, is_start_of, media_type_of, type_said, whole_type
 
 __all__ = ["MAX_MEDIA_BYTES", "Media", "media_type_of"]
 
@@ -144,7 +144,7 @@ class Media:
         except (binascii.Error, ValueError):
             start = b""
         damaged = MediaRefused(f"The stored file {data.get('name', '')!r} is damaged.")
-        if not is_begun(data["media_type"], start):
+        if not is_start_of(data["media_type"], start):
             raise damaged
         tokens = int(data.get("tokens", _IMAGE_TOKENS))
         made = cls(data["media_type"], encoded, "", data.get("name", ""), tokens)

@@ -103,7 +103,7 @@ def whole_type(content: bytes, said: str = "") -> str:
     return said if said in TEXTS else "text/plain"
 
 
-def is_begun(media_type: str, start: bytes) -> bool:
+def is_start_of(media_type: str, start: bytes) -> bool:
     """Tell whether a file of this type can begin with these bytes (48 or more, or all there are)."""
     kind = KINDS.get(media_type)
     if kind == "office":

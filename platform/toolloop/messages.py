@@ -183,10 +183,10 @@ class ToolResult:
         return data
 
 
-Message = UserMessage | Turn | ToolResult
+ModelMessage = UserMessage | Turn | ToolResult
 
 
-def message_from_json(data: dict[str, Any]) -> Message:
+def message_from_json(data: dict[str, Any]) -> ModelMessage:
     """Rebuild the message that ``to_json`` wrote. Raises ValueError for an unknown role."""
     role = data.get("role")
     if role == "user":

@@ -31,7 +31,7 @@ class UsageEvent:
         is_stopped: that is so because somebody stopped it, not because anything failed.
         is_estimate: the call ended before the provider had counted: what it had not told is an estimate, rather too high.
         metadata: what the application gave to the run for attribution (tenant, user, feature).
-        hold: the money its ``Purse`` held back for the call, which is settled by this.
+        hold: the money its ``BudgetReservations`` held back for the call, which is settled by this.
         seconds: from the request to the end of its answer; None when nobody has measured it.
         service_tier: the tier it is priced by: the one the provider names, else what ``toolloop.service`` says.
     """

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from toolloop.accounts import CallAccounts
+from toolloop.call_counters import CallCounters
 from toolloop.deferred import Decision, ParkCall, PendingCall, edit_restored
 from toolloop.errors import ConfigurationError
 from toolloop.families import Family
@@ -22,7 +22,14 @@ from toolloop.messages import ToolCall, ToolResult, message_from_json
 from toolloop.tools.context import ToolContext
 from toolloop.tools.gate import call_gate
 from toolloop.tools.guards import call_key
-from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, call_run, error_result, output_cut
+from toolloop.tools.runtime import (
+    BlockingRunner,
+    CheckedCall,
+    call_prepare,
+    call_run,
+    error_result,
+    output_cut,
+)
 from toolloop.tools.tool import Tool, Verdict
 from toolloop.tools.toolset import Toolset
 
@@ -108,7 +115,7 @@ class NestedCalls:
         toolset: Toolset,
         limits: Limits,
         journal: SerialJournal,
-        accounts: CallAccounts,
+        accounts: CallCounters,
         run_blocking: BlockingRunner,
         mock: bool,
         standing: str = "",
@@ -118,7 +125,7 @@ class NestedCalls:
         self._families: dict[str, Family] = {}
         self._open: dict[str, asyncio.Task[Any] | None] = {standing: None} if standing else {}
 
-    async def run(self, prepared: Prepared, context: ToolContext) -> ToolResult:
+    async def run(self, prepared: CheckedCall, context: ToolContext) -> ToolResult:
         """Run a call with everything it calls; nothing of it is left running when this returns."""
         self._open[context.call_id] = asyncio.current_task()
         try:
@@ -256,13 +263,13 @@ class NestedCalls:
     ) -> ToolResult:
         call, decision = edit_restored(asked, decision)
         context = replace(parent, call_id=call.id, depth=parent.depth + 1, decision=decision, on_piece=None)
-        prepared: Prepared | ToolResult | PendingCall = call_prepare(call, self._toolset)
-        if isinstance(prepared, Prepared) and not self._mock:
+        prepared: CheckedCall | ToolResult | PendingCall = call_prepare(call, self._toolset)
+        if isinstance(prepared, CheckedCall) and not self._mock:
             judged = functools.partial(self._journal.call_judged, parent.step)
             prepared = call_gate(prepared, self._toolset, context, decision, judged)
         if isinstance(prepared, PendingCall):
             raise self._parked(family, prepared.kept(asked), key, is_own_id=is_own_id)
-        if isinstance(prepared, Prepared):
+        if isinstance(prepared, CheckedCall):
             prepared = self._accounts.refused(prepared.call) or prepared
         if isinstance(prepared, ToolResult):
             return await self._end(parent.step, call, prepared, 0.0)

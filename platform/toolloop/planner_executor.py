@@ -25,7 +25,7 @@ from toolloop.events import (
     ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import Message, ToolCall, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, Turn, UserMessage
 from toolloop.output import Output, output_of, request_structured
 from toolloop.plan_guard import INVALID_PLAN, words_only
 from toolloop.planner_prompts import (
@@ -205,7 +205,7 @@ class PlannerExecutor:
         )
 
     def _plan_request(
-        self, request: ModelRequest, messages: Sequence[Message], spent: _Spent
+        self, request: ModelRequest, messages: Sequence[ModelMessage], spent: _Spent
     ) -> ModelRequest:
         asked = replace(
             request,
@@ -276,7 +276,7 @@ class PlannerExecutor:
         if not spec.parameters.get("properties") and not spec.parameters.get("additionalProperties"):
             return ToolCall(new_call_id(), spec.name, {}, "{}")
         form = output_of(spec.parameters, spec.name)
-        messages: list[Message] = [UserMessage(executor_task(spec, task, request.messages))]
+        messages: list[ModelMessage] = [UserMessage(executor_task(spec, task, request.messages))]
         problem = ""
         is_same = self._executor is self._planner and not self._executor_model
         for _ in range(self._executor_retries + 1):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from toolloop.messages import Message, Turn, UserMessage
+from toolloop.messages import ModelMessage, Turn, UserMessage
 from toolloop.output import Output
 from toolloop.partial_output import finished
 from toolloop.plan_guard import objects_in
@@ -132,7 +132,7 @@ def executor_system() -> str:
     return _EXECUTOR
 
 
-def executor_task(spec: ToolSpec, task: str, messages: Sequence[Message]) -> str:
+def executor_task(spec: ToolSpec, task: str, messages: Sequence[ModelMessage]) -> str:
     """Return what the executor is asked for one call."""
     said = next((m.text for m in reversed(messages) if isinstance(m, UserMessage) and not m.notice), "")
     schema = json.dumps(spec.parameters, ensure_ascii=False)
@@ -142,13 +142,13 @@ def executor_task(spec: ToolSpec, task: str, messages: Sequence[Message]) -> str
     )
 
 
-def plain_history(messages: Sequence[Message], *, as_plans: bool) -> list[Message]:
+def plain_history(messages: Sequence[ModelMessage], *, as_plans: bool) -> list[ModelMessage]:
     """Write a history without calls and results, for a model that knows neither.
 
     Args:
         as_plans: show earlier turns in the form the planner must keep to; otherwise as plain text.
     """
-    plain: list[Message] = []
+    plain: list[ModelMessage] = []
     for part in exchanges(messages):
         if isinstance(part, UserMessage):
             plain.append(part)

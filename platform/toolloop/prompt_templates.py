@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolloop.languages import language_name
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.dynamic import DynamicToolset
 from toolloop.tools.meta_tools import META_TOOLS
@@ -119,7 +119,7 @@ def guidance_of(toolset: Toolset, *, citations: bool = False, parallel: bool = T
     )
 
 
-def situation_of(question: str, history: Sequence[Message] = ()) -> Situation:
+def situation_of(question: str, history: Sequence[ModelMessage] = ()) -> Situation:
     """Tell what is special about a question, given the messages before it."""
     return Situation(
         language=language_name(question),
@@ -175,7 +175,7 @@ def system_prompt(
     toolset: Toolset,
     *,
     question: str,
-    history: Sequence[Message] = (),
+    history: Sequence[ModelMessage] = (),
     guidance: Guidance | None = None,
 ) -> str:
     """Return a whole system prompt: who the model is, how it uses its tools, and what is special about the question.
@@ -191,7 +191,7 @@ def system_prompt(
     return "\n\n".join(part for part in (role.strip(), tool_guide(toolset, guidance), note) if part)
 
 
-def question_split(history: Sequence[Message]) -> tuple[str, Sequence[Message]]:
+def question_split(history: Sequence[ModelMessage]) -> tuple[str, Sequence[ModelMessage]]:
     """Return the last thing a person said, "" for nothing, and the messages before it."""
     for index in range(len(history) - 1, -1, -1):
         message = history[index]

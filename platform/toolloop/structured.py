@@ -11,7 +11,7 @@ from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, UserMessage
+from toolloop.messages import ModelMessage, UserMessage
 from toolloop.metering import UsageHook
 from toolloop.output import Form, Output, clean_json, extract_json, output_of
 from toolloop.providers.base import Provider
@@ -55,7 +55,7 @@ async def generate(
     *,
     provider: Provider,
     model: str,
-    prompt: str | Sequence[Message],
+    prompt: str | Sequence[ModelMessage],
     output: Form = None,
     system: str = "",
     limits: Limits = Limits(),  # noqa: B008 - frozen

@@ -21,7 +21,7 @@ from toolloop.journal import Journal
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.service import STANDARD
 from toolloop.tokens import Usage
@@ -369,7 +369,7 @@ def _text(text: str) -> list[dict[str, Any]]:
     return [{"type": "text", "content": text}] if text else []
 
 
-def _message(message: Message) -> dict[str, Any]:
+def _message(message: ModelMessage) -> dict[str, Any]:
     if isinstance(message, UserMessage):
         return {"role": "user", "parts": _text(message.text)}
     if isinstance(message, ToolResult):

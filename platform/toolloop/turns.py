@@ -124,7 +124,7 @@ class TurnRunner:
 
         Raises:
             Interrupted: stopped, or out of time.
-            PurseEmpty: there is no money for it.
+            NothingReserved: there is no money for it.
             TurnFailed: no turn will be had.
         """
         await self._journal.turn_started(step)

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from toolloop.limits import Limits
-from toolloop.messages import Message, Turn, UserMessage
+from toolloop.messages import ModelMessage, Turn, UserMessage
 from toolloop.metering import Meter, UsageReporter
 from toolloop.providers.base import ModelRequest, ToolSpec
 from toolloop.providers.profiles import Profile, profile_for
-from toolloop.purse import FINAL_OUTPUT, LEAST_OUTPUT, Purse, quote_of
+from toolloop.reservations import FINAL_OUTPUT, LEAST_OUTPUT, BudgetReservations, cost_estimate
 from toolloop.service import tier_charged
 from toolloop.tokens import Usage
 
@@ -46,7 +46,7 @@ class Spending:
         provider, model: whose profile it is; turns of others (fallbacks) are priced by their own.
         reporter: told of every call that is settled.
         profiles: facts about those others, by provider and bare model; the built-in ones when None.
-        purse: where the money of each call is held back; None for no such place.
+        reservations: where the money of each call is held back; None for no such place.
         tier: the service tier that calls ask for, see ``toolloop.service``. Money is held back by it, and settled by the
             tier that was used.
 
@@ -63,10 +63,10 @@ class Spending:
         model: str = "",
         reporter: UsageReporter | None = None,
         profiles: ProfileLookup | None = None,
-        purse: Purse | None = None,
+        reservations: BudgetReservations | None = None,
         tier: str = "",
     ) -> None:
-        self._purse, self._tier = purse, tier
+        self._reservations, self._tier = reservations, tier
         self._profiles = profiles or profile_for
         self._limits = limits
         self._profile = profile
@@ -74,7 +74,7 @@ class Spending:
         self._reporter = reporter or UsageReporter(None, provider=provider, model=model)
         self.step = 0
         self._context = 0  # Tokens the provider counted for the history up to the last turn.
-        self._estimated: tuple[tuple[int, ...], Message, int] | None = None
+        self._estimated: tuple[tuple[int, ...], ModelMessage, int] | None = None
         self._unreported = False
         self._estimates = 0
         self._free = profile.cost_usd(Usage(input_total=1000, output_total=1000)) == 0.0
@@ -199,7 +199,7 @@ class Spending:
         self._reporter.report(usage, cost, None, broken=meter, is_stopped=is_stopped, service_tier=tier)
 
     def reserve(
-        self, *, system: str, history: Sequence[Message], tools: Sequence[ToolSpec], final: bool
+        self, *, system: str, history: Sequence[ModelMessage], tools: Sequence[ToolSpec], final: bool
     ) -> Reserve:
         """Check the next model call against tokens and money.
 
@@ -230,18 +230,18 @@ class Spending:
         return Reserve(max_output_tokens=affordable if cap is None else min(cap, affordable))
 
     async def admit(self, request: ModelRequest, final: bool) -> ModelRequest:
-        """Have the purse hold back the money of a call; what it held for one that cost nothing serves the next.
+        """Reserve the money of a call; what was held for one that cost nothing serves the next.
 
         Returns:
             The request, with less output where the money is for less.
 
         Raises:
-            PurseEmpty: there is none.
+            NothingReserved: there is none.
         """
-        if self._purse is None or self._reporter.hold is not None:
+        if self._reservations is None or self._reporter.hold is not None:
             return request
         cap = request.max_output_tokens or self._profile.max_output_tokens or _UNKNOWN_OUTPUT_CAP
-        quote = quote_of(
+        quote = cost_estimate(
             self._profile,
             provider=self._key[0],
             model=self._key[1],
@@ -254,7 +254,7 @@ class Spending:
         )
         if quote is None:
             return request
-        grant = await self._purse.reserve(quote)
+        grant = await self._reservations.reserve(quote)
         self._reporter.hold = grant.hold
         if grant.max_output_tokens is None:
             return request
@@ -274,7 +274,7 @@ class Spending:
         per_token = output_usd if final else output_usd + input_usd / max(1, expected)
         return max(0, int(left_usd / per_token))
 
-    def input_tokens(self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]) -> int:
+    def input_tokens(self, system: str, history: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> int:
         """Estimate the input of the next call: the provider's own count of the past, plus what came since.
 
         Compaction and reserve ask before the same call; the second of them gets the first one's answer.
@@ -289,9 +289,9 @@ class Spending:
         self._estimated = key, history[-1], tokens
         return tokens
 
-    def _input_tokens(self, system: str, history: Sequence[Message], tools: Sequence[ToolSpec]) -> int:
+    def _input_tokens(self, system: str, history: Sequence[ModelMessage], tools: Sequence[ToolSpec]) -> int:
         size = 0
-        since: list[Message] = []
+        since: list[ModelMessage] = []
         for message in reversed(history):
             if self._context and isinstance(message, Turn):
                 break
@@ -311,7 +311,7 @@ class Spending:
         return self._context + files + size // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE * len(since)
 
 
-def text_tokens(message: Message) -> int:
+def text_tokens(message: ModelMessage) -> int:
     """Estimate the tokens of one message, its images and files included."""
     return _bytes(message) // _BYTES_PER_TOKEN + _TOKENS_PER_MESSAGE + _file_tokens(message)
 
@@ -321,13 +321,13 @@ def _size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
 
 
-def _file_tokens(message: Message) -> int:
+def _file_tokens(message: ModelMessage) -> int:
     if isinstance(message, Turn) or not message.parts:
         return 0
     return sum(part.tokens for part in message.parts)
 
 
-def _bytes(message: Message) -> int:
+def _bytes(message: ModelMessage) -> int:
     # Asked for every message of a history before every call: texts are measured where they are, none is joined.
     if not isinstance(message, Turn):
         return _size(message.text if isinstance(message, UserMessage) else message.content)

@@ -19,7 +19,7 @@ _MAX_READ = 10_000  # bytes of the answer that are read at all; nothing of it is
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class DeliveryResult:
     """What came of a call; ``status`` None when there was no answer, ``error`` "" when it was delivered."""
 
     status: int | None
@@ -34,7 +34,7 @@ def body_of(payload: dict[str, Any]) -> bytes:
 
 def webhook_send(
     *, url: str, secret: Secret, payload: dict[str, Any], delivery_id: int, policy: NetPolicy
-) -> Outcome:
+) -> DeliveryResult:
     """POST one event; anything but a status of 200 to 299 is an error, redirects are not followed.
 
     Args:
@@ -72,4 +72,4 @@ def webhook_send(
         if status is None or not 200 <= status < 300:
             # One text: whether a port is closed or silent, or speaks no HTTP, is nobody's business who names addresses.
             error = UNREACHED
-    return Outcome(status, error[:300], int((time.monotonic() - began) * 1000))
+    return DeliveryResult(status, error[:300], int((time.monotonic() - began) * 1000))

@@ -12,7 +12,7 @@ from jobs.registry import ExpectedFailure, job
 from tenancy import crypto
 from tenancy.outgoing import outgoing_policy
 from webhooks.models import DeliveryStatus, Event, WebhookDelivery
-from webhooks.sending import Outcome, webhook_send
+from webhooks.sending import DeliveryResult, webhook_send
 from webhooks.services import JOB_KIND, PURPOSE, delivery_failed, delivery_succeeded
 
 MAX_ATTEMPTS = 10  # deaths of the worker apart; with the backoff of jobs: over about half an hour
@@ -70,7 +70,7 @@ def _attempt(pk: int) -> str:
     try:
         secret = crypto.decrypt(hook.secret_encrypted, tenant_id=row.tenant_id, purpose=PURPOSE)
     except crypto.DecryptionError:
-        outcome = Outcome(None, "The webhook's secret cannot be read any more: make a new one.", 0)
+        outcome = DeliveryResult(None, "The webhook's secret cannot be read any more: make a new one.", 0)
     else:
         outcome = webhook_send(
             url=hook.url,

@@ -13,7 +13,15 @@ import pytest
 from django.db import connection, connections
 from django.utils import timezone
 
-from budgets.ledger import Asked, Payer, Refusal, Reserved, budget_reserve, budget_reserve_each, holds_release
+from budgets.ledger import (
+    BillingAccount,
+    Refusal,
+    ReservationRequest,
+    Reserved,
+    budget_reserve,
+    budget_reserve_each,
+    holds_release,
+)
 from budgets.models import Budget, BudgetHold, BudgetSpend
 from budgets.selectors import budget_notices
 from budgets.services import budget_rules_set, budget_set, budgets_sweep, budgets_tell
@@ -26,7 +34,7 @@ from webhooks.services import webhook_create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-CALL = Asked(needed_usd=0.1, fair_usd=0.5, most_usd=1.0, is_priced=True, seconds=60)
+CALL = ReservationRequest(needed_usd=0.1, fair_usd=0.5, most_usd=1.0, is_priced=True, seconds=60)
 
 
 def set_budget(cast: Cast, amount: str, kind: str = "tenant", **more: Any) -> Budget:
@@ -41,11 +49,11 @@ def spend(cast: Cast, usd: float, hold: int | None = None, **more: Any) -> None:
     )
 
 
-def reserve(cast: Cast, asked: Asked = CALL, **more: Any) -> Reserved:
-    return budget_reserve(Payer(cast.tenant.pk, **more), asked)
+def reserve(cast: Cast, asked: ReservationRequest = CALL, **more: Any) -> Reserved:
+    return budget_reserve(BillingAccount(cast.tenant.pk, **more), asked)
 
 
-def refusal(cast: Cast, asked: Asked = CALL, **more: Any) -> Refusal:
+def refusal(cast: Cast, asked: ReservationRequest = CALL, **more: Any) -> Refusal:
     found = reserve(cast, asked, **more).refusal
     assert found is not None
     return found
@@ -61,7 +69,7 @@ def test_twenty_at_once_spend_no_more_than_the_budget(cast: Cast) -> None:
         calls = 0
         with tenant_scope(cast.tenant.pk):
             while True:
-                reserved = budget_reserve(Payer(cast.tenant.pk), CALL)
+                reserved = budget_reserve(BillingAccount(cast.tenant.pk), CALL)
                 if reserved.refusal is None:
                     calls += 1
                     spend(cast, reserved.granted_usd, reserved.hold_id)
@@ -87,7 +95,7 @@ def test_twenty_at_once_spend_no_more_than_the_budget(cast: Cast) -> None:
 
 def test_holds_count_until_they_are_settled_released_or_expired(cast: Cast) -> None:
     set_budget(cast, "1")
-    all_of_it = Asked(0.9, 1.0, 1.0, is_priced=True, seconds=60)
+    all_of_it = ReservationRequest(0.9, 1.0, 1.0, is_priced=True, seconds=60)
     with tenant_scope(cast.tenant.pk):
         first = reserve(cast, all_of_it)
         assert refusal(cast).why == "held"
@@ -105,9 +113,9 @@ def test_holds_count_until_they_are_settled_released_or_expired(cast: Cast) -> N
 
 def test_calls_that_reserve_together_hold_no_more_than_there_is(cast: Cast) -> None:
     set_budget(cast, "1")
-    each = Asked(needed_usd=0.3, fair_usd=0.3, most_usd=0.3, is_priced=True, seconds=60)
+    each = ReservationRequest(needed_usd=0.3, fair_usd=0.3, most_usd=0.3, is_priced=True, seconds=60)
     with tenant_scope(cast.tenant.pk):
-        found = budget_reserve_each(Payer(cast.tenant.pk), [each] * 5)
+        found = budget_reserve_each(BillingAccount(cast.tenant.pk), [each] * 5)
         held = {hold.pk: hold.amount_usd for hold in BudgetHold.objects.all()}
     assert [r.refusal and r.refusal.why for r in found] == [None, None, None, "held", "held"]
     assert set(held) == {r.hold_id for r in found[:3]}
@@ -132,7 +140,7 @@ def test_money_is_given_in_smaller_pieces_when_it_runs_out(cast: Cast) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "payer"),
+    ("kind", "billing_account"),
     [
         ("member", lambda cast: {"user_id": cast.user("member").pk}),
         ("key", lambda cast: {"api_key_id": 7}),
@@ -141,10 +149,10 @@ def test_money_is_given_in_smaller_pieces_when_it_runs_out(cast: Cast) -> None:
     ids=["member", "key", "assistant"],
 )
 def test_each_has_their_own_when_a_budget_names_nobody(
-    cast: Cast, kind: str, payer: Callable[[Cast], dict[str, Any]]
+    cast: Cast, kind: str, billing_account: Callable[[Cast], dict[str, Any]]
 ) -> None:
     set_budget(cast, "1", kind)
-    one = payer(cast)
+    one = billing_account(cast)
     other = {name: value + 1 for name, value in one.items()}
     facts = {"api_key_id": one.get("api_key_id"), "assistant": one.get("assistant_id")}
     with tenant_scope(cast.tenant.pk):
@@ -180,16 +188,16 @@ def test_spend_survives_deletion_and_another_tenant_pays_nothing(cast: Cast) -> 
     set_budget(cast, "1")
     with tenant_scope(cast.other_tenant.pk):
         UsageRecord.objects.create(tenant=cast.other_tenant, kind="t", provider="p", model="m", cost_usd=9)
-        assert budget_reserve(Payer(cast.other_tenant.pk), CALL).hold_id is None
+        assert budget_reserve(BillingAccount(cast.other_tenant.pk), CALL).hold_id is None
         assert not Budget.objects.exists()
-        # A payer of another tenant sees nothing of its budgets either.
-        assert budget_reserve(Payer(cast.tenant.pk), CALL).hold_id is None
+        # A billing account of another tenant sees nothing of its budgets either.
+        assert budget_reserve(BillingAccount(cast.tenant.pk), CALL).hold_id is None
     with tenant_scope(cast.tenant.pk):
         assert reserve(cast).refusal is None
 
 
 def test_unpriced_models_are_refused_when_the_workspace_says_so(cast: Cast) -> None:
-    unpriced = Asked(0.1, 0.5, 1.0, is_priced=False, seconds=60)
+    unpriced = ReservationRequest(0.1, 0.5, 1.0, is_priced=False, seconds=60)
     budget_rules_set(tenant=cast.tenant, actor=cast.actor("owner"), refuses_unpriced=True)
     with tenant_scope(cast.tenant.pk):
         assert reserve(cast, unpriced).refusal is None  # no budget, nothing to guard
@@ -221,7 +229,7 @@ def test_people_are_told_once_at_eighty_percent_and_once_at_the_end(cast: Cast) 
         assert budgets_tell(cast.tenant.pk) == 1
         assert budgets_tell(cast.tenant.pk) == 0
         assert told() == (["budget.warned"], ["budget.warned"])
-        assert reserve(cast, Asked(0.2, 0.2, 0.2, is_priced=True, seconds=9)).must_tell
+        assert reserve(cast, ReservationRequest(0.2, 0.2, 0.2, is_priced=True, seconds=9)).must_tell
         assert budgets_tell(cast.tenant.pk) == 1
         assert budgets_tell(cast.tenant.pk) == 0
         assert told()[0] == told()[1] == ["budget.warned", "budget.exceeded"]

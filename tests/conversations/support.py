@@ -19,7 +19,7 @@ from apps.conversations.turns.titles import title_make
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.runner import _finish
-from runs.here import Here
+from runs.local_loop import LocalLoop
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.factories import make_collection
@@ -131,7 +131,7 @@ def job_of(turn: Turn) -> Job:
 
 def title_made(cast: Cast, turn: Turn) -> str:
     """Return the title that the job which names conversations makes, "" for none."""
-    here = Here()
+    here = LocalLoop()
     return here.run(
         title_make(tenant=cast.tenant, actor=cast.actor("member"), turn_id=turn.pk, in_db=here.in_db)
     )

@@ -26,8 +26,10 @@ FULL = r.Record(
         r.Step(3, "", "get_linked_chunk", {"chunk": {"id": 4, "kinds": ["next"]}}, "3.4¢/kg"),
     ),
     sources=(
-        r.Source("hts.pdf", "1509 Olive oil", "Tariffs", 3, 44, 100, 114, 12, "CC0-1.0", "https://x.test/a"),
-        r.Source("hts.pdf", "3.4¢/kg, “net”", "Tariffs", 3, 45, 200, 214, 12, "CC0-1.0"),
+        r.RecordSource(
+            "hts.pdf", "1509 Olive oil", "Tariffs", 3, 44, 100, 114, 12, "CC0-1.0", "https://x.test/a"
+        ),
+        r.RecordSource("hts.pdf", "3.4¢/kg, “net”", "Tariffs", 3, 45, 200, 214, 12, "CC0-1.0"),
     ),
     scores=(
         r.Score("accuracy", 0.75, 4, "1509", "judge:six@1"),
@@ -36,15 +38,15 @@ FULL = r.Record(
     tags=("tariff", "oil, olive"),
     split=r.Split.TRAIN,
     messages=(
-        r.Message("system", "Be exact."),
-        r.Message("user", "Welche Zollnummer hat „Olivenöl“, and what is its rate?"),
-        r.Message(
+        r.TraceMessage("system", "Be exact."),
+        r.TraceMessage("user", "Welche Zollnummer hat „Olivenöl“, and what is its rate?"),
+        r.TraceMessage(
             "assistant",
             "Let me look.",
             (r.ToolCall("c1", "search_documentation", {"query": "olive oil", "k": 3}),),
         ),
-        r.Message("tool", "1509 …", (), "c1"),
-        r.Message("assistant", "Heading 1509; the rate is 3.4¢/kg.\nSee note 2."),
+        r.TraceMessage("tool", "1509 …", (), "c1"),
+        r.TraceMessage("assistant", "Heading 1509; the rate is 3.4¢/kg.\nSee note 2."),
     ),
     tools=(
         r.ToolSpec(

@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from django.db import transaction
 
 from apps.datasets.models import DatasetVersion
-from apps.datasets.records.record import Record, Source, from_values
+from apps.datasets.records.record import Record, RecordSource, from_values
 from apps.datasets.records.rubric import SIX
 from apps.datasets.rows.dataset_services import dataset_create
 from apps.datasets.rows.services import NewRow, rows_add
@@ -41,7 +41,7 @@ def rows_of(library: Library) -> list[Record]:
             question=question,
             answer=text,
             sources=(
-                Source(
+                RecordSource(
                     library.document.name,
                     text,
                     document_id=library.document.pk,

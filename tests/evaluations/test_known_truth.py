@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 
 from apps.collections.models import Chunk
 from apps.collections.search import search_run
-from apps.datasets.records.record import Record, Source
+from apps.datasets.records.record import Record, RecordSource
 from apps.evaluations.results.selectors import arm_scores
 from tenancy.scope import tenant_scope
 from tests.collections.conftest import (  # noqa: F401 - fixtures
@@ -38,7 +38,7 @@ async def test_an_experiment_measures_what_search_measures(cast, collection, lan
             rows, expected = [], []
             for question, words in ASKED.items():
                 chunk = Chunk.objects.select_related("document").get(text__contains=words)
-                source = Source(
+                source = RecordSource(
                     chunk.document.name,
                     chunk.text,
                     document_id=chunk.document_id,

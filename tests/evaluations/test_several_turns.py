@@ -10,16 +10,16 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.collections.search import SearchResult
-from apps.datasets.records.record import Message, Record, ToolCall
+from apps.datasets.records.record import Record, ToolCall, TraceMessage
 from apps.datasets.records.rubric import SIX
 from apps.evaluations import tasks
 from apps.evaluations.models import Trial, TrialState
-from apps.evaluations.scorers.base import Call, Outcome, Passage
+from apps.evaluations.scorers.base import Call, ScoredPassage, TargetResult
 from apps.evaluations.scorers.claims import ByModel
-from apps.evaluations.scorers.judges import Answer, RubricJudge, pairwise_judge
+from apps.evaluations.scorers.judges import JudgeAnswer, RubricJudge, pairwise_judge
 from apps.evaluations.scorers.rag import RagJudge
 from apps.evaluations.scorers.tools import ToolCalls
-from apps.evaluations.scorers.turns import Said, history_of, query_of, said_before
+from apps.evaluations.scorers.turns import EarlierMessage, history_of, query_of, said_before
 from runs.services import Completion
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_experiment, make_version, work_off
@@ -32,22 +32,22 @@ ROW = Record(
     question=TRUCKS,
     answer="25 percent.",
     messages=(
-        Message("system", "You are somebody else."),
-        Message("assistant", "Hello, what can I do?"),
-        Message("user", CARS),
-        Message("assistant", "I look it up.", (_FIRST,)),
-        Message("tool", "8703 2.5 percent", (), "1"),
-        Message("assistant", "2.5 percent."),
-        Message("user", TRUCKS),
-        Message("assistant", "", (_SECOND,)),
-        Message("tool", "8704 25 percent", (), "2"),
-        Message("assistant", "25 percent."),
+        TraceMessage("system", "You are somebody else."),
+        TraceMessage("assistant", "Hello, what can I do?"),
+        TraceMessage("user", CARS),
+        TraceMessage("assistant", "I look it up.", (_FIRST,)),
+        TraceMessage("tool", "8703 2.5 percent", (), "1"),
+        TraceMessage("assistant", "2.5 percent."),
+        TraceMessage("user", TRUCKS),
+        TraceMessage("assistant", "", (_SECOND,)),
+        TraceMessage("tool", "8704 25 percent", (), "2"),
+        TraceMessage("assistant", "25 percent."),
     ),
 )
 
 
 def test_only_what_was_said_before_the_question_is_told():
-    assert said_before(ROW) == [Said("user", CARS), Said("assistant", "2.5 percent.")]
+    assert said_before(ROW) == [EarlierMessage("user", CARS), EarlierMessage("assistant", "2.5 percent.")]
     first, answer, last = history_of(ROW)
     assert isinstance(answer, Turn)
     assert [m.text for m in (first, answer, last)] == [CARS, "2.5 percent.", TRUCKS]
@@ -59,17 +59,23 @@ def test_only_what_was_said_before_the_question_is_told():
     ("messages", "texts"),
     [
         ((), ["Q"]),
-        ((Message("user", "Q"), Message("assistant", "A")), ["Q"]),
-        ((Message("assistant", "A"),), ["Q"]),
-        ((Message("user", "P"), Message("assistant", "A"), Message("user", "Q")), ["P", "A", "Q"]),
-        ((Message("user", "P"), Message("user", "Q")), ["P\n\nQ"]),
-        ((Message("user", "P"), Message("assistant", " "), Message("user", "old")), ["P\n\nQ"]),
+        ((TraceMessage("user", "Q"), TraceMessage("assistant", "A")), ["Q"]),
+        ((TraceMessage("assistant", "A"),), ["Q"]),
+        (
+            (TraceMessage("user", "P"), TraceMessage("assistant", "A"), TraceMessage("user", "Q")),
+            ["P", "A", "Q"],
+        ),
+        ((TraceMessage("user", "P"), TraceMessage("user", "Q")), ["P\n\nQ"]),
+        (
+            (TraceMessage("user", "P"), TraceMessage("assistant", " "), TraceMessage("user", "old")),
+            ["P\n\nQ"],
+        ),
         (
             (
-                Message("user", "P"),
-                Message("assistant", "A"),
-                Message("assistant", "B"),
-                Message("user", "Q"),
+                TraceMessage("user", "P"),
+                TraceMessage("assistant", "A"),
+                TraceMessage("assistant", "B"),
+                TraceMessage("user", "Q"),
             ),
             ["P", "A\n\nB", "Q"],
         ),
@@ -83,7 +89,9 @@ def test_every_form_of_trace_becomes_a_history_that_ends_in_the_question(message
 
 
 def test_calls_of_earlier_turns_are_not_expected_again():
-    (score,) = ToolCalls(forbids_others=True).score(ROW, Outcome(calls=[Call("search", {"query": "trucks"})]))
+    (score,) = ToolCalls(forbids_others=True).score(
+        ROW, TargetResult(calls=[Call("search", {"query": "trucks"})])
+    )
     assert score.value == 1.0
 
 
@@ -95,9 +103,9 @@ def test_judges_read_the_conversation_and_others_are_asked_as_before():
 
         def __call__(self, *, system, prompt, form):
             asked.append(json.loads(prompt))
-            return Answer(None, "no")
+            return JudgeAnswer(None, "no")
 
-    outcome = Outcome(text="25 percent", retrieved=[Passage(1, 1, 0, 3, "8704")])
+    outcome = TargetResult(text="25 percent", retrieved=[ScoredPassage(1, 1, 0, 3, "8704")])
     for row in (ROW, replace(ROW, messages=())):
         RubricJudge(SIX, Ask()).score(row, outcome)
         RagJudge("answer_relevancy", ByModel(Ask())).score(row, outcome)

@@ -27,7 +27,7 @@ from apps.conversations.models import Conversation, Turn
 from apps.conversations.sharing.services import share_create
 from apps.conversations.turns.lost_titles import titles_withhold
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetRow, DatasetVersion, GenerationItem
-from apps.datasets.records.record import Record, Source
+from apps.datasets.records.record import Record, RecordSource
 from apps.datasets.rows.files import dataset_file_key
 from apps.evaluations.models import AnnotationItem, Score, Trial
 from runs.models import PendingDecision, Run, ToolCall
@@ -224,7 +224,7 @@ class World:
 
     def _record(self, library: Library, text: str) -> Record:
         name, pk = library.document.name, library.document.pk
-        source = Source(name, text, document_id=pk, start=0, end=len(text))
+        source = RecordSource(name, text, document_id=pk, start=0, end=len(text))
         return Record(question=f"What says “{text[:40]}”?", answer=text, sources=(source,))
 
     def _measured(self, experiment: Any) -> None:

@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from tenancy.models import TenantQuerySet
 from tenancy.permissions import KEY_SCOPES, ROLE_ACTIONS, rank
+from tenancy.row_security import tenant_models
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
-from tenancy.walls import tenant_models
 from tests.factories import actor_of
 from tests.permissions.rows import ADMIN_SITE, KEYED, PERSONAL, PUBLIC, Row
 from tests.permissions.rows import API as ALL_API

@@ -12,13 +12,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 
-from budgets.ledger import Payer, budget_reserve
+from budgets.ledger import BillingAccount, budget_reserve
 from budgets.models import Budget, BudgetHold, BudgetSpend
 from budgets.services import budget_set, job_budget_set
 from jobs.models import Job
-from runs import purse
+from runs import reservations as reservations
 from runs.models import Run, RunStatus, UsageRecord
-from runs.purse import run_payer
+from runs.reservations import run_billing_account
 from runs.services import CompletionFailed, completion_run, run_abandon, run_execute
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
@@ -172,8 +172,8 @@ def test_what_a_dead_worker_held_is_free_when_its_run_is_given_up(cast: Cast) ->
     run, job = make_run(cast, MODEL)
     with tenant_scope(cast.tenant.pk):
         Run.objects.filter(pk=run.pk).update(status=RunStatus.RUNNING)
-        assert budget_reserve(run_payer(run), CALL, run_id=run.pk).hold_id is not None
-        other = budget_reserve(run_payer(run), CALL, run_id=run.pk + 1)
+        assert budget_reserve(run_billing_account(run), CALL, run_id=run.pk).hold_id is not None
+        other = budget_reserve(run_billing_account(run), CALL, run_id=run.pk + 1)
         with transaction.atomic():
             run_abandon(job=job)
         assert [row.pk for row in BudgetHold.objects.all()] == [other.hold_id]
@@ -213,9 +213,11 @@ def test_job_stops_at_its_own_budget(cast: Cast, monkeypatch: pytest.MonkeyPatch
     with tenant_scope(cast.tenant.pk):
         job = Job.objects.create(tenant=cast.tenant, kind="test", lane="loop")
     job_budget_set(tenant=cast.tenant, actor=cast.actor("member"), job=job, amount_usd=Decimal("0.02"))
-    assert ask(cast, monkeypatch, payer=Payer(cast.tenant.pk, job_id=job.pk)).text == "Fine."
+    assert (
+        ask(cast, monkeypatch, billing_account=BillingAccount(cast.tenant.pk, job_id=job.pk)).text == "Fine."
+    )
     with pytest.raises(CompletionFailed, match="budget of this job"):
-        ask(cast, monkeypatch, payer=Payer(cast.tenant.pk, job_id=job.pk))
+        ask(cast, monkeypatch, billing_account=BillingAccount(cast.tenant.pk, job_id=job.pk))
     assert ask(cast, monkeypatch).text == "Fine."  # the rest of the workspace has no budget
 
 
@@ -224,12 +226,12 @@ def test_price_that_is_not_known_counts_by_the_documented_estimate(
 ) -> None:
     set_budget(cast, "1")
     with tenant_scope(cast.tenant.pk):
-        from toolloop.purse import charged_usd
+        from toolloop.reservations import charged_usd
 
         assert charged_usd(Usage(1_000_000, 0, 0, 1_000_000, 0, 1), None) == 30.0
         UsageRecord.objects.create(tenant=cast.tenant, kind="t", provider="p", model="m", charged_usd="0.5")
     with tenant_scope(cast.tenant.pk):
-        budget_reserve(Payer(cast.tenant.pk), CALL)
+        budget_reserve(BillingAccount(cast.tenant.pk), CALL)
         assert BudgetSpend.objects.get().spent_usd == Decimal("0.5")
         BudgetHold.objects.all().delete()
 
@@ -243,14 +245,16 @@ async def test_call_waits_for_money_that_others_hold(
     async def pause(seconds: float) -> None:
         waited.set()
 
-    monkeypatch.setattr("runs.purse.asyncio.sleep", pause)
-    monkeypatch.setattr(purse, "HELD_WAIT_S", 0.15)
+    monkeypatch.setattr("runs.reservations.asyncio.sleep", pause)
+    monkeypatch.setattr(reservations, "HELD_WAIT_S", 0.15)
 
     def hold() -> None:
-        from budgets.ledger import Asked
+        from budgets.ledger import ReservationRequest
 
         with tenant_scope(cast.tenant.pk):
-            budget_reserve(Payer(cast.tenant.pk), Asked(1, 1, 1, is_priced=True, seconds=60))
+            budget_reserve(
+                BillingAccount(cast.tenant.pk), ReservationRequest(1, 1, 1, is_priced=True, seconds=60)
+            )
 
     await sync_to_async(hold)()
     run = await carry(cast, lane_threads, ScriptedProvider([says("No.")], name="anthropic"))

@@ -12,8 +12,8 @@ from asgiref.sync import sync_to_async
 from django.db import connections, transaction
 
 from jobs.blocking import BlockingThreads
-from runs.here import Here
 from runs.hub import Waker
+from runs.local_loop import LocalLoop
 from tenancy.database.waiting import (
     WaitsWithConnection,
     connections_let_go,
@@ -29,7 +29,7 @@ BANNED_IN_A_TRANSACTION = {
     "let go": connections_let_go,
     "a coroutine": lambda: wait_for(asyncio.sleep, 0),
     "a loop": lambda: loop_run(asyncio.sleep(0)),
-    "a loop that is left for the database": lambda: Here().run(asyncio.sleep(0)),
+    "a loop that is left for the database": lambda: LocalLoop().run(asyncio.sleep(0)),
 }
 
 

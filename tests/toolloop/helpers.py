@@ -10,7 +10,7 @@ from toolloop.events import Event, RunFinished, TextDelta
 from toolloop.journal import NullJournal
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn
 from toolloop.tools import Tool, Toolset, tool
 
@@ -103,7 +103,7 @@ class Dialogue:
 async def converse(
     script: Sequence[ScriptedTurn] | ScriptedProvider,
     *tools: Tool,
-    history: Sequence[Message] = (UserMessage("Hello"),),
+    history: Sequence[ModelMessage] = (UserMessage("Hello"),),
     **settings: Any,
 ) -> Dialogue:
     """Run a script with these tools to its end."""

@@ -14,7 +14,7 @@ from toolloop.journal import NullJournal
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, Turn, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn
 from toolloop.storable import json_storable
 from toolloop.tools import Tool, ToolContext, ToolError, Toolset, tool
@@ -147,7 +147,7 @@ async def drive(
     decisions: dict[str, Any] = {}
     for attempt in range(1, most_rounds):
         journal = _Kept(storage)
-        messages: list[Message] = [message_from_json(message) for message in history]
+        messages: list[ModelMessage] = [message_from_json(message) for message in history]
         end: RunFinished | None = None
         async for event in run_loop(
             LoopInput(

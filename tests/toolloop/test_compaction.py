@@ -12,7 +12,7 @@ from tests.toolloop.helpers import converse
 from toolloop.compaction import Compaction, history_compact
 from toolloop.errors import ConfigurationError, ContextTooLong
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.profiles import Profile
 from toolloop.providers.scripted import call, calls, fails, says
 from toolloop.tokens import Usage
@@ -22,24 +22,24 @@ from toolloop.usage import text_tokens
 NATIVE = [{"type": "thinking", "signature": "s"}]
 
 
-def exchange(n: int, size: int, results: int = 1) -> list[Message]:
+def exchange(n: int, size: int, results: int = 1) -> list[ModelMessage]:
     made = tuple(ToolCall(f"c{n}.{i}", "look", {"n": n}, '{"n": 1}') for i in range(results))
     turn = Turn("p", "m", f"turn {n}", tool_calls=made, stop="tools", native=NATIVE)
     return [turn, *(ToolResult(c.id, "look", f"{n}" * size, payload={"n": n}) for c in made)]
 
 
-def conversation(*sizes: int) -> list[Message]:
-    history: list[Message] = [UserMessage("The task")]
+def conversation(*sizes: int) -> list[ModelMessage]:
+    history: list[ModelMessage] = [UserMessage("The task")]
     for n, size in enumerate(sizes):
         history += exchange(n, size)
     return history
 
 
-def tokens(messages: list[Message]) -> int:
+def tokens(messages: list[ModelMessage]) -> int:
     return sum(text_tokens(message) for message in messages)
 
 
-def paired(messages: list[Message]) -> bool:
+def paired(messages: list[ModelMessage]) -> bool:
     open_calls: set[str] = set()
     for message in messages:
         if isinstance(message, ToolResult):
@@ -126,7 +126,7 @@ async def test_summary_takes_the_place_of_what_is_left_out_and_may_fail(
 @pytest.mark.parametrize("seed", range(30))
 async def test_calls_keep_their_results_whatever_is_cut(seed: int) -> None:
     chosen = random.Random(seed)
-    history: list[Message] = []
+    history: list[ModelMessage] = []
     for n in range(chosen.randint(1, 12)):
         if chosen.random() < 0.5:
             history.append(UserMessage(f"question {n} " * chosen.randint(1, 80)))

@@ -13,7 +13,7 @@ from tests.toolloop.helpers import Dialogue, Recorder, add, converse
 from toolloop.deferred import Decision, ParkCall, PendingCall
 from toolloop.events import CallParked, RunFinished, ToolRunning
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedCall, call, calls, says
 from toolloop.tools import Tool, ToolContext, tool
 
@@ -54,9 +54,9 @@ class Parking(Recorder):
         self.log.append(f"{pending.call.id} parked")
 
 
-def stored(dialogue: Dialogue, journal: Recorder, *before: Message) -> list[Message]:
+def stored(dialogue: Dialogue, journal: Recorder, *before: ModelMessage) -> list[ModelMessage]:
     """Rebuild the history from what was journalled, through JSON, as another process would."""
-    messages: list[Message] = list(before) or [UserMessage("Hello")]
+    messages: list[ModelMessage] = list(before) or [UserMessage("Hello")]
     for turn in journal.turns:
         messages.append(turn)
         messages += [journal.results[c.id] for c in turn.tool_calls if c.id in journal.results]
@@ -65,14 +65,14 @@ def stored(dialogue: Dialogue, journal: Recorder, *before: Message) -> list[Mess
 
 async def parked(
     *made: Any, tools: Sequence[Tool] = (pay, ask_person, add), **settings: Any
-) -> tuple[Dialogue, list[Message], Recorder]:
+) -> tuple[Dialogue, list[ModelMessage], Recorder]:
     journal = Recorder()
     dialogue = await converse([calls(*made)], *tools, journal=journal, **settings)
     return dialogue, stored(dialogue, journal), journal
 
 
 async def resumed(
-    history: Sequence[Message],
+    history: Sequence[ModelMessage],
     decisions: Mapping[str, Decision],
     *script: Any,
     tools: Sequence[Tool] = (pay, ask_person, add),

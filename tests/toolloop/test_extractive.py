@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from toolloop.best_sentences import Passage, best_quotes, split
+from toolloop.best_sentences import RankedPassage, best_quotes, split
 from toolloop.events import RunFinished, TextDelta, ToolFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.providers.extractive import ExtractiveProvider, answer_write, passages_read, search_query
 from toolloop.tools import ToolError, ToolOutput, Toolset, tool
 
@@ -52,7 +52,7 @@ def quotes_of(answer: str) -> list[tuple[str, str]]:
     return re.findall(r"^> (.+) \[(c\d+)\](?: \(page \d+\))?$", answer, re.MULTILINE)
 
 
-async def ask(question: str, *rows: Mapping[str, object], history: list[Message] | None = None):
+async def ask(question: str, *rows: Mapping[str, object], history: list[ModelMessage] | None = None):
     queries: list[str] = []
 
     @tool
@@ -189,7 +189,7 @@ def test_query_takes_the_question_before_when_the_last_one_follows_it_up(questio
 
 
 async def test_only_the_current_question_is_answered_when_there_is_a_history():
-    old: list[Message] = [
+    old: list[ModelMessage] = [
         UserMessage("Tell me about riesling acidity"),
         Turn("extractive", "extractive", text="..."),
         found(WINE),
@@ -202,8 +202,8 @@ async def test_only_the_current_question_is_answered_when_there_is_a_history():
 def test_a_sentence_is_quoted_once_when_a_neighbour_begins_in_the_middle_of_it():
     whole = "The bureau has decided not to include these codes as steel derivatives at this time."
     passages = [
-        Passage("c1", "notice.pdf", 1, "", f"Summary of the notice. {whole} More follows later."),
-        Passage("c2", "notice.pdf", 1, "", f"{whole[22:]} Another matter is treated below."),
+        RankedPassage("c1", "notice.pdf", 1, "", f"Summary of the notice. {whole} More follows later."),
+        RankedPassage("c2", "notice.pdf", 1, "", f"{whole[22:]} Another matter is treated below."),
     ]
     quotes = best_quotes("Which codes are steel derivatives?", passages, 5)
     assert [q.passage.id for q in quotes if "derivatives" in q.text] == ["c1"]

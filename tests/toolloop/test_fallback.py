@@ -27,7 +27,7 @@ from toolloop.history import history_merge
 from toolloop.intent import Intent, calls_plan, calls_run
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
 from toolloop.response_cache import CachedProvider, MemoryCache
 from toolloop.server_tools import WebSearch
@@ -289,7 +289,7 @@ async def test_provider_error_is_raised_when_no_plan_can_be_had() -> None:
 
 def test_user_messages_that_follow_each_other_are_joined() -> None:
     turn = Turn("p", "m", "x")
-    history: list[Message] = [
+    history: list[ModelMessage] = [
         UserMessage("a"),
         UserMessage(" "),
         UserMessage("b"),

@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 
 from toolloop.history import histories_merge, history_merge
 from toolloop.media import Media
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage, message_from_json
 
 IMAGE = Media("image/png", data="aGk=")
 
 
-def asks(*ids: str, text: str = "") -> Message:
+def asks(*ids: str, text: str = "") -> ModelMessage:
     made = tuple(ToolCall(call_id, "add", {}, "{}") for call_id in ids)
     return Turn("p", "m", text=text, tool_calls=made, stop="tools" if made else "end")
 
 
-def result(call_id: str, content: str = "ok") -> Message:
+def result(call_id: str, content: str = "ok") -> ModelMessage:
     return ToolResult(call_id, "add", content)
 
 
-HI: Message = UserMessage("Hi")
-BYE: Message = UserMessage("Bye")
+HI: ModelMessage = UserMessage("Hi")
+BYE: ModelMessage = UserMessage("Bye")
 DONE = asks(text="Done.")
 
 
@@ -87,7 +87,7 @@ MESSAGES = st.lists(
 
 
 @given(st.lists(MESSAGES, max_size=3))
-def test_any_histories_become_one_that_a_provider_takes(histories: list[list[Message]]):
+def test_any_histories_become_one_that_a_provider_takes(histories: list[list[ModelMessage]]):
     merged = histories_merge(*histories)
     waiting: list[str] = []
     for message in merged:
@@ -101,5 +101,5 @@ def test_any_histories_become_one_that_a_provider_takes(histories: list[list[Mes
 
 
 @pytest.mark.parametrize("histories", [(), ([],), ([], [])])
-def test_nothing_merges_to_nothing(histories: tuple[list[Message], ...]):
+def test_nothing_merges_to_nothing(histories: tuple[list[ModelMessage], ...]):
     assert histories_merge(*histories) == []

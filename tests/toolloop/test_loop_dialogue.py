@@ -14,7 +14,7 @@ from tests.toolloop.helpers import Recorder, add, broken, converse
 from toolloop.events import ReasoningDelta, TextDelta, ToolFinished, ToolRunning, TurnFinished
 from toolloop.history import lost_result
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedCall, call, calls, says
 from toolloop.tokens import Usage
 from toolloop.tools import ToolContext, ToolError, ToolOutput, tool
@@ -358,7 +358,7 @@ async def test_run_goes_on_when_a_tool_cancels_itself():
 
 async def test_missing_results_of_the_past_are_filled_when_history_has_holes():
     torn = Turn("scripted", "m", tool_calls=tuple(ToolCall(i, "add", {"a": 1, "b": 3}) for i in "ab"))
-    history: list[Message] = [UserMessage("one"), torn, ToolResult("b", "add", "4"), UserMessage("two")]
+    history: list[ModelMessage] = [UserMessage("one"), torn, ToolResult("b", "add", "4"), UserMessage("two")]
     dialogue = await converse([says("ok")], add, history=history)
 
     sent = dialogue.provider.requests[0].messages

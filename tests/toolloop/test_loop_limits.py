@@ -12,7 +12,7 @@ from tests.toolloop.helpers import Recorder, add, broken, converse, wait
 from toolloop.errors import ConfigurationError
 from toolloop.events import LimitReached, StepReset, ToolRunning
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.providers.scripted import ScriptedProvider, call, calls, hangs, says
 from toolloop.tokens import Usage
@@ -214,7 +214,7 @@ async def test_calls_are_refused_when_the_final_turn_makes_them_all_the_same():
 
 
 async def test_limits_count_earlier_attempts_when_a_run_is_resumed():
-    past: list[Message] = [UserMessage("Hello")]
+    past: list[ModelMessage] = [UserMessage("Hello")]
     for number in range(2):
         made = ToolCall(f"old_{number}", "add", {"a": 1, "b": 1}, "{}")
         turn = Turn("scripted", "m", tool_calls=(made,), stop="tools", usage=Usage(9, 0, 0, 1))

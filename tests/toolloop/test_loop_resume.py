@@ -15,7 +15,7 @@ from toolloop.events import RunFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.providers.scripted import ScriptedProvider, call, calls, says
 from toolloop.tokens import Usage
 from toolloop.tools import Tool, ToolContext, Toolset, tool
@@ -34,8 +34,8 @@ class Store:
     results: dict[str, dict[str, Any]] = field(default_factory=dict)
     writes: int = 0
 
-    def history(self) -> list[Message]:
-        messages: list[Message] = [UserMessage("Do it all.")]
+    def history(self) -> list[ModelMessage]:
+        messages: list[ModelMessage] = [UserMessage("Do it all.")]
         for data in self.turns:
             turn = message_from_json(data)
             assert isinstance(turn, Turn)
@@ -187,7 +187,7 @@ async def test_answer_is_reached_when_many_attempts_are_killed_at_random(seed):
 
 async def test_only_the_missing_calls_run_when_history_ends_in_open_calls():
     made = tuple(ToolCall(f"c{i}", "add", {"a": i, "b": 1}, "{}") for i in range(3))
-    history: list[Message] = [
+    history: list[ModelMessage] = [
         UserMessage("Hello"),
         Turn("scripted", "m", tool_calls=made, stop="tools"),
         ToolResult("c1", "add", "stored"),
@@ -199,14 +199,14 @@ async def test_only_the_missing_calls_run_when_history_ends_in_open_calls():
 
 
 async def test_no_model_is_asked_when_only_the_last_word_was_missing():
-    history: list[Message] = [UserMessage("Hello"), Turn("scripted", "m", text="The answer.")]
+    history: list[ModelMessage] = [UserMessage("Hello"), Turn("scripted", "m", text="The answer.")]
     dialogue = await converse([], history=history, first_step=1)
     assert dialogue.end.text == "The answer."
     assert dialogue.provider.requests == []
 
 
 async def test_paused_text_is_kept_when_a_run_is_resumed_between_its_halves():
-    history: list[Message] = [
+    history: list[ModelMessage] = [
         UserMessage("Hello"),
         Turn("scripted", "m", text="One, ", stop="pause"),
         Turn("scripted", "m", text="two, ", stop="pause"),
@@ -217,7 +217,10 @@ async def test_paused_text_is_kept_when_a_run_is_resumed_between_its_halves():
 
 async def test_cut_off_calls_stay_unrun_when_resumed():
     made = ToolCall("c0", "add", {"a": 1, "b": 1}, "{}")
-    history: list[Message] = [UserMessage("Hello"), Turn("scripted", "m", tool_calls=(made,), stop="length")]
+    history: list[ModelMessage] = [
+        UserMessage("Hello"),
+        Turn("scripted", "m", tool_calls=(made,), stop="length"),
+    ]
     dialogue = await converse([says("ok")], add, history=history, first_step=1)
     assert dialogue.told()[0].error_code == "truncated"
 

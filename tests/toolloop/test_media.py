@@ -16,7 +16,15 @@ from toolloop.compaction import history_compact
 from toolloop.errors import MediaRefused
 from toolloop.history import history_merge
 from toolloop.media import MAX_MEDIA_BYTES, Media
-from toolloop.messages import Citation, Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import (
+    Citation,
+    ModelMessage,
+    ToolCall,
+    ToolResult,
+    Turn,
+    UserMessage,
+    message_from_json,
+)
 from toolloop.providers.scripted import call, calls, says
 from toolloop.tools import ToolOutput, tool
 from toolloop.usage import text_tokens
@@ -182,7 +190,7 @@ def test_part_is_refused_when_it_is_neither_bytes_nor_url() -> None:
         Media("image/tiff", data="AAAA")
 
 
-MESSAGES: list[Message] = [
+MESSAGES: list[ModelMessage] = [
     UserMessage("Look.", parts=(Media.from_bytes(PNG, name="a.png"), Media.from_bytes(PDF))),
     UserMessage("", parts=(Media.from_url("https://example.org/é.png", "image/png"),)),
     ToolResult("c", "draw", "Here.", parts=(Media.from_bytes(WEBP),)),
@@ -192,7 +200,7 @@ MESSAGES: list[Message] = [
 
 
 @pytest.mark.parametrize("message", MESSAGES)
-def test_message_is_the_same_when_it_was_stored_as_json(message: Message) -> None:
+def test_message_is_the_same_when_it_was_stored_as_json(message: ModelMessage) -> None:
     assert message_from_json(json.loads(json.dumps(message.to_json()))) == message
 
 
@@ -230,7 +238,7 @@ def test_files_stay_when_messages_are_merged() -> None:
 
 
 async def test_files_of_old_results_are_cleared_first_when_a_history_is_compacted() -> None:
-    def exchange(index: int) -> list[Message]:
+    def exchange(index: int) -> list[ModelMessage]:
         made = ToolCall(f"c{index}", "draw", {}, "{}")
         part = Media.from_bytes(PNG)
         return [
@@ -238,7 +246,7 @@ async def test_files_of_old_results_are_cleared_first_when_a_history_is_compacte
             ToolResult(made.id, "draw", "Here.", parts=(part,)),
         ]
 
-    history: list[Message] = [UserMessage("Draw."), *exchange(0), *exchange(1), *exchange(2)]
+    history: list[ModelMessage] = [UserMessage("Draw."), *exchange(0), *exchange(1), *exchange(2)]
     done = await history_compact(history, 2_000, keep_turns=1)
     results = [message for message in done.messages if isinstance(message, ToolResult)]
     assert [len(result.parts) for result in results] == [0, 0, 1]

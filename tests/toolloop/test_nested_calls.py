@@ -13,7 +13,7 @@ from tests.toolloop.helpers import Recorder, add, broken, converse
 from toolloop.deferred import ParkCall, PendingCall
 from toolloop.errors import ConfigurationError
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, UserMessage
 from toolloop.providers.scripted import call, calls, says
 from toolloop.tools import Tool, ToolContext, tool
 from toolloop.tools.classes import ToolClass
@@ -139,7 +139,7 @@ async def test_nested_call_parks_the_run_and_earlier_calls_are_not_repeated() ->
         return f"sent {text}"
 
     plan = (["note", {"text": "a"}], ["send", {"text": "b"}], ["send", {"text": "c"}])
-    history: list[Message] = [UserMessage("Hello")]
+    history: list[ModelMessage] = [UserMessage("Hello")]
     journal = Recorder()
     first = await run(*plan, tools=(note, send), journal=journal)
     assert first.end.status == "parked"

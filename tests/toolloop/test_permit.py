@@ -12,7 +12,7 @@ from toolloop.deferred import Decision, PendingCall
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import ToolContext, Toolset, tool
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import Prepared, call_prepare
+from toolloop.tools.runtime import CheckedCall, call_prepare
 from toolloop.tools.tool import Verdict
 
 
@@ -35,7 +35,7 @@ def _policy(arguments: Mapping[str, Any], context: ToolContext) -> Verdict:
 def gate(amount: int, decision: Decision | None = None, **changes: Any) -> Any:
     toolset = Toolset([replace(pay, **{"permit": _policy, **changes})])
     prepared = call_prepare(ToolCall("c", "pay", {"amount": amount}), toolset)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, CheckedCall)
     return call_gate(prepared, toolset, ToolContext(), decision)
 
 
@@ -44,7 +44,7 @@ def denied(found: Any) -> bool:
 
 
 def test_policy_allows_asks_and_denies() -> None:
-    assert isinstance(gate(5), Prepared)
+    assert isinstance(gate(5), CheckedCall)
     asked = gate(50)
     assert isinstance(asked, PendingCall)
     assert (asked.kind, asked.reason) == ("approval", "more than 10")
@@ -57,7 +57,7 @@ def test_denied_call_asks_nobody_when_the_tool_needs_approval_or_is_external() -
 
 
 def test_approval_lets_an_asked_call_run_but_never_a_denied_one() -> None:
-    assert isinstance(gate(50, Decision("approve")), Prepared)
+    assert isinstance(gate(50, Decision("approve")), CheckedCall)
     assert denied(gate(500, Decision("approve")))
     assert denied(gate(500, Decision("approve", state={"own": 1})))
 
@@ -65,7 +65,7 @@ def test_approval_lets_an_asked_call_run_but_never_a_denied_one() -> None:
 def test_edited_arguments_are_held_against_the_policy_again() -> None:
     assert denied(gate(50, Decision("approve", arguments={"amount": 101})))
     edited = gate(50, Decision("approve", arguments={"amount": 60}))
-    assert isinstance(edited, Prepared)
+    assert isinstance(edited, CheckedCall)
     assert edited.arguments == {"amount": 60}
 
 

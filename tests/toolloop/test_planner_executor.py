@@ -13,7 +13,7 @@ from toolloop.errors import ProviderUnavailable
 from toolloop.events import StepReset, TextDelta, ToolCallStarted, TurnFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
-from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.planner_executor import Mode, PlannerExecutor
 from toolloop.planner_prompts import AnswerReader
 from toolloop.providers.base import ModelRequest
@@ -39,7 +39,7 @@ async def converse(
     executor: list[ScriptedTurn],
     *tools: Tool,
     mode: Mode = "native",
-    history: list[Message] | None = None,
+    history: list[ModelMessage] | None = None,
     retries: dict[str, int] | None = None,
     **settings: Any,
 ) -> tuple[Dialogue, ScriptedProvider]:

@@ -11,7 +11,7 @@ from tests.toolloop.helpers import Dialogue, add, loop_values
 from toolloop.chooser import model_chooser
 from toolloop.errors import AuthFailed, ConfigurationError
 from toolloop.loop import run_loop
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn, call, calls, fails, says
 from toolloop.tools import Tool, ToolDefinitionError, tool
 from toolloop.tools.catalog import Catalog, CatalogEntry
@@ -228,7 +228,7 @@ async def test_session_survives_json_and_counts_what_was_done(catalog: Catalog) 
 
 
 async def test_loaded_tools_are_there_again_when_a_killed_run_goes_on(catalog: Catalog) -> None:
-    history: list[Message] = [UserMessage("Go")]
+    history: list[ModelMessage] = [UserMessage("Go")]
     first = await converse(
         DynamicToolset(catalog, ToolSession()),
         calls(call("load_tools", tool_names=["alpha", "gamma"])),

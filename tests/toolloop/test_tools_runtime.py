@@ -12,7 +12,7 @@ import pytest
 
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import Tool, ToolContext, ToolOutput
-from toolloop.tools.runtime import Prepared, call_run, output_cut, run_in_thread
+from toolloop.tools.runtime import CheckedCall, call_run, output_cut, run_in_thread
 
 
 class Row(pydantic.BaseModel):
@@ -21,7 +21,7 @@ class Row(pydantic.BaseModel):
 
 async def result_of(value: Any) -> ToolResult:
     made = Tool("t", "d", {"type": "object", "properties": {}}, lambda: value)
-    prepared = Prepared(ToolCall("c", "t", {}), made, {})
+    prepared = CheckedCall(ToolCall("c", "t", {}), made, {})
     return await call_run(prepared, ToolContext(), timeout_s=5)
 
 

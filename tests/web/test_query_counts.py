@@ -18,7 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from apps.conversations.assistants.options import VersionSpec
-from apps.datasets.records.record import Record, Source
+from apps.datasets.records.record import Record, RecordSource
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create, connection_allow, invite_create, model_entry_set
 from tests.factories import actor_of, make_member
@@ -130,7 +130,11 @@ def populate(side: Side, times: int) -> None:
         with tenant_scope(tenant.pk):
             rows = [
                 NewRow(
-                    Record(f"Why {times}.{number}?", "So.", sources=(Source(f"{times}.{number}.pdf", "So."),))
+                    Record(
+                        f"Why {times}.{number}?",
+                        "So.",
+                        sources=(RecordSource(f"{times}.{number}.pdf", "So."),),
+                    )
                 )
             ]
             rows_add(tenant=tenant, actor=actor, dataset=dataset, rows=rows, source="test")

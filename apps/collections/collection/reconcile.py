@@ -44,7 +44,7 @@ GRACE_S = 3600  # younger files may belong to a transaction that is still open
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class RepairFinding:
     """One thing that is wrong.
 
     Attributes:
@@ -69,10 +69,10 @@ class Check:
 
     documents: int
     chunks: int
-    findings: list[Finding]
+    findings: list[RepairFinding]
 
     @property
-    def open(self) -> list[Finding]:
+    def open(self) -> list[RepairFinding]:
         """Return what is still wrong."""
         return [finding for finding in self.findings if not finding.is_repaired]
 
@@ -95,7 +95,7 @@ def ingestion_check(
         Denied: the actor may not write documents.
     """
     actor.require("document.write")
-    found: list[Finding] = []
+    found: list[RepairFinding] = []
     rows = Collection.objects.filter(tenant=tenant).order_by("pk")
     if collection is not None:
         rows = rows.filter(pk=collection.pk)
@@ -113,7 +113,7 @@ def ingestion_check(
     return Check(documents, chunks, found)
 
 
-def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[RepairFinding]:
     """Find documents that wait or run without a job that will ever end them."""
     job = Job.objects.filter(pk=OuterRef("job_id"), status__in=ACTIVE)
     stuck = Document.objects.filter(
@@ -125,10 +125,12 @@ def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -
                 row = document_lock(tenant, document)
                 row.status = DocumentStatus.QUEUED
                 document_enqueue(tenant, actor, row)
-        yield Finding("stuck", document.path, f"It is {document.status} and no job works on it.", repair)
+        yield RepairFinding(
+            "stuck", document.path, f"It is {document.status} and no job works on it.", repair
+        )
 
 
-def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[RepairFinding]:
     """Find ready documents whose rows are not what their counts say, or that a space lacks vectors of."""
     spaces = spaces_written(collection)
     ready = Document.objects.filter(collection=collection, status=DocumentStatus.READY)
@@ -144,7 +146,7 @@ def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool)
         if lacking and ledger.vectors == ledger.chunks:
             detail = f"Vectors are missing in {', '.join(map(str, lacking))}."
         if not repair:
-            yield Finding("ledger", document.path, detail)
+            yield RepairFinding("ledger", document.path, detail)
             continue
         if ledger.is_balanced and not lacking:
             Document.objects.filter(pk=document.pk).update(
@@ -154,9 +156,9 @@ def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool)
                 vector_count=ledger.vectors,
                 lexical_count=ledger.lexical,
             )
-            yield Finding("ledger", document.path, detail + " Counted again.", is_repaired=True)
+            yield RepairFinding("ledger", document.path, detail + " Counted again.", is_repaired=True)
         elif document.live_to is not None:
-            yield Finding(
+            yield RepairFinding(
                 "ledger",
                 document.path,
                 detail,
@@ -166,14 +168,14 @@ def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool)
             yield _read_again(tenant, actor, document, detail)
 
 
-def _read_again(tenant: Tenant, actor: Actor, document: Document, detail: str) -> Finding:
+def _read_again(tenant: Tenant, actor: Actor, document: Document, detail: str) -> RepairFinding:
     try:
         document_reindex(tenant=tenant, actor=actor, document=document)
     except Missing:
-        return Finding("ledger", document.path, detail + " Deleted meanwhile.", is_repaired=True)
+        return RepairFinding("ledger", document.path, detail + " Deleted meanwhile.", is_repaired=True)
     except DomainError as error:
-        return Finding("ledger", document.path, detail, advice=error.message)
-    return Finding("ledger", document.path, detail + " It is read again.", is_repaired=True)
+        return RepairFinding("ledger", document.path, detail, advice=error.message)
+    return RepairFinding("ledger", document.path, detail + " It is read again.", is_repaired=True)
 
 
 _COUNTED = """
@@ -188,7 +190,9 @@ _COUNTED = """
 """
 
 
-def _statistics(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+def _statistics(
+    tenant: Tenant, actor: Actor, collection: Collection, repair: bool
+) -> Iterator[RepairFinding]:
     """Compare the statistics of the lexical leg with the rows they count."""
     values: dict[str, Any] = {"collection": collection.pk, "tenant": tenant.pk}
     with transaction.atomic(), connection.cursor() as cursor:
@@ -222,7 +226,7 @@ def _statistics(tenant: Tenant, actor: Actor, collection: Collection, repair: bo
                 terms.weights_rescale(collection=row, average=total / chunks)
         else:
             was = row.chunk_total, row.term_total
-    yield Finding(
+    yield RepairFinding(
         "statistics",
         collection.name,
         f"The statistics say {was[0]} chunks with {was[1]} terms; found {chunks} with {total}, and {wrong} terms are "
@@ -231,7 +235,9 @@ def _statistics(tenant: Tenant, actor: Actor, collection: Collection, repair: bo
     )
 
 
-def _vectors_left(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -> Iterator[Finding]:
+def _vectors_left(
+    tenant: Tenant, actor: Actor, collection: Collection, repair: bool
+) -> Iterator[RepairFinding]:
     """Find vectors in spaces that the collection does not use."""
     spaces = [space.pk for space in spaces_written(collection)]
     where = "FROM collections_embedding WHERE tenant_id = %s AND collection_id = %s AND space_id <> ALL (%s)"
@@ -242,12 +248,12 @@ def _vectors_left(tenant: Tenant, actor: Actor, collection: Collection, repair: 
         if left and repair:
             cursor.execute(f"DELETE {where}", [tenant.pk, collection.pk, spaces])
     if left:
-        yield Finding(
+        yield RepairFinding(
             "vectors_left", collection.name, f"{left} vectors are in a space that is not used.", repair
         )
 
 
-def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
+def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
     """Compare the tenant's originals and page images on disk with the documents."""
     keys = set(Document.objects.filter(tenant=tenant).values_list("file", flat=True))
     keys |= set(Import.objects.filter(tenant=tenant).exclude(file="").values_list("file", flat=True))
@@ -255,7 +261,7 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
     for pack in packs.order_by("pk"):
         keys |= {pack.file, pack.index}
         if not (files.file_exists(pack.file) and files.file_exists(pack.index)):
-            yield Finding(
+            yield RepairFinding(
                 "original_missing",
                 f"{pack.repository.collection.name}: history of {pack.repository}",
                 "A pack of the repository is no longer in the storage; its files and search still work.",
@@ -265,7 +271,7 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
         if not files.file_exists(key):
             paths = Document.objects.filter(tenant=tenant, file=key).values_list("path", flat=True)
             for path in paths:
-                yield Finding(
+                yield RepairFinding(
                     "original_missing",
                     path,
                     "The original is no longer in the storage; search and the text of its pages still work.",
@@ -284,17 +290,17 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[Finding]:
                 is_used = Document.objects.filter(tenant=tenant, file=key).exists()
                 if not is_used and not packs.exists():
                     original.unlink(missing_ok=True)
-        yield Finding("original_orphaned", key, f"{size} bytes that no document points to.", repair)
+        yield RepairFinding("original_orphaned", key, f"{size} bytes that no document points to.", repair)
     hashes = set(Document.objects.filter(tenant=tenant).values_list("sha256", flat=True))
     images = Path(settings.DATA_DIR) / "cache" / "pages" / f"t{tenant.pk}"
     for folder in sorted(images.glob("*/*")) if images.is_dir() else []:
         if folder.name not in hashes and _is_old(folder):
             if repair:
                 shutil.rmtree(folder, ignore_errors=True)
-            yield Finding("images_orphaned", folder.name, "Page images of no document.", repair)
+            yield RepairFinding("images_orphaned", folder.name, "Page images of no document.", repair)
 
 
-def _contents(tenant: Tenant, repair: bool) -> Iterator[Finding]:
+def _contents(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
     """Find bytes in the history of files that no change names any more."""
     used = FileRevision.objects.filter(Q(before_id=OuterRef("pk")) | Q(after_id=OuterRef("pk")))
     left = FileBlob.objects.filter(~Exists(used), tenant=tenant).defer("content")
@@ -302,7 +308,7 @@ def _contents(tenant: Tenant, repair: bool) -> Iterator[Finding]:
         if repair:
             FileBlob.objects.filter(pk=blob.pk).delete()
         detail = f"{blob.size} bytes in the history of files that no change names."
-        yield Finding("contents_orphaned", blob.sha256[:12], detail, repair)
+        yield RepairFinding("contents_orphaned", blob.sha256[:12], detail, repair)
 
 
 def _old_files(root: Path) -> Iterator[Path]:

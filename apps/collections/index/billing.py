@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from apps.collections.embedders.base import Embedder, EmbeddingUsage
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from runs.services import usage_record
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -24,9 +24,9 @@ _CHARS_PER_TOKEN = 3
 _SECONDS = 600  # Of one batch with all its retries, rather too long.
 
 
-def payer_of(actor: Actor) -> Payer:
+def billing_account_of(actor: Actor) -> BillingAccount:
     """Return on whose account an actor's embeddings go."""
-    return Payer(actor.tenant_id, actor.user_id, actor.api_key_id)
+    return BillingAccount(actor.tenant_id, actor.user_id, actor.api_key_id)
 
 
 class EmbeddingBill:
@@ -37,14 +37,16 @@ class EmbeddingBill:
 
     Args:
         embedder: who embeds them; a local one costs nothing and writes nothing.
-        payer: on whose account.
+        billing_account: on whose account.
         texts: what will be embedded.
 
     Raises:
         BudgetExceeded: there is no money for them.
     """
 
-    def __init__(self, embedder: Embedder, *, tenant: Tenant, payer: Payer, texts: Sequence[str]) -> None:
+    def __init__(
+        self, embedder: Embedder, *, tenant: Tenant, billing_account: BillingAccount, texts: Sequence[str]
+    ) -> None:
         space = embedder.space
         self._embedder, self._before = embedder, embedder.usage
         self._estimate = sum(len(text) // _CHARS_PER_TOKEN + 1 for text in texts)
@@ -52,7 +54,7 @@ class EmbeddingBill:
         if space.provider != "local" and texts:
             self._record = usage_record(
                 tenant=tenant,
-                payer=payer,
+                billing_account=billing_account,
                 kind=KIND,
                 provider=space.provider,
                 model=space.model,

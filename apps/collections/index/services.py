@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from apps.collections.embedders.registry import parse_embedder
-from apps.collections.index.billing import KIND, EmbeddingBill, payer_of
+from apps.collections.index.billing import KIND, EmbeddingBill, billing_account_of
 from apps.collections.index.embedding import default_setting, embedder_of_setting, setting_of
 from apps.collections.models import Collection, EmbeddingSpace
 from basics.errors import DomainError, Invalid
@@ -76,7 +76,7 @@ def texts_embed(
     own = embedder.space.dims
     if dimensions not in (None, own):
         raise _invalid("dimensions", f"This model has {own} dimensions and no others.")
-    bill = EmbeddingBill(embedder, tenant=tenant, payer=payer_of(actor), texts=texts)
+    bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account_of(actor), texts=texts)
     with _Turn() if bill.is_free else bill:
         vectors = embedder.embed_documents(texts)
     used = embedder.usage

@@ -11,13 +11,13 @@ from django.db import connection, transaction
 from django.db.models import Exists, OuterRef
 from pgvector import HalfVector
 
-from apps.collections.index.billing import EmbeddingBill, payer_of
+from apps.collections.index.billing import EmbeddingBill, billing_account_of
 from apps.collections.index.embedding import embedder_for
 from apps.collections.models import Chunk, Collection, Embedding, EmbeddingSpace, SearchCase, SpaceSwap
 from apps.collections.storage.bulk import packed_copy
 from apps.collections.storage.packing import halfvec_rows
 from apps.collections.storage.rows import chunk_embedded_text
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from jobs.context import JobCancelled
 from tenancy.actors import Actor
 
@@ -135,7 +135,9 @@ def vectors_make(actor: Actor, collection: Collection, text: str) -> dict[int, A
     made = {}
     for space in spaces_written(collection):
         embedder = embedder_for(space, tenant=collection.tenant)
-        with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer_of(actor), texts=[text]):
+        with EmbeddingBill(
+            embedder, tenant=collection.tenant, billing_account=billing_account_of(actor), texts=[text]
+        ):
             made[space.pk] = embedder.embed_documents([text])[0]
     return made
 
@@ -187,7 +189,7 @@ def swap_build(ctx: BuildContext, *, swap_id: int, index: Callable[[Collection],
     swap = _swap(swap_id)
     collection = Collection.objects.select_related("space", "tenant").get(pk=swap.collection_id)
     embedder = embedder_for(swap.to_space, tenant=collection.tenant)
-    payer = Payer(collection.tenant_id, ctx.user_id)
+    billing_account = BillingAccount(collection.tenant_id, ctx.user_id)
     total = Chunk.objects.filter(collection=collection).count()
     done = total - _waiting(collection, swap.to_space).count()
     last = 0
@@ -201,7 +203,7 @@ def swap_build(ctx: BuildContext, *, swap_id: int, index: Callable[[Collection],
             last = 0  # what came in behind us
             continue
         texts = [chunk_embedded_text(chunk, chunk.document.cover) for chunk in batch]
-        with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
+        with EmbeddingBill(embedder, tenant=collection.tenant, billing_account=billing_account, texts=texts):
             vectors = embedder.embed_documents(texts)
         with _writing(ctx, swap):
             ctx.advanced()
@@ -212,7 +214,7 @@ def swap_build(ctx: BuildContext, *, swap_id: int, index: Callable[[Collection],
         ctx.give_way()
     if index is not None:
         index(collection)
-    comparison = swap_compare(swap, collection, payer, ctx.check)
+    comparison = swap_compare(swap, collection, billing_account, ctx.check)
     with _writing(ctx, swap):
         SpaceSwap.objects.filter(pk=swap.pk).update(
             status=SpaceSwap.Status.READY, comparison=comparison, done=done, total=done
@@ -245,7 +247,7 @@ def _writing(ctx: BuildContext, swap: SpaceSwap) -> Iterator[None]:
 
 
 def swap_compare(
-    swap: SpaceSwap, collection: Collection, payer: Payer, check: Callable[[], None]
+    swap: SpaceSwap, collection: Collection, billing_account: BillingAccount, check: Callable[[], None]
 ) -> dict[str, Any]:
     """Ask both spaces the same questions and tell how far they agree.
 
@@ -264,7 +266,9 @@ def swap_compare(
         ranked = []
         for question in questions:
             check()
-            with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=[question]):
+            with EmbeddingBill(
+                embedder, tenant=collection.tenant, billing_account=billing_account, texts=[question]
+            ):
                 vector = embedder.embed_query(question)
             ranked.append(_nearest(collection, space, vector))
         found.append(ranked)

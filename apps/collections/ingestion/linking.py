@@ -35,7 +35,7 @@ REVERSE: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class LinkableChunk:
     """What the rules need of a chunk.
 
     Attributes:
@@ -79,7 +79,7 @@ def _terms_of_word(word: str) -> tuple[str, ...]:
     return tuple(tokenise(word))
 
 
-def passage_links(passages: Sequence[Passage]) -> list[Link]:
+def passage_links(passages: Sequence[LinkableChunk]) -> list[Link]:
     """Link the chunks of one document, both directions of each link, in the order of their sources.
 
     Neighbours are linked by order, chunks under one heading with the nearest two beyond their neighbours, each chunk
@@ -104,7 +104,7 @@ def passage_links(passages: Sequence[Passage]) -> list[Link]:
     return sorted(found.values(), key=lambda link: (link.source, -link.weight, link.target))
 
 
-def passage_points(passages: Sequence[Passage]) -> list[list[str]]:
+def passage_points(passages: Sequence[LinkableChunk]) -> list[list[str]]:
     """Pick for each chunk the sentences that say most, in their order: those with the rarest words for their length."""
     documents: Counter[str] = Counter()
     for passage in passages:
@@ -112,7 +112,7 @@ def passage_points(passages: Sequence[Passage]) -> list[list[str]]:
     return [_points(passage, documents, len(passages)) for passage in passages]
 
 
-def _points(passage: Passage, documents: Mapping[str, int], total: int) -> list[str]:
+def _points(passage: LinkableChunk, documents: Mapping[str, int], total: int) -> list[str]:
     lead = [_clip(passage.lead)] if passage.lead.strip() else []
     if passage.is_table:
         first = next((line.strip() for line in passage.text.splitlines() if line.strip()), "")
@@ -136,7 +136,7 @@ def _clip(sentence: str) -> str:
     return sentence[: MAX_POINT_CHARS - 1].rsplit(" ", 1)[0] + "…"
 
 
-def _common_heading(one: Passage, other: Passage) -> str:
+def _common_heading(one: LinkableChunk, other: LinkableChunk) -> str:
     common = ""
     for mine, its in zip(one.headings, other.headings, strict=False):
         if mine != its:
@@ -145,7 +145,7 @@ def _common_heading(one: Passage, other: Passage) -> str:
     return common
 
 
-def _section_links(passages: Sequence[Passage]) -> Iterator[Link]:
+def _section_links(passages: Sequence[LinkableChunk]) -> Iterator[Link]:
     opener: dict[tuple[str, ...], int] = {}
     last: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for index, passage in enumerate(passages):
@@ -165,7 +165,7 @@ def _section_links(passages: Sequence[Passage]) -> Iterator[Link]:
         siblings.append(index)
 
 
-def _rare_terms(passages: Sequence[Passage]) -> list[dict[str, float]]:
+def _rare_terms(passages: Sequence[LinkableChunk]) -> list[dict[str, float]]:
     """Weigh for each passage the terms that at least one more has and few have: unit vectors."""
     counts = [Counter(_terms_of_passage(passage.text)) for passage in passages]
     sharers: Counter[str] = Counter()
@@ -184,7 +184,7 @@ def _rare_terms(passages: Sequence[Passage]) -> list[dict[str, float]]:
     return vectors
 
 
-def _term_links(passages: Sequence[Passage], vectors: Sequence[Mapping[str, float]]) -> Iterator[Link]:
+def _term_links(passages: Sequence[LinkableChunk], vectors: Sequence[Mapping[str, float]]) -> Iterator[Link]:
     postings: dict[str, list[int]] = defaultdict(list)
     for index, vector in enumerate(vectors):
         for term in vector:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from apps.collections.index.spaces import vectors_insert
 from apps.collections.ingestion.sources.prepared import (
     PREPARED,
-    Prepared,
+    PreparedDocument,
     normalised,
     prepared_links,
     prepared_load,
@@ -18,7 +18,7 @@ from apps.collections.pipeline.summaries import links_insert, points_update
 from apps.collections.storage import originals as files
 
 
-def prepared_of(document: Document) -> Prepared | None:
+def prepared_of(document: Document) -> PreparedDocument | None:
     """Return the chunks that a document came with, None when its original is to be read like any other.
 
     Raises:
@@ -48,7 +48,7 @@ def came_with_write(row: Document) -> None:
     )
 
 
-def came_vectors(row: Document, space: EmbeddingSpace) -> Prepared | None:
+def came_vectors(row: Document, space: EmbeddingSpace) -> PreparedDocument | None:
     """Return the document as it came when its vectors are of this space, None when they must be made."""
     prepared = prepared_of(row)
     if prepared is None or not vectors_fit(prepared, model=space.model, dimensions=space.dimensions):
@@ -56,7 +56,7 @@ def came_vectors(row: Document, space: EmbeddingSpace) -> Prepared | None:
     return prepared
 
 
-def came_vectors_insert(prepared: Prepared, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> int:
+def came_vectors_insert(prepared: PreparedDocument, space: EmbeddingSpace, chunks: Sequence[Chunk]) -> int:
     """Take over the vectors of chunks, in the caller's transaction; edited chunks are left to the embedder.
 
     Returns:

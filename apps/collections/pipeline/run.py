@@ -66,7 +66,7 @@ from apps.collections.storage.rows import (
     pages_write,
 )
 from basics.errors import DomainError
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from jobs.context import JobCancelled, JobYielded
 from tenancy.actors import system_actor
 from webhooks.models import Event
@@ -293,7 +293,7 @@ def _embed_in(
         with stage_writing(ctx, document, is_kept=False):
             came_vectors_insert(came, space, list(of_document.order_by("index")))
     embedder = embedder_for(space, tenant=collection.tenant)
-    payer = Payer(document.tenant_id, document.uploaded_by_id)
+    billing_account = BillingAccount(document.tenant_id, document.uploaded_by_id)
     vector = Embedding.objects.filter(chunk_id=OuterRef("pk"), space=space)
     waiting = of_document.filter(~Exists(vector)).order_by("index")
     total = of_document.count()
@@ -306,7 +306,7 @@ def _embed_in(
             meter(before + count, total)
 
         texts = [chunk_embedded_text(chunk, document.cover) for chunk in batch]
-        with EmbeddingBill(embedder, tenant=collection.tenant, payer=payer, texts=texts):
+        with EmbeddingBill(embedder, tenant=collection.tenant, billing_account=billing_account, texts=texts):
             vectors = embedder.embed_documents(texts, on_progress=report)
         vectors = normalised(vectors, space.dimensions, len(batch), str(space))
         took = max(time.monotonic() - asked, 0.001)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db import connection
 from psycopg.types.json import Jsonb
 
-from apps.collections.ingestion.linking import Link, Passage, passage_links, passage_points
+from apps.collections.ingestion.linking import Link, LinkableChunk, passage_links, passage_points
 from apps.collections.models import Chunk, ChunkKind, ChunkLink, Document, LinkOrigin
 from apps.collections.storage.bulk import rows_copy
 
@@ -16,10 +16,10 @@ WINDOW = 1000  # chunks, about a second of work
 _REACH = 3  # the nearest chunks that a rule links to
 
 
-def passage_of(chunk: Chunk) -> Passage:
+def passage_of(chunk: Chunk) -> LinkableChunk:
     """Return what the rules need of a chunk."""
     lead = chunk.metadata.get("docstring") or chunk.metadata.get("table_caption") or ""
-    return Passage(
+    return LinkableChunk(
         text=chunk.text,
         headings=tuple(chunk.headings),
         is_table=chunk.kind == ChunkKind.TABLE,

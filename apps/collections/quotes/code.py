@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from apps.collections.quotes.paragraphs import Line
+from apps.collections.quotes.paragraphs import PageLine
 
 # "#include" and "--option" are no comments: a blank follows the mark.
 _COMMENT = re.compile(r"[ \t]*(?:/{2,3}!?|#{1,6}|--)(?:[ \t]+|(?=\n|\Z))")
@@ -37,7 +37,7 @@ class CodePiece:
     """
 
     is_prose: bool
-    lines: tuple[Line, ...]
+    lines: tuple[PageLine, ...]
     marks: tuple[tuple[int, int], ...] = ()
 
 
@@ -47,7 +47,7 @@ def code_pieces(text: str, start: int) -> Iterator[CodePiece]:
     Args:
         start: where ``text`` begins in the document.
     """
-    lines: list[Line] = []
+    lines: list[PageLine] = []
     marks: list[tuple[int, int]] = []
     for begun, line, said in _lines(text):
         is_end = said is None or _RULE.match(line, *said) is not None
@@ -55,10 +55,10 @@ def code_pieces(text: str, start: int) -> Iterator[CodePiece]:
             yield CodePiece(True, tuple(lines), tuple(marks))
             lines, marks = [], []
         if said is not None and not is_end:
-            lines.append(Line(start + begun + said[0], line[said[0] : said[1]]))
+            lines.append(PageLine(start + begun + said[0], line[said[0] : said[1]]))
             marks.append((start + begun, start + begun + said[0]))
         elif said is None and line.strip():
-            yield CodePiece(False, (Line(start + begun, line),))
+            yield CodePiece(False, (PageLine(start + begun, line),))
     if lines:
         yield CodePiece(True, tuple(lines), tuple(marks))
 

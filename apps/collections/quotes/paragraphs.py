@@ -37,7 +37,7 @@ _LIST_LEAST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PageLine:
     """A line of a page without its end.
 
     Attributes:
@@ -55,7 +55,7 @@ def is_row(line: str) -> bool:
     return _ROW.search(line) is not None
 
 
-def paragraph_lines(lines: Sequence[Line], *, is_drawn: bool = False) -> Iterator[list[Line]]:
+def paragraph_lines(lines: Sequence[PageLine], *, is_drawn: bool = False) -> Iterator[list[PageLine]]:
     """Group lines that belong to one paragraph or one entry of a list; blank lines are in none.
 
     Args:
@@ -64,7 +64,7 @@ def paragraph_lines(lines: Sequence[Line], *, is_drawn: bool = False) -> Iterato
     width = [len(line.text.strip()) for line in lines]
     filled = [i for i, line in enumerate(lines) if line.text.strip()]
     lists = _title_lists(lines, filled, width)
-    paragraph: list[Line] = []
+    paragraph: list[PageLine] = []
     for place, i in enumerate(filled):
         before = filled[place - 1] if place else None
         if (
@@ -80,12 +80,12 @@ def paragraph_lines(lines: Sequence[Line], *, is_drawn: bool = False) -> Iterato
 
 
 def _is_break(
-    lines: Sequence[Line],
+    lines: Sequence[PageLine],
     filled: Sequence[int],
     place: int,
     width: Sequence[int],
     lists: frozenset[int],
-    first: Line,
+    first: PageLine,
     *,
     is_drawn: bool,
 ) -> bool:
@@ -131,7 +131,7 @@ def _is_full(width: Sequence[int], filled: Sequence[int], place: int, word: int 
     return width[filled[before]] + (1 + word if word else 0) >= _SHORT * longest
 
 
-def _title_lists(lines: Sequence[Line], filled: Sequence[int], width: Sequence[int]) -> frozenset[int]:
+def _title_lists(lines: Sequence[PageLine], filled: Sequence[int], width: Sequence[int]) -> frozenset[int]:
     """Find lines that each stand for themselves: names under each other, all short, each beginning anew, none ending."""
     widest = max((width[i] for i in filled), default=0)
     found: set[int] = set()

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from apps.collections.ingestion.word_parts import UNSPACED
 from apps.collections.quotes.code import code_pieces
-from apps.collections.quotes.paragraphs import Line, is_row, paragraph_lines
+from apps.collections.quotes.paragraphs import PageLine, is_row, paragraph_lines
 from toolloop.sentences import sentence_spans
 
 AROUND = 1_500
@@ -367,7 +367,7 @@ def _sentences(
 
 
 def _paragraphs(
-    lines: Sequence[Line], lead: re.Pattern[str], page_at: Any, *, is_drawn: bool
+    lines: Sequence[PageLine], lead: re.Pattern[str], page_at: Any, *, is_drawn: bool
 ) -> Iterator[Unit]:
     for paragraph in paragraph_lines(lines, is_drawn=is_drawn):
         joined = ""
@@ -389,8 +389,8 @@ def _paragraphs(
             yield Unit(first, place(end - 1) + 1, page_at(first), "row" if is_table else "sentence")
 
 
-def _lines(text: str, base: int, low: int, high: int, *, is_first: bool) -> Iterator[Line]:
+def _lines(text: str, base: int, low: int, high: int, *, is_first: bool) -> Iterator[PageLine]:
     at = low
     for number, line in enumerate(text[low - base : high - base].split("\n")):
-        yield Line(at, line, follows_gap=number == 0 and not is_first)
+        yield PageLine(at, line, follows_gap=number == 0 and not is_first)
         at += len(line) + 1

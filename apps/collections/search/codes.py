@@ -15,7 +15,7 @@ _MATCHES = ("exact", "near", "parent", "")
 _NAMED = 5
 
 
-class Asked:
+class CodeQuestion:
     """The codes of one question, and what passages say about them."""
 
     def __init__(self, kinds: CodeKinds, query: str) -> None:
@@ -121,7 +121,7 @@ class Asked:
 
 
 def codes_placed(
-    asked: Asked,
+    asked: CodeQuestion,
     rows: list[dict[str, Any]],
     look: Callable[[list[str]], list[dict[str, Any]]],
     read: Callable[[list[dict[str, Any]]], list[SearchHit]],

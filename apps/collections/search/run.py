@@ -25,14 +25,14 @@ from django.db import connection, transaction
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from apps.collections.index.billing import EmbeddingBill, payer_of
+from apps.collections.index.billing import EmbeddingBill, billing_account_of
 from apps.collections.index.code_kinds import code_kinds, documents_behind
 from apps.collections.index.embedding import embedder_for, languages_known
 from apps.collections.ingestion.codes import EVERYWHERE, plain
 from apps.collections.ingestion.identifiers import identifier_list
 from apps.collections.ingestion.lexical import query_term_ids
 from apps.collections.models import Collection, EmbeddingSpace
-from apps.collections.search.codes import Asked, codes_placed
+from apps.collections.search.codes import CodeQuestion, codes_placed
 from apps.collections.search.expand import hits_expand
 from apps.collections.search.filters import SearchFilter, parse_filters
 from apps.collections.search.indexed import (
@@ -60,7 +60,7 @@ from apps.collections.search.types import (
     SearchResult,
 )
 from basics.errors import DomainError, Invalid, Missing
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from tenancy.actors import Actor
 from tenancy.database.waiting import connections_let_go
 from tenancy.models import Tenant
@@ -82,7 +82,7 @@ def search_run(
     expand: int = 0,
     reranker: Reranker | None = None,
     trace: bool = False,
-    payer: Payer | None = None,
+    billing_account: BillingAccount | None = None,
 ) -> SearchResult:
     """Find the passages that answer a question.
 
@@ -97,7 +97,7 @@ def search_run(
         reranker: reads the best candidates once more and orders them anew; None for the one that the collections have
             chosen, if all legs run.
         trace: tell how it came to the result, which costs a second statement.
-        payer: on whose account models are asked, where that is more than the actor: the run that searches, say.
+        billing_account: on whose account models are asked, where that is more than the actor: the run that searches, say.
 
     Raises:
         Denied: the actor may not search.
@@ -106,7 +106,7 @@ def search_run(
     """
     actor.require("search.run")
     asked, query = query, " ".join(query.replace("\x00", " ").split())
-    payer = payer or payer_of(actor)
+    billing_account = billing_account or billing_account_of(actor)
     _check(query, k, expand)
     conditions = parse_filters(filters)
     scope = _scope(tenant, actor, collections)
@@ -115,19 +115,19 @@ def search_run(
     attributes_check(scope, conditions)
     # A code has a digit: other questions need not know the workspace's patterns.
     kinds = code_kinds(tenant.pk) if any(map(str.isdigit, query)) else EVERYWHERE
-    named = Asked(kinds, query)
+    named = CodeQuestion(kinds, query)
     has_codes = bool(named) and "exact" in legs
     unranked = ""  # why the passages were not reranked, where they should have been
     if reranker is None and set(legs) == set(LEGS):
         try:
-            reranker = reranker_of(tenant, actor, scope, payer)
+            reranker = reranker_of(tenant, actor, scope, billing_account)
         except DomainError as error:
             unranked = error.message
     began = time.perf_counter()
     wanted = max(k, RERANK_DEPTH) if reranker is not None else k
     pks = [c.pk for c in scope]
     with ThreadPoolExecutor(1) as aside:  # a thread per search: it must not be inherited by a fork
-        embedding = _embed_begin(aside, tenant, payer, scope, query) if "vector" in legs else []
+        embedding = _embed_begin(aside, tenant, billing_account, scope, query) if "vector" in legs else []
         indexes = indexes_for(actor, scope, conditions, as_of)
         terms = _terms(scope, query) if "lexical" in legs else []
         postings = candidates_find(actor, pks, terms, indexes.postings, conditions, as_of)
@@ -277,7 +277,7 @@ class _Embedding:
 
 
 def _embed_begin(
-    aside: Executor, tenant: Tenant, payer: Payer, scope: Sequence[Collection], query: str
+    aside: Executor, tenant: Tenant, billing_account: BillingAccount, scope: Sequence[Collection], query: str
 ) -> list[_Embedding]:
     """Embed the question once per space; beside this thread where large collections need the database meanwhile."""
     by_space: dict[EmbeddingSpace, list[int]] = {}
@@ -289,7 +289,7 @@ def _embed_begin(
         try:
             # Here, not aside: it may read the workspace's key, and reserves money.
             embedder = embedder_for(space, tenant=tenant)
-            bill = EmbeddingBill(embedder, tenant=tenant, payer=payer, texts=[query])
+            bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
             ask = partial(embedder.embed_query, query)
         except DomainError as error:
             begun.append(_Embedding(space, pks, partial(_raise, error)))

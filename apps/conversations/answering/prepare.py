@@ -10,7 +10,7 @@ from django.conf import settings
 
 from apps.conversations.assistants.options import Options
 from apps.conversations.assistants.selectors import version_options
-from apps.conversations.attachments.selectors import Given
+from apps.conversations.attachments.selectors import FilesInScope
 from apps.conversations.display.answer_forms import CITING, form_of
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.toolset import bundle as tools
@@ -26,7 +26,7 @@ from runs.providers import is_extractive, provider_wrapped
 from runs.services import run_execute
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
-from toolloop.messages import Message
+from toolloop.messages import ModelMessage
 from toolloop.modes import AttachedProvider, PlannedProvider, QuickProvider, plan_tool
 from toolloop.output import Output
 from toolloop.providers.base import Provider
@@ -47,7 +47,7 @@ class Answering:
 
     provider: Provider
     system: str
-    history: Sequence[Message]
+    history: Sequence[ModelMessage]
     toolset: Toolset
     limits: Limits
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -62,13 +62,13 @@ def answering_of(
     model: str,
     provider: Provider,
     guard: Guard,
-    history: Sequence[Message],
+    history: Sequence[ModelMessage],
     collections: Mapping[int, str],
     native: bool,
     loaded: Callable[[], Any],
     beside: Sequence[Tool] = (),
     is_text: bool = False,
-    given: Given = Given(),  # noqa: B008 - frozen
+    given: FilesInScope = FilesInScope(),  # noqa: B008 - frozen
 ) -> Answering:
     """Return how a version answers; without one, the model calls tools as it sees fit.
 
@@ -185,7 +185,7 @@ def _system(
     return tools.system_prompt(names, "\n\n".join(parts), has_files=has_files)
 
 
-def _remembered(history: Sequence[Message], turns: int) -> Sequence[Message]:
+def _remembered(history: Sequence[ModelMessage], turns: int) -> Sequence[ModelMessage]:
     """Return the question with so many exchanges before it."""
     return history[-(2 * turns + 1) :]
 

@@ -134,7 +134,7 @@ def _unseen(code: str, message: str) -> Invalid:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FilesInScope:
     """The files of a branch, as one run is given them.
 
     Attributes:
@@ -153,7 +153,7 @@ class Given:
         return [r.document_id for r in self.rows if r.document_id is not None and not is_as_is(r)]
 
 
-def given_of(rows: Sequence[Attachment], provider: str, profile: Profile) -> Given:
+def given_of(rows: Sequence[Attachment], provider: str, profile: Profile) -> FilesInScope:
     """Return what a model is given of a branch's files: with them, as they are, the newest of what it can be shown that fit.
 
     Args:
@@ -169,7 +169,7 @@ def given_of(rows: Sequence[Attachment], provider: str, profile: Profile) -> Giv
             left -= row.size
             shown.add(row.pk)
             media[row.turn_id] = (part, *media.get(row.turn_id, ()))
-    return Given(rows, frozenset(shown), media)
+    return FilesInScope(rows, frozenset(shown), media)
 
 
 def _is_shown(row: Attachment, provider: str, profile: Profile) -> bool:

@@ -16,7 +16,7 @@ from typing import Any
 
 from django.template.loader import render_to_string
 
-from apps.conversations.citations.markers import Passage, answer_cite, passages_of
+from apps.conversations.citations.markers import CitablePassage, answer_cite, passages_of
 from apps.conversations.display.answer_forms import is_formed, shown_text
 from apps.conversations.display.cards import (
     CitationCard,
@@ -103,7 +103,7 @@ class LiveAnswer:
     def __init__(self, target: Target) -> None:
         self._target = target
         self.transcript = Transcript()
-        self._passages: dict[int, Passage] = {}
+        self._passages: dict[int, CitablePassage] = {}
         self._view = target.view
         self._blocks: list[str] = []
         self._cards: dict[int, ToolCard] = {}

@@ -29,7 +29,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CitablePassage:
     """A retrieved chunk, as an answer may cite it.
 
     Attributes:
@@ -51,7 +51,7 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NumberedQuote:
     """A quote with its number: the sentence or row of a passage that the answer rests on.
 
     Attributes:
@@ -64,7 +64,7 @@ class Source:
     """
 
     number: int
-    passage: Passage
+    passage: CitablePassage
     quote: str
     char_start: int
     char_end: int
@@ -85,7 +85,7 @@ class Piece:
     mark: str = ""
 
 
-Numbering = Callable[[list["Source"], int, int], int | None]
+Numbering = Callable[[list["NumberedQuote"], int, int], int | None]
 
 
 @dataclass(slots=True)
@@ -97,7 +97,7 @@ class Cited:
     """
 
     pieces: list[Piece] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    sources: list[NumberedQuote] = field(default_factory=list)
     removed: int = 0
 
     @property
@@ -106,7 +106,7 @@ class Cited:
         return "".join(p.text + "".join(f"[{n}]" for n in p.numbers) for p in self.pieces)
 
 
-def answer_cite(text: str, passages: Mapping[int, Passage]) -> Cited:
+def answer_cite(text: str, passages: Mapping[int, CitablePassage]) -> Cited:
     """Take an answer apart at its markers and number the sources by first appearance.
 
     A source is a quote: a passage cited for two of its rows is two sources.
@@ -117,7 +117,7 @@ def answer_cite(text: str, passages: Mapping[int, Passage]) -> Cited:
     """
     counted: Counter[int] = Counter()
 
-    def find(known: list[Source], chunk_id: int, at: int) -> int | None:
+    def find(known: list[NumberedQuote], chunk_id: int, at: int) -> int | None:
         passage = passages.get(chunk_id)
         if passage is None:
             return None
@@ -142,7 +142,7 @@ def numbering(numbers: Mapping[int, Sequence[int]]) -> Numbering:
     """Return what gives each marker of a passage its number, in turn."""
     counted: Counter[int] = Counter()
 
-    def find(_: list[Source], chunk_id: int, __: int) -> int | None:
+    def find(_: list[NumberedQuote], chunk_id: int, __: int) -> int | None:
         told = numbers.get(chunk_id)
         if not told:
             return None
@@ -200,7 +200,7 @@ def markers_number(text: str, find: Numbering) -> Cited:
     return cited
 
 
-def _numbered(text: str, passage: Passage, known: list[Source], marker: int, at: int) -> int:
+def _numbered(text: str, passage: CitablePassage, known: list[NumberedQuote], marker: int, at: int) -> int:
     mine = [source for source in known if source.passage.chunk_id == passage.chunk_id]
     if mine and marker >= _MARKERS_MOST:
         return mine[0].number
@@ -210,7 +210,7 @@ def _numbered(text: str, passage: Passage, known: list[Source], marker: int, at:
         if (source.char_start, source.char_end) == (found.start, found.end):
             source.markers.append(marker)
             return source.number
-    source = Source(
+    source = NumberedQuote(
         len(known) + 1, passage, found.text, found.start, found.end, found.page, found.header, [marker]
     )
     known.append(source)
@@ -271,19 +271,21 @@ def flagged(pieces: Iterable[Piece], ends: Mapping[int, str]) -> list[Piece]:
     return found
 
 
-def passages_of(payloads: Iterable[object], quotes: Mapping[str, str] | None = None) -> dict[int, Passage]:
+def passages_of(
+    payloads: Iterable[object], quotes: Mapping[str, str] | None = None
+) -> dict[int, CitablePassage]:
     """Return what tool calls have retrieved, by chunk id; payloads of other tools are passed over.
 
     Args:
         quotes: what the model itself has named, by id as in a marker; see ``runs.selectors.quotes_named``.
     """
     named = quotes or {}
-    found: dict[int, Passage] = {}
+    found: dict[int, CitablePassage] = {}
     for payload in payloads:
         results = payload.get("results") if isinstance(payload, dict) else None
         for row in results if isinstance(results, list) else ():
             if isinstance(row, dict) and isinstance(row.get("chunk_id"), int):
-                found[row["chunk_id"]] = Passage(
+                found[row["chunk_id"]] = CitablePassage(
                     chunk_id=row["chunk_id"],
                     document_id=row["document_id"],
                     document_name=row["document"],

@@ -8,10 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from apps.conversations.citations.markers import Source
+from apps.conversations.citations.markers import NumberedQuote
 from apps.conversations.display.plans import PlanView, is_plan, plan_view
 from apps.conversations.models import Citation
-from runs.argument_changes import Change
+from runs.argument_changes import ArgumentDifference
 from runs.journal import summary_of
 from runs.selectors import CONTENT_SHOWN
 
@@ -66,7 +66,7 @@ class DecidedLine:
     status: str
     by: str
     reason: str
-    changes: tuple[Change, ...]
+    changes: tuple[ArgumentDifference, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ def decided_lines(decided: Iterable[Mapping[str, Any]]) -> list[DecidedLine]:
             status=row["status"],
             by=row.get("by", ""),
             reason=row["reason"],
-            changes=tuple(Change(**change) for change in row.get("changes", ())),
+            changes=tuple(ArgumentDifference(**change) for change in row.get("changes", ())),
         )
         for row in decided
     ]
@@ -181,7 +181,7 @@ def _duration(milliseconds: int | None) -> str:
     return f"{milliseconds} ms" if milliseconds < 100 else f"{milliseconds / 1000:.1f} s"
 
 
-def source_cards(run_id: int, sources: Iterable[Source]) -> list[CitationCard]:
+def source_cards(run_id: int, sources: Iterable[NumberedQuote]) -> list[CitationCard]:
     """Return the cards of sources that are not stored yet."""
     return [
         CitationCard(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from apps.conversations.citations.markers import Cited, Piece, Source
+from apps.conversations.citations.markers import Cited, NumberedQuote, Piece
 from apps.conversations.support.sentences import LANGUAGE, reason_of, unsupported_find
 
 UNSUPPORTED = "unsupported"
@@ -112,7 +112,7 @@ def marks_legend(marks: Iterable[Mark]) -> str:
     )
 
 
-def named_around(question: str, sources: Iterable[Source]) -> str:
+def named_around(question: str, sources: Iterable[NumberedQuote]) -> str:
     """Return what an answer may name though its passages do not: its question and the names of its documents."""
     return ". ".join([question, *dict.fromkeys(s.passage.document_name for s in sources)])
 
@@ -123,7 +123,7 @@ def question_of(request: Mapping[str, Any]) -> str:
     return str(asked[-1].get("text", "")) if asked else ""
 
 
-def marks_found(text: str, sources: Sequence[Source], question: str = "") -> list[Mark]:
+def marks_found(text: str, sources: Sequence[NumberedQuote], question: str = "") -> list[Mark]:
     """Return the marks of an answer that is stored as no message; of an answer in JSON, those of its texts.
 
     Args:

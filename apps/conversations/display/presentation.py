@@ -8,8 +8,8 @@ from decimal import Decimal
 from typing import Any
 
 from apps.conversations.citations.markers import (
+    CitablePassage,
     Cited,
-    Passage,
     answer_cite,
     answer_number,
     flagged,
@@ -210,7 +210,7 @@ def turn_view_live(
     text: str,
     *,
     transcript: Transcript,
-    passages: Mapping[int, Passage],
+    passages: Mapping[int, CitablePassage],
     calls: Iterable[Any],
 ) -> TurnView:
     """Return a turn whose run is under way, after the events that the transcript holds."""

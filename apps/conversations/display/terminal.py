@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.conversations.citations.markers import Passage, answer_cite
+from apps.conversations.citations.markers import CitablePassage, answer_cite
 
 
 class PlainAnswer:
@@ -13,7 +13,7 @@ class PlainAnswer:
     def __init__(self) -> None:
         self._printed = ""
 
-    def more(self, text: str, passages: Mapping[int, Passage], *, is_complete: bool) -> str:
+    def more(self, text: str, passages: Mapping[int, CitablePassage], *, is_complete: bool) -> str:
         """Return the next stretch of the answer.
 
         Args:

@@ -11,7 +11,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.conversations.openai.follow import CHUNKS_LOST, Followed, Outcome, answer_wait, chunks_follow
+from apps.conversations.openai.follow import CHUNKS_LOST, Followed, FollowEnd, answer_wait, chunks_follow
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
 from apps.conversations.transcript.shown import is_readable
@@ -59,7 +59,7 @@ class OpenAIView(StreamingAPIView):
         response["X-Accel-Buffering"] = "no"
         return response
 
-    def waited(self, followed: Followed) -> Outcome:
+    def waited(self, followed: Followed) -> FollowEnd:
         """Return what a run has to say once it has said it; a client that goes away before stops it."""
         found = wait_for(answer_wait, followed, partial(has_left, self.request._request))
         actor_again(self.actor).require("conversation.write")  # it may have waited for minutes

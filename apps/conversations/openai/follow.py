@@ -14,7 +14,7 @@ from django.urls import reverse
 from apps.conversations.citations.markers import passages_of
 from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.services import completion_stop
-from apps.conversations.openai.wire import Answer, Growing, answer_of, chunk, chunks_last
+from apps.conversations.openai.wire import GrowingText, RunAnswer, answer_of, chunk, chunks_last
 from apps.conversations.transcript.shown import run_withheld
 from runs.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
@@ -53,7 +53,7 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FollowEnd:
     """How it ended.
 
     Attributes:
@@ -62,12 +62,12 @@ class Outcome:
         code: our name of that, "" for none.
     """
 
-    answer: Answer
+    answer: RunAnswer
     problem: Mapping[str, Any] | None = None
     code: str = ""
 
 
-Progress = str | list[dict[str, Any]] | Outcome | None
+Progress = str | list[dict[str, Any]] | FollowEnd | None
 
 
 async def progress_follow(followed: Followed) -> AsyncGenerator[Progress, None]:
@@ -76,7 +76,7 @@ async def progress_follow(followed: Followed) -> AsyncGenerator[Progress, None]:
     Closed before that (the client went away), it stops the run. An answer that must have a form is yielded once it has it.
     """
     run, tenant = followed.run, followed.tenant
-    transcript, growing = Transcript(), Growing()
+    transcript, growing = Transcript(), GrowingText()
     passages: dict[int, Any] = {}
     is_held, has_begun, is_over = _schema(run) is not None, False, False
     try:
@@ -139,7 +139,7 @@ async def chunks_follow(followed: Followed, *, with_usage: bool) -> AsyncGenerat
     yield b"data: [DONE]\n\n"
 
 
-async def answer_wait(followed: Followed, has_left: Callable[[], bool]) -> Outcome:
+async def answer_wait(followed: Followed, has_left: Callable[[], bool]) -> FollowEnd:
     """Wait until a run has ended or waits for its client; return what it says.
 
     Cancelled before that (the client went away), it stops the run.
@@ -166,7 +166,7 @@ async def answer_wait(followed: Followed, has_left: Callable[[], bool]) -> Outco
     return await in_db(outcome_read, followed)
 
 
-def outcome_read(followed: Followed) -> Outcome:
+def outcome_read(followed: Followed) -> FollowEnd:
     """Return what a run has said between two of its events, and what it waits for."""
     with tenant_scope(followed.tenant.pk):
         run = Run.objects.get(pk=followed.run.pk)
@@ -204,9 +204,9 @@ def outcome_read(followed: Followed) -> Outcome:
             is_marked=not found,
         )
     if run.status != RunStatus.FAILED or answer.calls:
-        return Outcome(answer)
+        return FollowEnd(answer)
     problem = problem_json(run.error_code, run.error_message, is_retryable=run.is_retryable)
-    return Outcome(answer, problem, run.error_code)
+    return FollowEnd(answer, problem, run.error_code)
 
 
 def _notice(followed: Followed, approvals: Sequence[PendingDecision]) -> str:

@@ -19,7 +19,7 @@ from runs.withheld import message_withheld
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
-from toolloop.messages import Message, ToolResult, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, message_from_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class Previous:
         calls: its calls of client tools: call id -> name.
     """
 
-    history: list[Message]
+    history: list[ModelMessage]
     developer: str
     calls: dict[str, str]
 
@@ -101,7 +101,7 @@ def previous_read(*, tenant: Tenant, actor: Actor, response_id: str) -> Previous
     return Previous(history, stored.run.request["response"]["developer"], calls)
 
 
-def inputs_read(*, tenant: Tenant, actor: Actor, response_id: str) -> tuple[str, list[Message]]:
+def inputs_read(*, tenant: Tenant, actor: Actor, response_id: str) -> tuple[str, list[ModelMessage]]:
     """Return what a response answers: the words of developer messages, and the messages before it, oldest first.
 
     Raises:
@@ -139,7 +139,7 @@ def response_delete(*, tenant: Tenant, actor: Actor, response_id: str) -> None:
 
 def _told(
     stored: Stored, tenant: Tenant, actor: Actor, segments: Sequence[Segment]
-) -> tuple[list[Message], dict[str, str]]:
+) -> tuple[list[ModelMessage], dict[str, str]]:
     """Return what was said up to the end of some of a run's responses, and the calls that the last one ends with."""
     facts = stored.run.request["completion"]
     found = run_withheld(actor, stored.run)
@@ -155,7 +155,7 @@ def _told(
     return history, calls
 
 
-def _results(run: Run, calls: dict[str, str]) -> list[Message]:
+def _results(run: Run, calls: dict[str, str]) -> list[ModelMessage]:
     ids = {int(call_id.rpartition("_")[2]): call_id for call_id in calls}
     answers = PendingDecision.objects.filter(run=run, pk__in=ids).order_by("pk")
     return [ToolResult(ids[pk], calls[ids[pk]], answer) for pk, answer in answers.values_list("pk", "answer")]

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps.conversations.openai.api import OpenAIView
-from apps.conversations.openai.follow import LOST, Followed, Outcome, outcome_read, progress_follow
+from apps.conversations.openai.follow import LOST, Followed, FollowEnd, outcome_read, progress_follow
 from apps.conversations.openai.responses import (
     Stored,
     inputs_read,
@@ -169,7 +169,7 @@ async def _frames(followed: Followed, writer: ResponseWriter) -> AsyncGenerator[
             if step is None:
                 yield HEARTBEAT
                 continue
-            if isinstance(step, Outcome):
+            if isinstance(step, FollowEnd):
                 events = writer.end(step)
             elif isinstance(step, str):
                 events = writer.text(step)

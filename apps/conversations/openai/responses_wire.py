@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from apps.conversations.openai.follow import Outcome
-from apps.conversations.openai.wire import Answer
+from apps.conversations.openai.follow import FollowEnd
+from apps.conversations.openai.wire import RunAnswer
 from apps.conversations.transcript.segments import response_id_of
 from basics.errors import Invalid
 from runs.models import RunStatus
 from toolloop.media import Media
-from toolloop.messages import Message, ToolResult, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, UserMessage
 
 _INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 _CODES = {"server_error": "server_error", "rate_limit_error": "rate_limit_exceeded"}
@@ -62,7 +62,7 @@ def input_read(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
     return messages, places
 
 
-def items_of(developer: str, messages: Sequence[Message]) -> list[dict[str, Any]]:
+def items_of(developer: str, messages: Sequence[ModelMessage]) -> list[dict[str, Any]]:
     """Return what a response answers as items of OpenAI's; of images and files their names only."""
     items: list[dict[str, Any]] = []
 
@@ -158,7 +158,7 @@ class ResponseWriter:
         """Yield events of the run, which OpenAI has none for."""
         yield self._event("groundwork.events", events=list(events))
 
-    def end(self, outcome: Outcome) -> Iterator[dict[str, Any]]:
+    def end(self, outcome: FollowEnd) -> Iterator[dict[str, Any]]:
         """Yield the last events: the items finished, then the whole response."""
         whole = self.whole(outcome)
         if outcome.problem is None:
@@ -167,7 +167,7 @@ class ResponseWriter:
         name = {"failed": "failed", "incomplete": "incomplete", "cancelled": "incomplete"}
         yield self._event(f"response.{name.get(whole['status'], 'completed')}", response=whole)
 
-    def whole(self, outcome: Outcome) -> dict[str, Any]:
+    def whole(self, outcome: FollowEnd) -> dict[str, Any]:
         """Return the response as it is now."""
         answer = outcome.answer
         output: list[dict[str, Any]] = []
@@ -227,7 +227,7 @@ class ResponseWriter:
     def _part(self) -> dict[str, Any]:
         return {"item_id": self._message_id, "output_index": 0, "content_index": 0}
 
-    def _message(self, answer: Answer, status: str) -> dict[str, Any]:
+    def _message(self, answer: RunAnswer, status: str) -> dict[str, Any]:
         annotations = [
             {
                 "type": "file_citation",
@@ -282,7 +282,7 @@ class ResponseWriter:
         return event
 
 
-def _status(outcome: Outcome) -> tuple[str, str]:
+def _status(outcome: FollowEnd) -> tuple[str, str]:
     """Return a response's status, and why it is incomplete; "" where OpenAI has no word for it."""
     answer = outcome.answer
     if outcome.problem is not None:

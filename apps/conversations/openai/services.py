@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from apps.collections.models import Collection
 from apps.conversations.models import AssistantVersion, Mode
-from apps.conversations.openai.wire import Asked, ToolChoice, call_ids_read
+from apps.conversations.openai.wire import ParsedRequest, ToolChoice, call_ids_read
 from apps.conversations.transcript import selectors
 from apps.conversations.turns.choosing import assistant_answering
 from basics.errors import Conflict, Denied, DomainError, Invalid
@@ -25,7 +25,7 @@ from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.deferred import Decision
 from toolloop.media_types import NAMES
-from toolloop.messages import Message, Turn
+from toolloop.messages import ModelMessage, Turn
 from toolloop.providers.registry import takes_media
 
 RUN_KIND = "completion"
@@ -52,7 +52,7 @@ class CompletionRequest:
     """
 
     model: str
-    asked: Asked
+    asked: ParsedRequest
     tools: Sequence[Mapping[str, Any]] = ()
     tool_choice: ToolChoice = "auto"
     first_tool: str = ""
@@ -144,7 +144,7 @@ def _model_answering(tenant: Tenant, name: str, *, has_stop: bool) -> str:
     return found.id
 
 
-def _files_taken(tenant: Tenant, model: str, history: Sequence[Message]) -> None:
+def _files_taken(tenant: Tenant, model: str, history: Sequence[ModelMessage]) -> None:
     """Refuse files that the model cannot be given, naming those that can be, before anything is begun. Raises Invalid."""
     parts = [part for message in history if not isinstance(message, Turn) for part in message.parts]
     if not parts:

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from apps.conversations.citations.markers import Cited, Passage, answer_cite
+from apps.conversations.citations.markers import CitablePassage, Cited, answer_cite
 from apps.conversations.display.marks import marks_found, question_of
 from apps.conversations.openai.files import audio_read, file_read, image_read
 from basics.errors import Invalid
 from runs.models import Run
 from toolloop.media import Media
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.service import STANDARD
 
 _CALL_ID = re.compile(r"call_g(\d{1,18})_(\d{1,18})")
@@ -28,7 +28,7 @@ ToolChoice = Literal["auto", "required", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ParsedRequest:
     """A request, read.
 
     Attributes:
@@ -38,7 +38,7 @@ class Asked:
     """
 
     system: str
-    history: list[Message]
+    history: list[ModelMessage]
     answers: dict[str, str] = field(default_factory=dict)
 
 
@@ -47,7 +47,7 @@ def messages_read(
     *,
     places: Sequence[str] | None = None,
     names: Mapping[str, str] | None = None,
-) -> Asked:
+) -> ParsedRequest:
     """Read the messages of a request.
 
     Args:
@@ -58,7 +58,7 @@ def messages_read(
         Invalid: a message cannot be used; the error names its place.
     """
     system: list[str] = []
-    history: list[Message] = []
+    history: list[ModelMessage] = []
     names = dict(names or {})
     answers: dict[str, str] = {}
     for index, message in enumerate(messages):
@@ -90,7 +90,7 @@ def messages_read(
         raise _invalid(whole, "Send at least one message of a user.")
     if isinstance(history[-1], Turn):
         raise _invalid(whole, "The last message is the assistant's: there is nothing to answer.")
-    return Asked("\n\n".join(filter(None, system)), history, answers)
+    return ParsedRequest("\n\n".join(filter(None, system)), history, answers)
 
 
 def _text(content: Any, where: str) -> str:
@@ -181,7 +181,7 @@ def call_ids_read(ids: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RunAnswer:
     """What a run has to say to its client, finished or waiting.
 
     Attributes:
@@ -273,7 +273,7 @@ def chunk(
     }
 
 
-def chunks_last(answer: Answer, *, with_usage: bool) -> Iterator[dict[str, Any]]:
+def chunks_last(answer: RunAnswer, *, with_usage: bool) -> Iterator[dict[str, Any]]:
     """Return what ends a stream: the calls, the reason, and the usage where it was asked for."""
     head = (answer.run_id, answer.created, answer.model)
     none: dict[str, Any] = {"usage": None} if with_usage else {}
@@ -314,13 +314,13 @@ def citations_json(cited: Cited) -> list[dict[str, Any]]:
     ]
 
 
-class Growing:
+class GrowingText:
     """The text of an answer as it grows, as a client sees it: numbers for markers, and never less than before."""
 
     def __init__(self) -> None:
         self._shown = ""
 
-    def more(self, text: str, passages: Mapping[int, Passage]) -> str:
+    def more(self, text: str, passages: Mapping[int, CitablePassage]) -> str:
         """Return what is new of a text that has grown."""
         whole = answer_cite(text, passages).text
         if not whole.startswith(self._shown):
@@ -339,7 +339,7 @@ def answer_of(
     model: str,
     text: str,
     told: str,
-    passages: Mapping[int, Passage],
+    passages: Mapping[int, CitablePassage],
     pending: Sequence[tuple[int, str, Mapping[str, Any]]],
     approvals: Sequence[str],
     notice: str,
@@ -347,7 +347,7 @@ def answer_of(
     stop: str,
     service_tier: str = "",
     is_marked: bool = True,
-) -> Answer:
+) -> RunAnswer:
     """Put together what a run has to say.
 
     Args:
@@ -362,7 +362,7 @@ def answer_of(
         service_tier: in which that turn was served, in the loop's words.
         is_marked: whether it is compared with its sources; what is withheld in part can't be.
     """
-    cited, growing = answer_cite(text, passages), Growing()
+    cited, growing = answer_cite(text, passages), GrowingText()
     growing.more(told, passages)
     new = growing.more(text, passages).lstrip("\n")
     calls = [
@@ -375,7 +375,7 @@ def answer_of(
     ]
     reason = "tool_calls" if calls else _FINISH.get(stop, "stop")
     marks = marks_found(new, cited.sources, question_of(run.request)) if is_marked else []
-    return Answer(
+    return RunAnswer(
         run_id=run.pk,
         created=int(run.created_at.timestamp()),
         model=model,

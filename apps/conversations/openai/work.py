@@ -29,7 +29,7 @@ from runs.providers import loop_model, provider_for
 from runs.services import run_abandon
 from tenancy.models import Tenant
 from toolloop.limits import Limits
-from toolloop.messages import Message, message_from_json
+from toolloop.messages import ModelMessage, message_from_json
 from toolloop.output import output_of
 from toolloop.providers.base import Provider
 from toolloop.tools import Tool, Toolset
@@ -144,7 +144,7 @@ def _free(
     run: Run,
     guard: Guard,
     provider: Provider,
-    history: list[Message],
+    history: list[ModelMessage],
     collections: Mapping[int, str],
     *,
     native: bool,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from apps.conversations.support.names import Passage
+from apps.conversations.support.names import ReadPassage
 from apps.conversations.support.reading import Read, Word, key_of
 
 _NEAR = 8  # Words on each side that tell whether two places speak of the same.
@@ -81,7 +81,7 @@ def _sides() -> dict[str, list[tuple[int, int]]]:
 _SIDES = _sides()
 
 
-def window_of(statement: Read, passage: Passage) -> tuple[float, int, int]:
+def window_of(statement: Read, passage: ReadPassage) -> tuple[float, int, int]:
     """Return the sentence, or two in a row, that holds most of a statement: its share, and from which word to which."""
     wanted = {word.key: 3.0 if word.is_number else 1.0 for word in statement.telling}
     whole = sum(wanted.values()) or 1.0
@@ -98,7 +98,7 @@ def window_of(statement: Read, passage: Passage) -> tuple[float, int, int]:
     return best
 
 
-def denial_doubts(statement: Read, passage: Passage, window: tuple[float, int, int]) -> dict[str, float]:
+def denial_doubts(statement: Read, passage: ReadPassage, window: tuple[float, int, int]) -> dict[str, float]:
     """Return what speaks against the denials of a statement, each 0 to 1; all 0 where it denies nothing.
 
     ``affirmed``: the denied word stands undenied among the same words. ``alone``: the best window denies nothing.
@@ -128,7 +128,7 @@ def denial_doubts(statement: Read, passage: Passage, window: tuple[float, int, i
     return doubts
 
 
-def denial_left_out(statement: Read, passage: Passage) -> float:
+def denial_left_out(statement: Read, passage: ReadPassage) -> float:
     """Return how surely a statement affirms what the passage denies, 0 to 1."""
     words, surest = passage.read.words, 0.0
     denied = {word.key for word in words if word.heads}
@@ -143,7 +143,7 @@ def denial_left_out(statement: Read, passage: Passage) -> float:
     return surest
 
 
-def opposite_said(statement: Read, passage: Passage, window: tuple[float, int, int]) -> float:
+def opposite_said(statement: Read, passage: ReadPassage, window: tuple[float, int, int]) -> float:
     """Return how surely the best window has a word's opposite where the statement has the word, 0 to 1."""
     opposites = [(word, _SIDES[word.key]) for word in statement.words if word.key in _SIDES]
     if not opposites:
@@ -163,7 +163,7 @@ def opposite_said(statement: Read, passage: Passage, window: tuple[float, int, i
     return surest
 
 
-def near(statement: Read, word: Word, passage: Passage, place: int, reach: int = _NEAR) -> float:
+def near(statement: Read, word: Word, passage: ReadPassage, place: int, reach: int = _NEAR) -> float:
     """Return how much of what stands around a word of the statement stands around a place of the passage, 0 to 1."""
     around = {
         w.key for w in passage.read.words[max(0, place - reach) : place + reach + 1] if w.place != place
@@ -179,7 +179,7 @@ def near(statement: Read, word: Word, passage: Passage, place: int, reach: int =
     return got / (whole + 0.5)
 
 
-def _best_place(statement: Read, word: Word, passage: Passage) -> tuple[float, int]:
+def _best_place(statement: Read, word: Word, passage: ReadPassage) -> tuple[float, int]:
     """Return where in the passage a word stands among most of the same words, and how surely; -1 where it does not."""
     best = (0.0, -1)
     for place in passage.read.at.get(word.key, [])[:_MOST_PLACES]:
@@ -189,6 +189,6 @@ def _best_place(statement: Read, word: Word, passage: Passage) -> tuple[float, i
     return best
 
 
-def _share(wanted: Mapping[str, float], passage: Passage, start: int, end: int) -> float:
+def _share(wanted: Mapping[str, float], passage: ReadPassage, start: int, end: int) -> float:
     found = {word.key for word in passage.read.words[max(0, start) : end]}
     return sum(weight for key, weight in wanted.items() if key in found) / sum(wanted.values())

@@ -38,7 +38,7 @@ _SAME = {
 }
 
 
-class Passage:
+class ReadPassage:
     """A passage, or several joined, read once for all statements that are held against it."""
 
     def __init__(self, text: str) -> None:
@@ -118,12 +118,12 @@ def initials_of(read: Read, *, is_capital: bool) -> set[str]:
     return found
 
 
-def names_in(statement: Read, passage: Passage) -> list[Word]:
+def names_in(statement: Read, passage: ReadPassage) -> list[Word]:
     """Return the words of a statement that belong to names; how the passage writes them helps to tell."""
     return [word for word in statement.words if _is_name(word, statement, passage)]
 
 
-def _is_name(word: Word, statement: Read, passage: Passage) -> bool:
+def _is_name(word: Word, statement: Read, passage: ReadPassage) -> bool:
     lower = word.raw.lower()
     if not word.is_capital or word.is_number or word.is_little or len(word.raw) < 2 or lower in _TITLES:
         return False
@@ -140,7 +140,7 @@ def _is_name(word: Word, statement: Read, passage: Passage) -> bool:
     return is_alone or after[0].is_capital
 
 
-def names_missing(statement: Read, names: Iterable[Word], passage: Passage, around: Passage) -> bool:
+def names_missing(statement: Read, names: Iterable[Word], passage: ReadPassage, around: ReadPassage) -> bool:
     """Tell whether a name stands neither in the passage nor in what is around: question and titles."""
     own = initials_of(statement, is_capital=False)
     return any(
@@ -164,7 +164,7 @@ def runs_of(words: Iterable[Word]) -> list[list[Word]]:
 _Sequence = list[tuple[str, bool]]
 
 
-def others_fit(statement: Read, runs: Sequence[Sequence[Word]], passage: Passage) -> float:
+def others_fit(statement: Read, runs: Sequence[Sequence[Word]], passage: ReadPassage) -> float:
     """Return how much better another name of the passage fits where one of the statement stands, 0 to 1."""
     sequence, best = _sequence(statement.words), 0.0
     for run in runs[:_MOST_OWN]:
@@ -177,7 +177,7 @@ def others_fit(statement: Read, runs: Sequence[Sequence[Word]], passage: Passage
     return best
 
 
-def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Passage) -> float:
+def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: ReadPassage) -> float:
     """Return how much better the statement fits with two of its names, or two numbers, exchanged, 0 to 1."""
     sequence, best = _sequence(statement.words), 0.0
     for index, one in enumerate(runs[:_MOST_OWN]):
@@ -204,7 +204,7 @@ def _is_passive(statement: Read, *runs: Sequence[Word]) -> bool:
     return any(word.key == "by" for words in before for word in words)
 
 
-def numbers_fit(statement: Read, passage: Passage) -> float:
+def numbers_fit(statement: Read, passage: ReadPassage) -> float:
     """Return how much better another number of the passage fits where one of the statement stands, 0 to 1."""
     sequence, best = _sequence(statement.words), 0.0
     mine = [[w] for w in statement.words if w.is_number and w.raw[0].isdigit() and w.key in passage.read.at]
@@ -224,7 +224,7 @@ def _sequence(words: Iterable[Word]) -> _Sequence:
 
 
 def _fit(
-    sequence: _Sequence, start: int, end: int, passage: Passage, piece: _Sequence | None = None
+    sequence: _Sequence, start: int, end: int, passage: ReadPassage, piece: _Sequence | None = None
 ) -> float:
     """Return the share of neighbours that the passage has in the same order around the same words, near ones counting more.
 

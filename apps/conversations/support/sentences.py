@@ -26,7 +26,7 @@ from math import inf
 from apps.conversations.citations.markers import Cited, sentences_of
 from apps.conversations.support.denials import denial_doubts, denial_left_out, opposite_said, window_of
 from apps.conversations.support.names import (
-    Passage,
+    ReadPassage,
     exchange_fits,
     names_in,
     names_missing,
@@ -113,10 +113,10 @@ class _Sources:
 
     def __init__(self, passages: Mapping[int, str], told: str, around: str) -> None:
         self._passages = passages
-        self._around = Passage(around)
+        self._around = ReadPassage(around)
         self._has_names = told not in _CAPITAL_NOUNS
         self._others = {n for n, text in passages.items() if _differs(told, language_name(text))}
-        self._read: dict[tuple[int, ...], Passage] = {}
+        self._read: dict[tuple[int, ...], ReadPassage] = {}
 
     def reason(self, statement: Read, numbers: Iterable[int]) -> str:
         """Return what speaks against a statement that names these sources; "" where nothing does."""
@@ -129,13 +129,13 @@ class _Sources:
             return reason
         return "number" if _lacks_number(statement, self._joined([*own, *others]), self._around) else LANGUAGE
 
-    def _joined(self, numbers: Sequence[int]) -> Passage:
+    def _joined(self, numbers: Sequence[int]) -> ReadPassage:
         key = tuple(sorted(numbers))
         if key not in self._read:
-            self._read[key] = Passage("\n".join(self._passages[n] for n in key))
+            self._read[key] = ReadPassage("\n".join(self._passages[n] for n in key))
         return self._read[key]
 
-    def _doubt(self, statement: Read, passage: Passage) -> str:
+    def _doubt(self, statement: Read, passage: ReadPassage) -> str:
         if _lacks_number(statement, passage, self._around):
             return "number"
         if _share_held(statement, passage) < _SHARE:
@@ -147,14 +147,14 @@ class _Sources:
         return "polarity" if _is_denied_wrongly(statement, passage) else ""
 
 
-def _lacks_number(statement: Read, passage: Passage, around: Passage) -> bool:
+def _lacks_number(statement: Read, passage: ReadPassage, around: ReadPassage) -> bool:
     return any(
         word.raw[0].isdigit() and word.key not in passage.read.at and word.key not in around.read.at
         for word in statement.words
     )
 
 
-def _share_held(statement: Read, passage: Passage) -> float:
+def _share_held(statement: Read, passage: ReadPassage) -> float:
     held = whole = 0.0
     for word in statement.telling:
         weight = _NUMBER_WEIGHT if word.is_number else 1.0
@@ -163,7 +163,7 @@ def _share_held(statement: Read, passage: Passage) -> float:
     return held / whole
 
 
-def _names_doubtful(statement: Read, passage: Passage, around: Passage) -> bool:
+def _names_doubtful(statement: Read, passage: ReadPassage, around: ReadPassage) -> bool:
     names = names_in(statement, passage)
     if not names:
         return False
@@ -175,7 +175,7 @@ def _names_doubtful(statement: Read, passage: Passage, around: Passage) -> bool:
     )
 
 
-def _is_denied_wrongly(statement: Read, passage: Passage) -> bool:
+def _is_denied_wrongly(statement: Read, passage: ReadPassage) -> bool:
     window = window_of(statement, passage)
     score = -inf
     if any(word.heads for word in statement.words):

@@ -22,7 +22,7 @@ from apps.conversations.support.verdicts import (
 )
 from basics.errors import DomainError
 from runs.models import Run
-from runs.purse import run_payer
+from runs.reservations import run_billing_account
 from runs.selectors import payload_list
 from runs.services import completion_run
 from tenancy.actors import Actor
@@ -148,7 +148,7 @@ def _judged(
         prompt=f"{told}\n\n{asked}",
         output=_Verdicts,
         purpose="support",
-        payer=run_payer(run),
+        billing_account=run_billing_account(run),
         check=check,
         limits=Limits(
             max_steps=1,

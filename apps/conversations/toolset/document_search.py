@@ -10,7 +10,7 @@ from typing import Any
 from apps.collections.index.embedding import languages_known
 from apps.collections.models import Collection, Document
 from apps.collections.search import CodeFound, SearchHit, SearchResult, search_run
-from apps.conversations.attachments.selectors import ATTACHED, Given
+from apps.conversations.attachments.selectors import ATTACHED, FilesInScope
 from apps.conversations.toolset.results import (
     Scope,
     attached_now,
@@ -22,7 +22,7 @@ from apps.conversations.toolset.results import (
     rights_now,
 )
 from basics.errors import DomainError
-from runs.purse import run_payer
+from runs.reservations import run_billing_account
 from tenancy.actors import Actor
 from toolloop.languages import language_or_script
 from toolloop.tools import ToolError, ToolOutput
@@ -82,7 +82,7 @@ def documents_search(
                 k=many,
                 filters={**conditions, **more},
                 expand=max(expand, scope.searching.neighbours),
-                payer=run_payer(scope.run),
+                billing_account=run_billing_account(scope.run),
                 legs=scope.searching.legs,
                 trace=trace,
             )
@@ -223,7 +223,7 @@ def _told(collections: Sequence[Collection]) -> str:
 
 
 def _attached_hits(
-    scope: Scope, actor: Actor, given: Given, query: str, filters: Mapping[str, Any] | None
+    scope: Scope, actor: Actor, given: FilesInScope, query: str, filters: Mapping[str, Any] | None
 ) -> Sequence[SearchHit]:
     """Search the attached files by themselves: a large collection shall not push them out, and no assistant's filter."""
     if not given.documents:
@@ -237,7 +237,7 @@ def _attached_hits(
         query=query,
         k=ATTACHED_PASSAGES,
         filters={**(filters or {}), "document_id": {"in": given.documents}},
-        payer=run_payer(scope.run),
+        billing_account=run_billing_account(scope.run),
     )
     return found.hits
 

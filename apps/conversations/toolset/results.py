@@ -10,7 +10,7 @@ from typing import Any
 from apps.collections.models import Chunk, Collection
 from apps.collections.quotes.selectors import quotables_read
 from apps.collections.search import LEGS, SearchHit
-from apps.conversations.attachments.selectors import ATTACHED, Given
+from apps.conversations.attachments.selectors import ATTACHED, FilesInScope
 from apps.conversations.models import Attachment, Conversation
 from apps.conversations.transcript import selectors
 from apps.tools.toolset.bundles import CallGuard
@@ -56,7 +56,7 @@ class Scope:
     guard: CallGuard
     only: frozenset[int] | None = None
     searching: Searching = Searching()
-    given: Given = Given()  # noqa: RUF009 - frozen
+    given: FilesInScope = FilesInScope()  # noqa: RUF009 - frozen
 
 
 def attached_now(scope: Scope, actor: Actor) -> list[Attachment]:

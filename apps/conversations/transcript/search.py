@@ -57,7 +57,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ConversationHit:
     """A conversation that was found.
 
     Attributes:
@@ -84,7 +84,7 @@ class Found:
         return format_html("{}{}", marked, self.excerpt[at:])
 
 
-def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> list[Found]:
+def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> list[ConversationHit]:
     """Return the actor's own conversations that hold all words of the query, the last used first.
 
     Args:
@@ -111,7 +111,7 @@ def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> li
         cursor.execute(_SQL, values)
         rows = cursor.fetchall()
     found = [
-        Found(pk, title, at, turn, author or "", *_marked(headline or ""))
+        ConversationHit(pk, title, at, turn, author or "", *_marked(headline or ""))
         for pk, title, at, turn, author, headline in rows
     ]
     wanted = {word.lower() for word in words}
@@ -119,7 +119,7 @@ def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> li
     return [row for row in shown if row is not None]
 
 
-def _shown(actor: Actor, row: Found, wanted: set[str]) -> Found | None:
+def _shown(actor: Actor, row: ConversationHit, wanted: set[str]) -> ConversationHit | None:
     """Return a hit without what its reader may not see any more of the documents that the conversation rests on.
 
     Where something is withheld, the words must stand in what is left: else they could be guessed by searching for them.

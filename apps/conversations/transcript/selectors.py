@@ -12,7 +12,7 @@ from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.collections.documents.page_images import has_images
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus, EmbeddingSpace
-from apps.conversations.citations.markers import Source, answer_cite, passages_of
+from apps.conversations.citations.markers import NumberedQuote, answer_cite, passages_of
 from apps.conversations.citations.source_place import source_around
 from apps.conversations.display.answer_forms import is_formed, shown_text
 from apps.conversations.display.presentation import TurnView, turn_view_ended, turn_view_live, with_files
@@ -341,7 +341,7 @@ def source_get(*, actor: Actor, conversation: Conversation, run_id: int, number:
     )
 
 
-def _live_source(turn: Turn, number: int) -> Source:
+def _live_source(turn: Turn, number: int) -> NumberedQuote:
     if turn.run.status in ACTIVE:
         found: Withheld = getattr(turn, "withheld", NOTHING)
         passages = passages_of(found.value(payload_list(turn.run)))

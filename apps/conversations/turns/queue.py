@@ -11,7 +11,7 @@ from django.db import transaction
 from apps.conversations.attachments.services import attachments_checked
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript.locks import conversation_locked, draft_after, model_checked, text_checked
-from apps.conversations.turns.services import Asked, turn_add, turn_ends, turn_submit
+from apps.conversations.turns.services import CheckedQuestion, turn_add, turn_ends, turn_submit
 from basics.errors import Conflict, DomainError, Missing
 from runs.actors import actor_facts, actor_now
 from runs.models import Run
@@ -55,7 +55,7 @@ def question_queue(
         if client_id in waiting:
             return waiting[client_id]
         if ends.known is not None or not (waiting or ends.active):
-            asked = Asked(text, client_id, model, assistant, attachments)
+            asked = CheckedQuestion(text, client_id, model, assistant, attachments)
             return turn_add(tenant, actor, row, ends, asked)
         if assistant is not None:
             raise Conflict(

@@ -75,14 +75,14 @@ def turn_submit(
         Missing: the conversation is not the actor's.
     """
     actor.require("conversation.write")
-    asked = Asked(text_checked(text), client_id, model, assistant, attachments, beside, after)
+    asked = CheckedQuestion(text_checked(text), client_id, model, assistant, attachments, beside, after)
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
         return turn_add(tenant, actor, row, turn_ends(row, client_id), asked)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckedQuestion:
     """A question as it was sent, its text checked; for the fields see ``turn_submit``."""
 
     text: str
@@ -135,7 +135,7 @@ def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
         return TurnEnds(*cursor.fetchone())
 
 
-def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, asked: Asked) -> Turn:
+def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, asked: CheckedQuestion) -> Turn:
     """Do what ``turn_submit`` does, in its transaction and under the conversation's lock."""
     if ends.known is not None:
         return Turn.objects.get(pk=ends.known, conversation=row)

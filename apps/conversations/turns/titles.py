@@ -10,7 +10,7 @@ from django.db import transaction
 from apps.conversations.models import Conversation, ConversationRules, Message, Turn
 from apps.conversations.transcript.locks import title_checked, title_of
 from runs.providers import is_extractive
-from runs.purse import InDb, run_payer
+from runs.reservations import InDb, run_billing_account
 from runs.services import Question, completion_prepare
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -75,7 +75,7 @@ def _asked(tenant: Tenant, actor: Actor, turn_id: int, check: Callable[[], None]
         prompt=f"Question:\n{question[:READ]}\n\nAnswer:\n{answer[:READ]}",
         purpose="title",
         attribution={"conversation": turn.conversation_id},
-        payer=run_payer(turn.run),
+        billing_account=run_billing_account(turn.run),
         check=check,
     )
     return _Asked(turn.conversation_id, title_of(question), asking)

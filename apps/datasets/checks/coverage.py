@@ -171,7 +171,7 @@ def _document(chunks: list[Row], places: list[tuple[int, int]], named: set[int])
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class CoverageFigures:
     """A coverage as pages show it.
 
     Attributes:
@@ -187,7 +187,7 @@ class Shown:
     left: int
 
 
-def coverage_shown(check: DatasetCheck | None, most: int = LISTED) -> Shown | None:
+def coverage_shown(check: DatasetCheck | None, most: int = LISTED) -> CoverageFigures | None:
     """Return the picture of a coverage check; None without one, or where there is no passage to ask about."""
     result: Mapping[str, Any] = check.result if check is not None else {}
     documents = result.get("documents") or []
@@ -208,7 +208,7 @@ def coverage_shown(check: DatasetCheck | None, most: int = LISTED) -> Shown | No
     )
     left = counts["documents"] - len(shown)
     lines = [{**found, "missing": found["chunks"] - found["asked"]} for found in shown]
-    return Shown(chart, round(100 * asked / chunks), asked, chunks, lines, left)
+    return CoverageFigures(chart, round(100 * asked / chunks), asked, chunks, lines, left)
 
 
 def _told(cell: Mapping[str, Any]) -> str:

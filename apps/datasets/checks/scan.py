@@ -16,7 +16,7 @@ from apps.datasets.records.record import Record, from_values, to_values
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SecretFinding:
     """Something in a row that should not leave the house unseen.
 
     Attributes:
@@ -120,17 +120,17 @@ _RULES = (
 )
 
 
-def scan(record: Record) -> list[Finding]:
+def scan(record: Record) -> list[SecretFinding]:
     """Return what a row holds of personal data and secrets, each value once a field."""
-    found: dict[tuple[str, str], Finding] = {}
+    found: dict[tuple[str, str], SecretFinding] = {}
     for field, text in _texts(record):
         for kind, start, end in matches(text):
-            finding = Finding(kind, field, masked(text[start:end]), fingerprint(kind, text[start:end]))
+            finding = SecretFinding(kind, field, masked(text[start:end]), fingerprint(kind, text[start:end]))
             found.setdefault((field, finding.fingerprint), finding)
     return list(found.values())
 
 
-def redact(record: Record) -> tuple[Record, list[Finding]]:
+def redact(record: Record) -> tuple[Record, list[SecretFinding]]:
     """Return the row with everything that ``scan`` finds replaced by its kind in brackets, and what was replaced."""
     found = scan(record)
     if not found:

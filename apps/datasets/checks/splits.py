@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from apps.datasets.records.record import Record, Source, Split
+from apps.datasets.records.record import Record, RecordSource, Split
 from basics.errors import Invalid
 
 SHARES = {Split.TRAIN.value: 0.8, Split.VALIDATION.value: 0.1, Split.TEST.value: 0.1}
@@ -38,7 +38,7 @@ def split_item(row: Record) -> SplitItem:
     return SplitItem(row.id, tuple(documents), f"{row.type}/{row.difficulty}")
 
 
-def document_key(source: Source) -> str:
+def document_key(source: RecordSource) -> str:
     """Return what tells a source's document from others."""
     return f"{source.collection}/{source.document_id or ''}/{source.document}"
 

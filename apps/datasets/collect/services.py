@@ -10,9 +10,9 @@ from apps.collections.models import Document
 from apps.conversations.feedback.selectors import feedback_list
 from apps.conversations.models import Conversation, Feedback, Message, Turn
 from apps.conversations.transcript.selectors import conversation_get, turn_list
-from apps.datasets.checks.scan import Finding, redact
+from apps.datasets.checks.scan import SecretFinding, redact
 from apps.datasets.models import Dataset, RowStatus
-from apps.datasets.records.record import Record, Source, Step, check
+from apps.datasets.records.record import Record, RecordSource, Step, check
 from apps.datasets.rows.services import NewRow, RowsAdded, rows_add
 from basics.errors import Invalid
 from runs.models import ACTIVE
@@ -36,7 +36,7 @@ class Collected:
     conversation_id: int
     before: Record
     after: Record
-    hidden: tuple[Finding, ...]
+    hidden: tuple[SecretFinding, ...]
     verdict: str
     feedback: Feedback | None = None
 
@@ -175,7 +175,7 @@ def _record(
     if turn.run.status in ACTIVE or not question.strip() or not answer.strip():
         return None
     sources = tuple(
-        Source(
+        RecordSource(
             document=citation.document_name,
             quote=citation.quote or citation.document_name,
             collection=citation.collection_name,

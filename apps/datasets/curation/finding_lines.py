@@ -14,7 +14,7 @@ LISTED = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FindingLine:
     """One finding.
 
     Attributes:
@@ -37,7 +37,7 @@ class Line:
 class Findings:
     """The first findings of a check, and how many it listed."""
 
-    lines: list[Line]
+    lines: list[FindingLine]
     listed: int
 
     @property
@@ -70,7 +70,7 @@ def findings_of(*, actor: Actor, dataset: Dataset, check: DatasetCheck) -> Findi
         seen = str(hit.get("seen", ""))
         elsewhere = "" if seen.isdecimal() else seen
         is_open = _is_open(check, one, other, elsewhere)
-        lines.append(Line(one, other, _kind(hit), _found(hit), is_open, elsewhere))
+        lines.append(FindingLine(one, other, _kind(hit), _found(hit), is_open, elsewhere))
     return Findings(lines, len(found))
 
 

@@ -12,7 +12,7 @@ from apps.datasets.formats.gemini import GeminiContents
 from apps.datasets.formats.huggingface import HuggingFace
 from apps.datasets.formats.mtrag import Mtrag
 from apps.datasets.formats.openai_chat import OpenAiChat
-from apps.datasets.formats.pairs import Alpaca, Jsonl, Preference, Promptfoo, Ragas
+from apps.datasets.formats.pairs import Alpaca, Jsonl, PreferenceFormat, Promptfoo, Ragas
 from apps.datasets.formats.parquet import Parquet
 from apps.datasets.formats.sharegpt import ShareGpt
 from apps.datasets.formats.squad import Squad
@@ -30,7 +30,7 @@ _ALL: tuple[Format, ...] = (
     GeminiContents(),
     ShareGpt(),
     Alpaca(),
-    Preference(),
+    PreferenceFormat(),
     Beir(),
     Ragas(),
     Promptfoo(),

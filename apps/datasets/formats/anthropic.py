@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.datasets.formats.chat import ChatLines, text_of
-from apps.datasets.records.record import Message, ToolCall, ToolSpec
+from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
 
 
@@ -20,7 +20,7 @@ class AnthropicMessages(ChatLines):
     title = "Anthropic messages"
     purpose = "Conversations as the Messages API takes them, with tool use. Sources and scores are left out."
 
-    def encode_chat(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``messages``, and ``system`` and ``tools`` where there are some."""
         turns: list[dict[str, Any]] = []
         for message in messages:
@@ -46,11 +46,11 @@ class AnthropicMessages(ChatLines):
             ]
         return values
 
-    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[Message], list[ToolSpec]]:
+    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[TraceMessage], list[ToolSpec]]:
         """Return messages and tools."""
-        messages: list[Message] = []
+        messages: list[TraceMessage] = []
         if values.get("system"):
-            messages.append(Message("system", text_of(values["system"])))
+            messages.append(TraceMessage("system", text_of(values["system"])))
         for turn in values["messages"]:
             messages += _messages(turn["role"], turn["content"])
         tools = [
@@ -60,7 +60,7 @@ class AnthropicMessages(ChatLines):
         return messages, tools
 
 
-def _blocks(message: Message) -> list[dict[str, Any]]:
+def _blocks(message: TraceMessage) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": message.tool_call_id, "content": message.content}]
     blocks: list[dict[str, Any]] = []
@@ -76,14 +76,16 @@ def _holds_results(turn: Mapping[str, Any]) -> bool:
     return bool(turn["role"] == "user" and turn["content"][-1]["type"] == "tool_result")
 
 
-def _messages(role: str, content: Any) -> list[Message]:
+def _messages(role: str, content: Any) -> list[TraceMessage]:
     if role not in ("user", "assistant"):
         raise Invalid("row_invalid", f"A message has the role “{role[:40]}”: it is user or assistant.")
     known: Any = role
     if isinstance(content, str):
-        return [Message(known, content)]
+        return [TraceMessage(known, content)]
     results = [block for block in content if block["type"] == "tool_result"]
-    found = [Message("tool", text_of(block.get("content")), (), block["tool_use_id"]) for block in results]
+    found = [
+        TraceMessage("tool", text_of(block.get("content")), (), block["tool_use_id"]) for block in results
+    ]
     calls = tuple(
         ToolCall(block["id"], block["name"], block["input"])
         for block in content
@@ -93,5 +95,5 @@ def _messages(role: str, content: Any) -> list[Message]:
         b for b in content if b["type"] not in ("tool_result", "tool_use", "thinking", "redacted_thinking")
     ]
     if words or calls or not results:
-        found.append(Message(known, text_of(words), calls))
+        found.append(TraceMessage(known, text_of(words), calls))
     return found

@@ -17,7 +17,7 @@ from apps.datasets.formats.archive import archive_open, member_open, members
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
 from apps.datasets.formats.openai_chat import message_in
-from apps.datasets.records.record import Behaviour, Message, Record, RowType, ToolCall, ToolSpec, check
+from apps.datasets.records.record import Behaviour, Record, RowType, ToolCall, ToolSpec, TraceMessage, check
 from basics.errors import Invalid
 
 ALLOWED = "allowed_arguments"
@@ -116,7 +116,7 @@ def _record(values: Mapping[str, Any], right: Mapping[str, Any]) -> Record:
         Record(
             **common,
             answer="\n".join(_shown(call) for call in calls),
-            messages=(*asked, Message("assistant", "", calls)),
+            messages=(*asked, TraceMessage("assistant", "", calls)),
             meta={ALLOWED: [arguments for _, arguments in wanted]},
         )
     )

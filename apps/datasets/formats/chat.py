@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.datasets.formats.lines import JsonLines
-from apps.datasets.records.record import Behaviour, Message, Record, ToolSpec, check
+from apps.datasets.records.record import Behaviour, Record, ToolSpec, TraceMessage, check
 from basics.errors import Invalid
 
 _PLAIN = ("user", "assistant")
@@ -24,11 +24,13 @@ class ChatLines(JsonLines):
     """
 
     @abstractmethod
-    def encode_chat(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> dict[str, Any] | None:
+    def encode_chat(
+        self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]
+    ) -> dict[str, Any] | None:
         """Return the object of a conversation; None where the format has no place for it."""
 
     @abstractmethod
-    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[Message], list[ToolSpec]]:
+    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[TraceMessage], list[ToolSpec]]:
         """Return the conversation of an object and its tools."""
 
     def encode(self, record: Record) -> dict[str, Any] | None:
@@ -42,19 +44,19 @@ class ChatLines(JsonLines):
         return from_conversation(messages, tools)
 
 
-def conversation(record: Record) -> tuple[Message, ...]:
+def conversation(record: Record) -> tuple[TraceMessage, ...]:
     """Return a record as messages that end with its answer; none when it has no answer to learn."""
     if not record.answer.strip():
         return ()
     if not record.messages:
-        return (Message("user", record.question), Message("assistant", record.answer))
+        return (TraceMessage("user", record.question), TraceMessage("assistant", record.answer))
     last = record.messages[-1]
     if last.role == "assistant" and not last.tool_calls and last.content == record.answer:
         return record.messages
-    return (*record.messages, Message("assistant", record.answer))
+    return (*record.messages, TraceMessage("assistant", record.answer))
 
 
-def from_conversation(messages: Sequence[Message], tools: Sequence[ToolSpec] = ()) -> Record:
+def from_conversation(messages: Sequence[TraceMessage], tools: Sequence[ToolSpec] = ()) -> Record:
     """Return the record of a conversation. Raises Invalid for one without a question or an answer at its end."""
     asked = [message.content for message in messages if message.role == "user"]
     if not asked:

@@ -10,7 +10,7 @@ from typing import Any
 
 from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import tool_in, tool_out
-from apps.datasets.records.record import Message, ToolCall, ToolSpec
+from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
 
 
@@ -23,7 +23,7 @@ class GeminiContents(ChatLines):
         "Conversations as the Gemini API takes them, with function calls. Sources and scores are left out."
     )
 
-    def encode_chat(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``contents``, and ``systemInstruction`` and ``tools`` where there are some."""
         names: dict[str, str] = {}
         contents: list[dict[str, Any]] = []
@@ -53,11 +53,11 @@ class GeminiContents(ChatLines):
             values["tools"] = [{"functionDeclarations": [tool_out(tool) for tool in tools]}]
         return values
 
-    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[Message], list[ToolSpec]]:
+    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[TraceMessage], list[ToolSpec]]:
         """Return messages and tools."""
-        messages: list[Message] = []
+        messages: list[TraceMessage] = []
         if system := values.get("systemInstruction"):
-            messages.append(Message("system", "".join(part["text"] for part in system["parts"])))
+            messages.append(TraceMessage("system", "".join(part["text"] for part in system["parts"])))
         for content in values["contents"]:
             messages += _messages(content)
         tools = [
@@ -68,7 +68,7 @@ class GeminiContents(ChatLines):
         return messages, tools
 
 
-def _parts(message: Message) -> list[dict[str, Any]]:
+def _parts(message: TraceMessage) -> list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     if message.content or not message.tool_calls:
         parts.append({"text": message.content})
@@ -78,11 +78,11 @@ def _parts(message: Message) -> list[dict[str, Any]]:
     ]
 
 
-def _messages(content: Mapping[str, Any]) -> list[Message]:
+def _messages(content: Mapping[str, Any]) -> list[TraceMessage]:
     role = content.get("role", "user")
     if role not in ("user", "model", "function"):
         raise Invalid("row_invalid", f"A content has the role “{str(role)[:40]}”: it is user or model.")
-    found: list[Message] = []
+    found: list[TraceMessage] = []
     words: list[str] = []
     calls: list[ToolCall] = []
     for part in content["parts"]:
@@ -90,7 +90,7 @@ def _messages(content: Mapping[str, Any]) -> list[Message]:
             answer = part["functionResponse"]
             result = answer["response"].get("result", "")
             found.append(
-                Message("tool", result if isinstance(result, str) else str(result), (), answer["id"])
+                TraceMessage("tool", result if isinstance(result, str) else str(result), (), answer["id"])
             )
         elif "functionCall" in part:
             call = part["functionCall"]
@@ -98,5 +98,5 @@ def _messages(content: Mapping[str, Any]) -> list[Message]:
         elif not part.get("thought"):
             words.append(part["text"])
     if words or calls:
-        found.append(Message("assistant" if role == "model" else "user", "".join(words), tuple(calls)))
+        found.append(TraceMessage("assistant" if role == "model" else "user", "".join(words), tuple(calls)))
     return found

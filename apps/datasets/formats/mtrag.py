@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.datasets.formats.base import ReadOnly, RowError
 from apps.datasets.formats.lines import objects, read_object
-from apps.datasets.records.record import Behaviour, Message, Record, RowType, Source, check
+from apps.datasets.records.record import Behaviour, Record, RecordSource, RowType, TraceMessage, check
 from basics.errors import Invalid
 
 _SPEAKERS = {"user": "user", "agent": "assistant"}
@@ -60,7 +60,7 @@ def _record(values: Mapping[str, Any]) -> Record:
             expected=Behaviour.ABSTAIN if is_unanswerable else Behaviour.ANSWER,
             sources=sources,
             tags=tags,
-            messages=(*said, Message("assistant", answer)) if has_more else (),
+            messages=(*said, TraceMessage("assistant", answer)) if has_more else (),
             meta={"turn": values["turn"], "conversation": str(values.get("conversation_id", ""))}
             if isinstance(values.get("turn"), int)
             else {},
@@ -68,15 +68,15 @@ def _record(values: Mapping[str, Any]) -> Record:
     )
 
 
-def _message(part: Mapping[str, Any]) -> Message:
+def _message(part: Mapping[str, Any]) -> TraceMessage:
     role: Any = _SPEAKERS.get(part["speaker"])
     if role is None:
         raise Invalid("row_invalid", f"A speaker is user or agent, not “{str(part['speaker'])[:40]}”.")
-    return Message(role, str(part["text"]))
+    return TraceMessage(role, str(part["text"]))
 
 
-def _source(context: Mapping[str, Any], values: Mapping[str, Any]) -> Source:
-    return Source(
+def _source(context: Mapping[str, Any], values: Mapping[str, Any]) -> RecordSource:
+    return RecordSource(
         document=str(context.get("title") or context["document_id"]),
         quote=str(context["text"]),
         collection=str(values.get("collection") or ""),

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from apps.datasets.formats.chat import ChatLines, text_of
-from apps.datasets.records.record import Message, ToolCall, ToolSpec
+from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
 
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
@@ -24,21 +24,21 @@ class OpenAiChat(ChatLines):
     title = "OpenAI chat"
     purpose = "Fine-tuning of chat models with tool calls; also read by xAI and open servers. Sources and scores are left out."
 
-    def encode_chat(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``messages``, and ``tools`` where there are some."""
         values: dict[str, Any] = {"messages": [message_out(message) for message in messages]}
         if tools:
             values["tools"] = [{"type": "function", "function": tool_out(tool)} for tool in tools]
         return values
 
-    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[Message], list[ToolSpec]]:
+    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[TraceMessage], list[ToolSpec]]:
         """Return messages and tools; ``developer`` is read as ``system``, legacy ``functions`` as tools."""
         tools = [tool["function"] for tool in values.get("tools") or ()]
         tools += values.get("functions") or []
         return [message_in(m) for m in values["messages"]], [tool_in(t) for t in tools]
 
 
-def message_out(message: Message) -> dict[str, Any]:
+def message_out(message: TraceMessage) -> dict[str, Any]:
     """Return a message as Chat Completions has it."""
     values: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
@@ -58,7 +58,7 @@ def message_out(message: Message) -> dict[str, Any]:
     return values
 
 
-def message_in(values: Mapping[str, Any]) -> Message:
+def message_in(values: Mapping[str, Any]) -> TraceMessage:
     """Return the message of Chat Completions' form."""
     role = values["role"]
     if role not in _ROLES:
@@ -70,7 +70,7 @@ def message_in(values: Mapping[str, Any]) -> Message:
         for call in values.get("tool_calls") or ()
     )
     known: Any = _ROLES[role]
-    return Message(known, text_of(values.get("content")), calls, values.get("tool_call_id") or "")
+    return TraceMessage(known, text_of(values.get("content")), calls, values.get("tool_call_id") or "")
 
 
 def arguments_in(text: str | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,9 +17,9 @@ from apps.datasets.records.record import (
     EMPTY_ANSWERS,
     MAX_BYTES,
     Behaviour,
-    Message,
     Record,
-    Source,
+    RecordSource,
+    TraceMessage,
     check,
     from_values,
     to_values,
@@ -99,7 +99,7 @@ class Alpaca(JsonLines):
         return from_values({"question": question, "answer": values["output"]})
 
 
-class Preference(JsonLines):
+class PreferenceFormat(JsonLines):
     """``prompt``, ``chosen``, ``rejected`` as messages: TRL's conversational preference format.
 
     Source: huggingface.co/docs/trl/dataset_formats. The three as plain strings are read as well.
@@ -130,7 +130,7 @@ class Preference(JsonLines):
         return from_values({**to_values(good), "rejected": worse.answer})
 
 
-def _answer(messages: list[Mapping[str, Any]]) -> list[Message]:
+def _answer(messages: list[Mapping[str, Any]]) -> list[TraceMessage]:
     if not messages:
         raise Invalid("row_invalid", "Chosen and rejected each need an answer.")
     return [message_in(message) for message in messages]
@@ -161,7 +161,7 @@ class Ragas(JsonLines):
             Record(
                 question=values["user_input"],
                 answer=answer,
-                sources=tuple(Source("", quote) for quote in contexts),
+                sources=tuple(RecordSource("", quote) for quote in contexts),
             )
         )
 

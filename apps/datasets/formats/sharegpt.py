@@ -12,7 +12,7 @@ from typing import Any
 
 from apps.datasets.formats.chat import ChatLines
 from apps.datasets.formats.openai_chat import arguments_in, tool_in, tool_out
-from apps.datasets.records.record import Message, ToolCall, ToolSpec
+from apps.datasets.records.record import ToolCall, ToolSpec, TraceMessage
 from basics.errors import Invalid
 
 
@@ -23,7 +23,7 @@ class ShareGpt(ChatLines):
     title = "ShareGPT"
     purpose = "Fine-tuning with LLaMA-Factory, axolotl and others. Sources, scores and words beside a tool call are left out."
 
-    def encode_chat(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> dict[str, Any]:
+    def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``conversations``, and ``system`` and ``tools`` where there are some."""
         turns: list[dict[str, str]] = []
         results: list[str] = []
@@ -56,21 +56,21 @@ class ShareGpt(ChatLines):
             values["tools"] = json.dumps([tool_out(tool) for tool in tools], ensure_ascii=False)
         return values
 
-    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[Message], list[ToolSpec]]:
+    def decode_chat(self, values: Mapping[str, Any]) -> tuple[list[TraceMessage], list[ToolSpec]]:
         """Return messages and tools; the ids of calls are counted from 1."""
-        messages: list[Message] = []
+        messages: list[TraceMessage] = []
         if values.get("system"):
-            messages.append(Message("system", values["system"]))
+            messages.append(TraceMessage("system", values["system"]))
         open_calls: list[str] = []
         count = 0
         for turn in values["conversations"]:
             speaker, value = turn["from"], turn["value"]
             if speaker in ("human", "user"):
-                messages.append(Message("user", value))
+                messages.append(TraceMessage("user", value))
             elif speaker in ("gpt", "assistant", "chatgpt"):
-                messages.append(Message("assistant", value))
+                messages.append(TraceMessage("assistant", value))
             elif speaker == "system":
-                messages.append(Message("system", value))
+                messages.append(TraceMessage("system", value))
             elif speaker == "function_call":
                 found = json.loads(value)
                 calls = []
@@ -78,7 +78,7 @@ class ShareGpt(ChatLines):
                     count += 1
                     calls.append(ToolCall(f"call_{count}", call["name"], arguments_in(call["arguments"])))
                 open_calls = [call.id for call in calls]
-                messages.append(Message("assistant", "", tuple(calls)))
+                messages.append(TraceMessage("assistant", "", tuple(calls)))
             elif speaker in ("observation", "tool"):
                 messages += _answers(value, open_calls)
             else:
@@ -96,7 +96,7 @@ def _several(results: Sequence[str]) -> str:
     return results[0] if len(results) == 1 else json.dumps(list(results), ensure_ascii=False)
 
 
-def _answers(value: str, calls: Sequence[str]) -> list[Message]:
+def _answers(value: str, calls: Sequence[str]) -> list[TraceMessage]:
     if not calls:
         raise Invalid("row_invalid", "An observation answers no call.")
     if len(calls) > 1:
@@ -106,7 +106,7 @@ def _answers(value: str, calls: Sequence[str]) -> list[Message]:
             parts = None
         if isinstance(parts, list) and len(parts) == len(calls):
             return [
-                Message("tool", part if isinstance(part, str) else json.dumps(part), (), call)
+                TraceMessage("tool", part if isinstance(part, str) else json.dumps(part), (), call)
                 for call, part in zip(calls, parts, strict=True)
             ]
-    return [Message("tool", value, (), calls[0])]
+    return [TraceMessage("tool", value, (), calls[0])]

@@ -10,9 +10,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.rule_claims import POINTS_AWAY
-from apps.datasets.records.record import Source, Step
+from apps.datasets.records.record import RecordSource, Step
 from toolloop.best_sentences import content_terms, identifiers, split
 
 AUTHOR = "rules:lexical@2"
@@ -43,7 +43,7 @@ _MARKUP = re.compile(
 _QUOTE_MARK = re.compile(r"(?m)(?:^|(?<=\s))> ")
 
 
-def filter_reason(question: str, passages: Sequence[Passage], kind: str, gold: int) -> str:
+def filter_reason(question: str, passages: Sequence[CorpusPassage], kind: str, gold: int) -> str:
     """Return why a question is not to be kept, "" when these rules find nothing. Also run before a model is asked."""
     text = " ".join(question.split())
     if not (12 if text.isascii() else 4) <= len(text) <= 600:
@@ -63,7 +63,7 @@ def filter_reason(question: str, passages: Sequence[Passage], kind: str, gold: i
     return ""
 
 
-def is_answered_by(question: str, gold: Sequence[Source], rest: Sequence[Passage]) -> bool:
+def is_answered_by(question: str, gold: Sequence[RecordSource], rest: Sequence[CorpusPassage]) -> bool:
     """Tell whether passages have, without the others, nearly all words that answer a question.
 
     Args:
@@ -92,7 +92,7 @@ def steps_told(steps: Sequence[Step], cited: Sequence[int] = ()) -> list[Step]:
     return [*told, Step(len(told) + 1, QUOTES, sources=tuple(cited))]
 
 
-def synthesis_make(draft: str, sources: Sequence[Source], question: str = "") -> tuple[str, list[int]]:
+def synthesis_make(draft: str, sources: Sequence[RecordSource], question: str = "") -> tuple[str, list[int]]:
     """Return the answer without marks, and the ids of the chunks it quotes; a refusal of what is plainly forbidden.
 
     A question with a word that no passage has is not answered: quotes would only share its other words.
@@ -111,7 +111,7 @@ def synthesis_make(draft: str, sources: Sequence[Source], question: str = "") ->
     return plain(answer), list(dict.fromkeys(pk for _, pk in used))
 
 
-def code_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, list[int]]:
+def code_make(gold: Sequence[RecordSource], sources: Sequence[RecordSource]) -> tuple[str, list[int]]:
     """Return what the docstrings say of code that was found, else its first line, and the chunks; "" if it was not found."""
     found = {source.chunk_id for source in sources}
     reached = [source for source in gold if source.chunk_id in found]
@@ -119,14 +119,16 @@ def code_make(gold: Sequence[Source], sources: Sequence[Source]) -> tuple[str, l
     return " ".join(said), [s.chunk_id for s in reached if s.chunk_id is not None]
 
 
-def gold_make(gold: Sequence[Source], sources: Sequence[Source], question: str) -> tuple[str, list[int]]:
+def gold_make(
+    gold: Sequence[RecordSource], sources: Sequence[RecordSource], question: str
+) -> tuple[str, list[int]]:
     """Return the sentences that the question was made from, and their chunks; "" unless all of them were found."""
     if not {source.chunk_id for source in gold} <= {source.chunk_id for source in sources}:
         return "", []
     return repair_make(question, gold, "answer")
 
 
-def repair_make(question: str, gold: Sequence[Source], expected: str) -> tuple[str, list[int]]:
+def repair_make(question: str, gold: Sequence[RecordSource], expected: str) -> tuple[str, list[int]]:
     """Return the sentences that the question was made from as its answer, and their chunks."""
     if expected in ("abstain", "refuse"):
         return (NOT_FOUND if expected == "abstain" else REFUSED), []
@@ -157,8 +159,8 @@ def judge_make(
     question: str,
     answer: str,
     steps: Sequence[Step],
-    sources: Sequence[Source],
-    gold: Sequence[Source],
+    sources: Sequence[RecordSource],
+    gold: Sequence[RecordSource],
     expected: str,
 ) -> dict[str, tuple[int, str]]:
     """Return the six levels by shared words, each with the words that show it."""

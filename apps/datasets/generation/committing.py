@@ -83,7 +83,7 @@ class ItemLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ItemChange:
     """What becomes of an item.
 
     Attributes:
@@ -115,7 +115,7 @@ class Write:
     item_id: int
     paid: Mapping[str, Any] | None = None
     usage: tuple[Mapping[str, Any], ...] = ()
-    change: Change | None = None
+    change: ItemChange | None = None
 
 
 class Committer:
@@ -191,7 +191,7 @@ class Committer:
             cursor.execute(_WRITE, values | texts)
         return ids - mine
 
-    def _changes(self, changes: Mapping[int, Change]) -> list[dict[str, Any]]:
+    def _changes(self, changes: Mapping[int, ItemChange]) -> list[dict[str, Any]]:
         """Record the runs and rows of changes; returns what becomes of their items."""
         answered = [(change, change.run) for change in changes.values() if change.run is not None]
         made = runs_record(
@@ -202,7 +202,7 @@ class Committer:
         kept = self._keep({pk: change for pk, change in changes.items() if change.record})
         return [self._told(pk, change, kept.get(pk)) for pk, change in changes.items()]
 
-    def _told(self, pk: int, change: Change, row_id: int | None) -> dict[str, Any]:
+    def _told(self, pk: int, change: ItemChange, row_id: int | None) -> dict[str, Any]:
         state, reason = change.state, change.reason
         if change.record is not None and row_id is None:
             state, reason = ItemState.DROPPED.value, DUPLICATE
@@ -220,7 +220,7 @@ class Committer:
             "is_away": change.is_away,
         }
 
-    def _keep(self, changes: Mapping[int, Change]) -> dict[int, int]:
+    def _keep(self, changes: Mapping[int, ItemChange]) -> dict[int, int]:
         """Insert the rows of items that are kept; returns their ids by item, without those that are there already."""
         rows = [
             NewRow(change.record, lineage=change.lineage, run_id=change.data.get("run_id"))

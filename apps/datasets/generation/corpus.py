@@ -19,7 +19,7 @@ from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.plan import Slot
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import QuestionType
-from apps.datasets.records.record import Source
+from apps.datasets.records.record import RecordSource
 from tenancy.actors import Actor
 from toolloop.best_sentences import content_terms
 
@@ -45,7 +45,7 @@ _TELLING_NAME = re.compile(r"(?=.{5})\w*([a-z0-9][A-Z_]|_)\w*")
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class CorpusPassage:
     """A chunk as the stages see it.
 
     Attributes:
@@ -67,10 +67,10 @@ class Passage:
     license: str = ""
     url: str = ""
 
-    def source(self, start: int = 0, end: int | None = None) -> Source:
+    def source(self, start: int = 0, end: int | None = None) -> RecordSource:
         """Return characters of the passage as a source; the whole of it without numbers."""
         end = len(self.text) if end is None else end
-        return Source(
+        return RecordSource(
             document=self.document,
             quote=self.text[start:end],
             collection=self.collection,
@@ -112,7 +112,7 @@ def fingerprint_of(actor: Actor, collections: Sequence[int]) -> dict[str, Any]:
     return {"sha256": digest.hexdigest(), "documents": count}
 
 
-def passages_read(actor: Actor, ids: Iterable[int], names: Mapping[int, str]) -> list[Passage]:
+def passages_read(actor: Actor, ids: Iterable[int], names: Mapping[int, str]) -> list[CorpusPassage]:
     """Return passages in the order of their ids; those that are gone by now, or closed, are missing.
 
     Args:
@@ -122,7 +122,7 @@ def passages_read(actor: Actor, ids: Iterable[int], names: Mapping[int, str]) ->
     rows = chunks_open(actor, list(names)).select_related("document").in_bulk(wanted)
     licenses = _licenses(actor, [row.document for row in rows.values()])
     return [
-        Passage(
+        CorpusPassage(
             chunk_id=pk,
             document_id=row.document_id,
             document=row.document.name,

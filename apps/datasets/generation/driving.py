@@ -19,7 +19,7 @@ from apps.datasets.generation.claiming import (
     job_halt,
     row_ceiling,
 )
-from apps.datasets.generation.committing import Change, ItemLost, Write
+from apps.datasets.generation.committing import ItemChange, ItemLost, Write
 from apps.datasets.generation.stages import STAGES
 from apps.datasets.generation.work import Away, Failed, Halted, Item, Next, Released, Work
 from apps.datasets.models import ITEM_OPEN, JOB_ACTIVE, ItemState
@@ -177,12 +177,12 @@ async def _written(work: Work, item: Item, following: Next) -> None:
     await work.committer.write(_write_of(item, change))
 
 
-def _write_of(item: Item, change: Change) -> Write:
+def _write_of(item: Item, change: ItemChange) -> Write:
     owed, item.owed = item.owed, None
     return Write(item.pk, change=change) if owed is None else replace(owed, change=change)
 
 
-def _given_back(item: Item) -> Change:
+def _given_back(item: Item) -> ItemChange:
     return item.changed(
         reason=item.retry_reason,
         wait_s=FIRST_WAIT_S * 2**item.failures if item.retry_reason else 0.0,

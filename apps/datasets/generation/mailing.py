@@ -25,7 +25,9 @@ async def batches_drive(work: Work, lost: Callable[[], str]) -> None:
         JobPostponed: the rest waits for a batch.
     """
     engines = {m.engine.name: m.engine for m in (work.model, work.judge) if m.engine is not None}
-    courier = Courier(payer=work.payer, owner=work.job.topic, in_db=work.in_db, engines=engines)
+    courier = Courier(
+        billing_account=work.billing_account, owner=work.job.topic, in_db=work.in_db, engines=engines
+    )
     try:
         await courier.collect()
         work.away = await work.in_db(_away, work)

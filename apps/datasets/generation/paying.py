@@ -17,13 +17,13 @@ from apps.datasets.generation.committing import Write
 from apps.datasets.generation.work import NO_MONEY, Away, Failed, Halted, Item, Model, Released, Work
 from batches.asking import BatchedCall
 from budgets.ledger import EXCEEDED
-from runs.purse import BudgetPurse
+from runs.reservations import RunReservations
 from runs.services import AnsweredCall, loop_ask
 from runs.usage import usage_columns, usage_kind
 from toolloop.batches.base import AnswersLater
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.metering import UsageEvent
 from toolloop.output import output_of
 from toolloop.storable import json_storable
@@ -40,7 +40,7 @@ USAGE = "dataset"
 
 
 @dataclass(slots=True)
-class Asked:
+class StageAnswer:
     """What came of a stage's question.
 
     Attributes:
@@ -50,7 +50,7 @@ class Asked:
 
     text: str
     value: Any
-    history: list[Message]
+    history: list[ModelMessage]
     turns: list[Turn]
     calls: list[AnsweredCall]
     usage: Usage
@@ -159,13 +159,13 @@ class PaidJournal:
 
     def restore(
         self, stored: Sequence[tuple[Turn, list[dict[str, Any]]]], after: Sequence[dict[str, Any]] = ()
-    ) -> list[Message]:
+    ) -> list[ModelMessage]:
         """Take over the turns of an earlier attempt; returns them with their results, in order.
 
         Args:
             after: what tools have answered to the last turn, where that is known.
         """
-        history: list[Message] = []
+        history: list[ModelMessage] = []
         for turn, before in stored:
             history += [*self._answered(before), turn]
             self.turns.append(turn)
@@ -202,8 +202,8 @@ async def ask(
     form: type[Any] | None = None,
     toolset: Toolset | None = None,
     attempt: int | None = None,
-    before: Sequence[Message] = (),
-) -> Asked:
+    before: Sequence[ModelMessage] = (),
+) -> StageAnswer:
     """Ask for a stage, or return what an earlier attempt has paid for.
 
     Args:
@@ -220,7 +220,7 @@ async def ask(
     tools = toolset or Toolset()
     attempt = item.repairs if attempt is None else attempt
     journal = PaidJournal(work, item, stage, attempt, tools, is_recorded=work.is_batched)
-    question: list[Message] = [UserMessage(prompt)]
+    question: list[ModelMessage] = [UserMessage(prompt)]
     stored = item.paid.get((stage, attempt), [])
     facts = {
         "run_kind": "dataset",
@@ -248,9 +248,9 @@ async def ask(
         max_tool_output_chars=20_000,
     )
     began = time.monotonic()
-    purse = None
+    reservations = None
     if batched is None:
-        purse = BudgetPurse(work.payer, work.in_db, reserve=work.reserve.ask)
+        reservations = RunReservations(work.billing_account, work.in_db, reserve=work.reserve.ask)
     try:
         finished = await loop_ask(
             provider=batched or model.provider,
@@ -269,18 +269,18 @@ async def ask(
             run_blocking=work.blocking,
             on_usage=journal.used.append,
             usage_metadata=facts,
-            purse=purse or batched,
+            reservations=reservations or batched,
         )
     finally:
-        if purse is not None and purse.is_used:
+        if reservations is not None and reservations.is_used:
             try:
                 await journal.settle()  # Its usage record is what settles the money held for it.
             finally:
-                await work.in_db(purse.close)
+                await work.in_db(reservations.close)
     _raise_failure(item, finished)
     if form is not None and finished.output is None:
         raise Failed(f"The model gave no usable answer to “{stage}”.")
-    return Asked(
+    return StageAnswer(
         finished.text,
         finished.output,
         [*question, *_interleaved(journal)],
@@ -344,8 +344,8 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
     )
 
 
-def _interleaved(journal: PaidJournal) -> list[Message]:
-    history: list[Message] = []
+def _interleaved(journal: PaidJournal) -> list[ModelMessage]:
+    history: list[ModelMessage] = []
     for turn, results in zip(journal.turns, journal.results, strict=True):
         history.append(turn)
         history += results

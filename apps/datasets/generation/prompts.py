@@ -8,11 +8,11 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.judging import ANCHORS
 from apps.datasets.generation.languages import name_of
 from apps.datasets.generation.settings import Settings
-from apps.datasets.records.record import Source, Step
+from apps.datasets.records.record import RecordSource, Step
 
 VERSION = "3"
 
@@ -175,7 +175,7 @@ def answer_system(settings: Settings, *, has_code: bool) -> str:
 
 
 def question_prompt(
-    passages: Sequence[Passage],
+    passages: Sequence[CorpusPassage],
     kind: str,
     difficulty: str,
     settings: Settings,
@@ -196,7 +196,7 @@ def question_prompt(
 
 
 def user_prompt(
-    passages: Sequence[Passage],
+    passages: Sequence[CorpusPassage],
     turns: Sequence[Mapping[str, str]],
     settings: Settings,
     voice: tuple[str, str] = ("", ""),
@@ -214,23 +214,23 @@ def user_prompt(
     return f"{who}{how}What was said so far:\n{said}\n\nWhat do you say next?{_in_language(settings)}\n\n{_shown(passages)}"
 
 
-def filter_prompt(passages: Sequence[Passage], kind: str, question: str) -> str:
+def filter_prompt(passages: Sequence[CorpusPassage], kind: str, question: str) -> str:
     """Return the request to keep or drop a question."""
     return f"Type: {kind}, which {_TYPES[kind]}.\nQuestion: {question}\n\n{_shown(passages)}"
 
 
-def ablation_prompt(passages: Sequence[Passage], question: str) -> str:
+def ablation_prompt(passages: Sequence[CorpusPassage], question: str) -> str:
     """Return the request to try a question without one of its passages."""
     return f"Question: {question}\n\n{_shown(passages)}"
 
 
-def synthesis_prompt(question: str, draft: str, sources: Sequence[Source], settings: Settings) -> str:
+def synthesis_prompt(question: str, draft: str, sources: Sequence[RecordSource], settings: Settings) -> str:
     """Return the request for the final answer."""
     return f"Question: {question}\n\nDraft:\n{draft}\n\n{_found(sources)}{_in_language(settings)}"
 
 
 def judge_prompt(
-    question: str, answer: str, steps: Sequence[Step], sources: Sequence[Source], expected: str
+    question: str, answer: str, steps: Sequence[Step], sources: Sequence[RecordSource], expected: str
 ) -> str:
     """Return the request for the six scores."""
     walked = "\n".join(
@@ -248,7 +248,7 @@ def repair_prompt(
     question: str,
     answer: str,
     faults: str,
-    sources: Sequence[Source],
+    sources: Sequence[RecordSource],
     settings: Settings,
     expected: str = "answer",
 ) -> str:
@@ -263,7 +263,7 @@ def _in_language(settings: Settings) -> str:
     return f" Write in {name_of(settings.language)}." if settings.language else ""
 
 
-def _shown(passages: Sequence[Passage]) -> str:
+def _shown(passages: Sequence[CorpusPassage]) -> str:
     return "\n\n".join(
         f"<passage document={json.dumps(p.document, ensure_ascii=False)} "
         f"section={json.dumps(' > '.join(p.headings), ensure_ascii=False)}>\n{p.text}\n</passage>"
@@ -271,7 +271,7 @@ def _shown(passages: Sequence[Passage]) -> str:
     )
 
 
-def _found(sources: Sequence[Source]) -> str:
+def _found(sources: Sequence[RecordSource]) -> str:
     if not sources:
         return "No passages were found."
     return "Passages:\n" + "\n\n".join(

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.rule_asking import BASE, MODALS, MONTH, PLURAL, asked
 from apps.datasets.generation.rule_doubts import is_no_aside
 from apps.datasets.generation.rule_rows import rows_of
@@ -96,7 +96,7 @@ class Claim:
     is_how: bool
 
 
-def claims_of(passage: Passage) -> list[Claim]:
+def claims_of(passage: CorpusPassage) -> list[Claim]:
     """Return the sentences, lists and rows of tables of a passage that can be asked about."""
     found = []
     for unit in units_of(passage.text, passage.headings):
@@ -110,7 +110,7 @@ def claims_of(passage: Passage) -> list[Claim]:
     return list({claim.question: claim for claim in reversed(found)}.values())[::-1]
 
 
-def claim_read(sentence: str, passage: Passage, *, is_list: bool = False) -> Claim | None:
+def claim_read(sentence: str, passage: CorpusPassage, *, is_list: bool = False) -> Claim | None:
     """Return a sentence with its question; None where no template reads well."""
     if len(sentence) > (LONGEST_QUOTED_LIST if is_list else LONGEST_SENTENCE):
         return None

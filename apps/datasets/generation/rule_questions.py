@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.rule_claims import Claim, claim_read, claims_of, is_vague, title_of
 from toolloop.best_sentences import content_terms, split
@@ -53,7 +53,7 @@ _NO_CODE = ("@", "#", "//", "/*", "*", '"""')
 _NEED_A_SUBJECT = ("unanswerable", "adversarial")
 
 
-def question_make(passages: Sequence[Passage], kind: str, difficulty: str) -> Made | None:
+def question_make(passages: Sequence[CorpusPassage], kind: str, difficulty: str) -> Made | None:
     """Return question, rationale and quotes; None when the passages have no sentence that a template fits."""
     names = " and ".join(dict.fromkeys(p.document for p in passages))
     why = f"rules: a question of the type {kind} ({difficulty}), from a sentence of {names}"
@@ -80,7 +80,7 @@ def question_make(passages: Sequence[Passage], kind: str, difficulty: str) -> Ma
     return first.question, why, quotes
 
 
-def _claim(passage: Passage, kind: str, difficulty: str) -> Claim | None:
+def _claim(passage: CorpusPassage, kind: str, difficulty: str) -> Claim | None:
     """Return the claim that says most; for easy questions the one that says least."""
     found = [
         claim
@@ -94,13 +94,13 @@ def _claim(passage: Passage, kind: str, difficulty: str) -> Claim | None:
     return found[len(found) // 2 if difficulty == "medium" else 0]
 
 
-def _absent(subject: str, place: int, passage: Passage, why: str) -> Made | None:
+def _absent(subject: str, place: int, passage: CorpusPassage, why: str) -> Made | None:
     """Ask for what people ask of nearly anything, and of which the passage has nothing."""
     fitting = [text for text, there in _ABSENT if not re.search(there, passage.text, re.IGNORECASE)]
     return (fitting[place % len(fitting)].format(subject=subject), why, []) if fitting else None
 
 
-def _two_facts(passages: Sequence[Passage], why: str) -> Made | None:
+def _two_facts(passages: Sequence[CorpusPassage], why: str) -> Made | None:
     """Ask for two facts about one subject, of which each passage has one."""
     if len(passages) < 2:
         return None
@@ -124,7 +124,7 @@ def bare_subject(subject: str) -> str:
     return re.sub(r"^(?:an?|the|any|each|every|all) ", "", subject.casefold())
 
 
-def _comparison(passages: Sequence[Passage], why: str) -> Made | None:
+def _comparison(passages: Sequence[CorpusPassage], why: str) -> Made | None:
     """Ask about the two claims of like subjects, one of each passage, that share most words."""
     if len(passages) < 2:
         return None
@@ -150,7 +150,7 @@ def _named(subject: str) -> set[str]:
     return {term for term in content_terms(subject) if not term[0].isdigit()}
 
 
-def _about_code(passages: Sequence[Passage], why: str) -> Made | None:
+def _about_code(passages: Sequence[CorpusPassage], why: str) -> Made | None:
     """Ask about a piece of code, and about what a text says of it where one stands beside it."""
     code = passages[0]
     head, signature = _HEAD.match(code.text), _SIGNATURE.match(code.text)
@@ -183,7 +183,7 @@ def _asked_of_code(name: str, quote: str, signature: re.Match[str] | None) -> st
     return f"Which parameters does `{name}` take?" if takes else f"How is `{name}` declared?"
 
 
-def _about_both(passages: Sequence[Passage], why: str) -> Made | None:
+def _about_both(passages: Sequence[CorpusPassage], why: str) -> Made | None:
     """Ask about what two passages state differently."""
     pair = disagreement(passages[0].text, passages[1].text) if len(passages) > 1 else None
     claim = next(filter(None, map(claim_read, pair, passages)), None) if pair else None

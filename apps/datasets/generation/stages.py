@@ -7,10 +7,10 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from apps.datasets.generation import by_rules, languages, prompts, rule_questions, turns
-from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.material import gold_of, passages_of
-from apps.datasets.generation.paying import Asked, ask
+from apps.datasets.generation.paying import StageAnswer, ask
 from apps.datasets.generation.planting import PLANTED, instruction_of, is_obeyed, planted
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
@@ -20,17 +20,17 @@ from apps.datasets.records.record import (
     EMPTY_ANSWERS,
     Behaviour,
     Difficulty,
-    Message,
     Record,
+    RecordSource,
     RowType,
     Score,
-    Source,
     Step,
     ToolCall,
     ToolSpec,
+    TraceMessage,
 )
 from runs.services import AnsweredRun
-from toolloop.messages import Message as LoopMessage
+from toolloop.messages import ModelMessage
 
 RUN_KIND = "dataset"
 EXPECTED: Mapping[str, Behaviour] = {
@@ -118,7 +118,7 @@ async def filtered(work: Work, item: Item) -> Next:
     return Next(ItemState.ANSWER)
 
 
-async def _enough_alone(work: Work, item: Item, passages: list[Passage]) -> str:
+async def _enough_alone(work: Work, item: Item, passages: list[CorpusPassage]) -> str:
     """Return the name of a passage that answers the question without the others, "" when each is needed.
 
     An ablation: the question is put to the judge once without each of the passages.
@@ -295,7 +295,7 @@ async def assemble(work: Work, item: Item) -> Next:
         scores=tuple(Score(**score) for score in data["scores"]),
         tags=("rules",) if work.model.by_rules else (),
         messages=tuple(
-            Message(**{**m, "tool_calls": tuple(ToolCall(**c) for c in m["tool_calls"])})
+            TraceMessage(**{**m, "tool_calls": tuple(ToolCall(**c) for c in m["tool_calls"])})
             for m in data["messages"]
         ),
         language=_language(work, data),
@@ -317,7 +317,7 @@ STAGES: Mapping[str, Callable[[Work, Item], Awaitable[Next]]] = {
 }
 
 
-async def _still_open(work: Work, trace: Trace) -> list[Passage]:
+async def _still_open(work: Work, trace: Trace) -> list[CorpusPassage]:
     return await work.passages.ask([s.chunk_id for s in trace.sources if s.chunk_id is not None])
 
 
@@ -362,24 +362,24 @@ def _language(work: Work, data: Mapping[str, Any]) -> str:
     return data["language"] or languages.detected(f"{data['question']} {data['answer']}")
 
 
-def _sources(values: list[dict[str, Any]]) -> list[Source]:
-    return [Source(**value) for value in values]
+def _sources(values: list[dict[str, Any]]) -> list[RecordSource]:
+    return [RecordSource(**value) for value in values]
 
 
-def _used(item: Item) -> list[Source]:
+def _used(item: Item) -> list[RecordSource]:
     """Return the passages that the answer uses, as they were found."""
     by_id = {source.chunk_id: source for source in _sources(item.data["found"])}
     return [by_id[pk] for pk in item.data["used"] if pk in by_id]
 
 
-def _row_sources(item: Item) -> list[Source]:
+def _row_sources(item: Item) -> list[RecordSource]:
     """Return the spans that the question was made from, then the other passages that the answer uses."""
     gold = _sources(item.data["gold"])
     known = {source.chunk_id for source in gold}
     return [*gold, *(source for source in _used(item) if source.chunk_id not in known)]
 
 
-def _steps(steps: Sequence[Mapping[str, Any]], sources: Sequence[Source]) -> Iterator[Step]:
+def _steps(steps: Sequence[Mapping[str, Any]], sources: Sequence[RecordSource]) -> Iterator[Step]:
     """Yield the steps, with the numbers of the row's sources for the chunks that each has brought."""
     for step in steps:
         chunks = set(step.get("sources", ()))
@@ -387,7 +387,9 @@ def _steps(steps: Sequence[Mapping[str, Any]], sources: Sequence[Source]) -> Ite
         yield Step(**{**step, "sources": tuple(numbers)})
 
 
-def _run_of(work: Work, item: Item, system: str, asked: Asked, before: Sequence[LoopMessage]) -> AnsweredRun:
+def _run_of(
+    work: Work, item: Item, system: str, asked: StageAnswer, before: Sequence[ModelMessage]
+) -> AnsweredRun:
     return AnsweredRun(
         kind=RUN_KIND,
         model=work.model.name,

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from apps.datasets.records.record import Message, Source, Step, ToolCall
+from apps.datasets.records.record import RecordSource, Step, ToolCall, TraceMessage
 from toolloop.json_cut import text_cut
-from toolloop.messages import Message as LoopMessage
-from toolloop.messages import ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.tokens import Usage
 
 CostOf = Callable[[Usage, str], float | None]
@@ -30,12 +29,12 @@ class Trace:
     """
 
     steps: tuple[Step, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[RecordSource, ...]
     cited: tuple[int, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[TraceMessage, ...]
 
 
-def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> Trace:
+def trace_of(history: Sequence[ModelMessage], cost_of: CostOf | None = None) -> Trace:
     """Read the history of an answer, from its question to its last turn.
 
     Args:
@@ -43,19 +42,21 @@ def trace_of(history: Sequence[LoopMessage], cost_of: CostOf | None = None) -> T
     """
     results = {m.call_id: m for m in history if isinstance(m, ToolResult)}
     steps: list[Step] = []
-    messages: list[Message] = []
+    messages: list[TraceMessage] = []
     text = ""
     for message in history:
         if isinstance(message, UserMessage) and not message.notice:
-            messages.append(Message("user", message.text))
+            messages.append(TraceMessage("user", message.text))
         elif isinstance(message, ToolResult):
-            messages.append(Message("tool", text_cut(message.content, MOST_OBSERVED), (), message.call_id))
+            messages.append(
+                TraceMessage("tool", text_cut(message.content, MOST_OBSERVED), (), message.call_id)
+            )
         elif isinstance(message, Turn):
             text = message.text
             thought = (message.text if message.tool_calls else message.reasoning) or message.reasoning
             cost = cost_of(message.usage, message.service_tier) if cost_of else None
             asked = tuple(ToolCall(c.id, c.name, c.arguments or {}) for c in message.tool_calls)
-            messages.append(Message("assistant", message.text, asked))
+            messages.append(TraceMessage("assistant", message.text, asked))
             for place, call in enumerate(message.tool_calls):
                 result = results.get(call.id)
                 steps.append(
@@ -84,8 +85,8 @@ def without_marks(text: str) -> str:
     return _MARK.sub("", text).strip()
 
 
-def _found(results: Iterable[ToolResult]) -> dict[int, Source]:
-    found: dict[int, Source] = {}
+def _found(results: Iterable[ToolResult]) -> dict[int, RecordSource]:
+    found: dict[int, RecordSource] = {}
     for result in results:
         payload: Any = result.payload
         rows = payload.get("results", ()) if isinstance(payload, dict) and not result.is_error else ()
@@ -93,7 +94,7 @@ def _found(results: Iterable[ToolResult]) -> dict[int, Source]:
             text = str(row["text"])
             found.setdefault(
                 int(row["chunk_id"]),
-                Source(
+                RecordSource(
                     document=str(row["document"]),
                     quote=text,
                     collection=str(row.get("collection") or ""),

@@ -13,15 +13,15 @@ from typing import Any, Literal
 
 from apps.datasets.generation import prompts, rule_questions
 from apps.datasets.generation.by_rules import abstains
-from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.material import gold_of, passages_of
 from apps.datasets.generation.paying import ask
 from apps.datasets.generation.trace import Trace, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, PaidCall
-from apps.datasets.records.record import Source, Step
+from apps.datasets.records.record import RecordSource, Step
 from apps.datasets.records.texts import normalised
-from toolloop.messages import Message, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, UserMessage, message_from_json
 
 Stop = Literal["", "satisfied", "script_end", "turns", "unanswered", "repeated"]
 """Why a user stops: they have what they want, the script ends, they may say no more, they got no answer, or they
@@ -29,12 +29,12 @@ would ask the same again. "" goes on."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NextQuestion:
     """What the user says next; with ``stop`` they say nothing more."""
 
     stop: Stop = ""
     text: str = ""
-    gold: tuple[Source, ...] = ()
+    gold: tuple[RecordSource, ...] = ()
 
 
 async def follow_up(work: Work, item: Item) -> Next:
@@ -50,12 +50,12 @@ async def follow_up(work: Work, item: Item) -> Next:
     return Next(ItemState.ANSWER, {"turns": turns, "question": said.text, "gold": gold})
 
 
-async def _said(work: Work, item: Item, turns: Sequence[Mapping[str, str]]) -> Said:
+async def _said(work: Work, item: Item, turns: Sequence[Mapping[str, str]]) -> NextQuestion:
     number, script = len(turns), work.settings.script
     if number >= work.settings.max_turns:
-        return Said("turns")
+        return NextQuestion("turns")
     if script:
-        said = Said(text=script[number - 1]) if number <= len(script) else Said("script_end")
+        said = NextQuestion(text=script[number - 1]) if number <= len(script) else NextQuestion("script_end")
     else:
         passages = await passages_of(work, item)
         if work.model.by_rules:
@@ -63,24 +63,26 @@ async def _said(work: Work, item: Item, turns: Sequence[Mapping[str, str]]) -> S
         else:
             said = await _by_model(work, item, turns, passages)
     if normalised(said.text) in {normalised(turn["question"]) for turn in turns}:
-        return Said("repeated")
+        return NextQuestion("repeated")
     return said
 
 
-def _by_rules(item: Item, turns: Sequence[Mapping[str, str]], passages: Sequence[Passage]) -> Said:
+def _by_rules(
+    item: Item, turns: Sequence[Mapping[str, str]], passages: Sequence[CorpusPassage]
+) -> NextQuestion:
     """Ask about the next passage; the user gives up when the answer says that nothing was found."""
     if abstains(turns[-1]["answer"]):
-        return Said("unanswered")
+        return NextQuestion("unanswered")
     rest = passages[len(turns) : len(turns) + 1]
     made = rule_questions.question_make(rest, item.type, item.difficulty) if rest else None
     if made is None:
-        return Said("satisfied")
-    return Said(text=made[0], gold=tuple(gold_of(rest, made[2])))
+        return NextQuestion("satisfied")
+    return NextQuestion(text=made[0], gold=tuple(gold_of(rest, made[2])))
 
 
 async def _by_model(
-    work: Work, item: Item, turns: Sequence[Mapping[str, str]], passages: Sequence[Passage]
-) -> Said:
+    work: Work, item: Item, turns: Sequence[Mapping[str, str]], passages: Sequence[CorpusPassage]
+) -> NextQuestion:
     prompt = prompts.user_prompt(passages, turns, work.settings, work.settings.voice(item.slot))
     asked = await ask(
         work,
@@ -95,19 +97,19 @@ async def _by_model(
     made: prompts.UserMade = asked.value
     text = " ".join(made.message.split())
     if made.is_done or not text:
-        return Said("unanswered" if made.gives_up else "satisfied")
-    return Said(text=text, gold=tuple(gold_of(passages, made.quotes)))
+        return NextQuestion("unanswered" if made.gives_up else "satisfied")
+    return NextQuestion(text=text, gold=tuple(gold_of(passages, made.quotes)))
 
 
-async def history_of(work: Work, item: Item) -> list[Message]:
+async def history_of(work: Work, item: Item) -> list[ModelMessage]:
     """Return the turns before the present one as the loop had them, from their paid calls."""
     turns = item.data.get("turns", [])
-    found: list[Message] = await work.in_db(_history_read, item.pk, turns) if turns else []
+    found: list[ModelMessage] = await work.in_db(_history_read, item.pk, turns) if turns else []
     return found
 
 
-def _history_read(item_pk: int, turns: Sequence[Mapping[str, str]]) -> list[Message]:
-    history: list[Message] = []
+def _history_read(item_pk: int, turns: Sequence[Mapping[str, str]]) -> list[ModelMessage]:
+    history: list[ModelMessage] = []
     at = -1
     rows = PaidCall.objects.filter(item_id=item_pk, stage=ItemState.ANSWER, attempt__lt=len(turns)).order_by(
         "attempt", "step"
@@ -121,7 +123,7 @@ def _history_read(item_pk: int, turns: Sequence[Mapping[str, str]]) -> list[Mess
 
 
 def joined(
-    data: Mapping[str, Any], trace: Trace, steps: Sequence[Step], found: Sequence[Source]
+    data: Mapping[str, Any], trace: Trace, steps: Sequence[Step], found: Sequence[RecordSource]
 ) -> dict[str, Any]:
     """Return steps, passages and messages of this turn behind those of the turns before it."""
     if not data.get("turns"):

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from apps.datasets.generation.committing import Change, Committer, Write
-from apps.datasets.generation.corpus import Passage, passages_read
+from apps.datasets.generation.committing import Committer, ItemChange, Write
+from apps.datasets.generation.corpus import CorpusPassage, passages_read
 from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
 from apps.datasets.records.record import Record
 from batches.engines import Engine
-from budgets.ledger import Asked, Payer, Reserved
+from budgets.ledger import BillingAccount, ReservationRequest, Reserved
 from runs.models import Run
-from runs.purse import reserve_each_and_tell
+from runs.reservations import reserve_each_and_tell
 from runs.services import AnsweredRun
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -97,9 +97,9 @@ class Item:
             row.deaths,
         )
 
-    def changed(self, **more: Any) -> Change:
+    def changed(self, **more: Any) -> ItemChange:
         """Return the item as it is, changed by ``more``: what a write of it says."""
-        return Change(
+        return ItemChange(
             **{
                 "state": str(self.state),
                 "data": self.data,
@@ -146,8 +146,8 @@ class Work:
     away: set[int] = field(default_factory=set)
     crowd: Crowd = field(init=False)
     committer: Committer = field(init=False)
-    passages: Gathered[Sequence[int], list[Passage]] = field(init=False)
-    reserve: Gathered[Asked, Reserved] = field(init=False)
+    passages: Gathered[Sequence[int], list[CorpusPassage]] = field(init=False)
+    reserve: Gathered[ReservationRequest, Reserved] = field(init=False)
 
     def __post_init__(self) -> None:
         self.crowd = Crowd(self.settings.concurrency)
@@ -170,18 +170,18 @@ class Work:
         return self.settings.is_batched
 
     @property
-    def payer(self) -> Payer:
+    def billing_account(self) -> BillingAccount:
         """Return on whose account the calls go."""
-        return Payer(self.actor.tenant_id, self.actor.user_id, self.actor.api_key_id)
+        return BillingAccount(self.actor.tenant_id, self.actor.user_id, self.actor.api_key_id)
 
-    async def _passages_read(self, groups: Sequence[Sequence[int]]) -> list[list[Passage]]:
+    async def _passages_read(self, groups: Sequence[Sequence[int]]) -> list[list[CorpusPassage]]:
         ids = list(dict.fromkeys(pk for group in groups for pk in group))
         rows = await self.in_db(passages_read, self.actor, ids, self.names)
         found = {passage.chunk_id: passage for passage in rows}
         return [[found[pk] for pk in group if pk in found] for group in groups]
 
-    async def _reserved(self, asked: Sequence[Asked]) -> list[Reserved]:
-        found: list[Reserved] = await self.in_db(reserve_each_and_tell, self.payer, asked)
+    async def _reserved(self, asked: Sequence[ReservationRequest]) -> list[Reserved]:
+        found: list[Reserved] = await self.in_db(reserve_each_and_tell, self.billing_account, asked)
         return found
 
 

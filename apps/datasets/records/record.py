@@ -95,7 +95,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RecordSource:
     """A passage that the answer rests on.
 
     Attributes:
@@ -161,7 +161,7 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class TraceMessage:
     """A message of a trace.
 
     Attributes:
@@ -223,11 +223,11 @@ class Record:
     expected: Behaviour = Behaviour.ANSWER
     rationale: str = ""
     steps: tuple[Step, ...] = ()
-    sources: tuple[Source, ...] = ()
+    sources: tuple[RecordSource, ...] = ()
     scores: tuple[Score, ...] = ()
     tags: tuple[str, ...] = ()
     split: Split | Literal[""] = ""
-    messages: tuple[Message, ...] = ()
+    messages: tuple[TraceMessage, ...] = ()
     tools: tuple[ToolSpec, ...] = ()
     language: str = ""
     timestamp: str = ""
@@ -244,7 +244,7 @@ class Record:
         return tuple(sorted({source.license for source in self.sources}))
 
     @property
-    def earlier(self) -> tuple[Message, ...]:
+    def earlier(self) -> tuple[TraceMessage, ...]:
         """Return what user and assistant said before the question, of a conversation of several turns."""
         asked = [at for at, message in enumerate(self.messages) if message.role == "user"]
         before = self.messages[: asked[-1]] if asked else ()

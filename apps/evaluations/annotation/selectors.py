@@ -28,9 +28,9 @@ from apps.evaluations.models import (
 )
 from apps.evaluations.results.outcomes import outcome_of
 from apps.evaluations.results.withheld import trials_readable
-from apps.evaluations.scorers.base import Passage
+from apps.evaluations.scorers.base import ScoredPassage
 from apps.evaluations.scorers.claims import MOST_PASSAGES
-from apps.evaluations.scorers.turns import Said, said_before
+from apps.evaluations.scorers.turns import EarlierMessage, said_before
 from basics.errors import Missing
 from tenancy.actors import Actor
 from tenancy.models import Membership
@@ -163,9 +163,9 @@ class Sheet:
 
     assignment: Assignment
     record: Record
-    said: Sequence[Said]
+    said: Sequence[EarlierMessage]
     answer: str
-    passages: Sequence[Passage]
+    passages: Sequence[ScoredPassage]
     criteria: Sequence[tuple[Criterion, int | None]]
     left: int
     done: int
@@ -275,7 +275,7 @@ def _gold(actor: Actor, queue: AnnotationQueue) -> tuple[dict[int, int], dict[in
     return right, total
 
 
-def _passages(version: RubricVersion, record: Record, trial: Trial) -> list[Passage]:
+def _passages(version: RubricVersion, record: Record, trial: Trial) -> list[ScoredPassage]:
     if not needs_passages(version.rubric.slug) and record.sources:
         return []
     return list(outcome_of(trial).retrieved[:MOST_PASSAGES])

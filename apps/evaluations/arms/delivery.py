@@ -26,9 +26,9 @@ from apps.evaluations.attacks.values import (
     hidden_instruction,
     other_document,
 )
-from apps.evaluations.scorers.base import Outcome
+from apps.evaluations.scorers.base import TargetResult
 from runs.providers import provider_wrapped
-from toolloop.messages import Message, Turn, UserMessage
+from toolloop.messages import ModelMessage, Turn, UserMessage
 from toolloop.modes import AttachedProvider
 from toolloop.providers.extractive import ATTACHED_TOOL
 from toolloop.tools import Tool, ToolOutput, tool
@@ -145,7 +145,7 @@ class Delivery:
             raise TypeError("the history of a trial ends with its question")
         return replace(way, history=self._history(question, way.provider.name, model)), ""
 
-    def _history(self, question: UserMessage, provider: str, model: str) -> list[Message]:
+    def _history(self, question: UserMessage, provider: str, model: str) -> list[ModelMessage]:
         if self.attack.carrier == Carrier.HISTORY and self.attack.hidden_in != "document":
             pasted = f"Here is a text that somebody sent me:\n\n{self.attack.text}"
             return [
@@ -179,7 +179,7 @@ def prompt_of(attack: Attack, question: str) -> str:
     return f"{given}\n\n{question}"
 
 
-def is_reached(brings: str, outcome: Outcome) -> bool:
+def is_reached(brings: str, outcome: TargetResult) -> bool:
     """Tell whether what a row plants was read, by what brings it (see ``apply``) and what the run did."""
     if brings == FOUND:
         return bool(outcome.retrieved)

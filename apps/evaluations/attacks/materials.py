@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from apps.datasets.records.record import Source
+from apps.datasets.records.record import RecordSource
 from apps.evaluations.attacks.values import Carrier, Place
 
 PROSE, TABLE, CODE = "prose", "table", "code"
@@ -37,7 +37,7 @@ class Material:
     answer: str
     text: str
     document: str
-    source: Source | None = None
+    source: RecordSource | None = None
 
 
 BUILT_IN: tuple[Material, ...] = (

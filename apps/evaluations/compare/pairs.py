@@ -18,8 +18,7 @@ from apps.datasets.records.record import Record
 from apps.evaluations.judges.asking import CachedAsk
 from apps.evaluations.judges.scoring import judge_options
 from apps.evaluations.models import Arm, Experiment, Preference, Trial
-from apps.evaluations.scorers.judges import Preference as Verdict
-from apps.evaluations.scorers.judges import pairwise_judge
+from apps.evaluations.scorers.judges import PairVerdict, pairwise_judge
 from apps.evaluations.scorers.metrics import token_f1
 from apps.evaluations.statistics.preferences import bradley_terry, length_controlled_win_rate
 from apps.evaluations.statistics.values import Estimate
@@ -214,10 +213,10 @@ def _chance(log_strength: Estimate) -> Estimate:
     return Estimate(value, low, high)
 
 
-def _lexical(row: Record, a: str, b: str) -> Verdict:
+def _lexical(row: Record, a: str, b: str) -> PairVerdict:
     first, second = token_f1(a, row.answer), token_f1(b, row.answer)
     if not row.answer.strip():
-        return Verdict(None, reason="Without a reference there are no words to count.")
+        return PairVerdict(None, reason="Without a reference there are no words to count.")
     better = "tie" if abs(first - second) < _SAME else "a" if first > second else "b"
     reason = f"Shared words with the reference: A {first:.2f}, B {second:.2f}. No model has judged this."
-    return Verdict(better, reason=reason)  # type: ignore[arg-type]
+    return PairVerdict(better, reason=reason)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from apps.evaluations.judges.scoring import scorers_make
 from apps.evaluations.models import Experiment, ExperimentState, JudgeCheck, RubricVersion
 from apps.evaluations.results.actors import experiment_actor
 from batches.awaited import AnswersAwaited, together
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import job
@@ -74,7 +74,9 @@ def _check_one(
         specs=[spec],
         check=ctx.check,
         attribution={"experiment": experiment.pk},
-        payer=Payer(experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job),
+        billing_account=BillingAccount(
+            experiment.tenant_id, actor.user_id, actor.api_key_id, job_id=experiment.budget_job
+        ),
         # What the cache holds says how the judge graded once; asked anew, but once for an experiment.
         salt=f"check:{experiment.pk}",
         by_batch=ByBatch(experiment.topic) if experiment.is_batched else None,

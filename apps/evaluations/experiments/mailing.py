@@ -18,7 +18,7 @@ from batches.courier import BatchRefused, Courier
 from batches.engines import engine_for
 from batches.selectors import batches_open, keys_waiting, models_wanted
 from batches.services import batches_end
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from jobs.context import JobContext, JobPostponed
 from jobs.models import Job
 from jobs.registry import job
@@ -75,7 +75,9 @@ def _courier(ctx: JobContext, experiment_id: int) -> Courier | None:
     models.update(models_wanted(tenant.pk, experiment.topic))
     models.update(batch.model for batch in batches_open(tenant.pk, experiment.topic))
     return Courier(
-        payer=Payer(tenant.pk, actor.user_id, actor.api_key_id, job_id=experiment.budget_job),
+        billing_account=BillingAccount(
+            tenant.pk, actor.user_id, actor.api_key_id, job_id=experiment.budget_job
+        ),
         owner=experiment.topic,
         in_db=ctx.in_db,
         engines={model: engine_for(tenant, model) for model in sorted(models)},

@@ -6,7 +6,7 @@ import numpy as np
 from django.db import transaction
 from numpy.typing import NDArray
 
-from apps.collections.index.billing import EmbeddingBill, payer_of
+from apps.collections.index.billing import EmbeddingBill, billing_account_of
 from apps.collections.index.embedding import default_setting, embedder_of_setting
 from apps.evaluations.failures.selectors import arm_failures, groups_key
 from apps.evaluations.failures.services import GROUP_JOB, groups_fail, groups_keep
@@ -38,7 +38,9 @@ def failures_group(ctx: JobContext, *, groups_id: int) -> None:
     groups: list[list[int]] = []
     if texts:
         embedder = embedder_of_setting(default_setting(), tenant=row.tenant)
-        with EmbeddingBill(embedder, tenant=row.tenant, payer=payer_of(actor), texts=texts):
+        with EmbeddingBill(
+            embedder, tenant=row.tenant, billing_account=billing_account_of(actor), texts=texts
+        ):
             vectors = embedder.embed_documents(texts, on_progress=lambda *_: ctx.check())
         groups = [[failing[at].row for at in places] for places in groups_of(vectors)]
     with transaction.atomic():

@@ -11,11 +11,11 @@ from typing import Any
 from django.db import transaction
 
 from apps.evaluations.models import ScoreCache
-from apps.evaluations.scorers.judges import Answer
+from apps.evaluations.scorers.judges import JudgeAnswer
 from batches.asking import completion_batched
 from batches.engines import engine_for
 from batches.lines import line_find
-from budgets.ledger import EXCEEDED, Payer
+from budgets.ledger import EXCEEDED, BillingAccount
 from runs.services import Completion, CompletionFailed, completion_prepare, completion_run
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -45,7 +45,7 @@ class CachedAsk:
     Attributes:
         spent_usd: what the requests of this object cost, as far as prices are known.
         attribution: facts for the bill.
-        payer: see ``completion_run``.
+        billing_account: see ``completion_run``.
         salt: tells apart what is asked anew on purpose; "" shares what anybody has asked.
         by_batch: asks by batch; None directly.
         asked, cached: requests, and those of them that had been answered before.
@@ -56,7 +56,7 @@ class CachedAsk:
     model: str
     check: Callable[[], None] | None = None
     attribution: Mapping[str, Any] | None = None
-    payer: Payer | None = None
+    billing_account: BillingAccount | None = None
     salt: str = ""
     by_batch: ByBatch | None = None
     spent_usd: float = 0.0
@@ -64,7 +64,7 @@ class CachedAsk:
     cached: int = 0
     _mine: set[str] = field(default_factory=set)
 
-    def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> Answer:
+    def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> JudgeAnswer:
         """Ask, or read what was answered.
 
         Raises:
@@ -81,7 +81,7 @@ class CachedAsk:
             known = rows.values_list("value").first()
             if known is not None:
                 self.cached += 1
-                return Answer(known[0])
+                return JudgeAnswer(known[0])
         asked: dict[str, Any] = {
             "tenant": self.tenant,
             "actor": self.actor,
@@ -92,7 +92,7 @@ class CachedAsk:
             "purpose": PURPOSE,
             "attribution": self.attribution,
             "check": self.check,
-            "payer": self.payer,
+            "billing_account": self.billing_account,
         }
         try:
             got = completion_run(**asked) if self.by_batch is None else self._batched(line, asked)
@@ -100,7 +100,7 @@ class CachedAsk:
             may_pass = error.is_retryable and error.code not in _UNREAD
             if may_pass or error.code == EXCEEDED:
                 raise
-            return Answer(None, f"The judge gave no grades that could be read: {error.message}")
+            return JudgeAnswer(None, f"The judge gave no grades that could be read: {error.message}")
         if mine is False:
             self.cached += 1
         else:
@@ -119,7 +119,7 @@ class CachedAsk:
                 ],
                 ignore_conflicts=True,
             )
-        return Answer(got.value)
+        return JudgeAnswer(got.value)
 
     def _is_mine(self, line: str) -> bool | None:
         """Tell whether a line's answer is counted for this asker, once; None where nobody has asked."""

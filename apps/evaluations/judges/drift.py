@@ -36,7 +36,7 @@ Levels = Mapping[str, Mapping[str, float | None]]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DriftFinding:
     """One score of a judge over the gold answers.
 
     Attributes:
@@ -81,7 +81,7 @@ def gold_grade(scorer: Scorer, items: Sequence[AnnotationItem]) -> dict[str, dic
     return {str(item.pk): given for item, given in zip(items, levels, strict=True)}
 
 
-def findings_of(items: Sequence[AnnotationItem], now: Levels, before: Levels | None) -> list[Finding]:
+def findings_of(items: Sequence[AnnotationItem], now: Levels, before: Levels | None) -> list[DriftFinding]:
     """Return what a check found, per score that the gold answers have.
 
     Args:
@@ -112,7 +112,7 @@ def findings_of(items: Sequence[AnnotationItem], now: Levels, before: Levels | N
             else None
         )
         change = bootstrap_mean(np.asarray(moves), confidence=1 - _ALPHA / len(names)) if moves else None
-        found.append(Finding(name, len(pairs), kappa, change))
+        found.append(DriftFinding(name, len(pairs), kappa, change))
     return found
 
 

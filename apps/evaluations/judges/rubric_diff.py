@@ -10,7 +10,7 @@ from apps.evaluations.results.word_diff import Piece, word_diff
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CriterionText:
     """One text of a criterion in both versions, word by word."""
 
     label: str
@@ -19,15 +19,17 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CriterionChange:
     """One criterion that is new, gone, or says something else."""
 
     name: str
     kind: Literal["added", "removed", "changed"]
-    lines: Sequence[Line] = ()
+    lines: Sequence[CriterionText] = ()
 
 
-def rubric_diff(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[Change]:
+def rubric_diff(
+    before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]
+) -> list[CriterionChange]:
     """Return the changes in the order of the newer version, what is gone last.
 
     Args:
@@ -35,19 +37,19 @@ def rubric_diff(before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str
     """
     old = {one["name"]: one for one in before}
     new = {one["name"]: one for one in after}
-    found: list[Change] = []
+    found: list[CriterionChange] = []
     for name, one in new.items():
         if name not in old:
-            found.append(Change(name, "added"))
+            found.append(CriterionChange(name, "added"))
             continue
         lines = [
-            Line(label, *word_diff(was, now))
+            CriterionText(label, *word_diff(was, now))
             for label, was, now in zip(_LABELS, _texts(old[name]), _texts(one), strict=True)
             if was != now
         ]
         if lines:
-            found.append(Change(name, "changed", lines))
-    return found + [Change(name, "removed") for name in old if name not in new]
+            found.append(CriterionChange(name, "changed", lines))
+    return found + [CriterionChange(name, "removed") for name in old if name not in new]
 
 
 _LABELS = ("Question", *(f"Level {level}" for level in range(1, 6)), "Weight", "Minimum")

@@ -19,7 +19,7 @@ from apps.evaluations.scorers.lexical import ByWords, LexicalRubric
 from apps.evaluations.scorers.rag import RagJudge
 from apps.evaluations.scorers.registry import COMPARING, JUDGES, rule_scorer
 from basics.errors import Invalid, Missing
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from runs.providers import EXTRACTIVE
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -94,7 +94,7 @@ def scorers_make(
     specs: Sequence[Mapping[str, Any]],
     check: Callable[[], None] | None = None,
     attribution: Mapping[str, Any] | None = None,
-    payer: Payer | None = None,
+    billing_account: BillingAccount | None = None,
     repeats: int = 1,
     salt: str = "",
     by_batch: ByBatch | None = None,
@@ -103,7 +103,7 @@ def scorers_make(
 
     Args:
         specs: ``{"kind", "options"}``, as ``Experiment.scorers`` keeps them. Those that compare answers are left out.
-        payer: see ``completion_run``.
+        billing_account: see ``completion_run``.
         repeats: how often a model judges each answer. salt, by_batch: see ``CachedAsk``.
 
     Raises:
@@ -116,7 +116,7 @@ def scorers_make(
             # The first judgement is shared with every experiment that asks the same once.
             own = salt if time == 0 else f"{salt}#{time}"
             asks[model, time] = CachedAsk(
-                tenant, actor, model, check, attribution, payer, salt=own, by_batch=by_batch
+                tenant, actor, model, check, attribution, billing_account, salt=own, by_batch=by_batch
             )
         return asks[model, time]
 

@@ -325,7 +325,7 @@ class Migration(InitialMigration):
                 ('experiment', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', help_text='Before whose start it was made.', related_name='judge_checks', to='evaluations.experiment')),
                 ('author', models.CharField(help_text='The judge with its version.', max_length=300)),
                 ('levels', models.JSONField(help_text='Gold item -> score -> level, null where unscored.')),
-                ('findings', models.JSONField(help_text='See apps.evaluations.judges.drift.Finding.')),
+                ('findings', models.JSONField(help_text='See apps.evaluations.judges.drift.DriftFinding.')),
                 ('is_drifted', models.BooleanField()),
                 ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],

@@ -91,7 +91,7 @@ class JudgeCheck(TenantModel):
     )
     author = models.CharField(max_length=300, help_text="The judge with its version.")
     levels = models.JSONField(help_text="Gold item -> score -> level, null where unscored.")
-    findings = models.JSONField(help_text="See apps.evaluations.judges.drift.Finding.")
+    findings = models.JSONField(help_text="See apps.evaluations.judges.drift.DriftFinding.")
     is_drifted = models.BooleanField()
     at = models.DateTimeField(db_default=Now())
 

@@ -12,9 +12,9 @@ from django.db.models import Q
 from apps.collections.models import Chunk, Document, DocumentStatus
 from apps.collections.search import SearchHit
 from apps.conversations.citations.markers import answer_cite, passages_of
-from apps.datasets.records.record import Record, Source
+from apps.datasets.records.record import Record, RecordSource
 from apps.evaluations.models import Trial
-from apps.evaluations.scorers.base import Call, Label, Outcome, Passage
+from apps.evaluations.scorers.base import Call, Label, ScoredPassage, TargetResult
 from apps.evaluations.scorers.retrieval import gains_of
 from runs.models import Run, ToolCall, ToolCallStatus
 from runs.selectors import payload_list, quotes_named
@@ -24,7 +24,7 @@ _MOST_TEXT = 4_000
 _QUOTE_HEAD = 80
 
 
-def outcome_json(outcome: Outcome) -> dict[str, Any]:
+def outcome_json(outcome: TargetResult) -> dict[str, Any]:
     """Return what ``Trial.outcome`` keeps; the answer itself has a column."""
     kept = asdict(outcome)
     for name in ("text", "latency_ms", "cost_usd", "error"):
@@ -34,16 +34,16 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
     return kept
 
 
-def outcome_of(trial: Trial) -> Outcome:
+def outcome_of(trial: Trial) -> TargetResult:
     """Return what a trial's target gave."""
     kept = trial.outcome
-    return Outcome(
+    return TargetResult(
         text=trial.answer,
         raw=kept.get("raw", ""),
         limit=kept.get("limit"),
         is_reached=kept.get("is_reached", False),
-        retrieved=[Passage(**p) for p in kept.get("retrieved", ())],
-        citations=[Passage(**p) for p in kept.get("citations", ())],
+        retrieved=[ScoredPassage(**p) for p in kept.get("retrieved", ())],
+        citations=[ScoredPassage(**p) for p in kept.get("citations", ())],
         calls=[Call(**c) for c in kept.get("calls", ())],
         labels=[
             Label(**{**label, "chunks": {int(key): gain for key, gain in label["chunks"]}})
@@ -55,10 +55,10 @@ def outcome_of(trial: Trial) -> Outcome:
     )
 
 
-def hit_passages(hits: Iterable[SearchHit]) -> list[Passage]:
+def hit_passages(hits: Iterable[SearchHit]) -> list[ScoredPassage]:
     """Return the passages that a search found."""
     return [
-        Passage(
+        ScoredPassage(
             hit.chunk_id,
             hit.document_id,
             hit.char_start,
@@ -70,7 +70,7 @@ def hit_passages(hits: Iterable[SearchHit]) -> list[Passage]:
     ]
 
 
-def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
+def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> TargetResult:
     """Return what a run of the loop gave: answer with numbered citations, passages found, calls made.
 
     Args:
@@ -82,12 +82,12 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
     seconds = (
         (run.finished_at - run.started_at).total_seconds() if run.finished_at and run.started_at else None
     )
-    return Outcome(
+    return TargetResult(
         text=cited.text,
         raw=run.answer if shown != run.answer else "",
         limit=run.limit_reached,
         retrieved=[
-            Passage(
+            ScoredPassage(
                 p.chunk_id,
                 p.document_id,
                 p.char_start,
@@ -98,7 +98,7 @@ def run_outcome(run: Run, labels: Sequence[Label], *, shown: str) -> Outcome:
             for p in passages.values()
         ],
         citations=[
-            Passage(
+            ScoredPassage(
                 s.passage.chunk_id,
                 s.passage.document_id,
                 s.char_start,
@@ -163,7 +163,9 @@ def labels_map(actor: Actor, row: Record, collections: Sequence[int] | None) -> 
 _Chunk = tuple[int, int, int, int, str]  # id, document, start, end, text
 
 
-def _chunks(actor: Actor, sources: Sequence[Source], wanted: Sequence[set[int]]) -> dict[int, list[_Chunk]]:
+def _chunks(
+    actor: Actor, sources: Sequence[RecordSource], wanted: Sequence[set[int]]
+) -> dict[int, list[_Chunk]]:
     near = Q(pk__in=[])
     for source, pks in zip(sources, wanted, strict=True):
         there = Q(text__regex=_head(source.quote))
@@ -177,7 +179,7 @@ def _chunks(actor: Actor, sources: Sequence[Source], wanted: Sequence[set[int]])
     return found
 
 
-def _label(source: Source, chunks: Sequence[_Chunk]) -> Label:
+def _label(source: RecordSource, chunks: Sequence[_Chunk]) -> Label:
     at_place = [c for c in chunks if c[2] < source.end and source.start < c[3]]
     if any(_stands(source, c) for c in at_place):
         spans = [(c[0], c[2], c[3]) for c in at_place]
@@ -200,7 +202,7 @@ def _head(quote: str) -> str:
     return r"\s+".join(re.escape(word) for word in words) or r"\Z"
 
 
-def _stands(source: Source, chunk: _Chunk) -> bool:
+def _stands(source: RecordSource, chunk: _Chunk) -> bool:
     """Return whether the chunk's part of the passage is still what was quoted, letter by letter."""
     _, _, start, end, text = chunk
     low, high = max(source.start, start), min(source.end, end)

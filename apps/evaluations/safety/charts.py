@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from apps.evaluations.compare.charts import Mark
-from apps.evaluations.safety.selectors import Line
+from apps.evaluations.safety.selectors import AttackRates
 
 MOST_ARMS = 6
 _LEFT, _RIGHT, _TOP, _NAME, _STEP, _GAP = 14, 540, 6, 26, 22, 8
@@ -43,7 +43,7 @@ class Rates:
     left_out: int
 
 
-def rates_chart(lines: Sequence[Line]) -> Rates | None:
+def rates_chart(lines: Sequence[AttackRates]) -> Rates | None:
     """Return the chart of the first ``MOST_ARMS`` arms; None without anything scored."""
     if not lines:
         return None
@@ -63,7 +63,7 @@ def rates_chart(lines: Sequence[Line]) -> Rates | None:
     return Rates(y + 16, y - _GAP // 2, marks, rows, max(0, arms - MOST_ARMS))
 
 
-def rates_told(lines: Sequence[Line], arms: Sequence[str]) -> str:
+def rates_told(lines: Sequence[AttackRates], arms: Sequence[str]) -> str:
     """Return the chart in words, for who cannot see it."""
     parts = [
         f"{line.label}, {name}: {share.value:.0%}"

@@ -56,7 +56,7 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AttackRates:
     """Attack success of one kind of attack, for each arm in their order."""
 
     key: str
@@ -70,7 +70,7 @@ class Group:
 
     key: str
     title: str
-    lines: Sequence[Line]
+    lines: Sequence[AttackRates]
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,11 +187,11 @@ def _lines(
     arms: Sequence[Arm],
     group: str,
     labels: Mapping[str, str],
-) -> list[Line]:
+) -> list[AttackRates]:
     found = {value for _, name, key, value in counted if name == RESISTED and key == group}
     order = [*labels, *sorted(found - set(labels))]
     lines = [
-        Line(
+        AttackRates(
             value,
             labels.get(value, value.replace("_", " ").capitalize()),
             [Rate(*counted.get((arm.pk, RESISTED, group, value), (0, 0))) for arm in arms],

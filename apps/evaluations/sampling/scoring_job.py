@@ -9,14 +9,13 @@ from django.db import transaction
 from apps.conversations.answering.memory import turn_remembered
 from apps.conversations.display.answer_forms import shown_text
 from apps.conversations.models import Message
-from apps.datasets.records.record import Message as Said
-from apps.datasets.records.record import Record
+from apps.datasets.records.record import Record, TraceMessage
 from apps.evaluations.judges.scoring import scorers_make
 from apps.evaluations.models import LiveSample, SampleState
 from apps.evaluations.results.actors import kept_actor
 from apps.evaluations.results.outcomes import run_outcome
 from apps.evaluations.sampling.services import SAMPLE_JOB, sample_end, sample_keep
-from apps.evaluations.scorers.base import Outcome
+from apps.evaluations.scorers.base import TargetResult
 from budgets.ledger import EXCEEDED
 from jobs.context import JobContext
 from jobs.models import Job
@@ -36,7 +35,7 @@ class _Work:
     sample: LiveSample
     actor: Actor
     row: Record
-    outcome: Outcome
+    outcome: TargetResult
 
 
 @job(SAMPLE_JOB, lane="loop", max_attempts=3, on_end=sample_ended)
@@ -65,8 +64,10 @@ def _read(sample_id: int) -> _Work | None:
     # The run's own words, for their markers name passages; the message's have become numbers.
     outcome = run_outcome(turn.run, (), shown=shown_text(turn.run.answer, answer.was_formed))
     # What "it" and "there" mean stands in the conversation: a judge without it would grade another question.
-    said = [Said("user" if who == "user" else "assistant", text) for who, text in turn_remembered(turn)]
-    row = Record(question=asked.text, messages=(*said, Said("user", asked.text)) if said else ())
+    said = [
+        TraceMessage("user" if who == "user" else "assistant", text) for who, text in turn_remembered(turn)
+    ]
+    row = Record(question=asked.text, messages=(*said, TraceMessage("user", asked.text)) if said else ())
     return _Work(sample, actor, row, outcome)
 
 

@@ -13,7 +13,7 @@ from apps.datasets.records.record import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class ScoredPassage:
     """A passage that a target found or cited.
 
     Attributes:
@@ -53,7 +53,7 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TargetResult:
     """What a target gave for a row.
 
     Attributes:
@@ -69,8 +69,8 @@ class Outcome:
     """
 
     text: str = ""
-    retrieved: Sequence[Passage] = ()
-    citations: Sequence[Passage] = ()
+    retrieved: Sequence[ScoredPassage] = ()
+    citations: Sequence[ScoredPassage] = ()
     calls: Sequence[Call] = ()
     labels: Sequence[Label] = ()
     latency_ms: float | None = None
@@ -112,7 +112,7 @@ class Scorer(Protocol):
     def is_judge(self) -> bool:
         """Whether a model or heuristic judges: such scores gate only when people were found to agree with it."""
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Return the scores, "unscored" ones included."""
 
 

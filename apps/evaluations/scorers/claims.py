@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from apps.evaluations.scorers.base import Passage
+from apps.evaluations.scorers.base import ScoredPassage
 from apps.evaluations.scorers.judges import Ask
 
 MOST_PASSAGES = 20
@@ -27,7 +27,7 @@ class UnreadError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ClaimFinding:
     """One statement, or one passage, and what was found about it.
 
     Attributes:
@@ -59,20 +59,20 @@ class Checker(Protocol):
     def author(self, kind: str, version: int) -> str:
         """Return who gives scores of this kind."""
 
-    def claims(self, text: str, passages: Sequence[Passage]) -> list[Finding]:
+    def claims(self, text: str, passages: Sequence[ScoredPassage]) -> list[ClaimFinding]:
         """Split a text into claims; each is ``supported`` by words of a passage, or not."""
 
     def against(self, claims: Sequence[str], reference: str) -> list[bool]:
         """Return of each claim whether the reference supports it."""
 
-    def serving(self, question: str, text: str) -> list[Finding]:
+    def serving(self, question: str, text: str) -> list[ClaimFinding]:
         """Split a text into statements; each is ``useful`` for the question, or ``useless``."""
 
-    def useful(self, question: str, reference: str, passages: Sequence[Passage]) -> list[Finding]:
+    def useful(self, question: str, reference: str, passages: Sequence[ScoredPassage]) -> list[ClaimFinding]:
         """Return of each passage, in order, whether it is ``useful`` to come to the reference."""
 
 
-def place_of(quote: str, passages: Sequence[Passage]) -> tuple[Passage, int, int] | None:
+def place_of(quote: str, passages: Sequence[ScoredPassage]) -> tuple[ScoredPassage, int, int] | None:
     """Return the first passage that has these words, with their place in its document; case and spaces do not count."""
     words = quote[:_MOST_QUOTE].split()
     if not words:
@@ -84,13 +84,13 @@ def place_of(quote: str, passages: Sequence[Passage]) -> tuple[Passage, int, int
     return None
 
 
-def found_in(claim: str, verdict: str, quote: str, passages: Sequence[Passage]) -> Finding:
+def found_in(claim: str, verdict: str, quote: str, passages: Sequence[ScoredPassage]) -> ClaimFinding:
     """Return a finding with the place of its quote; "supported" by words that stand nowhere becomes "unverified"."""
     place = place_of(quote, passages)
     if place is None:
-        return Finding(claim, UNVERIFIED if verdict == SUPPORTED else verdict, quote)
+        return ClaimFinding(claim, UNVERIFIED if verdict == SUPPORTED else verdict, quote)
     passage, start, end = place
-    return Finding(claim, verdict, quote, passage.chunk_id, passage.document, start, end)
+    return ClaimFinding(claim, verdict, quote, passage.chunk_id, passage.document, start, end)
 
 
 def _form(title: str, many: str, most: int, **properties: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -169,7 +169,7 @@ class ByModel:
         """Return kind, version and model."""
         return f"judge:{kind}@{version}:{self.ask.model}"
 
-    def claims(self, text: str, passages: Sequence[Passage]) -> list[Finding]:
+    def claims(self, text: str, passages: Sequence[ScoredPassage]) -> list[ClaimFinding]:
         """Ask for the claims of a text; see ``Checker``."""
         got = self._asked(_CHECK_CLAIMS, _CLAIMS, passages=[p.text for p in passages], answer=text)
         return [
@@ -181,15 +181,15 @@ class ByModel:
         got = self._asked(_CHECK_AGAINST, _AGAINST, reference_answer=reference, claims=_numbered(claims))
         return _in_order(got["verdicts"], len(claims), "is_supported")
 
-    def serving(self, question: str, text: str) -> list[Finding]:
+    def serving(self, question: str, text: str) -> list[ClaimFinding]:
         """Ask about all statements at once; see ``Checker``."""
         got = self._asked(_CHECK_SERVING, _SERVING, question=question, answer=text)
         return [
-            Finding(str(one["statement"]), "useful" if one["serves_the_question"] else "useless")
+            ClaimFinding(str(one["statement"]), "useful" if one["serves_the_question"] else "useless")
             for one in got["statements"]
         ]
 
-    def useful(self, question: str, reference: str, passages: Sequence[Passage]) -> list[Finding]:
+    def useful(self, question: str, reference: str, passages: Sequence[ScoredPassage]) -> list[ClaimFinding]:
         """Ask about all passages at once; see ``Checker``."""
         got = self._asked(
             _CHECK_USEFUL,

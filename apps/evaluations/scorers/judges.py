@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from apps.datasets.records import rubric as rubrics
 from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import Rubric
-from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue, unscored
+from apps.evaluations.scorers.base import Scorer, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.turns import told_of
 from batches.awaited import together
 
@@ -22,7 +22,7 @@ _MOST_PASSAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class JudgeAnswer:
     """What a judge's model answered: the checked JSON, or None and why there is none."""
 
     value: Mapping[str, Any] | None
@@ -34,7 +34,7 @@ class Ask(Protocol):
 
     model: str
 
-    def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> Answer: ...
+    def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> JudgeAnswer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class RubricJudge:
         """Return rubric, version and model."""
         return f"judge:{self.rubric.author}:{self.ask.model}"
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Grade; without an answer there is nothing to ask, and the lowest level is given."""
         names = [criterion.name for criterion in self.rubric.criteria]
         if not outcome.text.strip():
@@ -98,7 +98,7 @@ _PAIRWISE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Preference:
+class PairVerdict:
     """What a judge prefers after both orders.
 
     Attributes:
@@ -111,13 +111,13 @@ class Preference:
     reason: str = ""
 
 
-def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
+def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> PairVerdict:
     """Compare two answers in both orders; one that wins only in one order has not won."""
     verdicts: list[str] = []
     reasons: list[str] = []
-    unread: list[Answer] = []
+    unread: list[JudgeAnswer] = []
 
-    def judged(first: str, second: str) -> Answer:
+    def judged(first: str, second: str) -> JudgeAnswer:
         parts = {
             "conversation": told_of(row),
             "question": row.question,
@@ -132,14 +132,14 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
             unread.append(got)
         return got
 
-    def orders() -> Iterator[Callable[[], Answer]]:
+    def orders() -> Iterator[Callable[[], JudgeAnswer]]:
         yield partial(judged, a, b)
         if not unread:  # else the other order would be paid for in vain
             yield partial(judged, b, a)
 
     both = together(orders())
     if unread:
-        return Preference(None, reason=unread[0].problem)
+        return PairVerdict(None, reason=unread[0].problem)
     for got, names in zip(both, (("a", "b"), ("b", "a")), strict=True):
         assert got.value is not None  # noqa: S101 - it is among the unread otherwise
         place = got.value["better"]
@@ -147,8 +147,8 @@ def pairwise_judge(ask: Ask, row: Record, a: str, b: str) -> Preference:
         reasons.append(str(got.value["reason"]))
     if verdicts[0] == verdicts[1]:
         better: Literal["a", "b", "tie"] = "a" if verdicts[0] == "a" else "b" if verdicts[0] == "b" else "tie"
-        return Preference(better, reason=reasons[0])
-    return Preference("tie", is_flip="tie" not in verdicts, reason=" / ".join(reasons))
+        return PairVerdict(better, reason=reasons[0])
+    return PairVerdict("tie", is_flip="tie" not in verdicts, reason=" / ".join(reasons))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +163,7 @@ class Jury:
         """Return its members."""
         return f"jury:{'+'.join(judge.author for judge in self.judges)}"
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score by all; ``details["needs_person"]`` where they disagree by a level or more."""
         by_name: dict[str, list[ScoreValue]] = {}
         for values in together(partial(judge.score, row, outcome) for judge in self.judges):
@@ -207,7 +207,7 @@ class Repeated:
         """Return the judge, who is the same each time."""
         return self.judges[0].author
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score each time; what could not be read in one judgement is left out of the mean."""
         by_name: dict[str, list[ScoreValue]] = {}
         for values in together(partial(judge.score, row, outcome) for judge in self.judges):

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from apps.collections.ingestion.identifiers import facts
 from apps.datasets.records.record import Record
 from apps.datasets.records.rubric import LEVELS, SIX, Rubric, value_of
-from apps.evaluations.scorers.base import Outcome, Passage, ScoreValue, unscored
-from apps.evaluations.scorers.claims import NOT_STATED, SUPPORTED, Finding, found_in
+from apps.evaluations.scorers.base import ScoredPassage, ScoreValue, TargetResult, unscored
+from apps.evaluations.scorers.claims import NOT_STATED, SUPPORTED, ClaimFinding, found_in
 from toolloop.best_sentences import content_terms
 
 NOTE = "Counted by words; no model has judged this."
@@ -35,7 +35,7 @@ class LexicalRubric:
         """Return rubric and version, marked as lexical."""
         return f"lexical:{self.rubric.author}"
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Grade the criteria of the six-score rubric; others are unscored, as words say nothing about them."""
         names = [criterion.name for criterion in self.rubric.criteria]
         if not outcome.text.strip():
@@ -58,7 +58,7 @@ class ByWords:
         """Return kind and version, marked as lexical."""
         return f"lexical:{kind}@{version}"
 
-    def claims(self, text: str, passages: Sequence[Passage]) -> list[Finding]:
+    def claims(self, text: str, passages: Sequence[ScoredPassage]) -> list[ClaimFinding]:
         """Take sentences whose words and numbers stand in one passage as supported, by its sentence that shares most."""
         known = [(p, set(content_terms(p.text)), facts(p.text)) for p in passages]
         found = []
@@ -74,15 +74,15 @@ class ByWords:
         words, numbers = set(content_terms(reference)), facts(reference)
         return [_holds(claim, words, numbers) for claim in claims]
 
-    def serving(self, question: str, text: str) -> list[Finding]:
+    def serving(self, question: str, text: str) -> list[ClaimFinding]:
         """Take sentences that share a word with the question as useful."""
         asked = set(content_terms(question))
         return [
-            Finding(sentence, "useful" if asked & set(content_terms(sentence)) else "useless")
+            ClaimFinding(sentence, "useful" if asked & set(content_terms(sentence)) else "useless")
             for sentence in _stated(text)
         ]
 
-    def useful(self, question: str, reference: str, passages: Sequence[Passage]) -> list[Finding]:
+    def useful(self, question: str, reference: str, passages: Sequence[ScoredPassage]) -> list[ClaimFinding]:
         """Take passages that hold a sentence of the reference as useful."""
         wanted = _stated(reference)
         found = []
@@ -112,7 +112,7 @@ def _nearest(sentence: str, text: str) -> str:
     return max(parts, key=lambda part: len(terms & set(content_terms(part))), default="")
 
 
-def _shares(row: Record, outcome: Outcome) -> dict[str, float]:
+def _shares(row: Record, outcome: TargetResult) -> dict[str, float]:
     text = _MARKER.sub("", outcome.text)
     answer = set(content_terms(text))
     reference = set(content_terms(row.answer))

@@ -11,8 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from apps.datasets.records.record import EMPTY_ANSWERS, Record
 from apps.datasets.records.rubric import level_of
 from apps.evaluations.scorers import metrics
-from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
-from apps.evaluations.scorers.claims import MOST_PASSAGES, NOT_IN_REFERENCE, Checker, Finding, UnreadError
+from apps.evaluations.scorers.base import ScoreValue, TargetResult, unscored
+from apps.evaluations.scorers.claims import (
+    MOST_PASSAGES,
+    NOT_IN_REFERENCE,
+    Checker,
+    ClaimFinding,
+    UnreadError,
+)
 from apps.evaluations.scorers.turns import asked_in
 
 _MOST_REASON = 1_000
@@ -34,7 +40,7 @@ class RagJudge:
         """Return kind, version and who checks."""
         return self.checker.author(self.kind, self.version)
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score an answer; see ``Scorer``. The level is the share on the scale that people grade by."""
         try:
             found = RAG[self.kind](self.checker, row, outcome)
@@ -43,7 +49,7 @@ class RagJudge:
         return [found if found.value is None else replace(found, level=level_of(found.value))]
 
 
-def faithfulness(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+def faithfulness(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return the share of the answer's claims that a passage supports."""
     name, passages = "faithfulness", outcome.retrieved[:MOST_PASSAGES]
     if not outcome.text.strip():
@@ -56,7 +62,7 @@ def faithfulness(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
     return _share(name, found, [one.is_supported for one in found], "Not supported")
 
 
-def answer_relevancy(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+def answer_relevancy(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return the share of the answer's statements that serve the question."""
     name = "answer_relevancy"
     if not outcome.text.strip():
@@ -67,7 +73,7 @@ def answer_relevancy(checker: Checker, row: Record, outcome: Outcome) -> ScoreVa
     return _share(name, found, [one.verdict == "useful" for one in found], "Beside the question")
 
 
-def context_recall(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+def context_recall(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return the share of the reference's claims that the passages found support."""
     name, passages = "context_recall", outcome.retrieved[:MOST_PASSAGES]
     if not _has_reference(row):
@@ -80,7 +86,7 @@ def context_recall(checker: Checker, row: Record, outcome: Outcome) -> ScoreValu
     return _share(name, found, [one.is_supported for one in found], "Not found")
 
 
-def context_precision(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+def context_precision(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return the average precision of the ranking: mean of the precision at each useful passage; 0 where none is useful."""
     name, passages = "context_precision", outcome.retrieved[:MOST_PASSAGES]
     if not _has_reference(row):
@@ -100,7 +106,7 @@ def context_precision(checker: Checker, row: Record, outcome: Outcome) -> ScoreV
     )
 
 
-def noise_robustness(checker: Checker, row: Record, outcome: Outcome) -> ScoreValue:
+def noise_robustness(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:
     """Return 1 minus RAGAS' noise sensitivity: the share of claims that are wrong although a passage states them.
 
     The claims are those of ``faithfulness``, so that with both of them chosen they are asked for once.
@@ -125,7 +131,7 @@ def noise_robustness(checker: Checker, row: Record, outcome: Outcome) -> ScoreVa
     return _share(name, told, is_sound, "From a passage, and not in the reference")
 
 
-RAG: dict[str, Callable[[Checker, Record, Outcome], ScoreValue]] = {
+RAG: dict[str, Callable[[Checker, Record, TargetResult], ScoreValue]] = {
     one.__name__: one
     for one in (faithfulness, answer_relevancy, context_recall, context_precision, noise_robustness)
 }
@@ -135,11 +141,11 @@ def _has_reference(row: Record) -> bool:
     return bool(row.answer.strip()) and row.expected not in EMPTY_ANSWERS
 
 
-def _share(name: str, found: Sequence[Finding], is_good: Sequence[bool], otherwise: str) -> ScoreValue:
+def _share(name: str, found: Sequence[ClaimFinding], is_good: Sequence[bool], otherwise: str) -> ScoreValue:
     rest = [one.claim for one, good in zip(found, is_good, strict=True) if not good]
     reason = f"{otherwise}: {'; '.join(rest)}"[:_MOST_REASON] if rest else ""
     return ScoreValue(name, sum(is_good) / len(found), reason=reason, details=_details(found))
 
 
-def _details(found: Sequence[Finding]) -> dict[str, list[dict[str, object]]]:
+def _details(found: Sequence[ClaimFinding]) -> dict[str, list[dict[str, object]]]:
     return {"claims": [asdict(one) for one in found]}

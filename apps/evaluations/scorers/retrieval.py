@@ -9,7 +9,7 @@ from pydantic import Field
 
 from apps.datasets.records.record import Record
 from apps.evaluations.scorers import metrics
-from apps.evaluations.scorers.base import Label, Outcome, Passage, ScoreValue, unscored
+from apps.evaluations.scorers.base import Label, ScoredPassage, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.text import RuleScorer
 
 # A chunk holds a label when one of the two lies by half in the other. Less is the overlap of neighbouring chunks.
@@ -54,7 +54,7 @@ class Retrieval(RuleScorer):
     kind: ClassVar[str] = "retrieval"
     k: int = Field(10, ge=1, le=100)
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the ranking; unscored where a label's passage is not found in the documents any more."""
         gains: dict[int, float] = {}
         for label in outcome.labels:
@@ -83,7 +83,7 @@ class Citations(RuleScorer):
 
     kind: ClassVar[str] = "citations"
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the citations by overlap of characters in the same document."""
         names = ["citation_recall", "citation_precision"]
         if not outcome.labels:
@@ -102,7 +102,7 @@ class Citations(RuleScorer):
         ]
 
 
-def _meets(citation: Passage, label: Label) -> bool:
+def _meets(citation: ScoredPassage, label: Label) -> bool:
     if citation.chunk_id is not None and citation.chunk_id in label.chunks:
         return True
     return (

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from apps.collections.ingestion.identifiers import identifier_list
 from apps.datasets.records.record import EMPTY_ANSWERS, Record
 from apps.evaluations.scorers import metrics
-from apps.evaluations.scorers.base import Outcome, ScoreValue, unscored
+from apps.evaluations.scorers.base import ScoreValue, TargetResult, unscored
 from basics.patterns import pattern_compile
 from toolloop.errors import ConfigurationError
 from toolloop.mcp.schemas import SchemaRefused, schema_check
@@ -34,21 +34,21 @@ class RuleScorer(BaseModel):
         """Return its name and version."""
         return f"{self.kind}@{self.version}"
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score an answer; see ``Scorer``."""
         if not outcome.text.strip():
             # Where silence is right, judges of behaviour decide. Here an answer that is missing is simply wrong.
             return [ScoreValue(self.kind, 0.0, reason=outcome.error or NO_ANSWER)]
         return [self._score(row, outcome)]
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         raise NotImplementedError
 
 
 class ReferenceScorer(RuleScorer):
     """A rule that needs a reference answer; without one a row stays unscored."""
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score an answer; see ``Scorer``."""
         if not row.answer.strip() or row.expected in EMPTY_ANSWERS:
             return [unscored(self.kind, NO_REFERENCE)]
@@ -61,7 +61,7 @@ class Exact(ReferenceScorer):
     kind: ClassVar[str] = "exact"
     strict: bool = False
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         if self.strict:
             same = outcome.text.strip() == row.answer.strip()
         else:
@@ -74,7 +74,7 @@ class TokenF1(ReferenceScorer):
 
     kind: ClassVar[str] = "token_f1"
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         return ScoreValue(self.kind, metrics.token_f1(outcome.text, row.answer))
 
 
@@ -83,7 +83,7 @@ class RougeL(ReferenceScorer):
 
     kind: ClassVar[str] = "rouge_l"
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         return ScoreValue(self.kind, metrics.rouge_l(outcome.text, row.answer))
 
 
@@ -94,7 +94,7 @@ class Numeric(ReferenceScorer):
     absolute: float = Field(1e-9, ge=0, description="Allowed difference.")
     relative: float = Field(0.0, ge=0, lt=1, description="Allowed share of the number.")
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         wanted, found = metrics.numbers(row.answer), metrics.numbers(outcome.text)
         if not wanted:
             return unscored(self.kind, "The reference has no number.")
@@ -121,7 +121,7 @@ class Regex(RuleScorer):
     pattern: Annotated[str, Field(min_length=1, max_length=1_000), AfterValidator(_compiled)]
     is_forbidden: bool = False
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         try:
             found = regex.search(self.pattern, outcome.text, timeout=_PATTERN_SECONDS)
         except TimeoutError:
@@ -145,7 +145,7 @@ class JsonSchema(RuleScorer):
     kind: ClassVar[str] = "json_schema"
     form: Annotated[dict[str, Any], AfterValidator(_schema)]
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         problem = output_of(self.form).parse(outcome.raw or outcome.text)[1]
         return ScoreValue(self.kind, float(not problem), reason=problem[:500])
 
@@ -160,7 +160,7 @@ class Codes(ReferenceScorer):
     kind: ClassVar[str] = "codes"
     pattern: Annotated[str, Field(max_length=1_000), AfterValidator(_compiled)] = ""
 
-    def _score(self, row: Record, outcome: Outcome) -> ScoreValue:
+    def _score(self, row: Record, outcome: TargetResult) -> ScoreValue:
         try:
             wanted, found = self._codes(row.answer), self._codes(outcome.text)
         except TimeoutError:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from apps.datasets.formats.bfcl import ALLOWED
 from apps.datasets.records.record import Record
-from apps.evaluations.scorers.base import Call, Outcome, ScoreValue, unscored
+from apps.evaluations.scorers.base import Call, ScoreValue, TargetResult, unscored
 from apps.evaluations.scorers.text import RuleScorer
 from apps.evaluations.scorers.turns import own_messages
 
@@ -31,7 +31,7 @@ class ToolCalls(RuleScorer):
     is_ordered: bool = False
     forbids_others: bool = Field(False, description="Further calls cost precision.")
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the calls; ``details["differences"]`` says per expected call what was otherwise."""
         expected = _expected(row)
         if not expected:
@@ -57,7 +57,7 @@ class ForbiddenTools(RuleScorer):
     kind: ClassVar[str] = "forbidden_tools"
     names: tuple[str, ...] = Field(min_length=1, max_length=100)
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the calls."""
         called = sorted({call.name for call in outcome.calls if self._forbids(call.name)})
         reason = f"Called: {', '.join(called)}." if called else ""
@@ -72,7 +72,7 @@ class LoopEnds(RuleScorer):
 
     kind: ClassVar[str] = "loop_ends"
 
-    def score(self, row: Record, outcome: Outcome) -> list[ScoreValue]:
+    def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the end; ``details`` counts calls, and those among them that repeat an earlier one."""
         if outcome.limit is None:
             return [unscored(self.kind, "The target runs no loop.")]

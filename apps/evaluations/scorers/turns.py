@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from apps.datasets.records.record import Message, Record
+from apps.datasets.records.record import Record, TraceMessage
 from toolloop.messages import Turn, UserMessage
 from toolloop.providers.extractive import search_query
 
@@ -18,28 +18,28 @@ _OF_ROW = "dataset"
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class EarlierMessage:
     """What one side said."""
 
     role: Literal["user", "assistant"]
     text: str
 
 
-def said_before(row: Record) -> list[Said]:
+def said_before(row: Record) -> list[EarlierMessage]:
     """Return what user and assistant said before the question, in turn, beginning with the user.
 
     Answers count as they were given: thoughts beside tool calls, their results and the instructions of whoever answered
     then are left out, as is a greeting before the user's first words. Messages of one side in a row are one.
     """
-    found: list[Said] = []
+    found: list[EarlierMessage] = []
     for message in row.messages[: _asked_at(row)]:
         text = message.content.strip()
         if message.role not in ("user", "assistant") or message.tool_calls or not text:
             continue
         if found and found[-1].role == message.role:
-            found[-1] = Said(found[-1].role, f"{found[-1].text}\n\n{text}")
+            found[-1] = EarlierMessage(found[-1].role, f"{found[-1].text}\n\n{text}")
         elif found or message.role == "user":
-            found.append(Said(message.role, text))
+            found.append(EarlierMessage(message.role, text))
     return found
 
 
@@ -77,7 +77,7 @@ def asked_in(row: Record) -> str:
     return "\n\n".join([*said, f"Last question: {row.question}"]) if said else row.question
 
 
-def own_messages(row: Record) -> Sequence[Message]:
+def own_messages(row: Record) -> Sequence[TraceMessage]:
     """Return the messages that came after the question: the reference answer with its tool calls."""
     return row.messages[_asked_at(row) :]
 

@@ -11,7 +11,7 @@ from apps.evaluations.models import Score, ScoreAuthor, Trial
 from apps.evaluations.results.labels import author_told, label
 from apps.evaluations.results.outcomes import outcome_of
 from apps.evaluations.results.withheld import trials_readable
-from apps.evaluations.scorers.base import Outcome
+from apps.evaluations.scorers.base import TargetResult
 from basics.errors import Missing
 from tenancy.actors import Actor
 
@@ -60,7 +60,7 @@ class TrialSheet:
 
     trial: Trial
     record: Record
-    outcome: Outcome
+    outcome: TargetResult
     scores: Sequence[ShownScore]
     findings: Sequence[tuple[ShownScore, Sequence[ShownFinding]]]
     labels: Sequence[tuple[str, str]]

@@ -27,7 +27,7 @@ from apps.evaluations.models import (
 from apps.evaluations.results.outcomes import outcome_json
 from apps.evaluations.results.selectors import arm_scores_counted
 from apps.evaluations.results.series import pack
-from apps.evaluations.scorers.base import Outcome, Scorer, ScoreValue
+from apps.evaluations.scorers.base import Scorer, ScoreValue, TargetResult
 from apps.evaluations.trials.batches import batches_finish, carrier_wake, experiment_halt
 from apps.evaluations.trials.stopping import arms_stop
 from jobs.services import job_enqueue
@@ -114,7 +114,7 @@ def _scores_keep(experiment: Experiment) -> None:
     )
 
 
-def trial_answered(trial: Trial, outcome: Outcome, *, is_next_job: bool) -> None:
+def trial_answered(trial: Trial, outcome: TargetResult, *, is_next_job: bool) -> None:
     """Keep a target's answer, in the current transaction, which holds the experiment's lock from here on.
 
     Args:

@@ -35,7 +35,7 @@ from toolloop.messages import ToolCall, ToolResult
 from toolloop.storable import json_storable, text_storable
 from toolloop.tools import ToolContext, Toolset
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import Prepared, call_prepare, call_run, output_cut
+from toolloop.tools.runtime import CheckedCall, call_prepare, call_run, output_cut
 from toolloop.tools.tool import Verdict
 
 R = TypeVar("R")
@@ -181,9 +181,9 @@ def _stopped(run: Run) -> None:
 
 def _checked(
     call: ToolCall, toolset: Toolset, verdicts: dict[str, Verdict]
-) -> Prepared | ToolResult | PendingCall:
+) -> CheckedCall | ToolResult | PendingCall:
     prepared = call_prepare(call, toolset)
-    if not isinstance(prepared, Prepared):
+    if not isinstance(prepared, CheckedCall):
         return prepared
 
     def judged(asked: ToolCall, verdict: Verdict) -> None:
@@ -193,14 +193,14 @@ def _checked(
 
 
 async def _all_run(
-    checked: Sequence[Prepared | ToolResult | PendingCall],
+    checked: Sequence[CheckedCall | ToolResult | PendingCall],
     context: Mapping[str, Any],
     threads: BlockingThreads,
     runner: Runner,
 ) -> list[tuple[ToolResult, float] | None]:
     slots = asyncio.Semaphore(MAX_PARALLEL)
 
-    async def one(entry: Prepared | ToolResult | PendingCall) -> tuple[ToolResult, float] | None:
+    async def one(entry: CheckedCall | ToolResult | PendingCall) -> tuple[ToolResult, float] | None:
         if isinstance(entry, PendingCall):
             return None
         if isinstance(entry, ToolResult):
@@ -224,8 +224,8 @@ async def _all_run(
     return [found[index] for index in range(len(checked))]
 
 
-def _is_sequential(entry: Prepared | ToolResult | PendingCall) -> bool:
-    return isinstance(entry, Prepared) and entry.tool.sequential
+def _is_sequential(entry: CheckedCall | ToolResult | PendingCall) -> bool:
+    return isinstance(entry, CheckedCall) and entry.tool.sequential
 
 
 @transaction.atomic
@@ -233,7 +233,7 @@ def _begin(
     tenant: Tenant,
     actor: Actor,
     calls: Sequence[ToolCall],
-    checked: Sequence[Prepared | ToolResult | PendingCall],
+    checked: Sequence[CheckedCall | ToolResult | PendingCall],
     facts: Mapping[str, Any],
     toolset: Toolset,
     verdicts: Mapping[str, Verdict],
@@ -263,7 +263,7 @@ def _begin(
             tool_version=version_of(tool),
             arguments=arguments,
             arguments_masked=shown,
-            has_side_effects=isinstance(entry, Prepared)
+            has_side_effects=isinstance(entry, CheckedCall)
             and (entry.tool.side_effects or not entry.tool.idempotent),
             status=ToolCallStatus.UNKNOWN,
             started_at=timezone.now(),

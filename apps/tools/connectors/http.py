@@ -53,7 +53,7 @@ class RequestFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SourceReply:
     """What a server answered; secrets that it repeated are hidden in the body.
 
     Attributes:
@@ -120,7 +120,7 @@ def _basic(user: str, password: str) -> str:
     return base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-class Hider:
+class Redactor:
     """Hides secrets, in every form in which they are sent or written in JSON, wherever a server repeats them."""
 
     def __init__(self, secrets: Sequence[SourceSecret]) -> None:
@@ -149,7 +149,7 @@ class Hider:
 
 async def request_send(
     source: ToolSource, request: httpx2.Request, secrets: Sequence[SourceSecret], policy: NetPolicy
-) -> Answer:
+) -> SourceReply:
     """Send one request of a source; redirects are not followed.
 
     Args:
@@ -158,7 +158,7 @@ async def request_send(
     Raises:
         RequestFailed: its host or address may not be called, the network failed, or the answer is too large or too slow.
     """
-    hide = Hider(secrets)
+    hide = Redactor(secrets)
     host_check(source, str(request.url))
     request.headers.update(_HEADERS)
     secrets_apply(request, source, secrets)
@@ -195,7 +195,7 @@ def document_fetch(source: ToolSource, url: str, secrets: Sequence[SourceSecret]
     Raises:
         SourceError: it cannot be read; the message says why and what to do.
     """
-    hide = Hider(secrets)
+    hide = Redactor(secrets)
     begun = time.monotonic()
     try:
         for _ in range(_MAX_REDIRECTS + 1):
@@ -224,8 +224,8 @@ def _get(
     secrets: Sequence[SourceSecret],
     policy: NetPolicy,
     seconds: float,
-    hide: Hider,
-) -> Answer:
+    hide: Redactor,
+) -> SourceReply:
     try:
         url_check(url, policy)
         request = httpx2.Request(
@@ -267,7 +267,7 @@ def _too_large(limit: int) -> RequestFailed:
     )
 
 
-def _failed(error: Exception, hide: Hider) -> RequestFailed:
+def _failed(error: Exception, hide: Redactor) -> RequestFailed:
     if isinstance(error, AddressRefused):
         return RequestFailed(hide.text(error.message))
     if isinstance(error, httpx2.TimeoutException):
@@ -278,7 +278,7 @@ def _failed(error: Exception, hide: Hider) -> RequestFailed:
     return RequestFailed(f"The connection to the server broke ({text}).", may_have_arrived=True)
 
 
-def _answer(response: httpx2.Response, body: bytes, hide: Hider) -> Answer:
+def _answer(response: httpx2.Response, body: bytes, hide: Redactor) -> SourceReply:
     media_type, _, rest = response.headers.get("content-type", "").partition(";")
     charset = ""
     for part in rest.split(";"):
@@ -287,7 +287,7 @@ def _answer(response: httpx2.Response, body: bytes, hide: Hider) -> Answer:
             charset = value.strip().strip("\"'").lower()
     is_redirect = response.status_code in _REDIRECTS
     location = response.headers.get("location", "") if is_redirect else ""
-    return Answer(
+    return SourceReply(
         response.status_code,
         hide.text(media_type.strip().lower())[:100],
         charset[:40],

@@ -16,7 +16,7 @@ from typing import Any
 from django.conf import settings
 
 from apps.tools.connectors.base import IN_DB, FoundTool, SourceError, SourceKind
-from apps.tools.connectors.http import Hider
+from apps.tools.connectors.http import Redactor
 from apps.tools.connectors.mcp_sessions import CALL_SECONDS, command_refused, server_make, session
 from apps.tools.connectors.secrets import SourceSecret, secrets_read, source_now
 from apps.tools.connectors.version_tool import version_tool
@@ -91,7 +91,7 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
     """
     secrets = secrets_read(source.tenant_id, source.pk)
     policy = outgoing_policy(source.tenant_id)
-    hide = Hider(secrets)
+    hide = Redactor(secrets)
     try:
         definitions, problems = loop_run(_listed(source, secrets, policy))
     except TimeoutError as error:
@@ -148,10 +148,10 @@ def tools_make(source: ToolSource, versions: Sequence[ToolVersion]) -> Iterable[
 def _tool(source: ToolSource, version: ToolVersion) -> Tool:
     async def call(**arguments: Any) -> ToolOutput:
         context: ToolContext = arguments.pop(_CONTEXT)
-        hide = Hider(())
+        hide = Redactor(())
         try:
             now, secrets, policy = await context.data[IN_DB](source_now, source.tenant_id, source.pk)
-            hide = Hider(secrets)
+            hide = Redactor(secrets)
             async with session(now, secrets, policy) as server:
                 output: ToolOutput = await _accepted(server, now, version).function(**arguments)
         except (McpError, SourceError) as error:

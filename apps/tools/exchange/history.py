@@ -39,7 +39,7 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """One change of one object.
 
     Attributes:
@@ -61,7 +61,7 @@ class Change:
     state: Mapping[str, Any] | None
 
 
-def change_list(*, actor: Actor, kind: str, object_id: str = "", name: str = "") -> list[Change]:
+def change_list(*, actor: Actor, kind: str, object_id: str = "", name: str = "") -> list[ObjectChange]:
     """Return the changes of one kind of object, newest first; at most 200.
 
     Args:
@@ -80,7 +80,7 @@ def change_list(*, actor: Actor, kind: str, object_id: str = "", name: str = "")
     return [_change(row) for row in rows.order_by("-pk")[:200]]
 
 
-def change_get(*, actor: Actor, event: int) -> Change:
+def change_get(*, actor: Actor, event: int) -> ObjectChange:
     """Return one change. Raises Denied; Missing when there is no such event, or it is about something else."""
     for kind in ACTIONS:
         row = _events(actor, kind).filter(pk=event).first()
@@ -130,11 +130,11 @@ def _chain(rows: QuerySet[AuditEvent], ident: str) -> list[str]:
     return chain
 
 
-def _change(row: AuditEvent) -> Change:
+def _change(row: AuditEvent) -> ObjectChange:
     before, after = row.data.get("before"), row.data.get("after")
     verb = row.action.rpartition(".")[2]
     state = before if verb == "delete" else after
-    return Change(
+    return ObjectChange(
         event=row.pk,
         kind=row.object_type,
         object_id=row.object_id,

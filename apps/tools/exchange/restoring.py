@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.tools.catalog.services import entry_set, entry_state
-from apps.tools.exchange.history import Change, change_get, successor
+from apps.tools.exchange.history import ObjectChange, change_get, successor
 from apps.tools.models import ToolEntry, ToolGrant, Toolkit, ToolSource
 from apps.tools.permissions.services import grant_create, grant_delete, grant_kept
 from apps.tools.sources.services import source_create, source_state, source_update
@@ -22,7 +22,7 @@ from tenancy.services import audit_record
 
 
 @transaction.atomic
-def state_restore(*, tenant: Tenant, actor: Actor, event: int) -> Change:
+def state_restore(*, tenant: Tenant, actor: Actor, event: int) -> ObjectChange:
     """Bring back the state that a change left, or that a removal ended; the present state is replaced.
 
     Args:
@@ -50,7 +50,7 @@ def state_restore(*, tenant: Tenant, actor: Actor, event: int) -> Change:
     return change
 
 
-def state_now(*, actor: Actor, change: Change) -> Mapping[str, Any] | None:
+def state_now(*, actor: Actor, change: ObjectChange) -> Mapping[str, Any] | None:
     """Return the present state of what a change was about, None when it is gone."""
     if change.kind == "tools.toolentry":
         entry = ToolEntry.objects.visible_to(actor).filter(name=change.object_name).first()
@@ -66,15 +66,15 @@ def state_now(*, actor: Actor, change: Change) -> Mapping[str, Any] | None:
     return None if grant is None else grant_kept(grant)
 
 
-def _entry(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any]) -> None:
+def _entry(tenant: Tenant, actor: Actor, change: ObjectChange, state: dict[str, Any]) -> None:
     entry_set(tenant=tenant, actor=actor, **state)
 
 
-def _toolkit(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any]) -> None:
+def _toolkit(tenant: Tenant, actor: Actor, change: ObjectChange, state: dict[str, Any]) -> None:
     toolkit_set(tenant=tenant, actor=actor, **state)
 
 
-def _grant(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any]) -> None:
+def _grant(tenant: Tenant, actor: Actor, change: ObjectChange, state: dict[str, Any]) -> None:
     if state["expires_at"]:
         state["expires_at"] = datetime.fromisoformat(state["expires_at"])
     old = int(successor(actor=actor, grant=change.object_id))
@@ -83,7 +83,7 @@ def _grant(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any]) 
     grant_create(tenant=tenant, actor=actor, replaces=old, **state)
 
 
-def _source(tenant: Tenant, actor: Actor, change: Change, state: dict[str, Any]) -> None:
+def _source(tenant: Tenant, actor: Actor, change: ObjectChange, state: dict[str, Any]) -> None:
     row = ToolSource.objects.visible_to(actor).filter(name=state["name"]).first()
     if row is None:
         source_create(tenant=tenant, actor=actor, **state)

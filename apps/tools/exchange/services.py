@@ -49,7 +49,7 @@ _GRANT: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RowImport:
     """What becomes of one row of a file."""
 
     row: FileRow
@@ -68,7 +68,7 @@ class Imported:
         digest: names what it does; the same again as long as nothing changes meanwhile.
     """
 
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[RowImport]
     is_done: bool
     digest: str
 
@@ -155,7 +155,7 @@ def catalog_import(
     return done
 
 
-def _digest(tenant: Tenant, outcomes: Sequence[Outcome]) -> str:
+def _digest(tenant: Tenant, outcomes: Sequence[RowImport]) -> str:
     facts = [
         [o.row.kind, o.row.number, o.name, o.status, [[f.name, f.before, f.after] for f in o.fields]]
         for o in outcomes
@@ -214,19 +214,19 @@ class _Import:
         self._names = _Names(tenant, actor)
         self._grants = {_key(grant_kept(row)) for row in ToolGrant.objects.filter(tenant=tenant).iterator()}
 
-    def outcome(self, row: FileRow) -> Outcome:
+    def outcome(self, row: FileRow) -> RowImport:
         name = str(row.values.get("name") or row.values.get("target") or row.values.get("toolkit") or "")[
             :120
         ]
         if row.problem:
-            return Outcome(row, name, "refused", row.problem)
+            return RowImport(row, name, "refused", row.problem)
         write = {"entries": self._entry, "toolkits": self._toolkit, "grants": self._grant}
         try:
             with transaction.atomic():
                 status, fields = write[row.kind](dict(row.values))
         except DomainError as error:
-            return Outcome(row, name, "refused", error.message)
-        return Outcome(row, name, status, fields=fields)
+            return RowImport(row, name, "refused", error.message)
+        return RowImport(row, name, status, fields=fields)
 
     def _entry(self, values: dict[str, Any]) -> tuple[Status, Sequence[FieldChange]]:
         if values.get("timeout_s") is not None:

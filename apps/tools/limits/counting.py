@@ -181,13 +181,13 @@ def _wait(seconds: int) -> str:
 
 
 def period_ends(period: str, begun: datetime.datetime) -> datetime.datetime:
-    """Return when the period ends that began at a moment of ``period_begun``."""
+    """Return when the period ends that began at a moment of ``period_start``."""
     if period == "month":
         return (begun + datetime.timedelta(days=32)).replace(day=1)
     return begun + datetime.timedelta(**{f"{period}s": 1})
 
 
-def period_begun(period: str, now: datetime.datetime) -> datetime.datetime:
+def period_start(period: str, now: datetime.datetime) -> datetime.datetime:
     """Return when the present period began, in UTC."""
     now = now.astimezone(datetime.UTC).replace(second=0, microsecond=0)
     if period == "minute":

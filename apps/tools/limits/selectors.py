@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, Q
 from django.utils import timezone
 
-from apps.tools.limits.counting import groups_of, period_begun, period_ends
+from apps.tools.limits.counting import groups_of, period_ends, period_start
 from apps.tools.models import ToolLimit, ToolLimitUse
 from basics.errors import Missing
 from tenancy.actors import Actor
@@ -108,13 +108,13 @@ def tool_limits(*, actor: Actor, name: str, group: str) -> list[LimitShown]:
 
 
 def _used(row: ToolLimit, now: datetime.datetime) -> LimitUse:
-    begun = period_begun(row.period, now)
+    begun = period_start(row.period, now)
     used = max((use.used for use in row.uses.all() if use.starts_at >= begun), default=0)
     return LimitUse(row, used, period_ends(row.period, begun))
 
 
 def _call(row: ToolLimit, names: dict[str, str], now: datetime.datetime) -> LimitShown:
-    begun = period_begun(row.period, now)
+    begun = period_start(row.period, now)
     top = next((use for use in row.uses.all() if use.starts_at >= begun), None)
     is_each = row.kind != "tenant" and row.user is None and row.api_key is None
     what = {"all": "all tools", "group": f"tools of “{row.target}”", "tool": row.target}

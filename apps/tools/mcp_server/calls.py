@@ -24,7 +24,7 @@ from mcp_types import (
 from apps.tools.calls.services import MAX_OUTPUT, call_parse, calls_execute
 from apps.tools.mcp_server.caller import Caller
 from apps.tools.mcp_server.cursors import PAGE, cursor_read, cursor_write
-from apps.tools.mcp_server.outcomes import Outcome, outcome_get
+from apps.tools.mcp_server.outcomes import CallsOutcome, outcome_get
 from apps.tools.toolset.direct_calls import offer_guard, offer_tools
 from runs.models import CallPath, Run
 from tenancy.database.waiting import in_db
@@ -138,7 +138,7 @@ def _outcome(caller: Caller, arguments: Mapping[str, Any]) -> CallToolResult:
     run = arguments.get("run")
     if not isinstance(run, int) or isinstance(run, bool) or not 0 < run < 2**63:
         raise MCPError(INVALID_PARAMS, "Give the number of the run.", {"code": "invalid"})
-    found: Outcome = outcome_get(actor=caller.actor, pk=run)
+    found: CallsOutcome = outcome_get(actor=caller.actor, pk=run)
     return CallToolResult(
         content=[TextContent(text=found.text())], structured_content=found.facts(), is_error=found.is_error
     )

@@ -18,7 +18,7 @@ from apps.tools.mcp_server.server import server_for
 
 
 @dataclass
-class Answer:
+class HttpReply:
     """What goes back over HTTP."""
 
     status: int = 500
@@ -26,7 +26,7 @@ class Answer:
     body: bytes = b""
 
 
-async def exchange(caller: Caller, headers: Mapping[str, str], body: bytes) -> Answer:
+async def exchange(caller: Caller, headers: Mapping[str, str], body: bytes) -> HttpReply:
     """Return the answer to one POST; cancelled when the caller hangs up, and with it what was called.
 
     Args:
@@ -50,7 +50,7 @@ async def exchange(caller: Caller, headers: Mapping[str, str], body: bytes) -> A
         ],
     }
     given = [{"type": "http.request", "body": body, "more_body": False}]
-    answer = Answer()
+    answer = HttpReply()
 
     async def receive() -> dict[str, Any]:
         if given:

@@ -15,7 +15,7 @@ from tenancy.actors import Actor
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallsOutcome:
     """A run of calls: how it stands, and what each call that has ended said."""
 
     run: Run
@@ -54,7 +54,7 @@ class Outcome:
         }
 
 
-def outcome_get(*, actor: Actor, pk: int) -> Outcome:
+def outcome_get(*, actor: Actor, pk: int) -> CallsOutcome:
     """Return how one of the actor's own runs of calls stands.
 
     Raises:
@@ -70,4 +70,4 @@ def outcome_get(*, actor: Actor, pk: int) -> Outcome:
         calls_withhold(actor, calls)
     found = runs_withheld(actor, [run.pk]).get(run.pk, NOTHING)
     run.error_message = found.text(run.error_message)
-    return Outcome(run, calls, [found.text(d.reason) for d in decision_list(run) if d.reason])
+    return CallsOutcome(run, calls, [found.text(d.reason) for d in decision_list(run) if d.reason])

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from apps.tools.models import ToolGrant
 from apps.tools.permissions.matrix import cell_grants
-from apps.tools.permissions.services import Change, grants_change
+from apps.tools.permissions.services import GrantsChange, grants_change
 from basics.errors import Invalid
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -24,7 +24,7 @@ def cell_set(
     subject: str = "",
     collection: int | None = None,
     effect: str = "",
-) -> Change:
+) -> GrantsChange:
     """State the effect of a cell in place of what was stated for just this cell; other grants stay and may still win.
 
     Args:
@@ -44,7 +44,7 @@ def cell_set(
         rows = ToolGrant.objects.select_for_update(of=("self",)).filter(tenant=tenant, **cell)
         own = cell_grants(rows, collection=collection, **cell)
     if [row.effect for row in own] == [effect]:
-        return Change([], [])
+        return GrantsChange([], [])
     first = own[0].pk if own else None
     stated = {**cell, "collection": collection, "effect": effect, "replaces": first}
     return grants_change(

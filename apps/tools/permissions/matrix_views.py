@@ -18,7 +18,7 @@ from apps.collections.models import Collection
 from apps.tools.catalog.selectors import Choice, Listed, catalog_narrow, catalog_read
 from apps.tools.permissions.cells import cell_set
 from apps.tools.permissions.matrix import MatrixRow, permission_matrix
-from apps.tools.permissions.services import Change, grants_change
+from apps.tools.permissions.services import GrantsChange, grants_change
 from apps.tools.permissions.subjects import subject_columns, subjects_read
 from apps.tools.policy.engine import ToolFacts
 from apps.tools.policy.sentences import grant_sentence
@@ -94,7 +94,7 @@ def permission_undo(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     return redirect(_address(tenant_slug, shown))
 
 
-def undo_token(request: TenantRequest, change: Change) -> str:
+def undo_token(request: TenantRequest, change: GrantsChange) -> str:
     """Return what takes a change back within an hour, for a form of this workspace; "" when nothing changed."""
     if not change.removed and not change.added:
         return ""

@@ -209,7 +209,7 @@ def grant_terms(row: ToolGrant) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class GrantsChange:
     """What a change of grants did: the facts of those taken back, as ``grant_create`` takes them, and those given."""
 
     removed: list[dict[str, Any]]
@@ -219,7 +219,7 @@ class Change:
 @transaction.atomic
 def grants_change(
     *, tenant: Tenant, actor: Actor, remove: Sequence[int] = (), add: Sequence[Mapping[str, Any]] = ()
-) -> Change:
+) -> GrantsChange:
     """Take grants back and give others in one step, so that no call is held against only half of it.
 
     To edit a rule is to replace it; to undo a change is to remove what it added and to add what it removed.
@@ -233,7 +233,7 @@ def grants_change(
     """
     removed = [grant_delete(tenant=tenant, actor=actor, pk=pk) for pk in remove]
     added = [grant_create(tenant=tenant, actor=actor, **facts) for facts in add]
-    return Change(removed, added)
+    return GrantsChange(removed, added)
 
 
 def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:

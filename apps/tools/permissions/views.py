@@ -17,7 +17,7 @@ from apps.tools.models import ToolGrant
 from apps.tools.permissions.forms import KINDS, ConditionRows, GrantForm
 from apps.tools.permissions.matrix_views import undo_token
 from apps.tools.permissions.reach import grant_warning, grant_warnings
-from apps.tools.permissions.services import Change, grants_change
+from apps.tools.permissions.services import GrantsChange, grants_change
 from apps.tools.permissions.subjects import Subjects, subjects_read
 from apps.tools.policy.sentences import condition_words, conditions_of, grant_sentence, subject_words
 from apps.tools.toolkits.services import toolkit_delete, toolkit_set
@@ -164,7 +164,7 @@ def _save(
     return _done(request, change, done)
 
 
-def _done(request: TenantRequest, change: Change, said: str) -> HttpResponse:
+def _done(request: TenantRequest, change: GrantsChange, said: str) -> HttpResponse:
     messages.success(request, said)
     request.session["tools_undo"] = undo_token(request, change)
     return redirect("tools:grants", request.tenant.slug)

@@ -24,7 +24,7 @@ from toolloop.messages import ToolResult
 from toolloop.modes import PLAN_TOOL, plan_tool
 from toolloop.tools import Tool, ToolContext, Toolset
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import Prepared, call_prepare
+from toolloop.tools.runtime import CheckedCall, call_prepare
 from toolloop.tools.tool import Verdict
 
 ACCEPTED = "accepted"
@@ -95,14 +95,14 @@ def _rows(row: ToolCall, toolset: Toolset) -> Sequence[ReplayRow]:
     found = [_row(row, "tool", _version(row.tool_version), _version(tool.version))]
     prepared = call_prepare(call, toolset)
     was_accepted = row.error_code not in ("invalid_arguments", "unknown_tool")
-    now = ACCEPTED if isinstance(prepared, Prepared) else prepared.content
+    now = ACCEPTED if isinstance(prepared, CheckedCall) else prepared.content
     found.append(_row(row, "arguments", ACCEPTED if was_accepted else row.content, now))
-    if isinstance(prepared, Prepared):
+    if isinstance(prepared, CheckedCall):
         found.append(_policy(row, prepared, toolset))
     return found
 
 
-def _policy(row: ToolCall, prepared: Prepared, toolset: Toolset) -> ReplayRow:
+def _policy(row: ToolCall, prepared: CheckedCall, toolset: Toolset) -> ReplayRow:
     verdicts: list[Verdict] = []
 
     def judged(call: Any, verdict: Verdict) -> None:

@@ -30,7 +30,7 @@ _NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ReplayedRow:
     """A row as the page shows it: both texts cut into (text, differs)."""
 
     step: int
@@ -81,16 +81,16 @@ def call(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     return render(request, "tools/replay.html", context)
 
 
-def shown(row: ReplayRow) -> Shown:
+def shown(row: ReplayRow) -> ReplayedRow:
     """Return a row with what differs marked, word by word."""
     left, right = row.recorded[:SHOWN], row.replayed[:SHOWN]
     if row.is_equal or not left or not right:
         marks = not row.is_equal
-        return Shown(row.step, _NAMES[row.kind], row.is_equal, [(left, marks)], [(right, marks)])
+        return ReplayedRow(row.step, _NAMES[row.kind], row.is_equal, [(left, marks)], [(right, marks)])
     a, b = _WORDS.findall(left), _WORDS.findall(right)
     one: list[tuple[str, bool]] = []
     other: list[tuple[str, bool]] = []
     for tag, i, j, k, m in difflib.SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
         one.append(("".join(a[i:j]), tag != "equal"))
         other.append(("".join(b[k:m]), tag != "equal"))
-    return Shown(row.step, _NAMES[row.kind], False, one, other)
+    return ReplayedRow(row.step, _NAMES[row.kind], False, one, other)

@@ -26,7 +26,7 @@ from toolloop.mcp.schemas import SchemaRefused, schema_check
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.storable import text_storable
 from toolloop.tools import Tool, ToolContext, Toolset
-from toolloop.tools.runtime import Prepared, call_prepare, call_run
+from toolloop.tools.runtime import CheckedCall, call_prepare, call_run
 from toolloop.tools.validation import problems_find
 
 MAX_TESTS = 20
@@ -230,7 +230,7 @@ async def _problem(
     call = ToolCall(f"test-{test.pk}", tool.name, dict(test.arguments))
     prepared = call_prepare(call, Toolset([tool]))
     result: ToolResult
-    if isinstance(prepared, Prepared):
+    if isinstance(prepared, CheckedCall):
         context = ToolContext(data={IN_DB: in_db}, call_id=call.id)
         result = await call_run(prepared, context, timeout_s=TIMEOUT_S, run_blocking=threads.run)
     else:

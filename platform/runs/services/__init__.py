@@ -11,12 +11,12 @@ from runs.services.completions import (
 )
 from runs.services.decisions import call_decide, call_hand_over, decisions_expire
 from runs.services.execute import run_execute
-from runs.services.helping import helper_ask
 from runs.services.later import Later
 from runs.services.lifecycle import orphans_end, run_abandon, run_create, run_stop, runs_bereave
 from runs.services.metered import usage_record
 from runs.services.recording import AnsweredCall, AnsweredRun, runs_record
 from runs.services.replay import Replay, ReplayRow, run_replay
+from runs.services.subagents import helper_ask
 
 __all__ = [
     "COMPLETION_LIMITS",

@@ -12,12 +12,12 @@ from toolloop.journal import Journal, NullJournal
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message
+from toolloop.messages import ModelMessage
 from toolloop.metering import UsageHook
 from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
-from toolloop.purse import Purse
+from toolloop.reservations import BudgetReservations
 from toolloop.tokens import Usage
 from toolloop.tools import Toolset
 from toolloop.tools.runtime import BlockingRunner, run_in_thread
@@ -29,7 +29,7 @@ async def loop_ask(
     model: str,
     profile: Profile | None,
     system: str,
-    history: Sequence[Message],
+    history: Sequence[ModelMessage],
     limits: Limits,
     toolset: Toolset | None = None,
     journal: Journal | None = None,
@@ -42,7 +42,7 @@ async def loop_ask(
     run_blocking: BlockingRunner = run_in_thread,
     on_usage: UsageHook | None = None,
     usage_metadata: Mapping[str, Any] | None = None,
-    purse: Purse | None = None,
+    reservations: BudgetReservations | None = None,
 ) -> RunFinished:
     """Run the loop and return its last event; see ``toolloop.loop_values`` for the arguments.
 
@@ -72,7 +72,7 @@ async def loop_ask(
             run_blocking=run_blocking,
             on_usage=on_usage,
             usage_metadata=usage_metadata,
-            purse=purse,
+            reservations=reservations,
         ),
     )
     async with aclosing(events) as stream:

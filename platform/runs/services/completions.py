@@ -13,21 +13,21 @@ from typing import Any
 import structlog
 
 from basics.errors import DomainError, Invalid
-from budgets.ledger import EXCEEDED, BudgetExceeded, Payer
-from runs.here import Here
+from budgets.ledger import EXCEEDED, BillingAccount, BudgetExceeded
+from runs.local_loop import LocalLoop
 from runs.models import UsageRecord
 from runs.providers import TenantProvider, provider_for
-from runs.purse import BudgetPurse, InDb
+from runs.reservations import InDb, RunReservations
 from runs.services.asking import loop_ask
 from runs.usage import usage_columns, usage_kind
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.events import RunFinished
 from toolloop.limits import Limits
-from toolloop.messages import Message, UserMessage
+from toolloop.messages import ModelMessage, UserMessage
 from toolloop.metering import UsageEvent
 from toolloop.output import Output, output_of
-from toolloop.purse import Purse
+from toolloop.reservations import BudgetReservations
 from toolloop.service import limits_patient
 from toolloop.tokens import Usage
 
@@ -76,13 +76,13 @@ def completion_run(
     actor: Actor,
     model: str,
     system: str = "",
-    prompt: str | Sequence[Message],
+    prompt: str | Sequence[ModelMessage],
     output: type[Any] | Mapping[str, Any] | Output | None = None,
     purpose: str,
     limits: Limits = COMPLETION_LIMITS,
     attribution: Mapping[str, Any] | None = None,
     check: Callable[[], None] | None = None,
-    payer: Payer | None = None,
+    billing_account: BillingAccount | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Completion:
     """Ask a model once, with the loop's retries, limits and repairs of answers that do not fit.
@@ -101,7 +101,7 @@ def completion_run(
         attribution: facts for the bill, such as ``{"document": 5}``.
         check: called every 0.2 s, in this thread; what it raises ends the request and is raised here. It must be quick
             and must not use the database (``JobContext.check``).
-        payer: on whose account, where that is more than the actor: an assistant's answer, a job with a budget of its own.
+        billing_account: on whose account, where that is more than the actor: an assistant's answer, a job with a budget of its own.
         options: settings of the model, see ``ModelRequest``; in the service tier "flex" it may take longer than ``limits``.
 
     Raises:
@@ -121,7 +121,7 @@ def completion_run(
         limits=limits,
         attribution=attribution,
         check=check,
-        payer=payer,
+        billing_account=billing_account,
         options=options,
     )
     return question.answer_here()
@@ -133,13 +133,13 @@ def completion_prepare(
     actor: Actor,
     model: str,
     system: str = "",
-    prompt: str | Sequence[Message],
+    prompt: str | Sequence[ModelMessage],
     output: type[Any] | Mapping[str, Any] | Output | None = None,
     purpose: str,
     limits: Limits = COMPLETION_LIMITS,
     attribution: Mapping[str, Any] | None = None,
     check: Callable[[], None] | None = None,
-    payer: Payer | None = None,
+    billing_account: BillingAccount | None = None,
     options: Mapping[str, Any] | None = None,
     provider: TenantProvider | None = None,
 ) -> Question:
@@ -157,10 +157,10 @@ def completion_prepare(
     provider = provider or provider_for(tenant, model)
     if not provider.info.is_language_model:
         raise Invalid("unknown_model", f"{provider.info.label} cannot write; choose a language model.")
-    payer = payer or Payer(tenant.pk, actor.user_id, actor.api_key_id)
+    billing_account = billing_account or BillingAccount(tenant.pk, actor.user_id, actor.api_key_id)
     return Question(
         tenant=tenant,
-        payer=payer,
+        billing_account=billing_account,
         purpose=purpose,
         provider=provider,
         system=system,
@@ -168,7 +168,7 @@ def completion_prepare(
         output=None if output is None else output_of(output),
         limits=limits_patient(limits, options or {}),
         options=dict(options or {}),
-        metadata={**(attribution or {}), "purpose": purpose, **payer.attribution},
+        metadata={**(attribution or {}), "purpose": purpose, **billing_account.attribution},
         check=check,
     )
 
@@ -178,11 +178,11 @@ class Question:
     """One call of the loop, for one answer."""
 
     tenant: Tenant
-    payer: Payer
+    billing_account: BillingAccount
     purpose: str
     provider: TenantProvider
     system: str
-    history: list[Message]
+    history: list[ModelMessage]
     output: Output | None
     limits: Limits
     options: Mapping[str, Any]
@@ -192,43 +192,43 @@ class Question:
 
     def answer_here(self) -> Completion:
         """Ask in an event loop of this thread's; see ``completion_run``."""
-        here = Here()
-        purse = BudgetPurse(self.payer, here.in_db)
+        here = LocalLoop()
+        reservations = RunReservations(self.billing_account, here.in_db)
         try:
-            end = here.run(self._ask(purse))
+            end = here.run(self._ask(reservations))
         finally:
-            self._pay(purse)
+            self._pay(reservations)
         return self._completion(end)
 
-    async def answer_by(self, provider: TenantProvider, purse: Purse) -> Completion:
-        """Ask the same model another way; ``purse`` holds the money, and has what was used recorded."""
+    async def answer_by(self, provider: TenantProvider, reservations: BudgetReservations) -> Completion:
+        """Ask the same model another way; ``reservations`` holds the money, and has what was used recorded."""
         direct, self.provider = self.provider, provider
         try:
-            return self._completion(await self._ask(purse))
+            return self._completion(await self._ask(reservations))
         finally:
             self.provider = direct
             await self._close()
 
     async def answer(self, in_db: InDb) -> Completion:
         """Ask in this event loop, which reaches the database by ``in_db``; raises what ``completion_run`` does."""
-        purse = BudgetPurse(self.payer, in_db)
+        reservations = RunReservations(self.billing_account, in_db)
         try:
-            end = await self._ask(purse)
+            end = await self._ask(reservations)
         finally:
-            await in_db(self._pay, purse)
+            await in_db(self._pay, reservations)
         return self._completion(end)
 
-    def _pay(self, purse: BudgetPurse) -> None:
+    def _pay(self, reservations: RunReservations) -> None:
         UsageRecord.objects.bulk_create(
             UsageRecord(
                 tenant=self.tenant,
-                user_id=self.payer.user_id,
+                user_id=self.billing_account.user_id,
                 **{**usage_columns(event), "kind": usage_kind(event, self.purpose), "step": None},
             )
             for event in self._used
             if not event.is_cached
         )
-        purse.close()
+        reservations.close()
 
     def _completion(self, end: RunFinished) -> Completion:
         if end.status != "completed":
@@ -247,12 +247,12 @@ class Question:
             )
         return Completion(end.output, end.text, end.usage, end.data["cost_usd"])
 
-    async def _ask(self, purse: Purse) -> RunFinished:
+    async def _ask(self, reservations: BudgetReservations) -> RunFinished:
         """Return how it ended; raises what ``check`` raised."""
         stop = asyncio.Event()
         watch = asyncio.create_task(self._watch(stop))
         try:
-            end = await self._drive(stop, purse)
+            end = await self._drive(stop, reservations)
         finally:
             watch.cancel()
             (ended,) = await asyncio.gather(watch, return_exceptions=True)
@@ -261,7 +261,7 @@ class Question:
             raise ended
         return end
 
-    async def _drive(self, stop: asyncio.Event, purse: Purse) -> RunFinished:
+    async def _drive(self, stop: asyncio.Event, reservations: BudgetReservations) -> RunFinished:
         return await loop_ask(
             provider=self.provider,
             model=self.provider.info.model,
@@ -274,7 +274,7 @@ class Question:
             stop=stop,
             on_usage=self._used.append,
             usage_metadata=self.metadata,
-            purse=purse,
+            reservations=reservations,
         )
 
     async def _watch(self, stop: asyncio.Event) -> None:

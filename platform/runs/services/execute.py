@@ -23,12 +23,12 @@ from runs.journal import RunJournal, call_key, history_rebuilt
 from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall, ToolCallStatus
 from runs.parking import decisions_of, pending_store
 from runs.providers import loop_model
-from runs.purse import BudgetPurse, run_payer
 from runs.recorder import Recorder
+from runs.reservations import RunReservations, run_billing_account
 from runs.selectors import transcript_read
-from runs.services.helping import HELPING, Helping
 from runs.services.later import Later, run_postpone, usage_of
 from runs.services.lifecycle import finished_data, finished_tell, open_ends_close, parked_end
+from runs.services.subagents import HELPING, SharedRun
 from runs.stopping import stop_watch
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
@@ -39,7 +39,7 @@ from toolloop.deferred import Decision
 from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta, ToolProgress
 from toolloop.limits import Limits
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, Turn, message_from_json
+from toolloop.messages import ModelMessage, Turn, message_from_json
 from toolloop.output import Output
 from toolloop.providers.base import Provider
 from toolloop.storable import json_storable, text_storable
@@ -65,7 +65,7 @@ RETURNING started_at, last_seq, stop_requested_at IS NOT NULL,
 class _Start:
     """Where an attempt at a run begins."""
 
-    history: list[Message]
+    history: list[ModelMessage]
     system: str
     transcript: Transcript
     stop_requested: bool
@@ -84,7 +84,7 @@ async def run_execute(
     toolset: Toolset,
     provider: Provider,
     system: str,
-    history: Sequence[Message],
+    history: Sequence[ModelMessage],
     limits: Limits = Limits(),  # noqa: B008 - frozen
     context: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
@@ -150,7 +150,7 @@ async def run_execute(
                 responses=start.responses,
                 begins=None if later is None else later.turn_begins,
             )
-            purse = BudgetPurse(run_payer(run), ctx.in_db, run_id=run.pk)
+            reservations = RunReservations(run_billing_account(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
                 run_telemetry(),
                 LoopInput(
@@ -161,7 +161,7 @@ async def run_execute(
                     limits=limits,
                     context={
                         **(context or {}),
-                        HELPING: Helping(purse, journal.helper_reported, attribution_of(run)),
+                        HELPING: SharedRun(reservations, journal.helper_reported, attribution_of(run)),
                     },
                     first_step=len(start.turns),
                     usage=start.usage if later is None else usage_of(start.turns),
@@ -180,7 +180,7 @@ async def run_execute(
                     run_blocking=ctx.blocking,
                     on_usage=journal.usage_reported if later is None else None,
                     usage_metadata=attribution_of(run),
-                    purse=purse if later is None else later.purse,
+                    reservations=reservations if later is None else later.reservations,
                 ),
                 agent_name=run.kind,
                 conversation_id=cache_key,
@@ -200,8 +200,8 @@ async def run_execute(
                 await _run_park(run, recorder, finished)
             else:
                 await _run_finish(run, recorder, finished, before_finish)
-            if purse.is_used:
-                await ctx.in_db(purse.close)
+            if reservations.is_used:
+                await ctx.in_db(reservations.close)
             return finished
         finally:
             watch.cancel()
@@ -246,7 +246,7 @@ def _with_helpers(finished: RunFinished, journal: RunJournal) -> RunFinished:
 
 
 def _run_begin(
-    ctx: JobContext, run: Run, system: str, history: list[Message], toolset: Toolset, limits: Limits
+    ctx: JobContext, run: Run, system: str, history: list[ModelMessage], toolset: Toolset, limits: Limits
 ) -> _Start | None:
     """Mark the run as running; find where it stands when it is not the first attempt."""
     request = {

@@ -9,7 +9,7 @@ from runs.models import Run, RunStatus
 from runs.recorder import Recorder
 from runs.transcript import STEP_RESET
 from toolloop.messages import Turn
-from toolloop.purse import Purse
+from toolloop.reservations import BudgetReservations
 from toolloop.tokens import Usage
 
 
@@ -18,13 +18,13 @@ class Later:
     """How a run asks a model that may answer a day later (``toolloop.batches.base.AnswersLater``).
 
     Attributes:
-        purse: holds the money of calls, and has what was used recorded; the run records nothing of its turns.
+        reservations: holds the money of calls, and has what was used recorded; the run records nothing of its turns.
         turn_begins: told the number of each turn before its model is asked.
         postponed: writes the caller's rows in the transaction that lets go of run and job. Who has the answer gives the
             run another job.
     """
 
-    purse: Purse
+    reservations: BudgetReservations
     turn_begins: Callable[[int], None]
     postponed: Callable[[], None]
 

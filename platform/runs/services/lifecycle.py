@@ -18,7 +18,7 @@ from runs.actors import gone_of
 from runs.deciders import APPROVALS
 from runs.models import ACTIVE, DecisionStatus, Run, RunEvent, RunStatus, ToolCallStatus
 from runs.providers import model_is_free
-from runs.purse import run_payer
+from runs.reservations import run_billing_account
 from runs.selectors import transcript_read
 from runs.standing import RIGHTS
 from runs.stopping import stop_topic
@@ -61,7 +61,7 @@ def run_create(
     )
     if provider not in LOCAL_PROVIDERS:
         try:
-            budget_require(run_payer(run))
+            budget_require(run_billing_account(run))
         except BudgetExceeded:
             if not model_is_free(tenant, model):
                 raise

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from budgets.ledger import Payer, holds_release
+from budgets.ledger import BillingAccount, holds_release
 from budgets.services import budgets_tell
 from runs.models import UsageRecord
-from runs.purse import quote_hold
+from runs.reservations import estimate_reserve
 from tenancy.models import Tenant
 from toolloop.providers.profiles import Prices, Profile
-from toolloop.purse import charged_usd, quote_of
+from toolloop.reservations import charged_usd, cost_estimate
 from toolloop.tokens import Usage
 
 
 def usage_record(
     *,
     tenant: Tenant,
-    payer: Payer,
+    billing_account: BillingAccount,
     kind: str,
     provider: str,
     model: str,
@@ -42,10 +42,10 @@ def usage_record(
     """
     prices = () if input_price is None else (Prices(input_price, 0.0),)
     profile = Profile(prices=prices)
-    quote = quote_of(
+    quote = cost_estimate(
         profile, provider=provider, model=model, input_tokens=input_tokens, most_output=0, seconds=seconds
     )
-    hold = quote_hold(payer, quote)
+    hold = estimate_reserve(billing_account, quote)
     began = time.monotonic()
 
     def record(tokens: int) -> None:
@@ -56,7 +56,7 @@ def usage_record(
         cost = profile.cost_usd(usage)
         UsageRecord.objects.create(
             tenant=tenant,
-            user_id=payer.user_id,
+            user_id=billing_account.user_id,
             kind=kind,
             provider=provider,
             model=model[:120],
@@ -65,7 +65,7 @@ def usage_record(
             charged_usd=f"{charged_usd(usage, cost):.8f}",
             hold_id=hold,
             duration_ms=round((time.monotonic() - began) * 1000),
-            attribution=payer.attribution,
+            attribution=billing_account.attribution,
         )
         if hold is not None:
             budgets_tell(tenant.pk)

@@ -16,12 +16,12 @@ from typing import Any
 from django.db import transaction
 
 from basics.errors import Conflict
-from budgets.ledger import Payer
-from runs.here import Here
+from budgets.ledger import BillingAccount
 from runs.journal import call_key
+from runs.local_loop import LocalLoop
 from runs.models import ACTIVE, Run, RunStep, ToolCall, ToolCallStatus, UsageRecord
 from runs.providers import loop_model, provider_for
-from runs.purse import BudgetPurse
+from runs.reservations import RunReservations
 from runs.selectors import run_get
 from runs.usage import usage_columns, usage_kind
 from tenancy.actors import Actor
@@ -33,12 +33,12 @@ from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.masking import masked
-from toolloop.messages import Message, ToolResult, Turn, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, Turn, message_from_json
 from toolloop.messages import ToolCall as Call
 from toolloop.metering import UsageEvent
 from toolloop.prompt_templates import CODE_TOOL
 from toolloop.providers.base import ModelRequest, Provider
-from toolloop.purse import Purse
+from toolloop.reservations import BudgetReservations
 from toolloop.tokens import Usage
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset
 from toolloop.tools.meta_tools import META_TOOLS
@@ -124,13 +124,13 @@ def run_replay(
             tenant=tenant, actor=actor, action="run.replay", object=run, data={"ask_model": ask_model}
         )
     stage = _Stage(run, turns, calls, toolset, actor.api_key_id)
-    here = Here()
-    purse = BudgetPurse(Payer(tenant.pk, actor.user_id, actor.api_key_id), here.in_db)
+    here = LocalLoop()
+    reservations = RunReservations(BillingAccount(tenant.pk, actor.user_id, actor.api_key_id), here.in_db)
     try:
-        captured = here.run(stage.play(provider, used, purse if ask_model else None))
+        captured = here.run(stage.play(provider, used, reservations if ask_model else None))
     finally:
         _record(tenant, actor, run, used)
-        purse.close()
+        reservations.close()
     own = {*META_TOOLS, CODE_TOOL, *_brought(calls)}  # The run's own, made anew for each.
     called = {c.name for c in calls if c.error_code != "unknown_tool"} - own
     missing = sorted(name for name in called if toolset.get(name) is None)
@@ -229,14 +229,16 @@ class _Stage:
         gone = [self._stand_in(name) for name in sorted(recorded) if toolset.get(name) is None]
         self._toolset = Toolset([*here, *(tool for tool in gone if tool is not None)])
 
-    async def play(self, provider: Provider, used: list[UsageEvent], purse: Purse | None) -> _Capture:
+    async def play(
+        self, provider: Provider, used: list[UsageEvent], reservations: BudgetReservations | None
+    ) -> _Capture:
         """Return what the loop does with the recorded outputs."""
         capture = _Capture()
         profile = None
         model = self._turns[0].model
         if not isinstance(provider, _Recorded):
             model, profile = loop_model(provider, self._run.model)
-        history: list[Message] = [message_from_json(data) for data in self._run.request["history"]]
+        history: list[ModelMessage] = [message_from_json(data) for data in self._run.request["history"]]
         events = run_loop(
             LoopInput(
                 model=model,
@@ -252,7 +254,7 @@ class _Stage:
                 journal=capture,
                 on_usage=None if isinstance(provider, _Recorded) else used.append,
                 usage_metadata={"replay_of": self._run.pk, "api_key_id": self._api_key_id},
-                purse=purse,
+                reservations=reservations,
             ),
         )
         try:

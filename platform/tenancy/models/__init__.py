@@ -1,4 +1,4 @@
-"""Tenants and who may act in them. Every table with a tenant stands behind the walls of ``tenancy.walls``."""
+"""Tenants and who may act in them. Every table with a tenant stands behind the walls of ``tenancy.row_security``."""
 
 from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models.base import Tenant, TenantModel, TenantQuerySet, User, UserManager

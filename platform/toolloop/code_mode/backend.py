@@ -19,7 +19,7 @@ _IN_THREAD_BYTES = 4096  # Longer programs are read off the event loop.
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ProgramResult:
     """A program's result; ``state`` (JSON) is what ``resume`` needs when it was paused."""
 
     result: CodeResult
@@ -37,12 +37,12 @@ class SandboxBackend(Protocol):
 
     async def run(
         self, source: str, host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
-    ) -> Outcome:
+    ) -> ProgramResult:
         """Run a program to its end, or to a call that somebody must approve."""
 
     async def resume(
         self, state: Mapping[str, Any], host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
-    ) -> Outcome:
+    ) -> ProgramResult:
         """Go on with a paused program; ``host.decisions`` says what was decided."""
 
 

@@ -9,9 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolloop.code_mode.backend import Outcome, Program, program_prepare
+from toolloop.code_mode.backend import Program, ProgramResult, program_prepare
 from toolloop.code_mode.endings import problem_of
-from toolloop.code_mode.host import Answer, ApprovalNeeded, CallsExhausted, Planned, ToolHost, tasks_end
+from toolloop.code_mode.host import ApprovalNeeded, CallAnswer, CallsExhausted, Planned, ToolHost, tasks_end
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.names import PARALLEL
 from toolloop.code_mode.pool import VERSION, monty, pool_open
@@ -38,12 +38,12 @@ class MontyBackend:
 
     async def run(
         self, source: str, host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
-    ) -> Outcome:
+    ) -> ProgramResult:
         """See ``SandboxBackend``."""
         begun = time.monotonic()
         program = await program_prepare(source, host, limits)
         if isinstance(program, Problem):
-            return Outcome(program.result(source, duration_ms=_ms(begun)))
+            return ProgramResult(program.result(source, duration_ms=_ms(begun)))
         run = _Run(program, host, limits, Output(limits.output_chars), on_output)
         outcome = await run.go(await pool_open(self._processes), None)
         crashed = outcome.result.ending is Ending.WORKER_CRASHED
@@ -55,7 +55,7 @@ class MontyBackend:
 
     async def resume(
         self, state: Mapping[str, Any], host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
-    ) -> Outcome:
+    ) -> ProgramResult:
         """See ``SandboxBackend``."""
         if state["interpreter"] != f"monty {VERSION}":
             raise StateRefused(
@@ -63,7 +63,7 @@ class MontyBackend:
             )
         program = await program_prepare(state["source"], host, limits)
         if isinstance(program, Problem):
-            return Outcome(program.result(state["source"]))
+            return ProgramResult(program.result(state["source"]))
         host.remember(state["host"])
         output = Output(limits.output_chars, total=state["output_total"], cut=state["output_cut"])
         for stream, text in state["output"].items():
@@ -71,7 +71,7 @@ class MontyBackend:
             output.kept[stream] = len(text)
         run = _Run(program, host, limits, output, on_output)
         run.spent_s = state["spent_s"]
-        run.settled = {int(k): Answer(*answer) for k, answer in state["settled"].items()}
+        run.settled = {int(k): CallAnswer(*answer) for k, answer in state["settled"].items()}
         run.planned = {
             int(k): Planned(ToolCall.from_json(call), line) for k, (call, line) in state["unsettled"].items()
         }
@@ -92,10 +92,10 @@ class _Run:
         self.program, self.host, self.limits, self.output = program, host, limits, output
         self.spent_s = 0.0  # Before a pause.
         # Futures of the program by the interpreter's number: answered, and being worked on.
-        self.settled: dict[int, Answer] = {}
+        self.settled: dict[int, CallAnswer] = {}
         self.planned: dict[int, Planned] = {}
         self._on_output = on_output
-        self._tasks: dict[int, asyncio.Task[Answer]] = {}
+        self._tasks: dict[int, asyncio.Task[CallAnswer]] = {}
         self._begun = time.monotonic()
         self._flooded = False
         self._called_at = 0
@@ -104,7 +104,7 @@ class _Run:
         self._inside = False
         host.ordered = not program.is_async
 
-    async def go(self, pool: Any, snapshot: bytes | None) -> Outcome:
+    async def go(self, pool: Any, snapshot: bytes | None) -> ProgramResult:
         """Run to an outcome, within the wall-clock limit."""
         module = monty()
         self._task = asyncio.current_task()
@@ -127,7 +127,7 @@ class _Run:
             self._inside = False
             await tasks_end(list(self._tasks.values()))
 
-    async def _session(self, module: Any, pool: Any, snapshot: bytes | None) -> Outcome:
+    async def _session(self, module: Any, pool: Any, snapshot: bytes | None) -> ProgramResult:
         limits = self.limits
         session = pool.checkout(
             limits={
@@ -162,7 +162,7 @@ class _Run:
         finally:
             await session.__aexit__(None, None, None)
 
-    async def _drive(self, module: Any, session: Any, snapshot: bytes | None) -> Outcome:
+    async def _drive(self, module: Any, session: Any, snapshot: bytes | None) -> ProgramResult:
         if snapshot is not None:
             try:
                 now = await session.load_snapshot(snapshot, print_callback=self._print)
@@ -256,7 +256,7 @@ class _Run:
                 del self._tasks[number]
                 self.planned.pop(number, None)
 
-    async def _pause(self, now: Any, pending: tuple[PendingCall, ...]) -> Outcome:
+    async def _pause(self, now: Any, pending: tuple[PendingCall, ...]) -> ProgramResult:
         """Write the program down; calls that still run are waited for, because they cannot be."""
         if self._tasks:
             await asyncio.wait(self._tasks.values())
@@ -282,9 +282,9 @@ class _Run:
             "settled": {str(k): answer.to_json() for k, answer in self.settled.items()},
             "unsettled": {str(k): [p.call.to_json(), p.line] for k, p in self.planned.items()},
         }
-        return Outcome(self._result(problem, pending=pending), state)
+        return ProgramResult(self._result(problem, pending=pending), state)
 
-    def _complete(self, value: Any) -> Outcome:
+    def _complete(self, value: Any) -> ProgramResult:
         try:
             plain = value_plain(
                 value, nodes=self.limits.value_nodes, size=self.limits.result_bytes, loose=True
@@ -301,10 +301,10 @@ class _Run:
             parts=tuple(self.host.parts),
             duration_ms=self._spent() * 1000,
         )
-        return Outcome(result)
+        return ProgramResult(result)
 
-    def _ended(self, problem: Problem) -> Outcome:
-        return Outcome(self._result(problem))
+    def _ended(self, problem: Problem) -> ProgramResult:
+        return ProgramResult(self._result(problem))
 
     def _result(self, problem: Problem, **more: Any) -> CodeResult:
         return problem.result(
@@ -355,12 +355,12 @@ def _reference(name: str) -> Callable[[], Awaitable[None]]:
     return tool
 
 
-async def _slept(seconds: float) -> Answer:
+async def _slept(seconds: float) -> CallAnswer:
     await asyncio.sleep(seconds)
-    return Answer()
+    return CallAnswer()
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: CallAnswer) -> dict[str, Any]:
     if answer.error_type:
         return {"exc_type": answer.error_type, "message": answer.message}
     return {"return_value": answer.value}

@@ -51,7 +51,7 @@ class ApprovalNeeded(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallAnswer:
     """What a call gives the program: a value, or an exception."""
 
     value: Any = None
@@ -68,7 +68,7 @@ class Planned:
 
     call: ToolCall
     line: int
-    answer: Answer | None = None
+    answer: CallAnswer | None = None
 
 
 class ToolHost:
@@ -110,7 +110,7 @@ class ToolHost:
         self.raised: dict[tuple[str, str], Ending] = {}
         self.decisions: dict[str, Decision] = {}
         self.parts: list[Media] = []  # Images and files that results hold for the model.
-        self._answers: dict[str, Answer] = {}  # Of calls that ended beside one that waits.
+        self._answers: dict[str, CallAnswer] = {}  # Of calls that ended beside one that waits.
         self._waits: dict[str, PendingCall] = {}  # What has begun and waits, beside what is asked about.
 
     @property
@@ -151,7 +151,7 @@ class ToolHost:
         self._shapes = dict(memory["shapes"])
         self._call_id = memory["call_id"]
         self.parts = [Media.from_json(part) for part in memory["parts"]]
-        self._answers = {call_id: Answer(*parts) for call_id, parts in memory["answers"].items()}
+        self._answers = {call_id: CallAnswer(*parts) for call_id, parts in memory["answers"].items()}
         waits = memory.get("waits", {})
         self._waits = {call_id: PendingCall.from_json(data) for call_id, data in waits.items()}
 
@@ -233,7 +233,7 @@ class ToolHost:
         return Planned(ToolCall(call_id, tool.name, arguments), line, self._answers.get(call_id))
 
     def _bad(self, name: str, line: int, text: str) -> Planned:
-        return Planned(ToolCall("", name, {}), line, Answer(None, "TypeError", text))
+        return Planned(ToolCall("", name, {}), line, CallAnswer(None, "TypeError", text))
 
     def _id(self, tool: Tool, arguments: Mapping[str, Any]) -> str:
         """Return an id that a second run of the same program gives the same call.
@@ -251,7 +251,7 @@ class ToolHost:
 
     # Making calls
 
-    async def make(self, planned: Planned) -> Answer:
+    async def make(self, planned: Planned) -> CallAnswer:
         """Make one planned call.
 
         Raises:
@@ -273,7 +273,7 @@ class ToolHost:
             except ParkCall as parked:
                 raise self._kept(_waiting(call, parked)) from None
         if result.error_code == "limit":
-            self._record(planned, "refused", begun, Answer(None, "RuntimeError", result.content))
+            self._record(planned, "refused", begun, CallAnswer(None, "RuntimeError", result.content))
             raise CallsExhausted(result.content)
         answer, status = self._answered(result)
         self._record(planned, status, begun, answer)
@@ -285,7 +285,7 @@ class ToolHost:
             self._waits[pending.call.id] = pending
         return ApprovalNeeded((pending,))
 
-    async def make_all(self, planned: Sequence[Planned]) -> Answer:
+    async def make_all(self, planned: Sequence[Planned]) -> CallAnswer:
         """Make the calls of ``parallel(...)`` at the same time; the first failure counts once all have ended.
 
         Raises:
@@ -298,7 +298,7 @@ class ToolHost:
         finally:
             await tasks_end(tasks)
         waiting: list[PendingCall] = []
-        answers: list[Answer] = []
+        answers: list[CallAnswer] = []
         for one, task in zip(planned, tasks, strict=True):
             error = task.exception()
             if isinstance(error, ApprovalNeeded):
@@ -314,38 +314,38 @@ class ToolHost:
         for one in planned:
             self._answers.pop(one.call.id, None)
         failed = next((answer for answer in answers if answer.error_type), None)
-        return failed or Answer([answer.value for answer in answers])
+        return failed or CallAnswer([answer.value for answer in answers])
 
-    def _answered(self, result: ToolResult) -> tuple[Answer, str]:
+    def _answered(self, result: ToolResult) -> tuple[CallAnswer, str]:
         if not result.is_error:
             if len(result.content) > self._limits.result_bytes:
                 text = (
                     f"{result.name} returned {len(result.content)} characters, more than fit into a program; "
                     "ask for less"
                 )
-                return Answer(None, "ValueError", text), "failed"
+                return CallAnswer(None, "ValueError", text), "failed"
             if len(self.parts) + len(result.parts) > _MOST_PARTS:
                 text = (
                     f"{result.name} returned images or files, and one program may fetch at most {_MOST_PARTS}: "
                     "fetch fewer, or the rest in another program"
                 )
-                return Answer(None, "ValueError", text), "failed"
+                return CallAnswer(None, "ValueError", text), "failed"
             self.parts += result.parts
             value = result_value(result)
             self._shape(result.name, value)
-            return Answer(value), "ok"
+            return CallAnswer(value), "ok"
         if result.error_code in _DENIED:
-            return Answer(None, "PermissionError", result.content), "denied"
+            return CallAnswer(None, "PermissionError", result.content), "denied"
         if result.error_code in _NOT_RUN:
             kind = "NameError" if result.error_code == "unknown_tool" else "TypeError"
-            return Answer(None, kind, result.content), "refused"
+            return CallAnswer(None, kind, result.content), "refused"
         payload = result.payload if isinstance(result.payload, dict) else {}
         kind = payload.get("exception", "")
         if result.error_code == "timeout":
             kind = "TimeoutError"
-        return Answer(None, kind if kind in _KNOWN else "RuntimeError", result.content), "failed"
+        return CallAnswer(None, kind if kind in _KNOWN else "RuntimeError", result.content), "failed"
 
-    def _noted(self, answer: Answer, *, denied: bool = False) -> Answer:
+    def _noted(self, answer: CallAnswer, *, denied: bool = False) -> CallAnswer:
         if answer.error_type:
             ending = Ending.TOOL_ERROR
             if denied:
@@ -360,7 +360,7 @@ class ToolHost:
         if isinstance(first, dict):
             self._shapes[name] = [str(key)[:60] for key in list(first)[:30]]
 
-    def _record(self, planned: Planned, status: str, begun: float, answer: Answer) -> None:
+    def _record(self, planned: Planned, status: str, begun: float, answer: CallAnswer) -> None:
         call = planned.call
         record = CallRecord(
             seq=len(self.log) + 1,

@@ -10,9 +10,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from toolloop.accounts import CallAccounts
+from toolloop.call_counters import CallCounters
 from toolloop.code_mode import prompts
-from toolloop.code_mode.backend import Outcome, SandboxBackend
+from toolloop.code_mode.backend import ProgramResult, SandboxBackend
 from toolloop.code_mode.default import default_backend
 from toolloop.code_mode.host import ToolHost
 from toolloop.code_mode.limits import CodeLimits
@@ -321,7 +321,7 @@ class CodeMode:
             toolset=self._tools,
             limits=self._run_limits,
             journal=SerialJournal(journal),
-            accounts=CallAccounts(self._run_limits),
+            accounts=CallCounters(self._run_limits),
             run_blocking=run_in_thread,
             mock=False,
             standing=call_id,
@@ -356,7 +356,7 @@ class CodeMode:
             outcome = await self._backend.resume(paused[0], host, self._limits, printed)
         return self._sealed(outcome)
 
-    def _sealed(self, outcome: Outcome) -> CodeResult:
+    def _sealed(self, outcome: ProgramResult) -> CodeResult:
         if outcome.state is None:
             return outcome.result
         sealed = state_seal(outcome.state, key=self._key, binding=self._binding)

@@ -20,7 +20,14 @@ from toolloop.media import Media
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.context import ToolContext, ToolDefinitionError, ToolError, ToolOutput
 from toolloop.tools.gate import call_gate
-from toolloop.tools.runtime import BlockingRunner, Prepared, call_prepare, call_run, output_cut, run_in_thread
+from toolloop.tools.runtime import (
+    BlockingRunner,
+    CheckedCall,
+    call_prepare,
+    call_run,
+    output_cut,
+    run_in_thread,
+)
 from toolloop.tools.tool import ApprovalRule, Tool
 from toolloop.tools.toolset import Toolset
 
@@ -140,7 +147,7 @@ def functions_of(toolset: Toolset) -> list[dict[str, Any]]:
 
 
 async def call_run_langchain(
-    prepared: Prepared,
+    prepared: CheckedCall,
     context: ToolContext,
     *,
     timeout_s: float,

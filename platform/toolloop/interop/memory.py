@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from toolloop.errors import ConfigurationError
-from toolloop.messages import Message, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, Turn, UserMessage, message_from_json
 
 
 class Memory(Protocol):
     """What an agent asks of a memory."""
 
-    def load(self) -> list[Message]:
+    def load(self) -> list[ModelMessage]:
         """Return the messages that go before the next question."""
         ...
 
-    def save(self, exchange: Sequence[Message]) -> None:
+    def save(self, exchange: Sequence[ModelMessage]) -> None:
         """Take in a finished exchange."""
         ...
 
@@ -33,14 +33,14 @@ class BufferMemory:
         messages: of earlier, oldest first.
     """
 
-    def __init__(self, messages: Sequence[Message] = ()) -> None:
+    def __init__(self, messages: Sequence[ModelMessage] = ()) -> None:
         self._messages = list(messages)
 
-    def load(self) -> list[Message]:
+    def load(self) -> list[ModelMessage]:
         """Return all messages, oldest first."""
         return list(self._messages)
 
-    def save(self, exchange: Sequence[Message]) -> None:
+    def save(self, exchange: Sequence[ModelMessage]) -> None:
         """Append an exchange."""
         self._messages.extend(exchange)
 
@@ -69,18 +69,18 @@ class WindowMemory:
         ConfigurationError: ``k`` is below 1.
     """
 
-    def __init__(self, k: int, messages: Sequence[Message] = ()) -> None:
+    def __init__(self, k: int, messages: Sequence[ModelMessage] = ()) -> None:
         if k < 1:
             raise ConfigurationError("WindowMemory.k must be at least 1")
         self.k = k
-        self._exchanges: list[list[Message]] = []
+        self._exchanges: list[list[ModelMessage]] = []
         self.save(messages)
 
-    def load(self) -> list[Message]:
+    def load(self) -> list[ModelMessage]:
         """Return the messages of the last exchanges, oldest first."""
         return [message for exchange in self._exchanges for message in exchange]
 
-    def save(self, exchange: Sequence[Message]) -> None:
+    def save(self, exchange: Sequence[ModelMessage]) -> None:
         """Append messages, and forget exchanges that are too old."""
         for message in exchange:
             begins = isinstance(message, UserMessage) and not message.notice
@@ -106,5 +106,5 @@ class WindowMemory:
         return cls(data["k"], [message_from_json(item) for item in data["messages"]])
 
 
-def _plain(message: Message) -> Message:
+def _plain(message: ModelMessage) -> ModelMessage:
     return replace(message, native=None) if isinstance(message, Turn) else message

@@ -22,7 +22,7 @@ from toolloop.interop.steps import AgentExchange, AgentStep
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, UserMessage
+from toolloop.messages import ModelMessage, UserMessage
 from toolloop.planner_executor import Mode, PlannerExecutor
 from toolloop.providers.base import Provider
 from toolloop.providers.profiles import Profile
@@ -261,7 +261,7 @@ class ReActAgent:
         )
 
     async def _client_events(
-        self, client: Client, history: list[Message], decisions: Mapping[str, Decision]
+        self, client: Client, history: list[ModelMessage], decisions: Mapping[str, Decision]
     ) -> AsyncGenerator[Event, None]:
         settings: RunOptions = {"decisions": decisions}
         if self._system is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from toolloop.events import Event, RunFinished, ToolFinished, TurnFinished
-from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn
 from toolloop.tokens import Usage
 
 
@@ -37,7 +37,7 @@ class AgentStep:
 class AgentExchange:
     """What happened since the question, in the order a history needs."""
 
-    messages: list[Message]
+    messages: list[ModelMessage]
     steps: list[AgentStep] = field(default_factory=list)
     end: RunFinished | None = None
     _results: dict[str, ToolResult] = field(default_factory=dict)

@@ -17,7 +17,7 @@ from toolloop.events import (
     ToolCallStarted,
     TurnFinished,
 )
-from toolloop.messages import Message, ToolCall, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, Turn, UserMessage
 from toolloop.output import Output, request_structured
 from toolloop.planner_prompts import plain_history
 from toolloop.providers._common import new_call_id
@@ -37,12 +37,12 @@ class Standing:
         own: what the run has done about it so far, notices of the loop included.
     """
 
-    past: tuple[Message, ...]
+    past: tuple[ModelMessage, ...]
     question: UserMessage
-    own: tuple[Message, ...]
+    own: tuple[ModelMessage, ...]
 
 
-def standing(messages: Sequence[Message]) -> Standing:
+def standing(messages: Sequence[ModelMessage]) -> Standing:
     """Find where a run stands."""
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]

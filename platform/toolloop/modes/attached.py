@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 from toolloop.events import ProviderEvent
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 from toolloop.modes.asking import Standing, by_rule, call_make, standing
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.extractive import ATTACHED_TOOL
@@ -60,14 +60,14 @@ class AttachedProvider:
         )
         return cast(AsyncGenerator[ProviderEvent, None], self._inner.stream(asked))
 
-    def _before_question(self, stood: Standing) -> list[Message]:
+    def _before_question(self, stood: Standing) -> list[ModelMessage]:
         read = [m for m in stood.own if self._is_read(m)]
         if not read:
             return [*stood.past, stood.question, *stood.own]
         rest = [m for m in stood.own if not self._is_read(m)]
         return [*stood.past, UserMessage(self._notice, notice=True), *read, stood.question, *rest]
 
-    def _is_read(self, message: Message) -> bool:
+    def _is_read(self, message: ModelMessage) -> bool:
         if isinstance(message, ToolResult):
             return message.name == self._tool
         return isinstance(message, Turn) and [c.name for c in message.tool_calls] == [self._tool]

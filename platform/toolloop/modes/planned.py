@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from toolloop.events import ProviderEvent, TextDelta, TurnFinished
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.modes.asking import (
     Standing,
     answer_request,
@@ -201,7 +201,7 @@ class PlannedProvider:
                 yield event
 
 
-def _progress(own: Sequence[Message]) -> _Progress:
+def _progress(own: Sequence[ModelMessage]) -> _Progress:
     at = _Progress()
     for part in exchanges(own):
         if isinstance(part, UserMessage):

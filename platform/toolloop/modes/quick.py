@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from toolloop.events import ProviderEvent, TurnFinished
-from toolloop.messages import Message, Turn, UserMessage
+from toolloop.messages import ModelMessage, Turn, UserMessage
 from toolloop.modes.asking import (
     Standing,
     answer_request,
@@ -130,7 +130,7 @@ def _questions(stood: Standing) -> list[str]:
     return [*past, stood.question.text]
 
 
-def _told(past: Sequence[Message]) -> str:
+def _told(past: Sequence[ModelMessage]) -> str:
     """Return the latest questions and answers as text, each cut to a length."""
     lines: list[str] = []
     for message in past:

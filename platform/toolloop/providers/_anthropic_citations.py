@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-from toolloop.messages import Citation, Message, ToolResult, Turn
+from toolloop.messages import Citation, ModelMessage, ToolResult, Turn
 from toolloop.passages import Passages, marks_of, passages_read, pieces_of
 from toolloop.providers._common import objects, string
 from toolloop.providers.base import ModelRequest
@@ -185,7 +185,7 @@ def _gap(text: str) -> str:
     return "\n\n" if last.startswith(_FENCE) else " "
 
 
-def _has_documents(messages: Sequence[Message]) -> bool:
+def _has_documents(messages: Sequence[ModelMessage]) -> bool:
     return any(
         part.kind != "image"
         for message in messages

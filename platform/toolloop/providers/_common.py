@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from toolloop.errors import BadRequest, ConfigurationError, ProviderUnavailable
 from toolloop.interrupts import Interrupted, Interrupter
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.base import ModelRequest, ResponseSchema
 
 CONNECT_TIMEOUT_S: Final = 10.0
@@ -325,7 +325,7 @@ class Exchange:
     whole: bool
 
 
-def exchanges(messages: Sequence[Message]) -> Iterator[UserMessage | Exchange]:
+def exchanges(messages: Sequence[ModelMessage]) -> Iterator[UserMessage | Exchange]:
     """Cut a history into user messages and exchanges.
 
     Raises:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from toolloop.events import ProviderEvent
-from toolloop.messages import Message
+from toolloop.messages import ModelMessage
 from toolloop.server_tools import ServerTool
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class ModelRequest:
 
     model: str
     system: str
-    messages: Sequence[Message]
+    messages: Sequence[ModelMessage]
     tools: Sequence[ToolSpec] = ()
     tool_choice: Literal["auto", "required", "none"] = "auto"
     max_output_tokens: int | None = None

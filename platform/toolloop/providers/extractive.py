@@ -13,10 +13,10 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from toolloop.best_sentences import Passage, Quote, best_quotes, content_terms
+from toolloop.best_sentences import Quote, RankedPassage, best_quotes, content_terms
 from toolloop.events import ProviderEvent, TextDelta, ToolArgumentsDelta, ToolCallStarted, TurnFinished
 from toolloop.evidence import Evidence, evidence_of
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers._media import NO_MEDIA, media_check
 from toolloop.providers._server_tools import server_tools_check
 from toolloop.providers.base import ModelRequest, ToolSpec
@@ -126,7 +126,7 @@ def answer_write(query: str, results: Sequence[ToolResult]) -> str:
         The answer. Where the passages come near alone, it says so and quotes the nearest one; a plain sentence without
         markers when nothing found is relevant enough. Codes that are in no document are named.
     """
-    passages: list[Passage] = []
+    passages: list[RankedPassage] = []
     evidence: Evidence = "none"
     missing: list[str] = []
     for result in results:
@@ -187,7 +187,7 @@ def _head_read(content: str) -> _Head:
     )
 
 
-def passages_read(content: str) -> list[Passage]:
+def passages_read(content: str) -> list[RankedPassage]:
     """Read the search tool's content: ``{"results": [{"id", "document", "page", "headings", "text"}], "note"}``.
 
     Content that was cut at the run's output limit is read as far as it goes.
@@ -204,7 +204,7 @@ def passages_read(content: str) -> list[Passage]:
         if isinstance(row, dict) and re.fullmatch(r"c\d+", str(row.get("id"))):
             headings = row.get("headings") or []
             passages.append(
-                Passage(
+                RankedPassage(
                     id=str(row["id"]),
                     document=str(row.get("document") or ""),
                     page=row.get("page"),
@@ -241,7 +241,7 @@ def _escaped(text: str) -> str:
     return re.sub(r"\[(c\d+)\]", r"\\[\1\\]", active)
 
 
-def _current(messages: Sequence[Message]) -> tuple[list[str], list[ToolResult], list[ToolResult]]:
+def _current(messages: Sequence[ModelMessage]) -> tuple[list[str], list[ToolResult], list[ToolResult]]:
     """Return what the user said so far, the search results since they last spoke, and what attached files hold."""
     questions: list[str] = []
     results: list[ToolResult] = []

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from toolloop.messages import Message, ToolResult
+from toolloop.messages import ModelMessage, ToolResult
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.catalog import Catalog
 from toolloop.tools.context import ToolDefinitionError
@@ -81,7 +81,7 @@ class DynamicToolset(Toolset):
         fixed = tuple(name for name in dict.fromkeys(names) if name in self._fixed)
         return Loaded(outcome.loaded, (*outcome.present, *fixed), refused)
 
-    def restore(self, history: Sequence[Message]) -> None:
+    def restore(self, history: Sequence[ModelMessage]) -> None:
         """Redo what the meta-tools did in a history, for a run that goes on after a crash with a fresh session."""
         for message in history:
             if not isinstance(message, ToolResult) or message.is_error:

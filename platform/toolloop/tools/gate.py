@@ -11,7 +11,7 @@ from typing import Any
 from toolloop.deferred import SELF, Decision, PendingCall
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools.context import ToolContext
-from toolloop.tools.runtime import Prepared, call_prepare, error_result
+from toolloop.tools.runtime import CheckedCall, call_prepare, error_result
 from toolloop.tools.tool import Verdict
 from toolloop.tools.toolset import Toolset
 
@@ -23,12 +23,12 @@ _TOOL_ASKS = "the tool asks for approval of such calls"
 
 
 def call_gate(
-    prepared: Prepared,
+    prepared: CheckedCall,
     toolset: Toolset,
     context: ToolContext,
     decision: Decision | None,
     judged: Judged | None = None,
-) -> Prepared | ToolResult | PendingCall:
+) -> CheckedCall | ToolResult | PendingCall:
     """Apply the application's policy, approval rules and decisions to a call.
 
     A call that the policy denies is refused before anybody is asked about it, and after somebody has approved it.
@@ -79,7 +79,9 @@ def _is_enough(decision: Decision, verdict: Verdict) -> bool:
     return decision.state is not None or verdict.approval.by in (decision.by, SELF.by)
 
 
-def _decided(prepared: Prepared, toolset: Toolset, decision: Decision) -> Prepared | ToolResult | PendingCall:
+def _decided(
+    prepared: CheckedCall, toolset: Toolset, decision: Decision
+) -> CheckedCall | ToolResult | PendingCall:
     call, tool = prepared.call, prepared.tool
     if decision.state is not None:
         return prepared  # The tool parked itself and goes on by itself.
@@ -95,7 +97,7 @@ def _decided(prepared: Prepared, toolset: Toolset, decision: Decision) -> Prepar
     return _edited(prepared, toolset, dict(decision.arguments))
 
 
-def _edited(prepared: Prepared, toolset: Toolset, arguments: dict[str, Any]) -> Prepared | PendingCall:
+def _edited(prepared: CheckedCall, toolset: Toolset, arguments: dict[str, Any]) -> CheckedCall | PendingCall:
     call = prepared.call
     changed = replace(call, arguments=arguments, raw=json.dumps(arguments, ensure_ascii=False), problem="")
     checked = call_prepare(changed, toolset)
@@ -104,7 +106,7 @@ def _edited(prepared: Prepared, toolset: Toolset, arguments: dict[str, Any]) -> 
     return checked
 
 
-def _verdict(prepared: Prepared, context: ToolContext, judged: Judged | None) -> Verdict:
+def _verdict(prepared: CheckedCall, context: ToolContext, judged: Judged | None) -> Verdict:
     rule = prepared.tool.permit
     if rule is None:
         return Verdict("allow")
@@ -118,13 +120,13 @@ def _verdict(prepared: Prepared, context: ToolContext, judged: Judged | None) ->
     return verdict
 
 
-def _denied(prepared: Prepared, verdict: Verdict) -> ToolResult:
+def _denied(prepared: CheckedCall, verdict: Verdict) -> ToolResult:
     name = prepared.call.name
     text = f"{name} was not run: {verdict.why or 'the policy of this workspace denies it'}."
     return error_result(prepared.call, "denied", text, severity="fatal")
 
 
-def _needs_approval(prepared: Prepared, context: ToolContext) -> bool:
+def _needs_approval(prepared: CheckedCall, context: ToolContext) -> bool:
     rule = prepared.tool.needs_approval
     if not callable(rule):
         return rule

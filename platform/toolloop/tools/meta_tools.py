@@ -22,7 +22,7 @@ _FOUND = 5
 _SHOWN_DESCRIPTION = 200
 
 
-class Growing(Protocol):
+class ChangeableToolset(Protocol):
     """What the meta-tools need of the toolset they change; see ``toolloop.tools.dynamic``."""
 
     @property
@@ -34,12 +34,12 @@ class Growing(Protocol):
     def load(self, names: Sequence[str]) -> Loaded: ...
 
 
-def meta_tools_make(toolset: Growing, chooser: Chooser | None) -> tuple[Tool, ...]:
+def meta_tools_make(toolset: ChangeableToolset, chooser: Chooser | None) -> tuple[Tool, ...]:
     """Make the meta-tools of one toolset."""
     return (*_reading_tools(toolset, chooser), *_changing_tools(toolset))
 
 
-def _reading_tools(toolset: Growing, chooser: Chooser | None) -> tuple[Tool, ...]:
+def _reading_tools(toolset: ChangeableToolset, chooser: Chooser | None) -> tuple[Tool, ...]:
     catalog = toolset.catalog
 
     @tool
@@ -97,7 +97,7 @@ def _reading_tools(toolset: Growing, chooser: Chooser | None) -> tuple[Tool, ...
     return browse_toolkit, find_tools
 
 
-def _changing_tools(toolset: Growing) -> tuple[Tool, ...]:
+def _changing_tools(toolset: ChangeableToolset) -> tuple[Tool, ...]:
     session = toolset.session
 
     def members(group: str) -> list[str]:
@@ -155,7 +155,7 @@ def _changing_tools(toolset: Growing) -> tuple[Tool, ...]:
     return load_tools, load_tool_group, unload_tool_group, unload_tools
 
 
-def _loaded(toolset: Growing, outcome: Loaded) -> ToolOutput:
+def _loaded(toolset: ChangeableToolset, outcome: Loaded) -> ToolOutput:
     shown: dict[str, Any] = {"loaded": list(outcome.loaded)}
     if outcome.present:
         shown["already_loaded"] = list(outcome.present)
@@ -164,7 +164,7 @@ def _loaded(toolset: Growing, outcome: Loaded) -> ToolOutput:
     return _output(shown | _state(toolset))
 
 
-def _state(toolset: Growing) -> dict[str, Any]:
+def _state(toolset: ChangeableToolset) -> dict[str, Any]:
     session = toolset.session
     state: dict[str, Any] = {"active": len(session.active), "max_active": session.max_tools}
     if session.token_budget is not None:
@@ -172,7 +172,7 @@ def _state(toolset: Growing) -> dict[str, Any]:
     return state
 
 
-def _shown(toolset: Growing, entry: CatalogEntry) -> dict[str, Any]:
+def _shown(toolset: ChangeableToolset, entry: CatalogEntry) -> dict[str, Any]:
     text = " ".join(entry.description.split())
     if len(text) > _SHOWN_DESCRIPTION:
         text = f"{text[: _SHOWN_DESCRIPTION - 1]}…"

@@ -31,7 +31,7 @@ BlockingRunner = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class CheckedCall:
     """A call that may run: its tool and the arguments as the function expects them."""
 
     call: ToolCall
@@ -53,7 +53,7 @@ def error_result(
     return ToolResult(call.id, call.name, text, is_error=True, payload=payload, error_code=code)
 
 
-def call_prepare(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult:
+def call_prepare(call: ToolCall, toolset: Toolset) -> CheckedCall | ToolResult:
     """Find the tool and check the arguments; an error result in words the model can repair otherwise."""
     tool = toolset.get(call.name)
     if tool is None:
@@ -80,7 +80,7 @@ def call_prepare(call: ToolCall, toolset: Toolset) -> Prepared | ToolResult:
         arguments = dict(call.arguments)
         problems = _convert(tool, arguments)
         if not problems:
-            return Prepared(call, tool, arguments)
+            return CheckedCall(call, tool, arguments)
     text = f"The arguments do not fit {call.name}: {'; '.join(problems)}. Correct them and call again."
     return error_result(call, "invalid_arguments", text)
 
@@ -136,7 +136,7 @@ async def run_in_thread(function: Callable[[], Any]) -> Any:
 
 
 async def call_run(
-    prepared: Prepared,
+    prepared: CheckedCall,
     context: ToolContext,
     *,
     timeout_s: float,
@@ -250,7 +250,7 @@ def _goes_on(context: ToolContext) -> bool:
     return context.decision is not None and context.decision.state is not None
 
 
-def _filled(prepared: Prepared, context: ToolContext) -> dict[str, Any]:
+def _filled(prepared: CheckedCall, context: ToolContext) -> dict[str, Any]:
     """Add what the application gives to the arguments that the model gave."""
     tool, arguments = prepared.tool, dict(prepared.arguments)
     for parameter, key in tool.injected.items():

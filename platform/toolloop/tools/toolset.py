@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
-from toolloop.messages import Message
+from toolloop.messages import ModelMessage
 from toolloop.providers.base import ToolSpec
 from toolloop.tools.context import ToolDefinitionError
 from toolloop.tools.tool import Tool
@@ -77,7 +77,7 @@ class Toolset:
     def call_ended(self, name: str, *, is_error: bool) -> None:
         """Take note that a call ended; toolsets that keep figures override this."""
 
-    def restore(self, history: Sequence[Message]) -> None:
+    def restore(self, history: Sequence[ModelMessage]) -> None:
         """Take up what the calls of a history changed about the tools; toolsets that change override this."""
 
     def filtered(self, predicate: Callable[[Tool], bool]) -> Toolset:

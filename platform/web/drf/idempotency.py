@@ -16,7 +16,7 @@ from rest_framework.response import Response
 
 from basics.errors import Invalid
 from tenancy.actors import Actor
-from tenancy.idempotency import MAX_KEY, Answer, IdempotentWrite, caller_of
+from tenancy.idempotency import MAX_KEY, IdempotentWrite, StoredResponse, caller_of
 from tenancy.models import Tenant
 
 HEADER = "Idempotency-Key"
@@ -104,7 +104,7 @@ def repeatable(
     return answer
 
 
-def _replayed(found: Answer) -> Response:
+def _replayed(found: StoredResponse) -> Response:
     data = json.loads(found.body) if found.body else None
     return Response(data, status=found.status, headers={REPLAYED: "true"})
 
@@ -118,7 +118,7 @@ def _keep(write: IdempotentWrite, response: Any) -> None:
     if response.status_code >= 400 or not _can_be_kept(response):
         return
     body = "" if response.data is None else JSONRenderer().render(response.data).decode()
-    write.store(Answer(response.status_code, body))
+    write.store(StoredResponse(response.status_code, body))
 
 
 def _key(request: Request) -> str:

@@ -18,7 +18,7 @@ from budgets.selectors import budget_list, refuses_unpriced
 from budgets.services import budget_remove, budget_rules_set, budget_set
 from tenancy.actors import Actor
 from tenancy.selectors import api_key_list, member_list
-from toolloop.purse import UNKNOWN_PRICE
+from toolloop.reservations import UNKNOWN_PRICE
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
 from web.views.members import posted_id

@@ -5,12 +5,14 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.collections.ingestion.linking import REVERSE, Link, Passage, passage_links, passage_points
+from apps.collections.ingestion.linking import REVERSE, Link, LinkableChunk, passage_links, passage_points
 
-DUTY = Passage("The duty on zirconium tubes is five percent. It falls due at entry.", ("Duties", "Metals"))
-LAMPS = Passage("Lamps are entered under another heading of the schedule.", ("Duties", "Lamps"))
-BONDS = Passage("Every importer files a bond before anything else.", ("Bonds",))
-CASES = Passage("A ruling of 2019 put zirconium tubes beside pipes.", ("Rulings",))
+DUTY = LinkableChunk(
+    "The duty on zirconium tubes is five percent. It falls due at entry.", ("Duties", "Metals")
+)
+LAMPS = LinkableChunk("Lamps are entered under another heading of the schedule.", ("Duties", "Lamps"))
+BONDS = LinkableChunk("Every importer files a bond before anything else.", ("Bonds",))
+CASES = LinkableChunk("A ruling of 2019 put zirconium tubes beside pipes.", ("Rulings",))
 
 
 def _of(links: list[Link], source: int) -> set[tuple[int, str, str]]:
@@ -34,14 +36,14 @@ def test_passages_that_share_a_rare_term_are_linked_by_it_as_written() -> None:
 
 
 def test_section_is_linked_with_the_chunk_that_opens_the_one_around_it() -> None:
-    opener = Passage("Duties are laid down here.", ("Duties",))
+    opener = LinkableChunk("Duties are laid down here.", ("Duties",))
     links = passage_links([opener, DUTY, LAMPS])
     assert (0, "parent", "Duties") in _of(links, 2)
     assert (2, "child", "Duties") in _of(links, 0)
 
 
 def test_term_in_many_chunks_joins_nothing() -> None:
-    many = [Passage(f"Customs form number{i} applies.", (f"S{i}",)) for i in range(40)]
+    many = [LinkableChunk(f"Customs form number{i} applies.", (f"S{i}",)) for i in range(40)]
     assert not [x for x in passage_links(many) if x.relation == "shares_terms"]
 
 
@@ -50,14 +52,17 @@ def test_points_are_sentences_of_the_text_in_their_order() -> None:
         "It is so. The duty on zirconium tubes is five percent ad valorem. As was said above it is so again. "
         "Entry is at the port of unlading, unless the surety bond names another."
     )
-    (points,) = passage_points([Passage(text)])
+    (points,) = passage_points([LinkableChunk(text)])
     assert points == sorted(points, key=text.index)
     assert any("zirconium" in point for point in points)
 
 
 def test_table_and_code_say_what_they_are() -> None:
     points = passage_points(
-        [Passage("a | b\n1 | 2", is_table=True), Passage("def f():\n    return 1", lead="Return one.")]
+        [
+            LinkableChunk("a | b\n1 | 2", is_table=True),
+            LinkableChunk("def f():\n    return 1", lead="Return one."),
+        ]
     )
     assert points[0] == ["a | b"]
     assert points[1][0] == "Return one."
@@ -65,7 +70,7 @@ def test_table_and_code_say_what_they_are() -> None:
 
 PASSAGES = st.lists(
     st.builds(
-        Passage,
+        LinkableChunk,
         text=st.text(max_size=200),
         headings=st.lists(st.sampled_from(["A", "B", "C"]), max_size=3).map(tuple),
         is_table=st.booleans(),
@@ -77,7 +82,7 @@ PASSAGES = st.lists(
 
 @settings(max_examples=60, deadline=None)
 @given(PASSAGES)
-def test_every_link_has_its_way_back_and_leads_elsewhere(passages: list[Passage]) -> None:
+def test_every_link_has_its_way_back_and_leads_elsewhere(passages: list[LinkableChunk]) -> None:
     links = passage_links(passages)
     keys = {(x.source, x.target, x.relation) for x in links}
     assert len(keys) == len(links)

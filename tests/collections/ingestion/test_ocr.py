@@ -15,7 +15,7 @@ from PIL import Image, ImageFilter, ImageOps
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.ocr.layout import page_text
-from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, box_of
+from apps.collections.ingestion.ocr.lines import LineWord, OcrLine, Recognised, box_of
 from apps.collections.ingestion.ocr.pages import page_recognise
 from apps.collections.ingestion.ocr.pictures import picture_array
 from apps.collections.ingestion.ocr.rapid import RapidEngine
@@ -61,11 +61,11 @@ def test_skewed_noisy_page_is_read_word_for_word(engine: RapidEngine, tmp_path: 
     assert read(engine, tmp_path, noisy, "TIFF") == list(LINES[1:])
 
 
-def line(text: str, left: float, top: float) -> Line:
+def line(text: str, left: float, top: float) -> OcrLine:
     right, bottom = left + 10 * len(text), top + 20
     corners = ((left, top), (right, top), (right, bottom), (left, bottom))
     words = tuple(LineWord(word, corners) for word in text.split())
-    return Line(words, (" ",) * (len(words) - 1), 0.9, corners)
+    return OcrLine(words, (" ",) * (len(words) - 1), 0.9, corners)
 
 
 def test_columns_are_read_one_after_the_other_and_rows_of_tables_across() -> None:
@@ -103,13 +103,13 @@ def test_words_that_lines_cut_are_whole_again_and_table_cells_are_not_joined() -
     assert [text[w.char_start : w.char_end] for w in words][4:7] == ["their", "recrea", "tion"]
 
 
-def column(x: float, tops: range, words: int, name: str) -> list[Line]:
+def column(x: float, tops: range, words: int, name: str) -> list[OcrLine]:
     return [line(" ".join(f"{name}{top}.{n}" for n in range(words)), x, top) for top in tops]
 
 
 @pytest.mark.parametrize("count", [2, 3])
 def test_headings_that_nearly_touch_leave_their_columns_apart(count: int) -> None:
-    wanted: list[Line] = [
+    wanted: list[OcrLine] = [
         line("A title over all columns of the page that is much wider than one of them", 50, 20)
     ]
     for place in range(count):
@@ -118,7 +118,7 @@ def test_headings_that_nearly_touch_leave_their_columns_apart(count: int) -> Non
         reach = left + 398.0
         over = body[0].corners[0][1] - 40
         corners = ((left, over), (reach, over), (reach, over + 30), (left, over + 30))
-        heading = Line((LineWord(f"Heading{place}", corners),), (), 0.9, corners)
+        heading = OcrLine((LineWord(f"Heading{place}", corners),), (), 0.9, corners)
         end = line(f"end{place}", left, 480)
         wanted += [heading, *body, *([end] if place % 2 == 0 else [])]  # columns end at different heights
     shuffled = random.Random(count).sample(wanted, len(wanted))

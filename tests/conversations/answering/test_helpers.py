@@ -1,4 +1,4 @@
-"""An assistant asks another one: one run, its journal, its purse, and the narrower rights of the two."""
+"""An assistant asks another one: one run, its journal, its budget, and the narrower rights of the two."""
 
 from __future__ import annotations
 

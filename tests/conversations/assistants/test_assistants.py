@@ -16,7 +16,7 @@ from apps.conversations.assistants.options import OF_MODE, Options, VersionSpec,
 from apps.conversations.models import Assistant, Turn
 from apps.conversations.openai import work
 from apps.conversations.openai.services import CompletionRequest, completion_start
-from apps.conversations.openai.wire import Asked
+from apps.conversations.openai.wire import ParsedRequest
 from apps.conversations.turns import services as turns_services
 from apps.tools.models import Toolkit
 from apps.tools.toolkits.services import toolkit_delete, toolkit_set
@@ -383,7 +383,7 @@ def test_openai_clients_name_an_assistant_and_get_its_scope_tools_and_prompt(
         prompt="Be brief.",
         options={"temperature": 1},
     )
-    said = Asked("Speak plainly.", [UserMessage("The duty?")], {})
+    said = ParsedRequest("Speak plainly.", [UserMessage("The duty?")], {})
 
     def prepared_for(**more: Any) -> Any:
         asked: Any = {"model": "assistant/clerk", "asked": said, "collections": None}

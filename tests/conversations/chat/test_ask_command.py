@@ -13,7 +13,7 @@ from django.core.management import CommandError, call_command
 from django.db import connections
 
 from apps.conversations import tasks
-from apps.conversations.citations.markers import Passage
+from apps.conversations.citations.markers import CitablePassage
 from apps.conversations.display.terminal import PlainAnswer
 from jobs.models import Job
 from runs import stream
@@ -83,7 +83,7 @@ def test_mistakes_are_told(cast: Cast, args: tuple[str, ...], problem: str) -> N
 
 
 def test_growing_answer_never_takes_back_what_was_printed() -> None:
-    passages = {1: Passage(1, 1, "d", "C", "It is 5 percent.")}
+    passages = {1: CitablePassage(1, 1, "d", "C", "It is 5 percent.")}
     text = "It is 5 percent [c1], not [c99] more.  "
     plain, printed = PlainAnswer(), ""
     for end in range(len(text) + 1):

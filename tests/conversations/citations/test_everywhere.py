@@ -9,7 +9,13 @@ from datetime import UTC, datetime
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.conversations.citations.markers import Passage, answer_cite, answer_number, flagged, numbers_of
+from apps.conversations.citations.markers import (
+    CitablePassage,
+    answer_cite,
+    answer_number,
+    flagged,
+    numbers_of,
+)
 from apps.conversations.display.answer_forms import shown_text, value_cited
 from apps.conversations.display.marks import marks_read
 from apps.conversations.display.rendering import blocks_render
@@ -18,7 +24,7 @@ from apps.conversations.support.sentences import unsupported_find
 from runs.models import Run
 
 PASSAGES = {
-    n: Passage(n, n % 3, f"Doc {n % 3}", "Col", f"Passage {n} says that rate {n} holds for lot {n}.")
+    n: CitablePassage(n, n % 3, f"Doc {n % 3}", "Col", f"Passage {n} says that rate {n} holds for lot {n}.")
     for n in range(1, 7)
 }
 IDS = st.integers(1, 9)  # 7 to 9 were never retrieved

@@ -10,11 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.collections.quotes.parts import quotable_plain
-from apps.conversations.citations.markers import Passage, answer_cite, answer_number, numbers_of, passages_of
+from apps.conversations.citations.markers import (
+    CitablePassage,
+    answer_cite,
+    answer_number,
+    numbers_of,
+    passages_of,
+)
 from apps.conversations.citations.quoting import Claim, quote_choose
 
 KNOWN = {
-    n: Passage(n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100)
+    n: CitablePassage(n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100)
     for n in (1, 2, 12, 123)
 }
 PIECES = st.sampled_from(
@@ -135,7 +141,7 @@ def test_quote_is_the_sentence_that_supports_the_claim() -> None:
 )
 def test_quote_is_what_the_answer_repeats_or_else_the_closest(answer: str, quote: str) -> None:
     text = "Cars pay 2.5 percent. Trucks pay 25 percent. Bikes of U.S. make\nare* free."
-    sources = answer_cite(answer, {5: Passage(5, 1, "d", "C", text)}).sources
+    sources = answer_cite(answer, {5: CitablePassage(5, 1, "d", "C", text)}).sources
     assert sources[0].quote == quote
 
 
@@ -167,7 +173,7 @@ def test_payloads_of_other_tools_are_passed_over() -> None:
 
 
 LAMPS = "Aurora | 5 W | 12.50\nBorea | 7 W | 19.90\nCygnus | 5 W | 12.90\n"
-ROWS = {7: Passage(7, 1, "Lamps", "C", LAMPS)}
+ROWS = {7: CitablePassage(7, 1, "Lamps", "C", LAMPS)}
 
 
 def test_each_row_of_a_passage_is_a_source_of_its_own() -> None:
@@ -193,7 +199,7 @@ def test_each_row_of_a_passage_is_a_source_of_its_own() -> None:
 
 def test_what_is_too_long_for_a_quote_says_that_it_is_cut() -> None:
     words = " ".join(f"word{n}" for n in range(600))
-    source = answer_cite("It is word300 [c1].", {1: Passage(1, 1, "d", "C", words)}).sources[0]
+    source = answer_cite("It is word300 [c1].", {1: CitablePassage(1, 1, "d", "C", words)}).sources[0]
     assert source.quote.startswith("… ")
     assert source.quote.endswith(" …")
     assert "word300 " in source.quote
@@ -202,7 +208,7 @@ def test_what_is_too_long_for_a_quote_says_that_it_is_cut() -> None:
 
 def test_many_markers_of_one_passage_are_not_each_looked_at() -> None:
     text = "".join(f"It is word{n} [c1]. " for n in range(300))
-    passage = Passage(1, 1, "d", "C", "\n\n".join(f"It is word{n}." for n in range(300)))
+    passage = CitablePassage(1, 1, "d", "C", "\n\n".join(f"It is word{n}." for n in range(300)))
     cited = answer_cite(text, {1: passage})
     assert len(cited.sources) == 100
     assert cited.text.endswith("It is word299 [1]. ")

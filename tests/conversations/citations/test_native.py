@@ -10,7 +10,7 @@ import httpx2
 import pytest
 from asgiref.sync import sync_to_async
 
-from apps.conversations.citations.markers import Passage, answer_cite
+from apps.conversations.citations.markers import CitablePassage, answer_cite
 from apps.conversations.models import Message
 from runs.models import RunStep
 from tenancy.scope import tenant_scope
@@ -127,7 +127,7 @@ def test_a_named_quote_counts_where_the_passage_has_it_and_only_there() -> None:
     text = "Cars pay 10 %. Bicycles pay 14 %."
 
     def quoted(quote: str) -> str:
-        passage = Passage(1, 1, "a", "b", text, quote=quote)
+        passage = CitablePassage(1, 1, "a", "b", text, quote=quote)
         return answer_cite("Bicycles pay 14 % [c1]", {1: passage}).sources[0].quote
 
     assert quoted("Cars pay 10 %. ") == "Cars pay 10 %."
@@ -135,6 +135,6 @@ def test_a_named_quote_counts_where_the_passage_has_it_and_only_there() -> None:
 
 
 def test_a_mark_that_repeats_the_one_before_it_is_shown_once() -> None:
-    passages = {n: Passage(n, 1, "a", "b", "x") for n in (1, 2)}
+    passages = {n: CitablePassage(n, 1, "a", "b", "x") for n in (1, 2)}
     assert answer_cite("A [c1] [c1]. B [c1] [c2]", passages).text == "A [1] . B [1] [2]"
     assert answer_cite("A [c1]\n[c1]", passages).text == "A [1]\n[1]"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from apps.conversations.citations.markers import Passage, answer_cite
+from apps.conversations.citations.markers import CitablePassage, answer_cite
 from apps.conversations.display.answer_forms import (
     STRUCTURED,
     confidence_of,
@@ -50,7 +50,7 @@ def test_panel_holds_no_json_and_nothing_a_model_wrote_acts() -> None:
         "rows": [{"x": "| y |\n# h", "id": "c7"}],
         "confidence": "<script>",
     }
-    passages = {7: Passage(7, 1, "Doc", "Col", "Fine.")}
+    passages = {7: CitablePassage(7, 1, "Doc", "Col", "Fine.")}
     cited = answer_cite(shown_text(json.dumps(hostile), True), passages)
     html = "".join(b.html for b in blocks_render(cited.pieces, run_id=1, labels={1: "Doc"}))
     assert "{" not in html

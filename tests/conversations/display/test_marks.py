@@ -18,7 +18,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.collections.models import Document
-from apps.conversations.citations.markers import Passage, answer_cite
+from apps.conversations.citations.markers import CitablePassage, answer_cite
 from apps.conversations.display.marks import (
     LABELS,
     NOTES,
@@ -30,7 +30,7 @@ from apps.conversations.display.marks import (
 )
 from apps.conversations.management.commands.ask import Command
 from apps.conversations.models import Conversation, Message, Turn
-from apps.conversations.openai.follow import Followed, Outcome, outcome_read
+from apps.conversations.openai.follow import Followed, FollowEnd, outcome_read
 from apps.conversations.openai.responses_wire import ResponseWriter
 from apps.conversations.openai.wire import chunks_last
 from apps.conversations.sharing import export_services
@@ -83,7 +83,7 @@ class Told:
         assert got.status_code == 200, got.content[:300]
         return got.json()
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> FollowEnd:
         """What the compatible doors tell of the same run."""
         facts: dict[str, Any] = {
             "schema": None,
@@ -359,7 +359,7 @@ def test_marked_text_says_why_and_what_that_means() -> None:
 
 
 def test_marks_of_an_answer_in_json_stand_in_its_texts() -> None:
-    passages = {1: Passage(1, 1, "d", "c", f"{SAID}. Trucks pay 25 percent.")}
+    passages = {1: CitablePassage(1, 1, "d", "c", f"{SAID}. Trucks pay 25 percent.")}
     value = {"answer": f'{SAID} [c1].\n"{MADE_UP}"', "é": ["Trucks pay 25 percent duty.", 99]}
     for text in (json.dumps(value), json.dumps(value, ensure_ascii=False, indent=1)):
         cited = answer_cite(text, passages)

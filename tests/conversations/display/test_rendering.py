@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.conversations.citations.markers import Passage, answer_cite
+from apps.conversations.citations.markers import CitablePassage, answer_cite
 from apps.conversations.display.rendering import blocks_render
 from tests.conversations.dom import parse
 
-PASSAGES = {1: Passage(1, 1, '"><script>alert(1)</script>', "C", "text", 1, 0)}
+PASSAGES = {1: CitablePassage(1, 1, '"><script>alert(1)</script>', "C", "text", 1, 0)}
 
 
 def render(text: str, name: str = '"><script>alert(1)</script>') -> str:

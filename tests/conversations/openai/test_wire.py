@@ -7,11 +7,11 @@ import json
 
 import pytest
 
-from apps.conversations.citations.markers import Passage
+from apps.conversations.citations.markers import CitablePassage
 from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.responses_wire import input_read
 from apps.conversations.openai.shapes import ChatCompletionShape, request_read
-from apps.conversations.openai.wire import Growing, call_id_of, call_ids_read, messages_read, usage_json
+from apps.conversations.openai.wire import GrowingText, call_id_of, call_ids_read, messages_read, usage_json
 from basics.errors import Invalid
 from tests.toolloop.test_media import DOCX, M4A, MP3, WAV
 from toolloop.media import MAX_MEDIA_BYTES
@@ -234,15 +234,15 @@ def test_ids_of_waiting_calls_are_read_back_and_no_others():
 
 
 def test_growing_text_is_never_sent_twice_and_markers_become_numbers():
-    passage = Passage(5, 1, "a.txt", "Trade", "The duty is four percent.")
-    growing = Growing()
+    passage = CitablePassage(5, 1, "a.txt", "Trade", "The duty is four percent.")
+    growing = GrowingText()
     sent = [growing.more(text, {5: passage}) for text in ("The du", "The duty [c", "The duty [c5].")]
     assert "".join(sent) == "The duty [1]."
     assert growing.more("The duty [c5].", {5: passage}) == ""
 
 
 def test_text_that_begins_anew_follows_what_was_sent():
-    growing = Growing()
+    growing = GrowingText()
     growing.more("One half", {})
     assert growing.more("Another", {}) == "\n\nAnother"
     assert growing.more("Another one", {}) == " one"

@@ -6,14 +6,18 @@ from typing import Any
 
 import pytest
 
-from apps.conversations.citations.markers import Passage, answer_cite, flagged
+from apps.conversations.citations.markers import CitablePassage, answer_cite, flagged
 from apps.conversations.display.marks import marks_read
 from apps.conversations.display.rendering import blocks_render
 from apps.conversations.support.sentences import reason_of, unsupported_find
 
 PASSAGES = {
-    7: Passage(7, 1, "Tariff", "T", "Cars of heading 8703 pay a duty of 2.5 percent. Trucks pay 25 percent."),
-    8: Passage(8, 1, "Terms", "T", "The notice period is 30 days and begins on the first of the month."),
+    7: CitablePassage(
+        7, 1, "Tariff", "T", "Cars of heading 8703 pay a duty of 2.5 percent. Trucks pay 25 percent."
+    ),
+    8: CitablePassage(
+        8, 1, "Terms", "T", "The notice period is 30 days and begins on the first of the month."
+    ),
 }
 
 
@@ -24,7 +28,7 @@ def unsupported(text: str) -> list[str]:
 
 
 def reasons(text: str, passages: dict[int, str], around: str = "") -> list[str]:
-    pieces = [Passage(n, 1, "Doc", "D", passage) for n, passage in passages.items()]
+    pieces = [CitablePassage(n, 1, "Doc", "D", passage) for n, passage in passages.items()]
     cited = answer_cite(text, {one.chunk_id: one for one in pieces})
     found = unsupported_find(cited, {s.number: s.passage.text for s in cited.sources}, around)
     return [reason for _, _, reason in found]
@@ -68,7 +72,7 @@ def test_what_no_source_says_is_flagged(text: str, expected: list[str]) -> None:
 
 def test_a_source_in_another_language_does_not_silence_the_marks_of_a_whole_answer() -> None:
     german = "Die Frist für eine Kündigung ist dreißig Tage, und sie beginnt mit dem ersten Tag des Monats."
-    passages = {**PASSAGES, 9: Passage(9, 1, "Frist", "T", german)}
+    passages = {**PASSAGES, 9: CitablePassage(9, 1, "Frist", "T", german)}
     invented = "The importers of the goods have to register with the agency before they are at the border."
     told = "The cars of heading 8703 pay a duty of 2.5 percent [c7]. The notice that is given to the tenant has thirty days [c9]."
     cited = answer_cite(f"{told} {invented}", passages)

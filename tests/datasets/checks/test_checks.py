@@ -22,7 +22,7 @@ def row(name, question, answer="a", **more):
 
 
 def source(document, start=0):
-    return r.Source(document, f"words {start}", start=start, end=start + 9)
+    return r.RecordSource(document, f"words {start}", start=start, end=start + 9)
 
 
 def test_equal_questions_are_found_whatever_their_dress():

@@ -28,7 +28,7 @@ def test_coverage_shows_which_passages_have_no_question(cast: Cast) -> None:
         Document.objects.filter(pk=hidden.document.pk).update(is_restricted=True)
         # What was asked about is found by its place, whatever the chunks are called now.
         chunk = Chunk.objects.get(pk=library.chunks[1].pk)
-        source = r.Source(
+        source = r.RecordSource(
             library.document.name,
             "duty",
             document_id=library.document.pk,
@@ -64,7 +64,7 @@ def test_coverage_shows_which_passages_have_no_question(cast: Cast) -> None:
 
 def test_coverage_of_others_is_none(cast: Cast) -> None:
     library = make_open_library(cast)
-    source = r.Source("x", "duty", document_id=library.document.pk, start=0, end=4)
+    source = r.RecordSource("x", "duty", document_id=library.document.pk, start=0, end=4)
     other = cast.actor("outsider")
     with tenant_scope(cast.other_tenant.pk):
         dataset = dataset_services.dataset_create(tenant=cast.other_tenant, actor=other, name="Theirs")

@@ -15,7 +15,7 @@ from apps.datasets.curation.dividing import splits_run
 from apps.datasets.curation.finding_lines import findings_of
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, GenerationItem, GenerationJob
 from apps.datasets.records.columns import record_of
-from apps.datasets.records.record import Record, RowType, Source, Split
+from apps.datasets.records.record import Record, RecordSource, RowType, Split
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.rows.selectors import RowFilter, row_count, row_list, row_page
@@ -39,7 +39,7 @@ def rows(cast: Cast) -> list[int]:
                 "An answer.",
                 type=RowType.HOW_TO if n == 0 else RowType.FACTUAL,
                 split=Split.TRAIN if n < 4 else "",
-                sources=tuple(Source(f"{name}.pdf", f"Passage {n}.") for name in names),
+                sources=tuple(RecordSource(f"{name}.pdf", f"Passage {n}.") for name in names),
             ),
             "rejected" if n == 5 else "approved",
         )

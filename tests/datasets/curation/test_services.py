@@ -202,7 +202,7 @@ def test_contamination_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
 
 
 def test_a_document_in_two_splits_blocks_an_export(cast: Cast, dataset: Dataset) -> None:
-    source = r.Source("law.pdf", "Keep them for five years.")
+    source = r.RecordSource("law.pdf", "Keep them for five years.")
     rows = [
         r.Record(f"Question {split}?", f"{split} answer.", sources=(source,), split=r.Split(split))
         for split in ("train", "test")
@@ -314,7 +314,9 @@ def test_an_import_that_crashed_counts_what_it_had_added(
 
 def test_splits_follow_documents_and_leave_no_leak(cast: Cast, dataset: Dataset) -> None:
     records = [
-        r.Record(f"Question {n}?", "a", sources=(r.Source(f"d{n // 5}", f"quote {n}", start=n, end=n + 9),))
+        r.Record(
+            f"Question {n}?", "a", sources=(r.RecordSource(f"d{n // 5}", f"quote {n}", start=n, end=n + 9),)
+        )
         for n in range(100)
     ]
     add(cast, dataset, *records, status="approved")

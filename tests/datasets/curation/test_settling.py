@@ -12,7 +12,7 @@ from apps.datasets.curation.finding_lines import findings_of
 from apps.datasets.licences import services as licences_services
 from apps.datasets.licences.selectors import source_list
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowReview
-from apps.datasets.records.record import Record, Source, Split
+from apps.datasets.records.record import Record, RecordSource, Split
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.rows.services import NewRow
@@ -74,7 +74,7 @@ def test_findings_are_settled_by_the_rules_of_reviews(cast: Cast) -> None:
 
 
 def test_a_licence_is_set_in_every_row_that_quotes_the_document(cast: Cast) -> None:
-    quoted = (Source("hts.pdf", "1509", license="MIT"), Source("b.pdf", "x"))
+    quoted = (RecordSource("hts.pdf", "1509", license="MIT"), RecordSource("b.pdf", "x"))
     with tenant_scope(cast.tenant.pk):
         dataset, (one, _) = dataset_of(
             cast, Record("A?", "B.", sources=quoted), Record("C?", "D.", sources=quoted[:1])

@@ -43,9 +43,9 @@ PARALLEL = replace(
     id="10",
     messages=(
         FULL.messages[1],
-        r.Message("assistant", "", (r.ToolCall("a", "x", {}), r.ToolCall("b", "y", {"n": [1]}))),
-        r.Message("tool", "one", (), "a"),
-        r.Message("tool", "two", (), "b"),
+        r.TraceMessage("assistant", "", (r.ToolCall("a", "x", {}), r.ToolCall("b", "y", {"n": [1]}))),
+        r.TraceMessage("tool", "one", (), "a"),
+        r.TraceMessage("tool", "two", (), "b"),
         FULL.messages[4],
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from apps.datasets.generation.by_rules import filter_reason, judge_make, plain
-from apps.datasets.generation.corpus import Passage
+from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.material import gold_of
 from apps.datasets.generation.rule_claims import claims_of
 from apps.datasets.generation.rule_questions import question_make
@@ -20,8 +20,8 @@ def passage(
     at: int = 0,
     name: str = "",
     document: str = "port-rules-2024.pdf",
-) -> Passage:
-    return Passage(
+) -> CorpusPassage:
+    return CorpusPassage(
         chunk_id=len(text),
         document_id=1,
         document=document,

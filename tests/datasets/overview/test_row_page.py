@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.datasets.models import DatasetRow
-from apps.datasets.records.record import Message, Record, ToolCall
+from apps.datasets.records.record import Record, ToolCall, TraceMessage
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.rows.services import NewRow
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.django_db
 
 def test_a_row_shows_its_conversation_and_where_it_comes_from(cast: Cast) -> None:
     talk = (
-        Message("system", "Be exact."),
-        Message("user", "What is the duty on <cars>?"),
-        Message("assistant", "", (ToolCall("c1", "search_documentation", {"query": "cars"}),)),
-        Message("tool", "8703: 10 percent", (), "c1"),
-        Message("assistant", "Ten percent."),
-        Message("user", "And for trucks?"),
-        Message("assistant", "Twenty."),
+        TraceMessage("system", "Be exact."),
+        TraceMessage("user", "What is the duty on <cars>?"),
+        TraceMessage("assistant", "", (ToolCall("c1", "search_documentation", {"query": "cars"}),)),
+        TraceMessage("tool", "8703: 10 percent", (), "c1"),
+        TraceMessage("assistant", "Ten percent."),
+        TraceMessage("user", "And for trucks?"),
+        TraceMessage("assistant", "Twenty."),
     )
     said = Record("And for trucks?", "Twenty.", messages=talk)
     assert [m.content for m in said.earlier] == ["What is the duty on <cars>?", "Ten percent."]

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from apps.datasets.models import Dataset, DatasetRow
-from apps.datasets.records.record import Record, RowType, Source, Split
+from apps.datasets.records.record import Record, RecordSource, RowType, Split
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import search as row_search
 from apps.datasets.rows import selectors as s
@@ -48,7 +48,7 @@ def fill(cast: Cast, count: int = 12) -> Dataset:
                 type=RowType.FACTUAL if n % 2 else RowType.HOW_TO,
                 split=Split.TEST if n == 3 else "",
                 tags=("odd",) if n % 2 else (),
-                sources=(Source(f"tariff-{n % 3}.pdf", f"Note {n}."),),
+                sources=(RecordSource(f"tariff-{n % 3}.pdf", f"Note {n}."),),
             ),
             "approved" if n < 4 else "review",
         )

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.collections.models import Document
 from apps.conversations.models import Citation
-from apps.datasets.records.record import Record, Source
+from apps.datasets.records.record import Record, RecordSource
 from apps.evaluations.annotation import selectors as reads
 from apps.evaluations.annotation import services
 from apps.evaluations.annotation.services import HELD, queue_create
@@ -378,7 +378,7 @@ def test_disputes_about_what_people_ask_come_first(cast):
             make_row(Citation, cast.tenant, member, document=document)
         old = make_row(Citation, cast.tenant, member, document=document)
         Run.objects.filter(pk=old.turn.run_id).update(created_at=timezone.now() - 2 * reads.LIVE)
-    source = Source("Duties", "x", document_id=document.pk)
+    source = RecordSource("Duties", "x", document_id=document.pk)
     rows = [Record(question="Asked", answer="a", sources=(source,)), Record(question="Not", answer="a")]
     experiment = make_experiment(
         cast, make_version(cast, rows), {"kind": "model", "model": "extractive"}, concurrency=1

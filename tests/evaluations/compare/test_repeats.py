@@ -20,8 +20,8 @@ from apps.evaluations.experiments.services import experiment_resume, experiment_
 from apps.evaluations.models import Arm, Experiment, Score, Trial
 from apps.evaluations.results.selectors import arms_summary
 from apps.evaluations.results.series import ArmScores, Series
-from apps.evaluations.scorers.base import Outcome
-from apps.evaluations.scorers.judges import Answer, Jury, Repeated, RubricJudge
+from apps.evaluations.scorers.base import TargetResult
+from apps.evaluations.scorers.judges import JudgeAnswer, Jury, Repeated, RubricJudge
 from apps.evaluations.statistics.variance import variance_split
 from apps.evaluations.trials.services import JudgeUse, scores_write, trial_answered
 from basics.errors import Missing
@@ -70,16 +70,16 @@ class _Voice:
     def __init__(self, *levels: int | None) -> None:
         self.model, self.levels = "openai/j", iter(levels)
 
-    def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> Answer:
+    def __call__(self, *, system: str, prompt: str, form: Mapping[str, Any]) -> JudgeAnswer:
         level = next(self.levels)
         if level is None:
-            return Answer(None, "not readable")
+            return JudgeAnswer(None, "not readable")
         grade = {"reason": "r", "evidence": "e", "level": level}
-        return Answer({c.name: grade for c in SIX.criteria})
+        return JudgeAnswer({c.name: grade for c in SIX.criteria})
 
 
 def test_a_repeated_judge_keeps_every_judgement_and_leaves_out_what_it_cannot_read():
-    row, outcome = Record(question="q", answer="a"), Outcome(text="an answer")
+    row, outcome = Record(question="q", answer="a"), TargetResult(text="an answer")
     judge = Repeated(tuple(RubricJudge(SIX, _Voice(level)) for level in (5, 3, None)))
     first = judge.score(row, outcome)[0]
     assert (first.value, first.level, first.details["replicates"]) == (0.75, 4, [1.0, 0.5])
@@ -133,7 +133,7 @@ def test_arms_that_are_alike_are_rarely_stopped_however_often_one_looks():
 
 def _ended(cast, experiment, trial, value, cost):
     """End a trial as its job does."""
-    trial_answered(trial, Outcome(text="x", cost_usd=float(cost)), is_next_job=False)
+    trial_answered(trial, TargetResult(text="x", cost_usd=float(cost)), is_next_job=False)
     Score.objects.create(
         tenant=cast.tenant, trial=trial, name="token_f1", value=value, author_kind="rule", author="t@1"
     )

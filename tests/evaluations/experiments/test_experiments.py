@@ -165,14 +165,14 @@ async def test_what_has_no_money_waits_and_is_not_asked_again(cast, library, mon
 
     def complete(**kwargs: Any) -> Completion:
         asked.append(kwargs["purpose"])
-        assert kwargs["payer"].job_id is not None
+        assert kwargs["billing_account"].job_id is not None
         if len(asked) == 1:
             raise refused
         return Completion(None, "Cars pay 2.5 percent.", Usage(), 0.01)
 
     def judge(**kwargs: Any) -> Completion:
         asked.append(kwargs["purpose"])
-        assert kwargs["payer"].job_id is not None
+        assert kwargs["billing_account"].job_id is not None
         if asked.count("judge") == 1:
             raise refused
         grade = {"reason": "r", "evidence": "e", "level": 4}

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps.datasets.records.record import Record, Source, from_values
+from apps.datasets.records.record import Record, RecordSource, from_values
 from apps.evaluations.annotation import services as annotation
 from apps.evaluations.annotation import services as annotation_services
 from apps.evaluations.annotation.selectors import sheet_get
@@ -22,7 +22,7 @@ from apps.evaluations.judges.services import rubrics_seed
 from apps.evaluations.judges.trust import agreement_list
 from apps.evaluations.models import AnnotationItem, Arm, Experiment, Rubric, Score, Trial
 from apps.evaluations.results.outcomes import outcome_json
-from apps.evaluations.scorers.base import Outcome, Passage
+from apps.evaluations.scorers.base import ScoredPassage, TargetResult
 from apps.evaluations.scorers.rag import RAG
 from apps.evaluations.trials.services import JudgeUse, scores_write
 from basics.errors import Invalid
@@ -44,7 +44,7 @@ def judged_rows(cast, *, role: str = "member"):
     version = make_version(
         cast,
         [
-            Record(question=f"Who pays {n}?", answer=answer, sources=(Source("Duties", TRUE),))
+            Record(question=f"Who pays {n}?", answer=answer, sources=(RecordSource("Duties", TRUE),))
             for n, answer in enumerate(answers)
         ],
     )
@@ -59,7 +59,9 @@ def judged_rows(cast, *, role: str = "member"):
         made, _ = scorers_make(**who(cast), specs=experiment.scorers)
         for trial in Trial.objects.filter(experiment=experiment).select_related("content"):
             row = from_values(trial.content.data)
-            outcome = Outcome(text=row.answer, retrieved=[Passage(None, None, 0, len(TRUE), TRUE, "Duties")])
+            outcome = TargetResult(
+                text=row.answer, retrieved=[ScoredPassage(None, None, 0, len(TRUE), TRUE, "Duties")]
+            )
             trial.answer, trial.outcome, trial.state = row.answer, outcome_json(outcome), "scoring"
             trial.save()
             scores_write(trial, [(s, v, s.score(row, outcome)) for s, v in made], JudgeUse())

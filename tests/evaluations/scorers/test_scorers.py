@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from apps.datasets.records.record import Behaviour, Message, Record, Source, ToolCall
+from apps.datasets.records.record import Behaviour, Record, RecordSource, ToolCall, TraceMessage
 from apps.evaluations.scorers import metrics
-from apps.evaluations.scorers.base import Call, Label, Outcome, Passage
+from apps.evaluations.scorers.base import Call, Label, ScoredPassage, TargetResult
 from apps.evaluations.scorers.registry import rule_scorer
 from apps.evaluations.scorers.retrieval import gains_of, label_coverage
 from basics.errors import Invalid
@@ -23,7 +23,7 @@ def row(answer="", **kw):
 
 
 def one(kind, reference, answer, **options):
-    (value,) = rule_scorer(kind, options).score(row(reference), Outcome(text=answer))
+    (value,) = rule_scorer(kind, options).score(row(reference), TargetResult(text=answer))
     return value
 
 
@@ -120,10 +120,10 @@ def test_options_that_make_no_scorer_are_refused(kind, options):
 
 def test_a_missing_answer_is_wrong_but_a_missing_reference_is_unscored():
     scorer = rule_scorer("token_f1", {})
-    assert scorer.score(row("1509"), Outcome(error="The model is down."))[0].value == 0
-    assert scorer.score(row(""), Outcome(text="1509"))[0].value is None
+    assert scorer.score(row("1509"), TargetResult(error="The model is down."))[0].value == 0
+    assert scorer.score(row(""), TargetResult(text="1509"))[0].value is None
     silent = row("", expected=Behaviour.ABSTAIN)
-    assert scorer.score(silent, Outcome(text="I cannot tell."))[0].value is None
+    assert scorer.score(silent, TargetResult(text="I cannot tell."))[0].value is None
 
 
 def test_labels_survive_other_chunks():
@@ -136,18 +136,18 @@ def test_labels_survive_other_chunks():
 
 
 def passage(chunk, start=0, end=10, document=1):
-    return Passage(chunk_id=chunk, document_id=document, start=start, end=end)
+    return ScoredPassage(chunk_id=chunk, document_id=document, start=start, end=end)
 
 
 def test_retrieval_scores_and_stale_labels():
     labels = [Label(1, 0, 10, "a", {7: 1.0}), Label(1, 20, 30, "b", {9: 1.0})]
-    found = Outcome(retrieved=[passage(3), passage(7), passage(7), passage(4)], labels=labels)
+    found = TargetResult(retrieved=[passage(3), passage(7), passage(7), passage(4)], labels=labels)
     scores = {s.name: s.value for s in rule_scorer("retrieval", {"k": 5}).score(row("x"), found)}
     assert scores["recall@5"] == close(0.5)
     assert scores["mrr"] == close(0.5)
     assert scores["precision@5"] == close(0.2)
     stale = [labels[0], Label(1, 20, 30, "b", {})]
-    values = rule_scorer("retrieval", {}).score(row("x"), Outcome(labels=stale))
+    values = rule_scorer("retrieval", {}).score(row("x"), TargetResult(labels=stale))
     assert {v.value for v in values} == {None}
     assert label_coverage([stale, labels]) == close(3 / 4)
     assert label_coverage([[]]) is None
@@ -156,7 +156,7 @@ def test_retrieval_scores_and_stale_labels():
 def test_citations_by_overlap():
     labels = [Label(1, 100, 200, "a", {}), Label(2, 0, 50, "b", {})]
     cited = [passage(None, 150, 250), passage(None, 0, 90), passage(None, 0, 90, document=3)]
-    outcome = Outcome(text="x", citations=cited, labels=labels)
+    outcome = TargetResult(text="x", citations=cited, labels=labels)
     recall, precision = rule_scorer("citations", {}).score(row("x"), outcome)
     assert (recall.value, precision.value) == (close(0.5), close(1 / 3))
 
@@ -165,8 +165,8 @@ def traced(*calls, **meta):
     return row(
         "x",
         messages=(
-            Message("user", "q"),
-            Message("assistant", "", tuple(ToolCall(str(i), n, a) for i, (n, a) in enumerate(calls))),
+            TraceMessage("user", "q"),
+            TraceMessage("assistant", "", tuple(ToolCall(str(i), n, a) for i, (n, a) in enumerate(calls))),
         ),
         meta=meta,
     )
@@ -175,12 +175,12 @@ def traced(*calls, **meta):
 def test_tool_calls_by_value_not_wording():
     wanted = traced(("rate", {"code": "1509", "year": 2026}), ("note", {"chapter": 15}))
     made = [Call("note", {"chapter": 15.0}), Call("rate", {"code": " 1509", "year": 2026})]
-    (value,) = rule_scorer("tool_calls", {}).score(wanted, Outcome(calls=made))
+    (value,) = rule_scorer("tool_calls", {}).score(wanted, TargetResult(calls=made))
     assert value.value == 1
-    (ordered,) = rule_scorer("tool_calls", {"is_ordered": True}).score(wanted, Outcome(calls=made))
+    (ordered,) = rule_scorer("tool_calls", {"is_ordered": True}).score(wanted, TargetResult(calls=made))
     assert ordered.value == close(0.5)
     (strict,) = rule_scorer("tool_calls", {"forbids_others": True}).score(
-        wanted, Outcome(calls=[*made, Call("rm")])
+        wanted, TargetResult(calls=[*made, Call("rm")])
     )
     assert strict.value == close(2 / 3)
 
@@ -188,7 +188,7 @@ def test_tool_calls_by_value_not_wording():
 def test_arguments_that_differ_are_named():
     wanted = traced(("rate", {"code": "1509", "deep": True}))
     (value,) = rule_scorer("tool_calls", {}).score(
-        wanted, Outcome(calls=[Call("rate", {"code": "1510", "deep": 1, "more": 2})])
+        wanted, TargetResult(calls=[Call("rate", {"code": "1510", "deep": 1, "more": 2})])
     )
     assert value.value == 0
     (gap,) = value.details["differences"]
@@ -200,8 +200,8 @@ def test_allowed_values_and_failed_calls():
         ("rate", {"code": "1509"}), allowed_arguments=[{"code": ["1509", "1510"], "year": [2026, ""]}]
     )
     score = rule_scorer("tool_calls", {}).score
-    assert score(wanted, Outcome(calls=[Call("rate", {"code": "1510"})]))[0].value == 1
-    assert score(wanted, Outcome(calls=[Call("rate", {"code": "1510"}, is_error=True)]))[0].value == 0
+    assert score(wanted, TargetResult(calls=[Call("rate", {"code": "1510"})]))[0].value == 1
+    assert score(wanted, TargetResult(calls=[Call("rate", {"code": "1510"}, is_error=True)]))[0].value == 0
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_allowed_values_and_failed_calls():
 )
 def test_arguments_fit_as_the_leaderboard_has_it(allowed, given, fits):
     wanted = traced(("rate", {}), allowed_arguments=[{"x": [allowed]}])
-    (value,) = rule_scorer("tool_calls", {}).score(wanted, Outcome(calls=[Call("rate", {"x": given})]))
+    (value,) = rule_scorer("tool_calls", {}).score(wanted, TargetResult(calls=[Call("rate", {"x": given})]))
     assert value.value == float(fits)
 
 
@@ -244,26 +244,26 @@ def test_an_object_of_a_trace_is_wanted_as_it_stands():
     where = {"place": {"codes": ["1509", "1510"], "deep": {"a": 1}}}
     score = rule_scorer("tool_calls", {}).score
     right = [Call("rate", where)]
-    assert score(traced(("rate", where)), Outcome(calls=right))[0].value == 1
+    assert score(traced(("rate", where)), TargetResult(calls=right))[0].value == 1
     wrong = [Call("rate", {"place": {"codes": ["1509"], "deep": {"a": 1}}})]
-    assert score(traced(("rate", where)), Outcome(calls=wrong))[0].value == 0
+    assert score(traced(("rate", where)), TargetResult(calls=wrong))[0].value == 0
 
 
 def test_a_loop_that_goes_in_circles_is_told_from_one_that_ends():
     score = rule_scorer("loop_ends", {}).score
     again = [Call("search", {"q": "oil"})] * 3
-    (circle,) = score(row(), Outcome(calls=again, limit="repeat_stop"))
+    (circle,) = score(row(), TargetResult(calls=again, limit="repeat_stop"))
     assert (circle.value, circle.details["repeated"]) == (0, 2)
     assert "circles" in circle.reason
-    (ended,) = score(row(), Outcome(text="1509", calls=again[:1], limit=""))
+    (ended,) = score(row(), TargetResult(text="1509", calls=again[:1], limit=""))
     assert (ended.value, ended.reason, ended.details["repeated"]) == (1, "", 0)
-    assert score(row(), Outcome(text="1509"))[0].value is None
+    assert score(row(), TargetResult(text="1509"))[0].value is None
 
 
 def test_forbidden_tools():
     score = rule_scorer("forbidden_tools", {"names": ["file_*", "mail"]}).score
-    assert score(row(), Outcome(calls=[Call("file_write")]))[0].value == 0
-    assert score(row(), Outcome(calls=[Call("search")]))[0].value == 1
+    assert score(row(), TargetResult(calls=[Call("file_write")]))[0].value == 0
+    assert score(row(), TargetResult(calls=[Call("search")]))[0].value == 1
 
 
 def test_pass_hat_k_is_the_share_of_all_choices():
@@ -274,5 +274,5 @@ def test_pass_hat_k_is_the_share_of_all_choices():
 
 
 def test_sources_of_a_record_are_what_labels_are_made_of():
-    source = Source("hts.pdf", "1509", document_id=3, start=100, end=104)
+    source = RecordSource("hts.pdf", "1509", document_id=3, start=100, end=104)
     assert gains_of(source.start, source.end, [(5, 90, 180)]) == {5: 1.0}

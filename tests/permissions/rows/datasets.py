@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from apps.datasets.curation.dividing import moves_key
 from apps.datasets.records.columns import record_columns
-from apps.datasets.records.record import Record, Source
+from apps.datasets.records.record import Record, RecordSource
 from apps.datasets.rows.files import dataset_file_key, dataset_file_write
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import Row, pk_of, send, turn_answered, uploaded_file
@@ -40,7 +40,7 @@ def _generating(state: str) -> Callable[[Side, str], None]:
 
 def _has_row(side: Side, role: str) -> None:
     row = side.row("datasets.DatasetRow", role)
-    record = Record(row.question, "Because.", sources=(Source("a.pdf", "Because."),))
+    record = Record(row.question, "Because.", sources=(RecordSource("a.pdf", "Because."),))
     for name, value in record_columns(record).items():
         setattr(row, name, value)
     with platform_scope():

@@ -11,7 +11,7 @@ from toolloop.deferred import Decision, ParkCall
 from toolloop.events import RunFinished, ToolFinished, TurnFinished
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, UserMessage
+from toolloop.messages import ModelMessage, UserMessage
 from toolloop.providers.scripted import ScriptedCall, ScriptedProvider, says
 from toolloop.tools import ToolContext, tool
 
@@ -59,7 +59,7 @@ async def _run(program: str, decision: Decision | None = None, state: Any = None
     script = [says("", ScriptedCall("execute_tools", {"code": program}, "a")), says("end")]
     provider = ScriptedProvider(script, by_history=True)
     mode = CodeMode([note, pay, careful], state_key=b"sixteen bytes at least", binding="run 1")
-    history: list[Message] = [UserMessage("Go.")]
+    history: list[ModelMessage] = [UserMessage("Go.")]
     found: Any = None
     decisions = {}
     if decision is not None:

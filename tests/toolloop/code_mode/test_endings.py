@@ -10,7 +10,7 @@ import pytest
 from tests.toolloop.code_mode.support import fail, get_user
 from toolloop.code_mode import CodeLimits, CodeMode, CodeResult, Ending
 from toolloop.code_mode import driver as driver_module
-from toolloop.code_mode.backend import Outcome, SandboxBackend
+from toolloop.code_mode.backend import ProgramResult, SandboxBackend
 from toolloop.code_mode.default import default_backend
 from toolloop.code_mode.driver import MontyBackend
 from toolloop.code_mode.result import ADVICE
@@ -134,10 +134,10 @@ async def test_program_runs_once_more_when_the_worker_is_lost_before_anything_ha
     attempts: list[int] = []
     real = driver_module._Run.go
 
-    async def lost(self: Any, pool: Any, snapshot: bytes | None) -> Outcome:
+    async def lost(self: Any, pool: Any, snapshot: bytes | None) -> ProgramResult:
         attempts.append(1)
         if len(attempts) < 2:
-            return Outcome(CodeResult(Ending.WORKER_CRASHED))
+            return ProgramResult(CodeResult(Ending.WORKER_CRASHED))
         return await real(self, pool, snapshot)
 
     monkeypatch.setattr(driver_module._Run, "go", lost)

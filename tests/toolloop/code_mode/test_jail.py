@@ -208,10 +208,10 @@ LIES = [
 
 @pytest.mark.parametrize("lie", LIES)
 async def test_program_is_ended_when_it_says_what_no_program_says(lie, monkeypatch):
-    real = line.Line.next
+    real = line.ProgramProcess.next
     said: set[int] = set()
 
-    async def next_frame(self: line.Line) -> list[Any]:
+    async def next_frame(self: line.ProgramProcess) -> list[Any]:
         frame = await real(self)
         if frame[0] != "hello" and self.pid not in said:
             said.add(self.pid)
@@ -219,7 +219,7 @@ async def test_program_is_ended_when_it_says_what_no_program_says(lie, monkeypat
             return await real(self)
         return frame
 
-    monkeypatch.setattr(line.Line, "next", next_frame)
+    monkeypatch.setattr(line.ProgramProcess, "next", next_frame)
     result = await CodeMode([get_user]).execute("get_user(1)\nprint('after')")
     assert result.ending is Ending.WORKER_CRASHED, result.to_text()
     assert result.calls == ()
@@ -241,13 +241,13 @@ async def test_ending_is_crashed_when_the_process_dies_after_a_call(monkeypatch)
             os.kill(pids[-1], signal.SIGKILL)
         return await real(self, frame)
 
-    greet = line.Line.greet
+    greet = line.ProgramProcess.greet
 
-    async def greeted(self: line.Line) -> None:
+    async def greeted(self: line.ProgramProcess) -> None:
         await greet(self)
         pids.append(self.pid)
 
-    monkeypatch.setattr(line.Line, "greet", greeted)
+    monkeypatch.setattr(line.ProgramProcess, "greet", greeted)
     monkeypatch.setattr(answers.Answers, "answer", kill)
     result = await CodeMode([get_user]).execute("get_user(1)\nget_user(2)\nprint('never')")
     assert result.ending is Ending.WORKER_CRASHED, result.to_text()

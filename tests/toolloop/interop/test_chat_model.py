@@ -32,7 +32,7 @@ from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
 from toolloop.media import Media
-from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.output import output_of
 from toolloop.providers.base import ModelRequest
 from toolloop.server_tools import WebSearch
@@ -323,7 +323,7 @@ async def test_reasoning_goes_back_to_its_model_word_for_word_after_a_reload() -
     assert (turn.reasoning, turn.text) == ("Hm.", "I add.")
     stored = message_from_json(json.loads(json.dumps(turn.to_json())))
     assert isinstance(stored, Turn)
-    history: list[Message] = [UserMessage("x"), stored, ToolResult("x", "add", "5")]
+    history: list[ModelMessage] = [UserMessage("x"), stored, ToolResult("x", "add", "5")]
     sent = provider._messages(ModelRequest("m", "", history))
     assert sent[1].content[0] == thought[0]
     assert sent[1].tool_calls[0]["args"] == {"a": 2, "b": 3}

@@ -18,7 +18,7 @@ from toolloop.errors import ConfigurationError, RateLimited
 from toolloop.interop.memory import BufferMemory, WindowMemory
 from toolloop.interop.react import REACT_SYSTEM, AgentError, AgentStep, ReActAgent
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.providers.scripted import ScriptedProvider, ScriptedTurn, call, says
 from toolloop.tools import Tool, ToolOutput
 
@@ -27,7 +27,7 @@ def agent(*script: ScriptedTurn, tools: Any = (add,), **settings: Any) -> ReActA
     return ReActAgent(ScriptedProvider(script), "script-1", tools, **settings)
 
 
-def histories(made: ReActAgent) -> list[list[Message]]:
+def histories(made: ReActAgent) -> list[list[ModelMessage]]:
     provider = made._provider
     assert isinstance(provider, ScriptedProvider)
     return [list(request.messages) for request in provider.requests]
@@ -114,7 +114,7 @@ async def test_the_window_forgets_whole_exchanges() -> None:
         WindowMemory(0)
 
 
-def exchange(calls: int, notice: bool) -> Iterator[Message]:
+def exchange(calls: int, notice: bool) -> Iterator[ModelMessage]:
     yield UserMessage("q")
     for n in range(calls):
         yield Turn("p", "m", native=[{"x": n}], tool_calls=(ToolCall(f"c{n}", "t", {}),))

@@ -9,14 +9,14 @@ from typing import Any
 from tests.toolloop.helpers import Dialogue, Recorder, loop_values
 from toolloop.events import Event
 from toolloop.loop import run_loop
-from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.scripted import ScriptedProvider
 from toolloop.tokens import Usage
 from toolloop.tools import Tool, ToolError, ToolOutput, Toolset, tool
 
 PASSAGE = "Raw hides carry a duty of 5 percent. Leather gloves carry a duty of 14 percent."
-PAST: tuple[Message, ...] = (
+PAST: tuple[ModelMessage, ...] = (
     UserMessage("What is the duty on raw hides?"),
     Turn("scripted", "script-1", text="It is 5 percent [c7]."),
 )
@@ -50,7 +50,7 @@ async def drive(
     script: Any,
     wrap: Wrap,
     *tools: Tool,
-    history: Sequence[Message] = (UserMessage("What is the duty on gloves?"),),
+    history: Sequence[ModelMessage] = (UserMessage("What is the duty on gloves?"),),
     **settings: Any,
 ) -> Dialogue:
     """Run a script through a mode to its end."""
@@ -81,7 +81,7 @@ def said(request: ModelRequest) -> str:
 
 
 async def resumes_everywhere(
-    answer: Callable[[ModelRequest], Any], wrap: Wrap, *tools: Tool, history: Sequence[Message]
+    answer: Callable[[ModelRequest], Any], wrap: Wrap, *tools: Tool, history: Sequence[ModelMessage]
 ) -> None:
     """Kill a run behind every turn, before and after its calls, and compare what comes of it."""
     journal = Recorder()

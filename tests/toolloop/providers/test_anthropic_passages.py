@@ -23,7 +23,7 @@ from tests.toolloop.providers.wires import (
     stored,
 )
 from toolloop.media import Media
-from toolloop.messages import Citation, Message, ToolCall, ToolResult, Turn, UserMessage
+from toolloop.messages import Citation, ModelMessage, ToolCall, ToolResult, Turn, UserMessage
 from toolloop.passages import passages_read, pieces_of
 from toolloop.providers.base import ResponseSchema
 from toolloop.providers.profiles import profile_for
@@ -47,11 +47,11 @@ CONTENT = json.dumps(
     }
 )
 CALL = ToolCall("toolu_1", "search_documents", {"query": "duty"})
-ASKED: tuple[Message, ...] = (
+ASKED: tuple[ModelMessage, ...] = (
     UserMessage("What is the duty?"),
     Turn("anthropic", ANTHROPIC.model, tool_calls=(CALL,), stop="tools"),
 )
-HISTORY: tuple[Message, ...] = (*ASKED, ToolResult("toolu_1", "search_documents", CONTENT))
+HISTORY: tuple[ModelMessage, ...] = (*ASKED, ToolResult("toolu_1", "search_documents", CONTENT))
 FORM = ResponseSchema(
     "answer",
     {
@@ -112,7 +112,7 @@ BLOCKS: list[dict[str, Any]] = [
 TEXT = "Let me see: the duty is 5 % [c12]. Others are free, and it was less before. [c7][c12]\n\nThat is all."
 
 
-async def body_of(wire: Wire, *messages: Message, **changes: Any) -> dict[str, Any]:
+async def body_of(wire: Wire, *messages: ModelMessage, **changes: Any) -> dict[str, Any]:
     recorder = Recorder(wire.encode(Script(text=["done"])))
     await play(wire.provider(recorder), wire.request(*messages, **changes))
     body: dict[str, Any] = recorder.body

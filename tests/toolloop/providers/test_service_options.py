@@ -37,7 +37,7 @@ from toolloop.metering import UsageEvent
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import profile_for
 from toolloop.providers.registry import make_provider
-from toolloop.purse import Grant, Quote
+from toolloop.reservations import CostEstimate, Reservation
 from toolloop.service import FLEX_SECONDS
 from toolloop.tools import Toolset
 
@@ -168,14 +168,14 @@ async def test_a_turn_says_nothing_where_the_provider_says_nothing() -> None:
 
 
 class Till:
-    """A purse that grants everything and keeps the quotes."""
+    """Reservations that grant everything and keep the estimates."""
 
     def __init__(self) -> None:
-        self.quotes: list[Quote] = []
+        self.quotes: list[CostEstimate] = []
 
-    async def reserve(self, quote: Quote) -> Grant:
+    async def reserve(self, quote: CostEstimate) -> Reservation:
         self.quotes.append(quote)
-        return Grant(hold=len(self.quotes))
+        return Reservation(hold=len(self.quotes))
 
 
 async def run(
@@ -196,7 +196,7 @@ async def run(
             toolset=Toolset(),
             provider=provider,
             on_usage=used.append,
-            purse=till,
+            reservations=till,
             **settings,
         )
     )

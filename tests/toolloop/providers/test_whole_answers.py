@@ -15,7 +15,7 @@ from tests.toolloop.providers.wires import ANTHROPIC, GOOGLE, OPENAI, Recorder, 
 from toolloop.batches.base import BatchProvider
 from toolloop.batches.registry import batches_of
 from toolloop.errors import ContentRefused, MalformedResponse, ProviderError, ProviderUnavailable
-from toolloop.messages import Message, ToolResult, Turn, UserMessage
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage
 
 WHOLE: dict[Wire, Callable[[Script], dict[str, Any]]] = {
     OPENAI: encodings.responses_whole,
@@ -66,7 +66,7 @@ async def test_a_turn_of_a_batch_is_echoed_like_one_of_a_stream(wire: Wire) -> N
     provider = wire.provider(Recorder())
     turn = whole_turn(provider, WHOLE[wire](script), wire.model)
     results = [ToolResult(call.id, call.name, "found") for call in turn.tool_calls]
-    history: tuple[Message, ...] = (UserMessage("What is the duty?"), turn, *results)
+    history: tuple[ModelMessage, ...] = (UserMessage("What is the duty?"), turn, *results)
     recorder = Recorder(wire.encode(Script(text=["5 %."])))
     await play(wire.provider(recorder), wire.request(*history))
     assert [content for _, content, _ in wire.results(recorder.body)] == ["found", "found"]

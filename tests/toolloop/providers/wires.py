@@ -12,7 +12,7 @@ import httpx2
 from tests.toolloop.providers import encodings
 from tests.toolloop.providers.encodings import Script
 from toolloop.events import ProviderEvent, TurnFinished
-from toolloop.messages import Message, Turn, UserMessage
+from toolloop.messages import ModelMessage, Turn, UserMessage
 from toolloop.providers.base import ModelRequest, Provider, ToolSpec
 from toolloop.providers.registry import make_provider
 
@@ -46,7 +46,7 @@ class Wire:
         client = httpx2.AsyncClient(transport=httpx2.MockTransport(handler))
         return make_provider(self.name, http_client=client, **{"api_key": KEY, **self.settings, **settings})
 
-    def request(self, *messages: Message, **changes: Any) -> ModelRequest:
+    def request(self, *messages: ModelMessage, **changes: Any) -> ModelRequest:
         given: dict[str, Any] = {
             "model": self.model,
             "system": "Be brief.",

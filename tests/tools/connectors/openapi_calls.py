@@ -18,7 +18,7 @@ from basics.net_guard import NetPolicy
 from tenancy.crypto import Secret
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import ToolContext, Toolset
-from toolloop.tools.runtime import Prepared, call_prepare, call_run
+from toolloop.tools.runtime import CheckedCall, call_prepare, call_run
 
 
 def secret(value: str, placement: str = "bearer", parameter: str = "") -> SourceSecret:
@@ -55,7 +55,7 @@ def call(
 
     async def run() -> ToolResult:
         prepared = call_prepare(ToolCall("1", found.name, dict(arguments or {})), tools)
-        if not isinstance(prepared, Prepared):
+        if not isinstance(prepared, CheckedCall):
             return prepared
         return await call_run(prepared, ToolContext(data={IN_DB: in_db}), timeout_s=timeout_s)
 

@@ -32,7 +32,7 @@ from tests.tools.connectors.http_server import ApiServer, Sent, api_serving
 from tests.tools.connectors.openapi_documents import large_document
 from toolloop.messages import ToolCall, ToolResult
 from toolloop.tools import Tool, ToolContext, Toolset
-from toolloop.tools.runtime import Prepared, call_prepare, call_run
+from toolloop.tools.runtime import CheckedCall, call_prepare, call_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "canary-5d1e77aa-never-to-be-seen"
@@ -363,7 +363,7 @@ def _called(side: Side, tool: Tool) -> ToolResult:
         return await threads.run(lambda: function(*args))
 
     prepared = call_prepare(ToolCall("1", tool.name, {"id": 1}), Toolset([tool]))
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, CheckedCall)
     try:
         with tenant_scope(side.tenant.pk):
             return asyncio.run(call_run(prepared, ToolContext({IN_DB: in_db}), timeout_s=10))

@@ -32,7 +32,7 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
 from toolloop.messages import ToolCall
 from toolloop.tools import Tool, ToolContext, Toolset
-from toolloop.tools.runtime import Prepared, call_prepare, call_run
+from toolloop.tools.runtime import CheckedCall, call_prepare, call_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CANARY = "canary-8f3b1e77-secret"
@@ -224,7 +224,7 @@ async def test_vanished_tool_refuses_in_clear_words(cast: Cast, shop: Shop) -> N
     version = await sync_to_async(vanish)()
     tools = Toolset(source_tools(version.source, [version]))
     prepared = call_prepare(ToolCall("1", "shop_list", {"id": 1}), tools)
-    assert isinstance(prepared, Prepared)
+    assert isinstance(prepared, CheckedCall)
     result = await call_run(prepared, ToolContext(), timeout_s=1)
     assert result.is_error
     assert "any more" in result.content

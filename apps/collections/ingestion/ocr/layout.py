@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
-from apps.collections.ingestion.ocr.lines import Line, Recognised, box_of, turned_back
+from apps.collections.ingestion.ocr.lines import OcrLine, Recognised, box_of, turned_back
 from apps.collections.ingestion.ocr.types import ScanWord
 from apps.collections.ingestion.readers.pdf_text import hyphen_stays
 
@@ -30,7 +30,7 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 class _Placed:
     """A line in a picture turned so that lines run level."""
 
-    line: Line
+    line: OcrLine
     left: float
     top: float
     right: float
@@ -84,7 +84,7 @@ def page_text(found: Recognised) -> tuple[str, tuple[ScanWord, ...]]:
     return "".join(pieces), tuple(words)
 
 
-def _cut_words(rows: list[list[Line]], gaps: list[bool]) -> dict[int, str]:
+def _cut_words(rows: list[list[OcrLine]], gaps: list[bool]) -> dict[int, str]:
     """Find the rows whose last word goes on in the next row, and what stands for the hyphen between: itself, or nothing."""
     found: dict[int, tuple[str, str]] = {}
     for number, (row, below) in enumerate(pairwise(rows)):
@@ -105,12 +105,12 @@ def _cut_words(rows: list[list[Line]], gaps: list[bool]) -> dict[int, str]:
     return {number: "-" if hyphen_stays(*parts, whole) else "" for number, parts in found.items()}
 
 
-def _rows(lines: Sequence[Line]) -> tuple[list[list[Line]], list[bool]]:
+def _rows(lines: Sequence[OcrLine]) -> tuple[list[list[OcrLine]], list[bool]]:
     placed = _level(lines)
     if not placed:
         return [], []
     usual = median(p.height for p in placed)
-    rows: list[list[Line]] = []
+    rows: list[list[OcrLine]] = []
     gaps: list[bool] = []
     level = [p for p in placed if p.height < usual * _UPRIGHT or p.height < p.right - p.left]
     margin = [[p] for p in placed if p not in level]
@@ -124,7 +124,7 @@ def _rows(lines: Sequence[Line]) -> tuple[list[list[Line]], list[bool]]:
     return rows, gaps
 
 
-def _level(lines: Sequence[Line]) -> list[_Placed]:
+def _level(lines: Sequence[OcrLine]) -> list[_Placed]:
     """Turn the lines by the page's skew; a box around a skewed line would overlap its neighbours."""
     slopes = []
     for line in lines:

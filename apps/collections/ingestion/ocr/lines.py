@@ -22,7 +22,7 @@ class LineWord:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OcrLine:
     """A recognised line.
 
     Attributes:
@@ -50,7 +50,7 @@ class Recognised:
         is_ordered: the engine has put the lines in reading order itself.
     """
 
-    lines: tuple[Line, ...]
+    lines: tuple[OcrLine, ...]
     quarter_turns: int
     width: int
     height: int

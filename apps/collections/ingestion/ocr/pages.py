@@ -12,7 +12,7 @@ from typing import Any
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.ocr.known import known_result, picture_digest
 from apps.collections.ingestion.ocr.layout import page_text
-from apps.collections.ingestion.ocr.lines import Engine, Line, Recognised, box_of, turned_back
+from apps.collections.ingestion.ocr.lines import Engine, OcrLine, Recognised, box_of, turned_back
 from apps.collections.ingestion.ocr.pictures import picture_array, picture_frame, picture_open, read_scale
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
 from apps.collections.ingestion.types import FailureCode, ReadFailure
@@ -166,7 +166,7 @@ def _letter_places(page: Any, textpage: Any) -> list[tuple[float, float]]:
     return places
 
 
-def _is_known(line: Line, found: Recognised, covered: Covered) -> bool:
+def _is_known(line: OcrLine, found: Recognised, covered: Covered) -> bool:
     letters = sum(len(word.text) for word in line.words)
     return covered(turned_back(box_of(line.corners), found)) >= letters * _COVERED
 

@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 
 from apps.collections.ingestion.ocr.detection import LineFinder, line_crop
-from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, box_of, is_unspaced
+from apps.collections.ingestion.ocr.lines import LineWord, OcrLine, Recognised, box_of, is_unspaced
 
 PACKAGE = "rapidocr"
 DETECTOR = "PP-OCRv6_det_small.onnx"
@@ -89,10 +89,10 @@ class RapidEngine:
             sums.append(float(sure.mean()) if len(sure) else 0.0)
         return sum(sums)
 
-    def _lines(self, boxes: Any, crops: list[Any]) -> list[Line]:
+    def _lines(self, boxes: Any, crops: list[Any]) -> list[OcrLine]:
         ratios = [crop.shape[1] / max(1, crop.shape[0]) for crop in crops]
         order = sorted(range(len(crops)), key=lambda i: ratios[i])
-        found: dict[int, Line] = {}
+        found: dict[int, OcrLine] = {}
         for start in range(0, len(order), _BATCH):
             batch = order[start : start + _BATCH]
             told, width = self._steps([crops[i] for i in batch])
@@ -111,7 +111,7 @@ class RapidEngine:
             row[:, :, :width] = level.transpose(2, 0, 1).astype(np.float32) / 127.5 - 1
         return self._recogniser.run(None, {self._input: taken})[0], taken.shape[3]
 
-    def _line(self, box: Any, crop: Any, steps: Any, width: int) -> Line | None:
+    def _line(self, box: Any, crop: Any, steps: Any, width: int) -> OcrLine | None:
         best = steps.argmax(axis=1)
         sure = steps.max(axis=1)[best != 0]
         if not len(sure) or float(sure.mean()) < _MIN_CONFIDENCE:
@@ -121,10 +121,10 @@ class RapidEngine:
         if not words:
             return None
         corners = tuple((float(x), float(y)) for x, y in box)
-        return Line(tuple(words), tuple(glue), float(sure.mean()), corners)
+        return OcrLine(tuple(words), tuple(glue), float(sure.mean()), corners)
 
 
-def _is_shape(line: Line, area: int) -> bool:
+def _is_shape(line: OcrLine, area: int) -> bool:
     """Tell whether a line is one character over a quarter of the picture: a drawing that the models take for one."""
     left, top, right, bottom = box_of(line.corners)
     is_one = sum(len(word.text) for word in line.words) == 1

@@ -10,7 +10,7 @@ import subprocess
 from functools import cache
 from typing import Any
 
-from apps.collections.ingestion.ocr.lines import Line, LineWord, Recognised, is_unspaced
+from apps.collections.ingestion.ocr.lines import LineWord, OcrLine, Recognised, is_unspaced
 
 PROGRAM = "tesseract"
 _LIST_S = 10
@@ -78,7 +78,7 @@ def _installed_data() -> frozenset[str]:
     return frozenset(line.strip() for line in told.stdout.splitlines()[1:])
 
 
-def _lines(table: str) -> list[Line]:
+def _lines(table: str) -> list[OcrLine]:
     """Read Tesseract's TSV: one row for each word, numbered by block, paragraph and line.
 
     The columns are described in Tesseract's manual under "tsv": level, page_num, block_num, par_num, line_num,
@@ -97,7 +97,7 @@ def _lines(table: str) -> list[Line]:
     return [_line(words) for words in found.values()]
 
 
-def _line(told: list[tuple[LineWord, float]]) -> Line:
+def _line(told: list[tuple[LineWord, float]]) -> OcrLine:
     words = tuple(word for word, _ in told)
     glue = tuple(
         "" if is_unspaced(a.text[-1]) and is_unspaced(b.text[0]) else " "
@@ -106,4 +106,4 @@ def _line(told: list[tuple[LineWord, float]]) -> Line:
     left, top = words[0].corners[0]
     right, bottom = words[-1].corners[2]
     corners = ((left, top), (right, top), (right, bottom), (left, bottom))
-    return Line(words, glue, sum(sure for _, sure in told) / len(told), corners)
+    return OcrLine(words, glue, sum(sure for _, sure in told) / len(told), corners)

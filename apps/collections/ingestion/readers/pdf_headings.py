@@ -35,7 +35,7 @@ _BOLD_WEIGHT = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SizedLine:
     """A line of a page's text with its letters' size in points and whether all of it is bold."""
 
     char_start: int
@@ -68,13 +68,13 @@ class HeadingFinder:
         self._bold_chars = 0
         self._edge_lines: Counter[str] = Counter()
         self._outline_found = self._outline_missed = 0
-        self._waiting: deque[tuple[PageText, list[Line]]] = deque()
+        self._waiting: deque[tuple[PageText, list[SizedLine]]] = deque()
         self._started = False
 
-    def measure(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage) -> list[Line]:
+    def measure(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage) -> list[SizedLine]:
         """Probe the first letter of each line for its size and weight, and the last where it could be a heading."""
         probe = _Probe(textpage, raw)
-        lines: list[Line] = []
+        lines: list[SizedLine] = []
         position = 0
         for line in clean.text.split("\n"):
             letter = _LETTER.search(line)
@@ -86,11 +86,11 @@ class HeadingFinder:
                     if line[last].isalnum():
                         last_size, last_bold = probe.at(clean.raw_offset(position + last))
                         size, bold = max(size, last_size), bold and last_bold
-                lines.append(Line(position, position + len(line), size, bold))
+                lines.append(SizedLine(position, position + len(line), size, bold))
             position += len(line) + 1
         return lines
 
-    def add(self, page: PageText, lines: list[Line]) -> None:
+    def add(self, page: PageText, lines: list[SizedLine]) -> None:
         """Take a page in and count its letter sizes."""
         for line in lines:
             length = line.char_end - line.char_start
@@ -120,7 +120,7 @@ class HeadingFinder:
             page, lines = self._waiting.popleft()
             yield replace(page, headings=tuple(self._headings(page, lines)))
 
-    def _headings(self, page: PageText, lines: list[Line]) -> list[Heading]:
+    def _headings(self, page: PageText, lines: list[SizedLine]) -> list[Heading]:
         if not lines:
             return []
         body = self._sizes.most_common(1)[0][0]
@@ -131,7 +131,7 @@ class HeadingFinder:
         rare = _RARE * sum(on_page.values())
         bold_is_rare = self._bold_chars < sum(self._sizes.values()) * 0.25
         outline = self._outline.get(page.number - 1, {})
-        found: list[tuple[Line, str, int]] = []
+        found: list[tuple[SizedLine, str, int]] = []
         cells = page.regions
         for i, line in enumerate(lines):
             if any(r.char_start <= line.char_start < r.char_end for r in cells):
@@ -157,7 +157,7 @@ class HeadingFinder:
         return self._edge_lines[_running_key(title)] >= _RUNNING_PAGES
 
     def _level_by_size(
-        self, line: Line, lines: list[Line], i: int, title: str, body: float, bold_is_rare: bool
+        self, line: SizedLine, lines: list[SizedLine], i: int, title: str, body: float, bold_is_rare: bool
     ) -> int:
         words = title.split()
         if (
@@ -213,12 +213,12 @@ class _Probe:
         return size, pdfium_c.FPDFText_GetFontWeight(self._raw_page, index) >= _BOLD_WEIGHT
 
 
-def _merge_lines(found: list[tuple[Line, str, int]], body: float) -> list[Heading]:
+def _merge_lines(found: list[tuple[SizedLine, str, int]], body: float) -> list[Heading]:
     """Join heading lines of one size that follow each other directly: a long title set in several lines.
 
     Longer runs are lists of names or pull quotes, and no heading at all.
     """
-    runs: list[list[tuple[Line, str, int]]] = []
+    runs: list[list[tuple[SizedLine, str, int]]] = []
     for item in found:
         last = runs[-1][-1] if runs else None
         if (
@@ -234,7 +234,7 @@ def _merge_lines(found: list[tuple[Line, str, int]], body: float) -> list[Headin
     return [heading for run in runs if len(run) <= _MAX_MERGED for heading in _joined(run)]
 
 
-def _joined(run: list[tuple[Line, str, int]]) -> Iterator[Heading]:
+def _joined(run: list[tuple[SizedLine, str, int]]) -> Iterator[Heading]:
     start, title, level = run[0][0].char_start, run[0][1], run[0][2]
     for (before, _, _), (line, more, other) in pairwise(run):
         if len(title) + len(more) <= _MAX_HEADING_CHARS:

@@ -26,7 +26,7 @@ from apps.collections.ingestion.sources.base import (
     shown,
 )
 from apps.collections.ingestion.sources.chroma_vectors import collection_vectors
-from apps.collections.ingestion.sources.prepared import Prepared, PreparedChunk, prepared_dump
+from apps.collections.ingestion.sources.prepared import PreparedChunk, PreparedDocument, prepared_dump
 
 Send = Callable[[Mapping[str, Any], bytes], None]
 DATABASE = "chroma.sqlite3"
@@ -232,7 +232,7 @@ def _clean(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _prepared(rows: list[_Row], path: str, model: str, vectors: Mapping[str, Any]) -> Prepared:
+def _prepared(rows: list[_Row], path: str, model: str, vectors: Mapping[str, Any]) -> PreparedDocument:
     by_id = {row.id: place for place, row in enumerate(rows)}
     by_index = {
         int(row.facts[key]): place
@@ -264,7 +264,7 @@ def _prepared(rows: list[_Row], path: str, model: str, vectors: Mapping[str, Any
         warnings.append(
             f"Chroma has no vector for {missing} chunks, so all of the document are embedded anew."
         )
-    return Prepared(
+    return PreparedDocument(
         chunks=tuple(
             PreparedChunk(row.text, _headings(row.facts), {"id": row.id} | row.facts, _points(row.facts))
             for row in rows

@@ -51,7 +51,7 @@ class PreparedChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedDocument:
     """A document with its chunks.
 
     Attributes:
@@ -79,7 +79,7 @@ class Prepared:
         return spans
 
 
-def prepared_dump(prepared: Prepared) -> bytes:
+def prepared_dump(prepared: PreparedDocument) -> bytes:
     """Return the bundle's bytes; equal documents give equal bytes."""
     vectors = None
     if prepared.vectors is not None:
@@ -105,7 +105,7 @@ def prepared_dump(prepared: Prepared) -> bytes:
     return json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
 
 
-def prepared_load(path: Path) -> Prepared:
+def prepared_load(path: Path) -> PreparedDocument:
     """Read a bundle. Raises ReadFailure when it is none."""
     try:
         body = json.loads(path.read_bytes())
@@ -116,7 +116,7 @@ def prepared_load(path: Path) -> Prepared:
             model = str(body["vectors"]["model"])
             flat = np.frombuffer(base64.b64decode(body["vectors"]["data"]), dtype="<f4")
             vectors = flat.reshape(len(body["chunks"]), int(body["vectors"]["dimensions"]))
-        return Prepared(
+        return PreparedDocument(
             chunks=tuple(
                 PreparedChunk(
                     str(item["text"]), tuple(item["headings"]), item["metadata"], tuple(item["key_points"])
@@ -135,7 +135,7 @@ def prepared_load(path: Path) -> Prepared:
         ) from error
 
 
-def prepared_extracted(prepared: Prepared) -> ExtractedDocument:
+def prepared_extracted(prepared: PreparedDocument) -> ExtractedDocument:
     """Return the document's text: its chunks in order with a blank line between them, in parts of some pages' length."""
     parts: list[str] = []
     gathered: list[str] = []
@@ -157,7 +157,7 @@ def prepared_extracted(prepared: Prepared) -> ExtractedDocument:
     )
 
 
-def prepared_drafts(prepared: Prepared, extracted: ExtractedDocument) -> list[ChunkDraft]:
+def prepared_drafts(prepared: PreparedDocument, extracted: ExtractedDocument) -> list[ChunkDraft]:
     """Return the chunks as they came, each an exact slice of the text."""
     drafts: list[ChunkDraft] = []
     for index, (chunk, (start, end)) in enumerate(zip(prepared.chunks, prepared.spans(), strict=True)):
@@ -193,7 +193,7 @@ def _source_index(metadata: Mapping[str, Any]) -> dict[str, int]:
     return {"source_index": said}
 
 
-def prepared_links(prepared: Prepared) -> list[Link]:
+def prepared_links(prepared: PreparedDocument) -> list[Link]:
     """Return the links that came with the chunks, each with the one that runs back, where that did not come too."""
     count = len(prepared.chunks)
     given = [
@@ -210,7 +210,7 @@ def prepared_links(prepared: Prepared) -> list[Link]:
     return [*given, *back]
 
 
-def vectors_fit(prepared: Prepared, *, model: str, dimensions: int) -> bool:
+def vectors_fit(prepared: PreparedDocument, *, model: str, dimensions: int) -> bool:
     """Tell whether the vectors that came are of a space's model and form."""
     return (
         prepared.vectors is not None

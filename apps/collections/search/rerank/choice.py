@@ -11,7 +11,7 @@ from apps.collections.search.rerank.base import Reranker
 from apps.collections.search.rerank.model import ModelReranker
 from apps.collections.search.rerank.onnx import reranker_configured
 from basics.errors import Conflict, DomainError
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from runs.providers import is_extractive, provider_for
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -19,17 +19,19 @@ from tenancy.models import Tenant
 NO_CROSS_ENCODER = "This server has no cross-encoder. Its operator can name one in GROUNDWORK_RERANKER; until then choose another."
 
 
-def reranker_of(tenant: Tenant, actor: Actor, scope: Sequence[Collection], payer: Payer) -> Reranker | None:
+def reranker_of(
+    tenant: Tenant, actor: Actor, scope: Sequence[Collection], billing_account: BillingAccount
+) -> Reranker | None:
     """Return the reranker that all collections of a search agree on, None for none.
 
     Args:
-        payer: on whose account it asks a model.
+        billing_account: on whose account it asks a model.
 
     Raises:
         Conflict: ``reranker_unavailable``: they differ, or the server does not have the one they chose.
     """
     found = [
-        _reranker(tenant, actor, kind, model, payer)
+        _reranker(tenant, actor, kind, model, billing_account)
         for kind, model in dict.fromkeys((c.reranker, c.reranker_model) for c in scope)
     ]
     if any(one != found[0] for one in found):
@@ -58,11 +60,13 @@ def reranker_problems(tenant: Tenant, reranker: str, model: str) -> dict[str, li
     return {}
 
 
-def _reranker(tenant: Tenant, actor: Actor, kind: str, model: str, payer: Payer) -> Reranker | None:
+def _reranker(
+    tenant: Tenant, actor: Actor, kind: str, model: str, billing_account: BillingAccount
+) -> Reranker | None:
     if kind == RerankerChoice.NONE:
         return None
     if kind == RerankerChoice.MODEL:
-        return ModelReranker(tenant, actor, model, payer=payer)
+        return ModelReranker(tenant, actor, model, billing_account=billing_account)
     found = reranker_configured()
     if found is None and kind == RerankerChoice.CROSS_ENCODER:
         raise Conflict("reranker_unavailable", NO_CROSS_ENCODER)

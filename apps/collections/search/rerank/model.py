@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from apps.collections.search.types import SearchHit
-from budgets.ledger import Payer
+from budgets.ledger import BillingAccount
 from runs.services import completion_run
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -45,7 +45,7 @@ class ModelReranker:
         model: with its routing prefix.
         seconds: after which the search goes on without it.
         max_cost_usd: of one ranking, where the model's price is known.
-        payer: on whose account, None for the actor's.
+        billing_account: on whose account, None for the actor's.
     """
 
     tenant: Tenant
@@ -53,7 +53,7 @@ class ModelReranker:
     model: str
     seconds: float = SECONDS
     max_cost_usd: float = MAX_COST_USD
-    payer: Payer | None = None
+    billing_account: BillingAccount | None = None
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class ModelReranker:
             prompt=f"Question: {query}\n\n{passages}",
             output=_Grades,
             purpose="rerank",
-            payer=self.payer,
+            billing_account=self.billing_account,
             limits=Limits(
                 max_steps=1,
                 max_tool_calls=0,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from apps.tools.connectors.base import IN_DB, FoundTool, SourceError
-from apps.tools.connectors.http import HIDDEN, Answer, RequestFailed, request_send
+from apps.tools.connectors.http import HIDDEN, RequestFailed, SourceReply, request_send
 from apps.tools.connectors.openapi.operations import is_json
 from apps.tools.connectors.openapi.parameters import CONTEXT
 from apps.tools.connectors.openapi.requests import Unwritable, request_build
@@ -69,7 +69,7 @@ async def _call(
     return _result(answer, f"{wire['method']} {wire['path']}")
 
 
-def _result(answer: Answer, what: str) -> Any:
+def _result(answer: SourceReply, what: str) -> Any:
     if answer.location or 300 <= answer.status < 400:
         raise ToolError(
             f"{what} was answered with a redirect (status {answer.status}) to {answer.location or 'nowhere'}, which is not "
@@ -93,7 +93,7 @@ def _result(answer: Answer, what: str) -> Any:
     return text
 
 
-def _json(answer: Answer, what: str) -> Any:
+def _json(answer: SourceReply, what: str) -> Any:
     try:
         value = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -109,7 +109,7 @@ def _json(answer: Answer, what: str) -> Any:
     return value
 
 
-def _refusal(answer: Answer, what: str) -> str:
+def _refusal(answer: SourceReply, what: str) -> str:
     text = _text(answer)
     body = " ".join((text or "").split())
     if len(body) > _MAX_ERROR:
@@ -124,7 +124,7 @@ def _refusal(answer: Answer, what: str) -> str:
     return f"{what} failed with status {answer.status}.{hints.get(answer.status, '')}{said}"
 
 
-def _text(answer: Answer) -> str | None:
+def _text(answer: SourceReply) -> str | None:
     """Return the body as text, None when it is none."""
     kind = answer.media_type
     if kind and not (kind.startswith("text/") or is_json(kind) or kind.endswith("+xml") or kind in _TEXTS):

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolloop.code_mode.host import Answer, ApprovalNeeded, CallsExhausted, Planned, ToolHost, tasks_end
+from toolloop.code_mode.host import ApprovalNeeded, CallAnswer, CallsExhausted, Planned, ToolHost, tasks_end
 from toolloop.code_mode.jail.line import Lost
 from toolloop.code_mode.limits import CodeLimits
 from toolloop.code_mode.names import PARALLEL
@@ -50,10 +50,10 @@ class Answers:
         self.told: list[Any] = []
         self._again: list[Any] = []
         # Calls of a program that awaits, by its own number: answered and not told yet, and being worked on.
-        self.settled: dict[int, Answer] = {}
+        self.settled: dict[int, CallAnswer] = {}
         self.planned: dict[int, Planned] = {}
         self._marks: dict[int, str] = {}
-        self._tasks: dict[int, asyncio.Task[Answer]] = {}
+        self._tasks: dict[int, asyncio.Task[CallAnswer]] = {}
 
     def memory(self) -> dict[str, Any]:
         """Return what must survive a pause, as JSON."""
@@ -69,7 +69,7 @@ class Answers:
         """Go on where ``memory`` was taken."""
         self.told, self._again = list(memory["told"]), list(memory["told"])
         self._slept = memory["slept_s"]
-        self.settled = {int(k): Answer(*answer) for k, answer in memory["settled"].items()}
+        self.settled = {int(k): CallAnswer(*answer) for k, answer in memory["settled"].items()}
         self.planned = {
             int(k): Planned(ToolCall.from_json(call), line) for k, (call, line) in memory["unsettled"].items()
         }
@@ -143,15 +143,15 @@ class Answers:
         planned = self._host.plan(PARALLEL, [specs], {}, line) if specs else []
         return self._kept(PARALLEL, specs, await self._made(planned, lambda: self._host.make_all(planned)))
 
-    async def _made(self, planned: list[Planned], make: Callable[[], Any]) -> Answer:
+    async def _made(self, planned: list[Planned], make: Callable[[], Any]) -> CallAnswer:
         try:
-            answer: Answer = await make()
+            answer: CallAnswer = await make()
         except ApprovalNeeded:
             self._host.plan_undo(planned)
             raise
         return answer
 
-    def _kept(self, name: str, given: Any, answer: Answer) -> list[Any]:
+    def _kept(self, name: str, given: Any, answer: CallAnswer) -> list[Any]:
         self.told.append(["call", _mark(name, given), answer.to_json()])
         return ["answer", *answer.to_json()]
 

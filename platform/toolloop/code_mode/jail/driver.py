@@ -13,11 +13,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolloop.code_mode.backend import Outcome
+from toolloop.code_mode.backend import ProgramResult
 from toolloop.code_mode.host import ApprovalNeeded, CallsExhausted, ToolHost
 from toolloop.code_mode.jail.answers import Answers, Ended
 from toolloop.code_mode.jail.endings import problem_of
-from toolloop.code_mode.jail.line import Late, Line, Lost
+from toolloop.code_mode.jail.line import Late, Lost, ProgramProcess
 from toolloop.code_mode.jail.reading import Program, program_prepare
 from toolloop.code_mode.jail.zygote import Zygote, room, zygote_get, zygote_ready
 from toolloop.code_mode.limits import CodeLimits
@@ -45,12 +45,12 @@ class CPythonBackend:
 
     async def run(
         self, source: str, host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
-    ) -> Outcome:
+    ) -> ProgramResult:
         """See ``SandboxBackend``."""
         begun = time.monotonic()
         read = await program_prepare(source, host, limits)
         if isinstance(read, Problem):
-            return Outcome(read.result(source, duration_ms=(time.monotonic() - begun) * 1000))
+            return ProgramResult(read.result(source, duration_ms=(time.monotonic() - begun) * 1000))
         run = _Run(read, host, limits, on_output, secrets.randbits(64))
         outcome = await run.go(self._processes)
         crashed = outcome.result.ending is Ending.WORKER_CRASHED
@@ -61,7 +61,7 @@ class CPythonBackend:
 
     async def resume(
         self, state: Mapping[str, Any], host: ToolHost, limits: CodeLimits, on_output: Callable[[str], None]
-    ) -> Outcome:
+    ) -> ProgramResult:
         """See ``SandboxBackend``."""
         if state["interpreter"] != INTERPRETER:
             raise StateRefused(
@@ -69,7 +69,7 @@ class CPythonBackend:
             )
         read = await program_prepare(state["source"], host, limits)
         if isinstance(read, Problem):
-            return Outcome(read.result(state["source"]))
+            return ProgramResult(read.result(state["source"]))
         host.remember(state["host"])
         run = _Run(read, host, limits, on_output, state["seed"])
         run.remember(state)
@@ -103,7 +103,7 @@ class _Run:
         self._muted = state["output_total"]
         self.answers.remember(state["answers"])
 
-    async def go(self, processes: int) -> Outcome:
+    async def go(self, processes: int) -> ProgramResult:
         """Run to an outcome, within the wall-clock limit."""
         scope = asyncio.timeout(max(0.01, self.limits.wall_s - self.spent_s))
         free = room(processes)
@@ -126,9 +126,9 @@ class _Run:
         finally:
             await self.answers.end()
 
-    async def _session(self, zygote: Zygote) -> Outcome:
+    async def _session(self, zygote: Zygote) -> ProgramResult:
         try:
-            line = Line(zygote, self.limits)
+            line = ProgramProcess(zygote, self.limits)
         except OSError as error:
             return self._ended(Problem(Ending.WORKER_CRASHED, f"The sandbox was lost: {error}"))
         try:
@@ -145,7 +145,7 @@ class _Run:
         finally:
             line.close()
 
-    async def _drive(self, line: Line) -> Outcome:
+    async def _drive(self, line: ProgramProcess) -> ProgramResult:
         limits = self.limits
         await line.greet()
         order = {
@@ -190,7 +190,7 @@ class _Run:
 
     # The end
 
-    async def _pause(self, pending: tuple[PendingCall, ...]) -> Outcome:
+    async def _pause(self, pending: tuple[PendingCall, ...]) -> ProgramResult:
         """Write the program down; calls that still run are waited for, because they cannot be."""
         pending += await self.answers.rest()
         problem = Problem(
@@ -208,9 +208,9 @@ class _Run:
             "output_total": self.output.total,
             "spent_s": self._spent(),
         }
-        return Outcome(self._result(problem, pending=pending), state)
+        return ProgramResult(self._result(problem, pending=pending), state)
 
-    def _complete(self, value: Any) -> Outcome:
+    def _complete(self, value: Any) -> ProgramResult:
         try:
             plain = value_plain(
                 value, nodes=self.limits.value_nodes, size=self.limits.result_bytes, loose=True
@@ -227,13 +227,13 @@ class _Run:
             parts=tuple(self.host.parts),
             duration_ms=self._spent() * 1000,
         )
-        return Outcome(result)
+        return ProgramResult(result)
 
     def _late(self, line: int) -> Problem:
         return Problem(Ending.LIMIT_TIME, "TimeoutError: time limit exceeded", line)
 
-    def _ended(self, problem: Problem) -> Outcome:
-        return Outcome(self._result(problem))
+    def _ended(self, problem: Problem) -> ProgramResult:
+        return ProgramResult(self._result(problem))
 
     def _result(self, problem: Problem, **more: Any) -> CodeResult:
         return problem.result(

@@ -25,7 +25,7 @@ class Late(Exception):
     """The program has computed for longer than it may."""
 
 
-class Line:
+class ProgramProcess:
     """A program's process, from the outside. Everything it says may be hostile.
 
     Args:

@@ -30,7 +30,7 @@ _functions: dict[str, tuple[str, frozenset[str]]] = {}
 
 
 def register_function(signature: str, sql: str, *, tables: Iterable[str]) -> None:
-    """Let ``raise_walls`` create a function and give its use to the application's roles alone.
+    """Let ``row_security_apply`` create a function and give its use to the application's roles alone.
 
     For SECURITY DEFINER functions, which look past row-level security (an operator that is not leakproof cannot use
     its index under it): such a function states the tenant predicate itself and pins its search_path.
@@ -62,7 +62,7 @@ def constraint_name(model: type[models.Model], field: TenantForeignKey) -> str:
     return f"{model._meta.db_table}_{field.column}_wall"[-63:]
 
 
-def raise_walls(connection: Any) -> None:
+def row_security_apply(connection: Any) -> None:
     """Bring roles, policies, composite keys and grants to what the models say. Idempotent.
 
     Raises:

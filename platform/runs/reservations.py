@@ -1,4 +1,4 @@
-"""The workspace's budgets as a loop's purse: held back before each model call, settled by its usage record."""
+"""The workspace's budgets as what a loop reserves money from: held back before each model call, settled by its usage record."""
 
 from __future__ import annotations
 
@@ -7,10 +7,17 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from budgets.ledger import Asked, BudgetExceeded, Payer, Reserved, budget_reserve_each, holds_release
+from budgets.ledger import (
+    BillingAccount,
+    BudgetExceeded,
+    ReservationRequest,
+    Reserved,
+    budget_reserve_each,
+    holds_release,
+)
 from budgets.services import budgets_tell
 from runs.models import Run
-from toolloop.purse import Grant, PurseEmpty, Quote
+from toolloop.reservations import CostEstimate, NothingReserved, Reservation
 
 HELD_WAIT_S = 20.0
 """How long a call waits for money that other calls hold."""
@@ -24,10 +31,10 @@ class InDb(Protocol):
     def __call__(self, function: Callable[..., Any], /, *args: Any) -> Awaitable[Any]: ...
 
 
-def run_payer(run: Run) -> Payer:
+def run_billing_account(run: Run) -> BillingAccount:
     """Return on whose account a run goes."""
     facts = run.request
-    return Payer(
+    return BillingAccount(
         run.tenant_id,
         run.user_id,
         (facts.get("actor") or {}).get("api_key_id"),
@@ -36,25 +43,25 @@ def run_payer(run: Run) -> Payer:
     )
 
 
-class BudgetPurse:
-    """Implements ``toolloop.purse.Purse`` for one run or question.
+class RunReservations:
+    """Implements ``toolloop.reservations.BudgetReservations`` for one run or question.
 
     Args:
-        payer: whose budgets.
+        billing_account: whose budgets.
         in_db: how to reach the database from the loop.
         run_id: so that an interrupted run's holds are found again.
-        reserve: reserves instead of a statement of its own, for many purses of one payer at once.
+        reserve: reserves instead of a statement of its own, for many runs of one billing account at once.
     """
 
     def __init__(
         self,
-        payer: Payer,
+        billing_account: BillingAccount,
         in_db: InDb,
         *,
         run_id: int | None = None,
-        reserve: Callable[[Asked], Awaitable[Reserved]] | None = None,
+        reserve: Callable[[ReservationRequest], Awaitable[Reserved]] | None = None,
     ) -> None:
-        self._payer, self._in_db, self._run_id = payer, in_db, run_id
+        self._billing_account, self._in_db, self._run_id = billing_account, in_db, run_id
         self._reserve = reserve or self._reserve_alone
         self._held: list[int] = []
 
@@ -63,9 +70,9 @@ class BudgetPurse:
         """Tell whether any budget applied, so that there is something to close."""
         return bool(self._held)
 
-    async def reserve(self, quote: Quote) -> Grant:
-        """See ``Purse``: one statement, again while other calls hold what is left."""
-        asked = asked_of(quote)
+    async def reserve(self, quote: CostEstimate) -> Reservation:
+        """See ``BudgetReservations``: one statement, again while other calls hold what is left."""
+        asked = reservation_request(quote)
         until, pause = time.monotonic() + HELD_WAIT_S, _FIRST_PAUSE_S
         while True:
             reserved = await self._reserve(asked)
@@ -73,16 +80,16 @@ class BudgetPurse:
             if refusal is None:
                 break
             if refusal.why != "held" or time.monotonic() + pause > until:
-                raise PurseEmpty(refusal.message, retryable=refusal.why == "held")
+                raise NothingReserved(refusal.message, retryable=refusal.why == "held")
             await asyncio.sleep(pause)
             pause = min(_LAST_PAUSE_S, pause * 2)
         if reserved.hold_id is None:
-            return Grant()
+            return Reservation()
         self._held.append(reserved.hold_id)
-        return Grant(reserved.hold_id, quote.output_for(reserved.granted_usd))
+        return Reservation(reserved.hold_id, quote.output_for(reserved.granted_usd))
 
-    async def _reserve_alone(self, asked: Asked) -> Reserved:
-        found: Reserved = await self._in_db(reserve_and_tell, self._payer, asked, self._run_id)
+    async def _reserve_alone(self, asked: ReservationRequest) -> Reserved:
+        found: Reserved = await self._in_db(reserve_and_tell, self._billing_account, asked, self._run_id)
         return found
 
     def close(self) -> None:
@@ -92,30 +99,34 @@ class BudgetPurse:
         """
         if self.is_used:
             holds_release(*self._held)
-            budgets_tell(self._payer.tenant_id)
+            budgets_tell(self._billing_account.tenant_id)
 
 
-def asked_of(quote: Quote) -> Asked:
+def reservation_request(quote: CostEstimate) -> ReservationRequest:
     """Return a quote as the ledger takes it."""
-    return Asked(
+    return ReservationRequest(
         quote.needed_usd, quote.fair_usd, quote.most_usd, quote.is_priced, int(quote.seconds) + _SLACK_S
     )
 
 
-def reserve_and_tell(payer: Payer, asked: Asked, run_id: int | None = None) -> Reserved:
+def reserve_and_tell(
+    billing_account: BillingAccount, asked: ReservationRequest, run_id: int | None = None
+) -> Reserved:
     """Reserve, and tell people where a budget was crossed that nobody was told about."""
-    return reserve_each_and_tell(payer, [asked], run_id)[0]
+    return reserve_each_and_tell(billing_account, [asked], run_id)[0]
 
 
-def reserve_each_and_tell(payer: Payer, asked: Sequence[Asked], run_id: int | None = None) -> list[Reserved]:
-    """Do the same for several calls of one payer, one after the other."""
-    found = budget_reserve_each(payer, asked, run_id=run_id)
+def reserve_each_and_tell(
+    billing_account: BillingAccount, asked: Sequence[ReservationRequest], run_id: int | None = None
+) -> list[Reserved]:
+    """Do the same for several calls of one billing account, one after the other."""
+    found = budget_reserve_each(billing_account, asked, run_id=run_id)
     if any(reserved.must_tell for reserved in found):
-        budgets_tell(payer.tenant_id)
+        budgets_tell(billing_account.tenant_id)
     return found
 
 
-def quote_hold(payer: Payer, quote: Quote | None) -> int | None:
+def estimate_reserve(billing_account: BillingAccount, quote: CostEstimate | None) -> int | None:
     """Hold the money of a call that is made outside of the loop; returns the hold for its usage record.
 
     Raises:
@@ -123,7 +134,7 @@ def quote_hold(payer: Payer, quote: Quote | None) -> int | None:
     """
     if quote is None:
         return None
-    reserved = reserve_and_tell(payer, asked_of(quote))
+    reserved = reserve_and_tell(billing_account, reservation_request(quote))
     if reserved.refusal is not None:
         raise BudgetExceeded(reserved.refusal)
     return reserved.hold_id

@@ -9,29 +9,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from runs.providers import loop_model
-from runs.purse import BudgetPurse
+from runs.reservations import RunReservations
 from toolloop.deferred import Decision, ParkCall
 from toolloop.events import RunFinished, ToolFinished, TurnFinished
 from toolloop.limits import Limits
 from toolloop.loop import run_loop
 from toolloop.loop_values import LoopInput, LoopServices
-from toolloop.messages import Message, ToolResult, Turn, UserMessage, message_from_json
+from toolloop.messages import ModelMessage, ToolResult, Turn, UserMessage, message_from_json
 from toolloop.metering import UsageEvent
 from toolloop.providers.base import Provider
 from toolloop.tools import Tool, ToolContext, ToolError, ToolOutput, Toolset
 from toolloop.tools.guards import asked_mark
 
 HELPING = "run_helping"
-"""Key of ``ToolContext.data`` under which a run gives its tools a ``Helping``."""
+"""Key of ``ToolContext.data`` under which a run gives its tools a ``SharedRun``."""
 _STANDS = "helper"
 """Key in the state of a parked call: how far the helper has come."""
 
 
 @dataclass(frozen=True, slots=True)
-class Helping:
-    """What a run shares with those who help it: its purse, and who writes down what a request used at a step."""
+class SharedRun:
+    """What a run shares with its subagents: its reservations, and who writes down what a request used at a step."""
 
-    purse: BudgetPurse
+    reservations: RunReservations
     report: Callable[[int, UsageEvent], None]
     metadata: Mapping[str, Any]
 
@@ -65,7 +65,7 @@ async def helper_ask(
             goes on from there: the model is not asked again, and what was decided about is what runs.
         ToolError: it gave no answer.
     """
-    helping: Helping = context.data[HELPING]
+    helping: SharedRun = context.data[HELPING]
     said, waits = _begun(context.decision)
     said = said or [UserMessage(question)]
     made = _made(said)
@@ -88,7 +88,7 @@ async def helper_ask(
             profile=profile,
             on_usage=lambda event: helping.report(context.step, event),
             usage_metadata=helping.metadata,
-            purse=helping.purse,
+            reservations=helping.reservations,
         ),
     )
     async with aclosing(events) as stream:
@@ -111,7 +111,7 @@ async def helper_ask(
     return end.text
 
 
-def _begun(decision: Decision | None) -> tuple[list[Message], str]:
+def _begun(decision: Decision | None) -> tuple[list[ModelMessage], str]:
     """Return what a helper had said and found when it had to wait, and the id of its call that is decided about."""
     state = None if decision is None else decision.state
     stands = state.get(_STANDS) if isinstance(state, dict) else None
@@ -120,7 +120,7 @@ def _begun(decision: Decision | None) -> tuple[list[Message], str]:
     return [message_from_json(message) for message in stands["said"]], stands["waits"]
 
 
-def _made(said: Iterable[Message]) -> dict[str, int]:
+def _made(said: Iterable[ModelMessage]) -> dict[str, int]:
     """Count the calls that have come back, by what they asked for."""
     said = list(said)
     ended = {message.call_id for message in said if isinstance(message, ToolResult)}

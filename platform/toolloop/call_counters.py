@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolloop.limits import Limits
-from toolloop.messages import Message, ToolCall, ToolResult, Turn
+from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn
 from toolloop.tools.guards import CircleGuard
 from toolloop.tools.runtime import error_result
 
@@ -15,7 +15,7 @@ NEVER_RAN = frozenset(
 )
 
 
-class CallAccounts:
+class CallCounters:
     """Counts the calls of one run, those that tools make included."""
 
     def __init__(self, limits: Limits) -> None:
@@ -54,7 +54,7 @@ class CallAccounts:
         """Start a new model turn."""
         self._guard.turn_begins()
 
-    def count_past(self, messages: Sequence[Message]) -> None:
+    def count_past(self, messages: Sequence[ModelMessage]) -> None:
         """Count the calls of earlier attempts, so that a resumed run has the same limits as an unbroken one."""
         calls: dict[str, ToolCall] = {}
         for message in messages:

@@ -10,8 +10,8 @@ from django.db import IntegrityError, ProgrammingError, connection, transaction
 from apps.collections.models import Collection, Document
 from tenancy.database.base import as_login_role
 from tenancy.models import AuditEvent, TenantModel
+from tenancy.row_security import constraint_name, tenant_foreign_keys, tenant_models
 from tenancy.scope import platform_scope, tenant_scope
-from tenancy.walls import constraint_name, tenant_foreign_keys, tenant_models
 from tests.cast import Cast
 from tests.factories import make_collection
 

@@ -1,7 +1,7 @@
 """Money that several runs share: asked for before each model call, settled by what the call reports.
 
-``Limits.max_cost_usd`` is the money of one run, counted here in the loop. A purse is somebody else's: the application holds
-back what a call may cost, and finds the hold again in ``UsageEvent.hold``.
+``Limits.max_cost_usd`` is the money of one run, counted here in the loop. ``BudgetReservations`` is
+implemented by the application: it holds back what a call may cost, and finds the hold again in ``UsageEvent.hold``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FINAL_OUTPUT = 1_024
 
 
 @dataclass(frozen=True, slots=True)
-class Quote:
+class CostEstimate:
     """What a model call may cost.
 
     Attributes:
@@ -72,7 +72,7 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class Reservation:
     """Leave to make a call.
 
     Attributes:
@@ -84,7 +84,7 @@ class Grant:
     max_output_tokens: int | None = None
 
 
-class PurseEmpty(Exception):
+class NothingReserved(Exception):
     """There is no money for a call; ``detail`` is a sentence for a person, ``retryable`` whether waiting helps."""
 
     def __init__(self, detail: str, *, retryable: bool = False) -> None:
@@ -92,18 +92,18 @@ class PurseEmpty(Exception):
         self.detail, self.retryable = detail, retryable
 
 
-class Purse(Protocol):
+class BudgetReservations(Protocol):
     """Where a run's money comes from; lives in the loop's thread."""
 
-    async def reserve(self, quote: Quote) -> Grant:
+    async def reserve(self, quote: CostEstimate) -> Reservation:
         """Hold back money for a call.
 
         Raises:
-            PurseEmpty: there is none.
+            NothingReserved: there is none.
         """
 
 
-def quote_of(
+def cost_estimate(
     profile: Profile,
     *,
     provider: str,
@@ -114,14 +114,14 @@ def quote_of(
     final: bool = True,
     tier: str = "",
     keeps_long: bool = False,
-) -> Quote | None:
+) -> CostEstimate | None:
     """Return what a call may cost; None for one that is known to cost nothing.
 
     Args:
         profile: facts about the model.
         input_tokens: what it will read.
         most_output: tokens it may write.
-        seconds: for ``Quote.seconds``.
+        seconds: for ``CostEstimate.seconds``.
         final: no final answer must be kept money for.
         tier: the service tier it asks for.
         keeps_long: it asks the provider to keep its prompt for longer than usual.
@@ -139,7 +139,7 @@ def quote_of(
     if input_usd <= 0 and output_usd <= 0:
         return None
     kept = 0.0 if final else input_usd + FINAL_OUTPUT * output_usd
-    return Quote(provider, model, input_usd, output_usd, most_output, kept, is_priced, seconds)
+    return CostEstimate(provider, model, input_usd, output_usd, most_output, kept, is_priced, seconds)
 
 
 def charged_usd(usage: Usage, cost_usd: float | None, tier: str = "") -> float:

@@ -11,7 +11,7 @@ from tenancy.database.waiting import connections_let_go
 T = TypeVar("T")
 
 
-class Here:
+class LocalLoop:
     """An event loop of this thread that is left whenever its coroutine wants the database.
 
     Django lets no ORM code run inside an event loop, and another thread has another connection, with other transactions. So
