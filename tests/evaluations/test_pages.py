@@ -10,6 +10,7 @@ from apps.evaluations.models import Baseline, Experiment, Trial
 from apps.evaluations.results.labels import label
 from tenancy.scope import tenant_scope
 from tests.evaluations.support import make_compared, make_version
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +28,7 @@ def at(cast, path=""):
 def test_the_comparison_says_what_it_found(cast):
     a, b = make_compared(cast)
     page = client_of(cast, "viewer").get(at(cast, "compare/"))
-    text = page.content.decode()
+    text = flat(page.content.decode())
     assert page.status_code == 200
     assert (page.context["a"], page.context["b"]) == (a, b)
     assert "B answers better, at a higher price" in text

@@ -14,6 +14,7 @@ from tests.collections.conftest import upload
 from tests.collections.files.conftest import Write
 from tests.collections.files.test_git import bring, reading, repository, source  # noqa: F401 - fixtures
 from tests.collections.files.test_pages import go  # noqa: F401 - a fixture
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 
@@ -25,8 +26,7 @@ def see(go: Any) -> Any:  # noqa: F811
     def text(name: str, **query: Any) -> str:
         answer = go(name, **query)
         assert answer.status_code == 200, answer.content[:500]
-        content: str = answer.content.decode()
-        return content
+        return flat(answer.content.decode())
 
     return text
 

@@ -24,6 +24,7 @@ from basics.errors import Conflict, Denied, Invalid
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.pipeline.test_summaries_model import run_job
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db
 # The first and the third share no document: the second brings the third along. The last rows are strangers.
@@ -171,8 +172,8 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
         assert splits_of(rows) == ["train", "train", "train", "test", "", ""]
 
     page_url = reverse("datasets:detail", args=[cast.tenant.slug, dataset.pk])
-    assert "Put 1 row into it" in client.get(f"{page_url}?type=how_to").content.decode()
-    assert "into it" not in client.get(page_url).content.decode()
+    assert "Put 1 row into it" in flat(client.get(f"{page_url}?type=how_to").content.decode())
+    assert "into it" not in flat(client.get(page_url).content.decode())
     split_url = reverse("datasets:rows-split", args=[cast.tenant.slug, dataset.pk])
     refused = client.post(split_url, {"into": "nowhere", "type": "how_to"}, follow=True)
     assert "Choose a split" in refused.content.decode()
