@@ -31,7 +31,7 @@ def test_rows_become_ready_side_by_side_when_two_files_are_uploaded(portal: Port
         file("notes.md", b"# Notes\n\nThe notice period is thirty days from the first of the month.\n"),
     )
     portal.expect_ready("rules.pdf", "notes.md")
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents2")
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents 2")
     beside = portal.page.locator("#collection-links [aria-current]")
     expect(beside).to_contain_text("Two at once")
     expect(beside).to_contain_text("2 documents")
@@ -61,7 +61,7 @@ def test_stages_and_counts_move_without_a_reload_when_a_document_is_read(portal:
     assert len(seen) >= 4, seen
     chunks = portal.row("long.md").locator("td").nth(3).inner_text()
     assert int(chunks.replace(",", "")) > 20
-    expect(portal.page.locator("#collection-stats")).to_contain_text(f"Chunks{chunks}")
+    expect(portal.page.locator("#collection-stats")).to_contain_text(f"Chunks {chunks}")
 
 
 def test_reason_and_retry_are_in_the_row_when_a_file_cannot_be_read(portal: Portal) -> None:
@@ -73,7 +73,7 @@ def test_reason_and_retry_are_in_the_row_when_a_file_cannot_be_read(portal: Port
     expect(row).to_contain_text("password")
     row.get_by_role("button", name="Retry locked.pdf").click()
     expect(row.get_by_text("Failed", exact=True)).to_be_visible(timeout=30_000)
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Failed1")
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Failed 1")
 
 
 def test_row_tells_the_reason_when_a_file_is_empty(portal: Portal) -> None:
@@ -106,7 +106,7 @@ def test_row_stays_one_when_the_same_file_is_uploaded_twice(portal: Portal) -> N
     expect(portal.page.locator("#uploads li")).to_have_count(0)
     portal.page.reload()
     expect(portal.page.locator("#documents tr")).to_have_count(1)
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents1")
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents 1")
 
 
 def test_row_and_counts_go_when_a_document_is_deleted(portal: Portal) -> None:
@@ -116,7 +116,7 @@ def test_row_and_counts_go_when_a_document_is_deleted(portal: Portal) -> None:
     portal.page.on("dialog", lambda dialog: dialog.accept())
     portal.page.get_by_role("button", name="Delete gone.md").click()
     expect(portal.row("gone.md")).to_have_count(0)
-    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents0")
+    expect(portal.page.locator("#collection-stats")).to_contain_text("Documents 0")
 
 
 def test_second_tab_follows_when_a_file_is_uploaded_in_the_first(portal: Portal) -> None:

@@ -11,6 +11,7 @@ from tenancy.models import ApiKey
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
+from tests.markup import flat
 
 
 def test_keys_are_revoked_once_it_is_confirmed(cast: Cast):
@@ -23,7 +24,7 @@ def test_keys_are_revoked_once_it_is_confirmed(cast: Cast):
 
     asked = client.post(address, {**chosen, "index": "0"})
 
-    page = asked.content.decode()
+    page = flat(asked.content.decode())
     assert asked.status_code == 200
     assert "Programs that use them are refused" in page
     assert "2 api keys" in page

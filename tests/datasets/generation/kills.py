@@ -41,7 +41,7 @@ os.environ.update(given)  # settings of tests take keys of models away; these ar
 from django.conf import settings
 from apps.collections.models import Chunk
 from apps.collections.search import SearchResult
-from apps.conversations import document_search
+from apps.conversations.toolset import document_search
 from apps.datasets import tasks
 from jobs.runner import run_here
 from runs.providers import providers_preload
