@@ -2,9 +2,12 @@
 
 import os
 import tempfile
+import zlib
 from pathlib import Path
 
-os.environ.setdefault("GROUNDWORK_DATA_DIR", str(Path(tempfile.gettempdir()) / "groundwork-tests"))
+# A folder for each checkout: two that test at once must not share databases.
+_checkout = f"groundwork-tests-{zlib.crc32(__file__.encode()):08x}"
+os.environ.setdefault("GROUNDWORK_DATA_DIR", str(Path(tempfile.gettempdir()) / _checkout))
 os.environ.setdefault("GROUNDWORK_SECRET_KEY", "only-for-tests-only-for-tests-only-for-tests-only")
 for _name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "XAI_API_KEY"):
     os.environ.pop(_name, None)  # a test never reaches a paid model
