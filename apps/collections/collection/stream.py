@@ -187,4 +187,4 @@ def _waits_read(documents: list[Document]) -> dict[int, Waiting]:
 
 
 def _partial(target: str, swap: str, html: str) -> str:
-    return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html}</hx-partial>'
+    return f'<hx-partial hx-target="{target}" hx-swap="{swap}">{html.strip()}</hx-partial>'

@@ -126,7 +126,7 @@ async def _frames(page: dict[str, Any], actor: Actor, part: Part) -> AsyncGenera
                 if html and html != shown:
                     shown, seq = html, seq + 1
                     yield frame(
-                        f'<hx-partial hx-target="#{part.target}" hx-swap="outerMorph">{html}</hx-partial>',
+                        f'<hx-partial hx-target="#{part.target}" hx-swap="outerMorph">{html.strip()}</hx-partial>',
                         seq=seq,
                     )
                 if is_over:

@@ -25,6 +25,7 @@ from tenancy.models import Membership
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import upload
+from tests.markup import flat
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -96,7 +97,7 @@ async def test_changed_row_and_counts_are_sent_as_they_are_now(cast: Cast, colle
     assert "1 processing" in first
     await inside(cast, progress)(document, 40)
     second = await viewer.until("Embedding")
-    assert "40 of 100" in second
+    assert "40 of 100" in flat(second.replace("\ndata: ", "\n"))
     assert "id: " in second
 
 
