@@ -66,7 +66,7 @@ def _database_from_before() -> Iterator[str]:
         yield name
     finally:
         with connection._nodb_cursor() as cursor:
-            cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
+            cursor.execute(f"DROP DATABASE {name}")
 
 
 def _manage(name: str, *arguments: str) -> str:

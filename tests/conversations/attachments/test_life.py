@@ -27,6 +27,7 @@ from tests.collections.conftest import attempt, embedder, storage  # noqa: F401 
 from tests.conversations.attachments.desk import NOTE, Desk, result_in, scripted
 from tests.conversations.support import answer
 from tests.factories import make_collection
+from tests.markup import flat
 from toolloop.messages import ToolResult
 from toolloop.providers.scripted import call, calls, says
 
@@ -147,7 +148,7 @@ async def test_limited_key_attaches_files_of_its_own_and_sees_none_of_its_person
         assert [c["name"] for c in one.get("/api/v1/collections").json()["results"]] == ["Chosen"]
         page = Client()
         page.force_login(cast.user("owner"))
-        assert "1 collection only" in page.get(f"/t/{cast.tenant.slug}/settings/keys/").content.decode()
+        assert "1 collection only" in flat(page.get(f"/t/{cast.tenant.slug}/settings/keys/").content.decode())
 
     await sync_to_async(gone)()
 
@@ -177,7 +178,7 @@ def test_new_conversation_begins_with_a_file(cast: Cast) -> None:
     upload.name = "delivery.txt"
     begun = client.post(f"{base}attachments/", {"file": upload})
     assert begun.status_code == 200, begun.content
-    chip = begun.content.decode()
+    chip = flat(begun.content.decode())
     found = re.search(r'data-att="(\d+)" data-conversation="(\d+)"', chip)
     assert found is not None
     assert "Reading" in chip

@@ -41,6 +41,7 @@ from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, ask
+from tests.markup import flat
 from toolloop.providers.scripted import call, calls, says
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -130,7 +131,7 @@ def of_chat(told: Told) -> Found:
 
 def of_share(told: Told) -> Found:
     share = sharing_services.share_create(**told.who, conversation=told.conversation)
-    page = told.page("conversations:shared", share.key)
+    page = flat(told.page("conversations:shared", share.key))
     (turn,) = told.rest(f"/shares/{share.key}")["turns"]
     assert listed(turn["marks"], turn["answer"]) == WANTED
     assert "1 sentence is not backed" in page
