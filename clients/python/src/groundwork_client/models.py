@@ -7,6 +7,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
 from groundwork_client import transport
 
 
+
 @final
 class Access(TypedDict):
     subject: AccessSubject
