@@ -220,6 +220,7 @@ READERS = {
     "apps/conversations/management/commands/ask.py": {"command"},
     "apps/conversations/chat/around_shapes.py": "what readers have said of answers, which are read where they stand",
     "apps/conversations/answering/closing.py": "makes the message",
+    "apps/conversations/answering/memory.py": "hands on what was said before to a row or a score made of a turn",
     "apps/conversations/support/services.py": "compares it again, and stores the marks",
     "apps/conversations/turns/services.py": "deletes it",
     "apps/conversations/turns/titles.py": "names the conversation",
