@@ -68,7 +68,8 @@ def main() -> int:
             near = lexical.vectors(corpus, questions)
             found = {"words": words, "meaning": near, "both": lexical.fuse(words, near)}
             results[name] = {
-                leg: round(lexical.evaluate(ranked, relevant)["ndcg@10"], 4) for leg, ranked in found.items()
+                f"{leg}_ndcg_at_10": round(lexical.evaluate(ranked, relevant)["ndcg@10"], 4)
+                for leg, ranked in found.items()
             }
             print(name, results[name], flush=True)
     write_result("code_questions", results)

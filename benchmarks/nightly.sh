@@ -46,6 +46,7 @@ run lexical --needs "$data"
 run not_found --needs "$sets/qa" --qa "$sets/qa"
 run unsupported_sentences --needs "$sets/sentences" --data "$sets/sentences"
 run languages --needs "$sets/languages" "$sets/languages" --write
+run code_questions --needs "$sets/code" "$sets/code"
 run tool_choice --needs "$sets/tools" "$sets/tools"
 # Reading
 run ingestion --needs "$data"
@@ -76,6 +77,7 @@ run openapi_import
 run document_list
 run usage_page
 run swap
+run search_plan
 run search_scale
 run dataset_pipeline --needs "$data"
 run dataset_throughput

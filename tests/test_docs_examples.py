@@ -35,6 +35,7 @@ LIVE = "tests/conversations/openai/test_docs_live.py"
 
 # Where the examples of a page are run: its language, and the test that takes all of that language.
 RUN_BY = {
+    ("docs/ARCHITECTURE.md", "mermaid"): "tests/test_architecture.py",
     ("docs/toolloop.md", "python"): "tests/toolloop/test_docs_example.py",
     ("docs/toolkit.md", "python"): "tests/toolloop/test_docs_example.py",
     ("docs/toolkit.md", "toml"): "tests/test_docs_examples.py",

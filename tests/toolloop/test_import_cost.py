@@ -26,7 +26,7 @@ HEAVY = (
     "aiohttp",
     "opentelemetry",
 )
-MODULES_MOST = 63
+MODULES_MOST = 65
 # Warmed with asyncio, which any process that runs the loop has imported anyway.
 _PROBE = """
 import asyncio, json, sys

@@ -40,7 +40,7 @@ class Traced:
         self.tracer = provider.get_tracer("test")
         self.telemetry = Telemetry(tracer_provider=provider, record_content=record_content)
 
-    def stream(self, script, *tools, **settings):
+    def stream(self, script, *tools, agent_name="", conversation_id="", **settings):
         return run_traced(
             self.telemetry,
             *loop_values(
@@ -51,6 +51,8 @@ class Traced:
                 provider=ScriptedProvider(script),
                 **{"limits": QUICK, **settings},
             ),
+            agent_name=agent_name,
+            conversation_id=conversation_id,
         )
 
     async def run(self, script, *tools, **settings):
