@@ -31,6 +31,7 @@ from apps.datasets.records.record import Record, RecordSource
 from apps.datasets.rows.files import dataset_file_key
 from apps.evaluations.models import AnnotationItem, Score, Trial
 from runs.models import PendingDecision, Run, ToolCall
+from runs.stream import aclose
 from tenancy.permissions import ROLE_ACTIONS
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
@@ -117,7 +118,10 @@ def body(response: Any) -> str:
         return b"".join(response.streaming_content).decode(errors="replace")
 
     async def read() -> bytes:
-        return b"".join([part async for part in response.streaming_content])
+        try:
+            return b"".join([part async for part in response.streaming_content])
+        finally:
+            await aclose()  # a pool that is opening when its loop ends can hold the end up for ever
 
     return asyncio.run(read()).decode(errors="replace")
 

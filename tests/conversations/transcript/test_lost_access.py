@@ -21,6 +21,7 @@ from apps.conversations.turns.lost_titles import titles_withhold
 from apps.datasets.models import Dataset, DatasetRow
 from apps.datasets.rows.selectors import row_list
 from runs.models import ChunkRead, PendingDecision, Run, RunStatus, ToolCall
+from runs.stream import aclose
 from runs.withheld import HIDDEN
 from tenancy.actors import Actor
 from tenancy.models import ApiKey, Tenant, User
@@ -85,7 +86,10 @@ def body(response: Any) -> str:
         return str(response.content.decode())
 
     async def read() -> bytes:
-        return b"".join([part async for part in response.streaming_content])
+        try:
+            return b"".join([part async for part in response.streaming_content])
+        finally:
+            await aclose()  # a pool that is opening when its loop ends can hold the end up for ever
 
     return asyncio.run(read()).decode()
 

@@ -210,7 +210,9 @@ def test_files_hold_every_call_and_no_secret(cast: Cast, monkeypatch: pytest.Mon
     with tenant_scope(cast.tenant.pk):
         who: Any = {"tenant": cast.tenant, "actor": cast.actor("owner"), "choice": choice}
         as_csv, as_lines = (body_of(calls_export(**who, form=form)) for form in ("csv", "jsonl"))
-        taken = list(AuditEvent.objects.filter(action="call.export").values_list("data", flat=True))
+        taken = list(
+            AuditEvent.objects.filter(action="call.export").order_by("pk").values_list("data", flat=True)
+        )
     assert SECRET not in as_csv + as_lines
     rows = list(csv.DictReader(io.StringIO(as_csv)))
     lines = [json.loads(line) for line in as_lines.splitlines()]
