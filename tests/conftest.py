@@ -81,13 +81,25 @@ def _flush_cheaply() -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process run those tests of a folder that start servers, and mark those of the product's rules alone."""
+    """Let one process run those tests of a folder that start servers, and mark those of the product's rules alone.
+
+    What starts servers watches real processes and browsers, and runs a second time when it fails: not all of it was seen
+    green often enough without. The closing line counts these, and each is looked into.
+    """
     for item in items:
         if is_of_rules(item):
             item.add_marker(pytest.mark.rules)
         if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
             folder = item.path.parent.relative_to(ROOT / "tests").as_posix()
             item.add_marker(pytest.mark.xdist_group(f"servers of {folder}"))
+            item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show why a test that ran a second time failed at first."""
+    for report in terminalreporter.getreports("rerun"):
+        terminalreporter.section(f"failed at first: {report.nodeid}", sep="_")
+        terminalreporter.line(report.longreprtext)
 
 
 @pytest.fixture(scope="session")
