@@ -105,6 +105,9 @@ def test_question_is_sent_at_once_and_the_reader_moves_the_page_alone(noticed: P
     expect(sending).to_contain_text("Tell me everything")
     expect(sending).to_contain_text("Sending")
     expect(noticed.box).to_have_value("")
+    wait_for(
+        lambda: page.evaluate("true") and held, what="the post, which the browser sends after it has shown it"
+    )
     held[0].continue_()
     expect(sending).to_have_count(0)
 
