@@ -12,7 +12,7 @@ DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --no-config --line-width 110
 CLIENT := clients/python/src/groundwork_client/client.py
 STYLED := static/css static/js tests/conversations/openai/client.mjs
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client lock clean
+.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client lock prices clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -78,6 +78,9 @@ lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	cat requirements/model.in >> requirements/base.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/langchain.in -o requirements/langchain.txt
+
+prices: install-dev ## Write toolloop's list prices from the pinned genai-prices (after `make lock`)
+	$(PY) requirements/prices.py
 
 clean: ## Remove the virtual environment and every cache; the data in var/ stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
