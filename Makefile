@@ -8,16 +8,18 @@ TESTS  ?= tests
 PYTEST_ARGS ?=
 # deno only as a formatter: one binary from the pinned packages, which asks nothing of the network.
 DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --no-config --line-width 110
+# Written from the API's schema and in no commit.
+CLIENT := clients/python/src/groundwork_client/client.py
 STYLED := static/css static/js tests/conversations/openai/client.mjs
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client lock clean
+.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client lock prices clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
 
 install: $(VENV)/.runtime $(VENV)/.model ## Virtual environment, pinned packages and the embedder's model
 
-install-dev: install $(VENV)/.dev ## The same, with the tools that test and check
+install-dev: install $(VENV)/.dev $(CLIENT) ## The same, with the tools that test and check
 
 run: install ## Database, web server and worker; prints where to go (ARGS="--port 9000")
 	@exec $(PY) manage.py up --with-parent $(ARGS)
@@ -63,14 +65,12 @@ schema: install-dev ## The REST API is the committed docs/openapi.yaml
 	@mkdir -p var
 	$(PY) manage.py spectacular --fail-on-warn --file var/openapi.yaml
 	@diff -u docs/openapi.yaml var/openapi.yaml || { echo "The REST API changed: run 'make openapi' and commit docs/openapi.yaml."; exit 1; }
-	$(PY) clients/python/generate.py --check
 
 openapi: install ## Write the API schema that `make check` compares with, and the client made from it
 	$(PY) manage.py spectacular --fail-on-warn --file docs/openapi.yaml
 	$(PY) clients/python/generate.py
 
-client: install ## Write clients/python from docs/openapi.yaml
-	$(PY) clients/python/generate.py
+client: $(CLIENT) ## Write the Python client from docs/openapi.yaml (pip wheel ./clients/python does by itself)
 
 lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	@test -x $(BIN)/uv || $(PY) -m pip install --quiet uv
@@ -78,6 +78,9 @@ lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	cat requirements/model.in >> requirements/base.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/langchain.in -o requirements/langchain.txt
+
+prices: install-dev ## Write toolloop's list prices from the pinned genai-prices (after `make lock`)
+	$(PY) requirements/prices.py
 
 clean: ## Remove the virtual environment and every cache; the data in var/ stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache staticfiles
@@ -105,6 +108,9 @@ $(VENV)/.dev: requirements/dev.txt requirements/langchain.txt $(VENV)/.runtime
 	@$(PIP_INSTALL) -r requirements/dev.txt
 	@$(PIP_INSTALL) -r requirements/langchain.txt
 	@touch $@
+
+$(CLIENT): docs/openapi.yaml clients/python/generate.py | $(VENV)/.runtime
+	@$(PY) clients/python/generate.py
 
 $(VENV)/.model: $(VENV)/.runtime
 	@$(PY) manage.py embedder_prepare

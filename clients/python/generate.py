@@ -1,4 +1,6 @@
-"""Write the client's models and methods from docs/openapi.yaml: `make client`. Same schema, same text.
+"""Write the client's models and methods from docs/openapi.yaml: `make client`, and each build (`hatch_build.py`).
+
+Same schema, same text. What is written is in no commit.
 
 Own and small, because what the known generators write has a module for each operation, raises nothing and leaves repetition,
 retries and streams to its user.
@@ -6,9 +8,9 @@ retries and streams to its user.
 
 from __future__ import annotations
 
-import argparse
 import keyword
-import sys
+import os
+import tempfile
 import textwrap
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -199,28 +201,25 @@ def _told(operation: Mapping[str, Any], query: list[Any]) -> str:
     return " ".join(t if t.endswith((".", "!", "?")) else f"{t}." for t in told)
 
 
-def written(schema: Path) -> dict[Path, str]:
-    """Return the generated files and their text."""
+def written(schema: Path) -> dict[str, str]:
+    """Return the names of the generated files and their text."""
     document = yaml.load(schema.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
     parts = {"models.py": models(document), "client.py": client(document)}
-    return {PACKAGE / name: "\n".join(lines) + "\n" for name, lines in parts.items()}
+    return {name: "\n".join(lines) + "\n" for name, lines in parts.items()}
 
 
-def main() -> int:
-    """Write the files, or with --check tell whether they are what the schema says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail when they differ")
-    is_check = parser.parse_args().check
-    for path, text in written(SCHEMA).items():
-        if is_check and (not path.exists() or path.read_text() != text):
-            sys.stderr.write(
-                f"{path.name} is not what docs/openapi.yaml says: run 'make client' and commit clients/python.\n"
-            )
-            return 1
-        if not is_check:
-            path.write_text(text)
-    return 0
+def client_write(schema: Path = SCHEMA, package: Path = PACKAGE) -> None:
+    """Write the generated files into the package.
+
+    Each is replaced at once: tests, type checker and builds that run side by side read the old text or the new one.
+    """
+    for name, text in written(schema).items():
+        handle, temporary = tempfile.mkstemp(dir=package, prefix=f".{name}.")
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, package / name)
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    client_write()

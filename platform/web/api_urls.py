@@ -17,6 +17,7 @@ urlpatterns = [
     path("retention", api_settings.RetentionView.as_view(), name="retention"),
     path("webhooks", api_webhooks.WebhooksView.as_view(), name="webhooks-list"),
     path("webhooks/<int:pk>", api_webhooks.WebhookView.as_view(), name="webhooks-detail"),
+    path("webhooks/<int:pk>/rotate", api_webhooks.RotateView.as_view(), name="webhooks-rotate"),
     path("webhooks/<int:pk>/ping", api_webhooks.PingView.as_view(), name="webhooks-ping"),
     path("webhooks/<int:pk>/deliveries", api_webhooks.DeliveriesView.as_view(), name="deliveries-list"),
     path(

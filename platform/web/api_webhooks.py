@@ -133,6 +133,21 @@ class WebhookView(TenantAPIView):
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
+class RotateView(TenantAPIView):
+    """A new secret of a webhook."""
+
+    actions = {"POST": "webhook.manage"}
+
+    @extend_schema(
+        operation_id="webhooks_rotate", tags=["webhooks"], request=None, responses={200: WebhookCreated}
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Make a new secret; the answer holds it, this once. The one before signs as well for 24 hours."""
+        row, secret = services.webhook_secret_rotate(tenant=self.tenant, actor=self.actor, pk=pk)
+        row.secret = secret  # type: ignore[attr-defined]
+        return Response(WebhookCreated(row).data)
+
+
 class PingView(TenantAPIView):
     """A test of a webhook."""
 

@@ -17,7 +17,7 @@ from webhooks.models import Webhook, WebhookDelivery
 class WebhookAdmin(JournalAdmin):
     """Webhooks; the secret is never shown."""
 
-    hidden_fields = frozenset({"secret_encrypted"})
+    hidden_fields = frozenset({"secret_encrypted", "previous_secret_encrypted"})
     list_display = ("url", "description", "is_enabled", "updated_at")
     list_filter = ("is_enabled",)
     search_fields = ("url", "description")

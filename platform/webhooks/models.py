@@ -27,12 +27,17 @@ SUBSCRIBABLE = tuple(event for event in Event if event != Event.PING)
 
 
 class Webhook(TenantModel):
-    """An address that is called about events. The secret signs the calls; it is encrypted and shown once."""
+    """An address that is called about events. The secret signs the calls; it is encrypted and shown once.
+
+    After a rotation the secret before signs as well for a while, so that a receiver can change over.
+    """
 
     url = models.CharField(max_length=2000)
     description = models.CharField(max_length=200, blank=True)
     events = models.JSONField(default=list)
     secret_encrypted = models.BinaryField()
+    previous_secret_encrypted = models.BinaryField(null=True)
+    rotated_at = models.DateTimeField(null=True)
     is_enabled = models.BooleanField(default=True)
     failures = models.PositiveSmallIntegerField(
         default=0, help_text="Events given up one after another; the next delivered one ends the count."

@@ -13,7 +13,7 @@ def webhook_list(*, actor: Actor) -> QuerySet[Webhook]:
     """Return the workspace's webhooks without their secrets, newest first."""
     actor.require("webhook.manage")
     rows: QuerySet[Webhook] = Webhook.objects.visible_to(actor)
-    return rows.defer("secret_encrypted").order_by("-pk")
+    return rows.defer("secret_encrypted", "previous_secret_encrypted").order_by("-pk")
 
 
 def webhook_get(*, actor: Actor, pk: int) -> Webhook:

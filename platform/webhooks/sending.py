@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import httpx2
 
 from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy
 from tenancy.crypto import Secret
-from webhooks.signing import SIGNATURE, signature
+from webhooks.signing import signed_headers
 
 SECONDS = 10.0
 UNREACHED = "The receiver could not be reached, or gave no answer that could be used, in time."
@@ -33,20 +35,24 @@ def body_of(payload: dict[str, Any]) -> bytes:
 
 
 def webhook_send(
-    *, url: str, secret: Secret, payload: dict[str, Any], delivery_id: int, policy: NetPolicy
+    *, url: str, secrets: Sequence[Secret], payload: dict[str, Any], policy: NetPolicy
 ) -> DeliveryResult:
     """POST one event; anything but a status of 200 to 299 is an error, redirects are not followed.
 
     Args:
+        secrets: each signs; after a rotation the one before is still among them.
         policy: where the workspace's requests may go now.
     """
     body = body_of(payload)
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Groundwork-Webhook/1",
-        "Groundwork-Event": str(payload["type"]),
-        "Groundwork-Delivery": str(delivery_id),
-        SIGNATURE: signature(secret.reveal(), body, int(time.time())),
+        **signed_headers(
+            [secret.reveal() for secret in secrets],
+            event_id=str(payload["id"]),
+            body=body,
+            sent_at=datetime.now(UTC),
+        ),
     }
     began = time.monotonic()
     status: int | None = None

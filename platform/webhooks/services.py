@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -27,6 +27,8 @@ PURPOSE = "webhook"
 MAX_WEBHOOKS = 20
 MAX_FAILURES = 10
 """A webhook is switched off when so many events in a row were given up."""
+ROTATION_HOURS = 24
+"""How long the secret before signs beside a new one."""
 LOG_DAYS = 30
 
 
@@ -78,6 +80,44 @@ def webhook_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         row = _locked(tenant, pk)
         _audit(tenant, actor, "webhook.delete", row)
         row.delete()
+
+
+@transaction.atomic
+def webhook_secret_rotate(*, tenant: Tenant, actor: Actor, pk: int) -> tuple[Webhook, str]:
+    """Give a webhook a new secret; returns it with the secret, which is shown this once.
+
+    The one before signs as well for ``ROTATION_HOURS``; rotated again within them, the one before that ends at once.
+
+    Raises:
+        Denied, Missing: without the right; no such webhook.
+    """
+    actor.require("webhook.manage")
+    with tenant_scope(tenant.pk):
+        row = _locked(tenant, pk)
+        secret = secret_make()
+        row.previous_secret_encrypted = row.secret_encrypted
+        row.secret_encrypted = crypto.encrypt(secret, tenant_id=tenant.pk, purpose=PURPOSE)
+        row.rotated_at = timezone.now()
+        row.save()
+        _audit(tenant, actor, "webhook.rotate", row)
+    return row, secret
+
+
+def webhook_secrets(row: Webhook) -> list[crypto.Secret]:
+    """Return what signs the calls of a webhook now, the newest first.
+
+    Raises:
+        DecryptionError: one cannot be read any more.
+    """
+    kept = [row.secret_encrypted]
+    changed = row.rotated_at
+    if row.previous_secret_encrypted is not None and changed is not None and changed > _rotation_start():
+        kept.append(row.previous_secret_encrypted)
+    return [crypto.decrypt(one, tenant_id=row.tenant_id, purpose=PURPOSE) for one in kept]
+
+
+def _rotation_start() -> datetime:
+    return timezone.now() - timedelta(hours=ROTATION_HOURS)
 
 
 @transaction.atomic
@@ -155,8 +195,14 @@ def delivery_succeeded(row: WebhookDelivery) -> None:
 
 
 def deliveries_expire(limit: int = 1000) -> int:
-    """Forget deliveries that ended more than ``LOG_DAYS`` ago, of every tenant; returns how many."""
+    """Forget deliveries that ended more than ``LOG_DAYS`` ago, of every tenant; returns how many.
+
+    Secrets whose rotation is over go as well.
+    """
     with platform_scope():
+        Webhook.objects.filter(
+            rotated_at__lt=_rotation_start(), previous_secret_encrypted__isnull=False
+        ).update(previous_secret_encrypted=None)
         old = WebhookDelivery.objects.filter(
             created_at__lt=timezone.now() - timedelta(days=LOG_DAYS)
         ).exclude(status=DeliveryStatus.QUEUED)
@@ -171,7 +217,7 @@ def _outbox(
         "id": str(event_id),
         "type": str(event),
         "workspace": row.tenant.slug,
-        "created_at": timezone.now().isoformat(),
+        "timestamp": timezone.now().isoformat(),
         "data": dict(data),
     }
     delivery: WebhookDelivery = WebhookDelivery.objects.create(

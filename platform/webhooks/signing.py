@@ -1,20 +1,34 @@
-"""Sign what is sent to webhooks, so that a receiver knows whom it is from and how old it is."""
+"""Sign what is sent to webhooks as Standard Webhooks says (standardwebhooks.com), so that any library of it can verify."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
+import base64
 import secrets
+from collections.abc import Sequence
+from datetime import datetime
 
-SIGNATURE = "Groundwork-Signature"
+from standardwebhooks import Webhook as Signer
+
+_BYTES = 32
 
 
 def secret_make() -> str:
-    """Return a new secret of 256 random bits."""
-    return "whsec_" + secrets.token_urlsafe(32)
+    """Return a new secret: 256 random bits in the form that Standard Webhooks libraries take."""
+    return "whsec_" + base64.b64encode(secrets.token_bytes(_BYTES)).decode()
 
 
-def signature(secret: str, body: bytes, timestamp: int) -> str:
-    """Return the header's value: ``t=<Unix seconds>,v1=<HMAC-SHA256 of "<t>.<body>" in hex>``."""
-    digest = hmac.new(secret.encode(), f"{timestamp}.".encode() + body, hashlib.sha256)
-    return f"t={timestamp},v1={digest.hexdigest()}"
+def signed_headers(given: Sequence[str], *, event_id: str, body: bytes, sent_at: datetime) -> dict[str, str]:
+    """Return the three headers of a call.
+
+    Args:
+        given: the secrets, each of which signs; a receiver needs one of them.
+        event_id: the same for each attempt and repetition of an event.
+        body: the bytes that are sent.
+        sent_at: of this attempt, in UTC.
+    """
+    text = body.decode()
+    return {
+        "webhook-id": event_id,
+        "webhook-timestamp": str(int(sent_at.timestamp())),
+        "webhook-signature": " ".join(Signer(secret).sign(event_id, sent_at, text) for secret in given),
+    }

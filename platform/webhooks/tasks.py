@@ -13,7 +13,7 @@ from tenancy import crypto
 from tenancy.outgoing import outgoing_policy
 from webhooks.models import DeliveryStatus, Event, WebhookDelivery
 from webhooks.sending import DeliveryResult, webhook_send
-from webhooks.services import JOB_KIND, PURPOSE, delivery_failed, delivery_succeeded
+from webhooks.services import JOB_KIND, delivery_failed, delivery_succeeded, webhook_secrets
 
 MAX_ATTEMPTS = 10  # deaths of the worker apart; with the backoff of jobs: over about half an hour
 
@@ -68,15 +68,14 @@ def _attempt(pk: int) -> str:
         )
         return ""
     try:
-        secret = crypto.decrypt(hook.secret_encrypted, tenant_id=row.tenant_id, purpose=PURPOSE)
+        secrets = webhook_secrets(hook)
     except crypto.DecryptionError:
         outcome = DeliveryResult(None, "The webhook's secret cannot be read any more: make a new one.", 0)
     else:
         outcome = webhook_send(
             url=hook.url,
-            secret=secret,
+            secrets=secrets,
             payload=row.payload,
-            delivery_id=row.pk,
             policy=outgoing_policy(row.tenant_id),
         )
     with transaction.atomic():

@@ -45,6 +45,7 @@ def test_every_module_comes_along_and_needs_nothing_of_the_platform(installed: P
     assert len(EXAMPLES) == 3
     assert modules(installed / "toolloop") == modules(HOME)
     assert (installed / "toolloop" / "py.typed").exists()
+    assert _run(installed, "import toolloop.models as m; m.get_model_info('gpt-5').prices[0]").returncode == 0
     said = _run(
         installed,
         "import importlib, pkgutil, toolloop\n"

@@ -217,8 +217,10 @@ def test_ends_and_successors_are_told() -> None:
 
 
 def test_variants_that_cost_a_multiple_are_not_priced_like_their_family() -> None:
-    for name in ("gpt-5-pro", "gpt-5.2-pro", "o3-pro", "o3-deep-research", "gpt-4o-audio-preview"):
+    for name in ("o3-deep-research", "gpt-4o-audio-preview", "gpt-5-of-tomorrow"):
         assert compute_cost(name, MILLION) is None
+    for name, family in (("gpt-5-pro", "gpt-5"), ("gpt-5.2-pro", "gpt-5.2"), ("o3-pro", "o3")):
+        assert (compute_cost(name, MILLION) or 0) >= 10 * (compute_cost(family, MILLION) or 0) > 0
 
 
 def test_cost_follows_the_tier() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import re
 from typing import Annotated, Any, Literal, NotRequired, Optional, TypedDict
 
 import pydantic
@@ -189,6 +190,82 @@ def test_nested_models_share_their_definitions():
 
     assert set(meet.parameters["$defs"]) == {"Address"}
     assert properties(meet)["one"]["properties"]["homes"]["items"] == {"$ref": "#/$defs/Address"}
+
+
+STYLED = {
+    "google": """Search the documents.
+
+    Use it before you answer.
+
+    Args:
+        query (str): what to look for,
+            in plain words: any language.
+        limit: most results.
+
+    Returns:
+        JSON of no interest to a model.
+    """,
+    "numpy": """Search the documents.
+
+    Use it before you answer.
+
+    Parameters
+    ----------
+    query : str
+        what to look for,
+        in plain words: any language.
+    limit : int, optional
+        most results.
+
+    Returns
+    -------
+    str
+        JSON of no interest to a model.
+    """,
+    "sphinx": """Search the documents.
+
+    Use it before you answer.
+
+    :param query: what to look for,
+        in plain words: any language.
+    :type query: str
+    :param int limit: most results.
+    :returns: JSON of no interest to a model.
+    :rtype: str
+    """,
+}
+
+
+def _search(query: str, limit: int = 5) -> str:
+    return f"{query} {limit}"
+
+
+def _documented(text: str) -> Any:
+    def search(query: str, limit: int = 5) -> str:
+        return _search(query, limit)
+
+    search.__doc__ = text
+    return search
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_every_common_style_of_docstring_gives_the_same_tool(style: str):
+    made = tool(_documented(STYLED[style]))
+    assert made.description == "Search the documents.\n\nUse it before you answer."
+    assert properties(made) == {
+        "query": {"type": "string", "description": "what to look for, in plain words: any language."},
+        "limit": {"type": "integer", "default": 5, "description": "most results."},
+    }
+
+
+@pytest.mark.parametrize("style", STYLED)
+def test_docstring_of_every_style_must_fit_the_signature(style: str):
+    with pytest.raises(ToolDefinitionError, match="top, which is no parameter"):
+        tool(_documented(STYLED[style].replace("limit", "top")))
+    lacking = re.sub(r"\n *(?::param int )?limit.*(?:\n +most results\.)?", "", STYLED[style])
+    assert "limit" not in lacking
+    with pytest.raises(ToolDefinitionError, match="leave out limit"):
+        tool(_documented(lacking))
 
 
 def test_descriptions_come_from_the_docstring():

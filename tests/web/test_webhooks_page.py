@@ -55,6 +55,18 @@ def test_secret_is_shown_once(cast: Cast, client: Client) -> None:
         assert secret[1] not in again
 
 
+def test_new_secret_is_shown_once_and_says_how_long_the_old_one_signs(cast: Cast, client: Client) -> None:
+    row = made(cast, client)
+    page = client.post(one_url(cast, row.pk), {"action": "rotate"})
+    secret = re.search(r'id="hook-secret">(whsec_[^<]+)<', page.content.decode())
+    assert secret is not None
+    assert "no-store" in page["Cache-Control"]
+    assert "still signs as well for 24 hours" in flat(page.content.decode())
+    assert secret[1] not in client.get(one_url(cast, row.pk)).content.decode()
+    with tenant_scope(cast.tenant.pk):
+        assert AuditEvent.objects.filter(action="webhook.rotate").count() == 1
+
+
 @pytest.mark.parametrize(
     "wrong",
     [

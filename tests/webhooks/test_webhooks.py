@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import calendar
+import hashlib
+import hmac
 import json
 import re
 import threading
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -35,6 +40,7 @@ from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall
 from webhooks import sending, services
 from webhooks.models import SUBSCRIBABLE, DeliveryStatus, Event, Webhook, WebhookDelivery
+from webhooks.signing import secret_make, signed_headers
 from webhooks.tasks import MAX_ATTEMPTS
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "webhooks.md"
@@ -136,16 +142,61 @@ def test_event_arrives_signed_as_the_page_says(cast: Cast, receiver: Receiver):
         cast.tenant.slug,
         {"run": 12},
     )
-    assert headers["Groundwork-Event"] == "run.finished"
+    assert headers["webhook-id"] == event["id"]
+    assert not [name for name in headers if name.lower().startswith("groundwork")]
     verify = documented_verify()
-    given = headers["Groundwork-Signature"]
-    assert verify(secret, body, given)
-    assert not verify(secret, body + b" ", given)
-    assert not verify("whsec_other", body, given)
-    old = int(given.split(",")[0].removeprefix("t=")) - 600
-    assert not verify(secret, body, re.sub(r"t=\d+", f"t={old}", given))
+    assert verify(secret, body, headers)
+    assert not verify(secret, body + b" ", headers)
+    assert not verify(secret_make(), body, headers)
+    old = str(int(headers["webhook-timestamp"]) - 600)
+    assert not verify(secret, body, {**headers, "webhook-timestamp": old})
+    assert not verify(secret, body, {**headers, "webhook-id": "another"})
     row = deliveries(cast)[0]
     assert (row.status, row.attempts, row.response_status, row.error) == ("delivered", 1, 204, "")
+
+
+def test_headers_are_those_of_the_specification():
+    """Its own worked example, written out here, so that a mistake of the library is seen as well."""
+    key = b"a key of thirty-two bytes, plain"
+    sent = datetime(2026, 11, 3, 12, 0, 5, tzinfo=UTC)
+    secret = "whsec_" + base64.b64encode(key).decode()
+    body = '{"type":"ping","data":{"name":"Zoë"}}'.encode()
+    headers = signed_headers([secret], event_id="msg_1", body=body, sent_at=sent)
+    stamp = str(calendar.timegm((2026, 11, 3, 12, 0, 5)))
+    digest = hmac.new(key, b"msg_1." + stamp.encode() + b"." + body, hashlib.sha256).digest()
+    assert headers == {
+        "webhook-id": "msg_1",
+        "webhook-timestamp": stamp,
+        "webhook-signature": "v1," + base64.b64encode(digest).decode(),
+    }
+    assert len(base64.b64decode(secret_make().removeprefix("whsec_"), validate=True)) == 32
+
+
+def test_after_a_rotation_both_secrets_verify_for_a_day(cast: Cast, receiver: Receiver):
+    row, first = make(cast, receiver.url)
+    who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("admin"), "pk": row.pk}
+    verify = documented_verify()
+
+    def verified(*secrets: str) -> list[bool]:
+        emit(cast)
+        work(cast)
+        headers, body = receiver.calls[-1]
+        return [verify(secret, body, headers) for secret in secrets]
+
+    _, second = services.webhook_secret_rotate(**who)
+    assert verified(first, second) == [True, True]
+    _, third = services.webhook_secret_rotate(**who)
+    assert verified(first, second, third) == [False, True, True]
+    with tenant_scope(cast.tenant.pk):
+        Webhook.objects.update(
+            rotated_at=timezone.now() - timedelta(hours=services.ROTATION_HOURS, seconds=1)
+        )
+    assert verified(second, third) == [False, True]
+    services.deliveries_expire()
+    with tenant_scope(cast.tenant.pk):
+        assert Webhook.objects.get().previous_secret_encrypted is None
+    with pytest.raises(Denied):
+        services.webhook_secret_rotate(tenant=cast.tenant, actor=cast.actor("member"), pk=row.pk)
 
 
 def test_nothing_is_sent_when_the_act_is_undone(cast: Cast, receiver: Receiver):
@@ -417,6 +468,9 @@ def test_webhook_by_rest_from_making_to_removal(receiver: Receiver, settings: An
     assert made.status_code == 201, made.content
     ident, secret = made.json()["id"], made.json()["secret"]
     assert secret.encode() not in client.get(f"{base}/{ident}").content + client.get(base).content
+    renewed = client.post(f"{base}/{ident}/rotate", {}, "application/json")
+    assert renewed.status_code == 200
+    assert renewed.json()["secret"] not in ("", secret)
     ping = client.post(f"{base}/{ident}/ping", {}, "application/json")
     assert (ping.status_code, ping.json()["status"]) == (202, "queued")
     with tenant_scope(side.tenant.pk):

@@ -1,4 +1,5 @@
-"""Statistics of evaluations: agreement, paired comparisons, corrections, power, calibration. numpy and formulas only.
+"""Statistics of evaluations: agreement, paired comparisons, corrections, power, calibration.
 
-What a formula does not define (kappa where everybody always said the same) is ``None``, never NaN and never 0.
+Tests and fits that scipy has are scipy's; the rest is numpy and formulas. What a formula does not define (kappa where
+everybody always said the same) is ``None``, never NaN and never 0.
 """

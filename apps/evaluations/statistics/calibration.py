@@ -35,17 +35,10 @@ def isotonic_fit(judge: ArrayLike, human: ArrayLike) -> Calibration:
         raise ValueError(f"paired scores expected, got {x.size} and {y.size}")
     places, inverse, weights = np.unique(x, return_inverse=True, return_counts=True)
     means = np.bincount(inverse, weights=y) / weights
-    blocks: list[tuple[float, float, int]] = []  # mean, weight, places
-    for mean, weight in zip(means.tolist(), weights.tolist(), strict=True):
-        block = (mean, float(weight), 1)
-        while blocks and blocks[-1][0] >= block[0]:
-            before = blocks.pop()
-            total = before[1] + block[1]
-            pooled = (before[0] * before[1] + block[0] * block[1]) / total
-            block = (pooled, total, before[2] + block[2])
-        blocks.append(block)
-    fitted = [mean for mean, _, count in blocks for _ in range(count)]
-    return Calibration(tuple(places.tolist()), tuple(fitted))
+    from scipy.optimize import isotonic_regression  # here, for the same reason as in ``paired``
+
+    fitted = isotonic_regression(means, weights=weights).x
+    return Calibration(tuple(places.tolist()), tuple(fitted.tolist()))
 
 
 @dataclass(frozen=True, slots=True)

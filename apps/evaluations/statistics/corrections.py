@@ -1,4 +1,4 @@
-"""Corrections for testing many criteria at once."""
+"""The correction for testing many criteria at once."""
 
 from __future__ import annotations
 
@@ -14,19 +14,6 @@ def holm(p_values: ArrayLike) -> list[float]:
     order = np.argsort(p, kind="stable")
     factors = np.arange(p.size, 0, -1)
     adjusted = np.minimum(1, np.maximum.accumulate(p[order] * factors))
-    return _back(adjusted, order)
-
-
-def benjamini_hochberg(p_values: ArrayLike) -> list[float]:
-    """Return p values that keep the expected share of false alarms at the level (Benjamini and Hochberg 1995)."""
-    p = floats(p_values, "p_values")
-    order = np.argsort(p, kind="stable")
-    raised = p[order] * p.size / np.arange(1, p.size + 1)
-    adjusted = np.minimum(1, np.minimum.accumulate(raised[::-1])[::-1])
-    return _back(adjusted, order)
-
-
-def _back(adjusted: np.ndarray, order: np.ndarray) -> list[float]:
     result = np.empty_like(adjusted)
     result[order] = adjusted
     return [float(value) for value in result]

@@ -46,8 +46,3 @@ def quantiles(values: Floats, confidence: float) -> tuple[float, float]:
     tail = (1 - confidence) / 2
     low, high = np.quantile(values, [tail, 1 - tail])
     return float(low), float(high)
-
-
-def two_sided(z: float) -> float:
-    """Return the two-sided p value of a standard normal deviate."""
-    return min(1.0, 2 * NORMAL.cdf(-abs(z)))

@@ -1,11 +1,10 @@
-"""Facts per model family: what a model accepts, how much fits, what it costs, when it ends.
+"""Facts per model family: what a model accepts, how much fits, when it ends.
 
 These tables and ``tier_facts`` are the only place of the package that knows model names, but for the prefixes by which
 ``toolloop.models.routing`` routes a bare name. A new model needs a row here and nothing else; a model without a row gets its
 provider's safe default, which sends no parameter that some model of that provider refuses.
 
-Prices are list prices in USD per million tokens as published in November 2026, None or absent where unknown. Ends are
-those that the providers' own packages (openai 3.52, anthropic 2.11) name.
+Prices are in ``list_prices.json``. Ends are those that the providers' own packages (openai 3.52, anthropic 2.11) name.
 """
 
 from __future__ import annotations
@@ -158,12 +157,6 @@ _GROK_REASONING: Final = replace(_GROK_4, efforts=("low", "medium", "high"), thi
 _COMPATIBLE_DEFAULT: Final = Profile(temperature="always", efforts=_ALL_EFFORTS, stop_sequences=True)
 
 
-def _claude_prices(input_price: float, output_price: float, read: float) -> tuple[Prices, ...]:
-    # https://platform.claude.com/docs/en/build-with-claude/prompt-caching: kept 5 minutes, and 1 hour.
-    written, written_long = input_price * 1.25, input_price * 2
-    return (Prices(input_price, output_price, read, written, cache_write_long=written_long),)
-
-
 DEFAULTS: Final[dict[str, Profile]] = {
     "openai": _OPENAI_DEFAULT,
     "anthropic": _ANTHROPIC_DEFAULT,
@@ -180,28 +173,14 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
         _GPT_6,
         temperature="never",
         efforts=("low", "medium", "high", "xhigh", "max"),
-        prices=(Prices(2.0, 10.0, 0.10), Prices(4.0, 15.0, 0.20, above_tokens=272_000)),
     ),
-    ("openai", "gpt-6.1-terra"): replace(
-        _GPT_6, prices=(Prices(1.0, 5.0, 0.05), Prices(2.0, 7.5, 0.10, above_tokens=272_000))
-    ),
+    ("openai", "gpt-6.1-terra"): _GPT_6,
     ("openai", "gpt-6"): _GPT_6,
-    ("openai", "gpt-6-sol"): replace(
-        _GPT_6, prices=(Prices(2.0, 10.0, 0.20, 2.50), Prices(4.0, 15.0, 0.40, 5.0, above_tokens=272_000))
-    ),
-    ("openai", "gpt-6-luna"): replace(
-        _GPT_6, prices=(Prices(0.10, 0.50, 0.01, 0.125), Prices(0.20, 0.75, 0.02, 0.25, above_tokens=272_000))
-    ),
-    ("openai", "gpt-5"): replace(
-        _GPT_5, prices=(Prices(1.25, 10.0, 0.125),), deprecated_on="2026-12-11", replaced_by="gpt-6.1-terra"
-    ),
-    ("openai", "gpt-5-mini"): replace(
-        _GPT_5, prices=(Prices(0.25, 2.0, 0.025),), deprecated_on="2026-12-11", replaced_by="gpt-6-luna"
-    ),
-    ("openai", "gpt-5-nano"): replace(
-        _GPT_5, prices=(Prices(0.05, 0.40, 0.005),), deprecated_on="2026-12-11", replaced_by="gpt-6-luna"
-    ),
-    # Variants cost a multiple of what their family costs: without a row of their own they would seem cheap.
+    ("openai", "gpt-6-sol"): _GPT_6,
+    ("openai", "gpt-6-luna"): _GPT_6,
+    ("openai", "gpt-5"): replace(_GPT_5, deprecated_on="2026-12-11", replaced_by="gpt-6.1-terra"),
+    ("openai", "gpt-5-mini"): replace(_GPT_5, deprecated_on="2026-12-11", replaced_by="gpt-6-luna"),
+    ("openai", "gpt-5-nano"): replace(_GPT_5, deprecated_on="2026-12-11", replaced_by="gpt-6-luna"),
     ("openai", "gpt-5-pro"): _GPT_5,
     ("openai", "gpt-5.2-pro"): _GPT_5_1,
     ("openai", "o3-pro"): _O_SERIES,
@@ -211,10 +190,8 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
     ("openai", "gpt-4o-mini-audio"): _OPENAI_DEFAULT,
     ("openai", "gpt-4o-search"): replace(_GPT_4, tools=False, deprecated_on="2026-07-23"),
     ("openai", "gpt-4o-mini-search"): replace(_GPT_4, tools=False, deprecated_on="2026-07-23"),
-    ("openai", "gpt-5.1"): replace(
-        _GPT_5_1, prices=(Prices(1.25, 10.0, 0.125),), deprecated_on="2027-04-01", replaced_by="gpt-6.1-terra"
-    ),
-    ("openai", "gpt-5.2"): replace(_GPT_5_1, prices=(Prices(1.75, 14.0, 0.175),)),
+    ("openai", "gpt-5.1"): replace(_GPT_5_1, deprecated_on="2027-04-01", replaced_by="gpt-6.1-terra"),
+    ("openai", "gpt-5.2"): _GPT_5_1,
     ("openai", "gpt-5."): _GPT_5_1,
     ("openai", "gpt-5.4"): _GPT_5_4,
     ("openai", "gpt-5.4-nano"): replace(_GPT_5_4, deprecated_on="2027-04-01", replaced_by="gpt-6-luna"),
@@ -223,9 +200,7 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
     ("openai", "o1"): replace(_O_SERIES, deprecated_on="2026-10-23", replaced_by="gpt-6.1-terra"),
     ("openai", "o1-mini"): replace(_O_SERIES, tools=False, deprecated_on="2025-10-27"),
     ("openai", "o1-preview"): replace(_O_SERIES, tools=False, deprecated_on="2025-07-28"),
-    ("openai", "o3"): replace(
-        _O_SERIES, prices=(Prices(2.0, 8.0, 0.50),), deprecated_on="2026-12-11", replaced_by="gpt-6.1-terra"
-    ),
+    ("openai", "o3"): replace(_O_SERIES, deprecated_on="2026-12-11", replaced_by="gpt-6.1-terra"),
     ("openai", "o3-mini"): replace(
         _O_SERIES,
         image_input=False,
@@ -234,70 +209,49 @@ ROWS: Final[dict[tuple[str, str], Profile]] = {
         deprecated_on="2026-10-23",
         replaced_by="gpt-6-luna",
     ),
-    ("openai", "o4-mini"): replace(
-        _O_SERIES, prices=(Prices(1.10, 4.40, 0.275),), deprecated_on="2026-10-23", replaced_by="gpt-6-luna"
-    ),
+    ("openai", "o4-mini"): replace(_O_SERIES, deprecated_on="2026-10-23", replaced_by="gpt-6-luna"),
     ("openai", "gpt-3.5"): replace(_GPT_OLD, context_window=16_385),
     ("openai", "gpt-4"): _GPT_OLD,
-    ("openai", "gpt-4.1"): replace(
-        _GPT_4_1, prices=(Prices(2.0, 8.0, 0.50),), deprecated_on="2027-01-14", replaced_by="gpt-6.1-terra"
-    ),
-    ("openai", "gpt-4.1-mini"): replace(
-        _GPT_4_1, prices=(Prices(0.40, 1.60, 0.10),), deprecated_on="2027-01-14", replaced_by="gpt-6-luna"
-    ),
+    ("openai", "gpt-4.1"): replace(_GPT_4_1, deprecated_on="2027-01-14", replaced_by="gpt-6.1-terra"),
+    ("openai", "gpt-4.1-mini"): replace(_GPT_4_1, deprecated_on="2027-01-14", replaced_by="gpt-6-luna"),
     ("openai", "gpt-4.1-nano"): replace(
         _GPT_4_1,
-        prices=(Prices(0.10, 0.40, 0.025),),
         web_search=False,
         deprecated_on="2026-10-23",
         replaced_by="gpt-6-luna",
     ),
-    ("openai", "gpt-4o"): replace(
-        _GPT_4, prices=(Prices(2.50, 10.0, 1.25),), deprecated_on="2027-01-14", replaced_by="gpt-6.1-terra"
-    ),
-    ("openai", "gpt-4o-mini"): replace(
-        _GPT_4, prices=(Prices(0.15, 0.60, 0.075),), deprecated_on="2027-01-14", replaced_by="gpt-6-luna"
-    ),
+    ("openai", "gpt-4o"): replace(_GPT_4, deprecated_on="2027-01-14", replaced_by="gpt-6.1-terra"),
+    ("openai", "gpt-4o-mini"): replace(_GPT_4, deprecated_on="2027-01-14", replaced_by="gpt-6-luna"),
     ("openai", "chatgpt-4o"): replace(_GPT_4, tools=False, deprecated_on="2026-02-17"),
-    ("anthropic", "claude-haiku-4-5"): replace(
-        _CLAUDE_4_5, prices=_claude_prices(1.0, 5.0, 0.10), deferred_tools=False
-    ),
+    ("anthropic", "claude-haiku-4-5"): replace(_CLAUDE_4_5, deferred_tools=False),
     ("anthropic", "claude-sonnet-4-5"): replace(
         _CLAUDE_4_5,
-        prices=_claude_prices(3.0, 15.0, 0.30),
         deprecated_on="2026-11-30",
         replaced_by="claude-sonnet-5-5",
     ),
-    ("anthropic", "claude-opus-4-5"): replace(_CLAUDE_4_5, prices=_claude_prices(5.0, 25.0, 0.50)),
-    ("anthropic", "claude-sonnet-4-6"): replace(_CLAUDE_4_6, prices=_claude_prices(3.0, 15.0, 0.30)),
+    ("anthropic", "claude-opus-4-5"): _CLAUDE_4_5,
+    ("anthropic", "claude-sonnet-4-6"): _CLAUDE_4_6,
     ("anthropic", "claude-opus-4-"): _CLAUDE_4_6,
-    ("anthropic", "claude-opus-5"): replace(_CLAUDE_5, prices=_claude_prices(5.0, 25.0, 0.50)),
-    ("anthropic", "claude-opus-5-5"): replace(_CLAUDE_5_5, prices=_claude_prices(4.0, 20.0, 0.20)),
-    ("anthropic", "claude-sonnet-5"): replace(_CLAUDE_5, prices=_claude_prices(2.0, 10.0, 0.20)),
-    ("anthropic", "claude-sonnet-5-5"): replace(_CLAUDE_5_5, prices=_claude_prices(2.0, 10.0, 0.20)),
-    # The cache-read prices of this one are unknown here: they count as input.
-    ("anthropic", "claude-haiku-5-5"): replace(
-        _CLAUDE_5_5,
-        prices=(Prices(0.10, 0.50, None, 0.125), Prices(0.50, 2.50, None, 0.625, above_tokens=100_000)),
-    ),
+    ("anthropic", "claude-opus-5"): _CLAUDE_5,
+    ("anthropic", "claude-opus-5-5"): _CLAUDE_5_5,
+    ("anthropic", "claude-sonnet-5"): _CLAUDE_5,
+    ("anthropic", "claude-sonnet-5-5"): _CLAUDE_5_5,
+    ("anthropic", "claude-haiku-5-5"): _CLAUDE_5_5,
     ("anthropic", "claude-fable-5"): _CLAUDE_5_5,
-    ("anthropic", "claude-fable-5-1"): replace(_CLAUDE_5_5, prices=(Prices(10.0, 50.0),)),
+    ("anthropic", "claude-fable-5-1"): _CLAUDE_5_5,
     ("anthropic", "claude-mythos-5"): _CLAUDE_5_5,
-    ("google", "gemini-2.5-pro"): replace(
-        _GEMINI_2_5, prices=(Prices(1.25, 10.0), Prices(2.50, 15.0, above_tokens=200_000))
-    ),
-    ("google", "gemini-2.5-flash"): replace(_GEMINI_2_5, prices=(Prices(0.30, 2.50),)),
-    ("google", "gemini-2.5-flash-lite"): replace(_GEMINI_2_5, prices=(Prices(0.10, 0.40),)),
+    ("google", "gemini-2.5-pro"): _GEMINI_2_5,
+    ("google", "gemini-2.5-flash"): _GEMINI_2_5,
+    ("google", "gemini-2.5-flash-lite"): _GEMINI_2_5,
     ("google", "gemini-3"): _GEMINI_3,
-    ("google", "gemini-3-flash"): replace(_GEMINI_3, prices=(Prices(0.50, 3.0),)),
-    # The regular price; half of it is charged until the end of 2026.
-    ("google", "gemini-3.8-flash"): replace(_GEMINI_3, prices=(Prices(1.50, 7.50, 0.15),)),
+    ("google", "gemini-3-flash"): _GEMINI_3,
+    ("google", "gemini-3.8-flash"): _GEMINI_3,
     ("xai", "grok-3-mini"): Profile(
         131_072, efforts=("low", "high"), thinking="effort", prompt_cache="automatic"
     ),
     ("xai", "grok-4"): _GROK_4,
     ("xai", "grok-4.3"): replace(_GROK_REASONING, context_window=1_000_000),
-    ("xai", "grok-4.5"): replace(_GROK_REASONING, context_window=500_000, prices=(Prices(2.0, 6.0, 0.50),)),
+    ("xai", "grok-4.5"): replace(_GROK_REASONING, context_window=500_000),
 }
 
 DEFAULT_MODELS: Final[dict[str, tuple[str, ...]]] = {

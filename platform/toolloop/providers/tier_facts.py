@@ -2,8 +2,9 @@
 
 As the providers' pages said in November 2026; docs/providers.md says which. A row is looked up like those of
 ``toolloop.providers.model_facts``: the longest prefix wins, and a model without one has no tier that may be asked for.
+What ``list_prices.json`` knows of a model's tiers counts before what is here.
 
-- OpenAI: flex and batch at half price, priority ("fast mode") by its own list, whose highest is 2.5 times.
+- OpenAI: flex and batch at half price; priority ("fast mode") by its own list, which ``list_prices.json`` has.
 - Gemini: flex and batch at half price, priority at 1.75 to 2 times: it counts as 2.
 - Anthropic: batch at half price. Priority is capacity bought beforehand, of which a token takes what its list price says: it
   counts as standard.
@@ -29,30 +30,28 @@ TIERS: Final[dict[tuple[str, str], Tiers]] = {
     ("openai", "gpt-"): _NONE,
     ("openai", "o"): _NONE,
     ("openai", "gpt-6"): _BOTH,
-    ("openai", "gpt-6.1-sol"): replace(_BOTH, priority=2.0),
-    ("openai", "gpt-5.6"): replace(_BOTH, priority=2.0),
-    ("openai", "gpt-5.5"): replace(_BOTH, priority=2.5),
-    ("openai", "gpt-5.4"): replace(_BOTH, priority=2.0),
+    ("openai", "gpt-6.1-sol"): _BOTH,
+    ("openai", "gpt-5.6"): _BOTH,
+    ("openai", "gpt-5.5"): _BOTH,
+    ("openai", "gpt-5.4"): _BOTH,
     ("openai", "gpt-5.4-nano"): _FLEX,
-    ("openai", "gpt-5.2"): replace(_BOTH, priority=2.0),
+    ("openai", "gpt-5.2"): _BOTH,
     ("openai", "gpt-5.2-pro"): _NONE,
-    ("openai", "gpt-5.1"): replace(_BOTH, priority=2.0),
-    ("openai", "gpt-5"): replace(_BOTH, priority=2.0),
+    ("openai", "gpt-5.1"): _BOTH,
+    ("openai", "gpt-5"): _BOTH,
     ("openai", "gpt-5."): _NONE,
     ("openai", "gpt-5-pro"): _NONE,
-    ("openai", "gpt-5-mini"): replace(_BOTH, priority=1.8),
+    ("openai", "gpt-5-mini"): _BOTH,
     ("openai", "gpt-5-nano"): _FLEX,
-    ("openai", "o3"): replace(_BOTH, priority=1.75),
+    ("openai", "o3"): _BOTH,
     ("openai", "o3-pro"): _NONE,
     ("openai", "o3-mini"): _NONE,
     ("openai", "o3-deep-research"): _NONE,
-    ("openai", "o4-mini"): replace(_BOTH, priority=1.85),
+    ("openai", "o4-mini"): _BOTH,
     ("openai", "o4-mini-deep-research"): _NONE,
-    ("openai", "gpt-4.1"): replace(_PRIORITY, priority=1.75),
-    ("openai", "gpt-4.1-nano"): replace(_PRIORITY, priority=2.0),
-    ("openai", "gpt-4o"): replace(_PRIORITY, priority=1.7),
-    # Its standard price is above that of its family, which is all that is known of it here.
-    ("openai", "gpt-4o-2024-05-13"): replace(_PRIORITY, priority=3.5),
+    ("openai", "gpt-4.1"): _PRIORITY,
+    ("openai", "gpt-4.1-nano"): _PRIORITY,
+    ("openai", "gpt-4o"): _PRIORITY,
     ("openai", "gpt-4o-audio"): _NONE,
     ("openai", "gpt-4o-search"): _NONE,
     ("openai", "gpt-4o-mini-audio"): _NONE,

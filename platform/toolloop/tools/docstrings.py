@@ -1,12 +1,15 @@
 """Read a docstring: what the tool does, and one line of description a parameter.
 
-Two forms are understood. Google style has an ``Args:`` section. The compact form is the description, a line ``---``, and
-one line ``<type> <name>: text`` a parameter:
+Google style (an ``Args:`` section) and the compact form are read here. The compact form is the description, a line ``---``,
+and one line ``<type> <name>: text`` a parameter:
 
     Look up how many pieces are in stock.
     ---
     str sku: article number
     list[str] sites: where to look
+
+NumPy's style (``Parameters`` underlined) and Sphinx's (``:param name: text``) are read by griffe, which is imported for them
+alone: it takes 0.2 s and 10 MB, and of Google style it drops the lines that it cannot read, which here are errors.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from __future__ import annotations
 import inspect
 import re
 from dataclasses import dataclass, field
+from typing import Literal
 
 _SECTIONS = {
     "args",
@@ -38,6 +42,10 @@ _ARGS = {"args", "arguments", "parameters"}
 _SHOWN = {"note", "notes", "example", "examples", "warning", "warnings"}
 _RULE = "---"
 _COMPACT = re.compile(r"<?([^:<>]*[^:<>\s])>?\s+<?\*{0,2}(\w+)>?\s*:\s*(.*)")
+_STYLES: tuple[tuple[Literal["numpy", "sphinx"], re.Pattern[str]], ...] = (
+    ("numpy", re.compile(r"^Parameters[ \t]*\n-{3,}[ \t]*$", re.MULTILINE)),
+    ("sphinx", re.compile(r"^:(?:param|parameter|arg|argument|key|keyword)\s[^:\n]+:", re.MULTILINE)),
+)
 _ENTRY = re.compile(r"\*{0,2}(\w+)\s*(?:\(([^)]*)\))?\s*:\s*(.*)")
 
 
@@ -78,7 +86,11 @@ def docstring_read(text: str | None) -> Docstring:
     """
     if not text:
         return Docstring()
-    lines = inspect.cleandoc(text).splitlines()
+    cleaned = inspect.cleandoc(text)
+    for style, sign in _STYLES:
+        if sign.search(cleaned):
+            return _griffe_read(cleaned, style)
+    lines = cleaned.splitlines()
     if _RULE in (line.strip() for line in lines) and not any(
         line.rstrip().endswith(":") and line.rstrip().removesuffix(":").lower() in _ARGS for line in lines
     ):
@@ -125,6 +137,24 @@ def docstring_read(text: str | None) -> Docstring:
         )
     description = re.sub(r"\n{3,}", "\n\n", "\n".join(kept)).strip()
     return Docstring(description, parameters, has_args, tuple(unreadable))
+
+
+def _griffe_read(text: str, style: Literal["numpy", "sphinx"]) -> Docstring:
+    import griffe
+
+    description: list[str] = []
+    parameters: dict[str, Documented] = {}
+    for section in griffe.Docstring(text).parse(style, warnings=False):
+        if isinstance(section, griffe.DocstringSectionText):
+            description.append(section.value)
+        elif isinstance(section, griffe.DocstringSectionAdmonition):  # notes are of use to a model
+            description.append(f"{section.title}:\n{section.value.description}")
+        elif isinstance(section, griffe.DocstringSectionParameters):
+            for entry in section.value:
+                written = "" if entry.annotation is None else str(entry.annotation)
+                described = " ".join(entry.description.split())
+                parameters[entry.name.lstrip("*")] = Documented(written, described, optional=False)
+    return Docstring("\n\n".join(description).strip(), parameters, has_args=True)
 
 
 def _compact_read(lines: list[str]) -> Docstring:

@@ -227,7 +227,7 @@ def tool(
     mock: Callable[..., Any] | None = None,
     excluded: Sequence[str] = (),
 ) -> Tool | Callable[[Callable[..., Any]], Tool]:
-    """Make a ``Tool`` from a function's type hints and its docstring (Google style, or the compact form).
+    """Make a ``Tool`` from a function's type hints and its docstring (Google, NumPy or Sphinx style, or the compact form).
 
     Args:
         function: the function, when used as a bare decorator.

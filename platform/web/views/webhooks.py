@@ -57,8 +57,9 @@ def _list(request: TenantRequest, form: WebhookForm, *, status: int = 200) -> Ht
 @never_cache
 @require_http_methods(["GET", "POST"])
 @allowed("webhook.manage")
+@sensitive_variables("secret")
 def webhook(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Show a webhook with its log; POST changes, tests, switches or removes it, or sends an event again."""
+    """Show a webhook with its log; POST changes, tests, switches or removes it, renews its secret, or sends an event again."""
     row = webhook_get(actor=request.actor, pk=pk)
     if request.method == "GET":
         return _one(request, row)
@@ -77,6 +78,9 @@ def webhook(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     elif action in {"enable", "disable"}:
         services.webhook_update(**who, pk=pk, values={"is_enabled": action == "enable"})
         messages.success(request, f"The webhook is {'on' if action == 'enable' else 'off'} now.")
+    elif action == "rotate":
+        changed, secret = services.webhook_secret_rotate(**who, pk=pk)
+        return _one(request, changed, secret=secret)
     elif action == "test":
         services.webhook_ping(**who, pk=pk)
         messages.success(request, "A test event is on its way; reload to see what came of it.")
@@ -119,6 +123,7 @@ def _one(
         "page_obj": page,
         "query": urlencode({}),
         "max_failures": services.MAX_FAILURES,
+        "rotation_hours": services.ROTATION_HOURS,
     }
     return render(request, "settings/webhook.html", context, status=status)
 

@@ -198,6 +198,7 @@ API: tuple[Row, ...] = (
     Row("api:webhooks-detail", "GET", "webhook.manage", WEBHOOK),
     Row("api:webhooks-detail", "PATCH", "webhook.manage", WEBHOOK, data=send(is_enabled=False)),
     Row("api:webhooks-detail", "DELETE", "webhook.manage", WEBHOOK, ok=204),
+    Row("api:webhooks-rotate", "POST", "webhook.manage", WEBHOOK),
     Row("api:webhooks-ping", "POST", "webhook.manage", WEBHOOK, ok=202),
     Row("api:deliveries-list", "GET", "webhook.manage", WEBHOOK),
     Row("api:deliveries-redeliver", "POST", "webhook.manage", DELIVERY, ok=202, before=_delivered),

@@ -192,8 +192,8 @@ async def test_nothing_about_caches_is_sent_where_they_work_by_themselves(wire: 
 # 100 tokens of input, 40 of them from the cache and 7 written to it where that is told; 20 of output, reasoning included.
 COSTS = [
     (OPENAI, Usage(200, 80, 14, 40, 10, 2), 2 * (53 * 1.25 + 40 * 0.125 + 7 * 1.25 + 20 * 10)),
-    (XAI, Usage(200, 80, 14, 40, 10, 2), 2 * (53 * 2.0 + 40 * 0.50 + 7 * 2.0 + 20 * 6)),
-    (ANTHROPIC, Usage(200, 80, 14, 40, 10, 2), 2 * (53 * 2.0 + 40 * 0.20 + 7 * 2.5 + 20 * 10)),
+    (XAI, Usage(200, 80, 14, 40, 10, 2), 2 * (53 * 2.0 + 40 * 0.30 + 7 * 2.0 + 20 * 6)),
+    (ANTHROPIC, Usage(200, 80, 14, 40, 10, 2), 2 * (53 * 2.0 + 40 * 0.10 + 7 * 2.5 + 20 * 10)),
     (GOOGLE, Usage(200, 80, 0, 40, 10, 2), 2 * (60 * 1.5 + 40 * 0.15 + 20 * 7.5)),
     (COMPATIBLE, Usage(200, 80, 0, 40, 10, 2), None),
 ]

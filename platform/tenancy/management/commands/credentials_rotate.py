@@ -44,7 +44,7 @@ class Command(BaseCommand):
         """Bring one column to the first key; return how many of its values cannot be read."""
         done: Counter[int] = Counter()
         kept = unreadable = 0
-        rows = model._default_manager.order_by("pk")
+        rows = model._default_manager.filter(**{f"{name}__isnull": False}).order_by("pk")
         for pk, tenant_id, stored in rows.values_list("pk", "tenant_id", name).iterator(chunk_size=200):
             try:
                 new = rotate(stored)
