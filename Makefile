@@ -31,7 +31,7 @@ test-fast: install-dev ## The rules of the product: no server, browser, clock or
 	@$(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup -m rules $(PYTEST_ARGS) $(TESTS)
 
 test-nightly: install-dev ## All tests with every operation's requests made up, and all benchmarks against the last results
-	@FUZZ_SHARE=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
+	@NIGHTLY=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
 	@benchmarks/nightly.sh
 
 check: lint types layers django migrations schema ## Everything below, up to openapi (make -k check: all of it, whatever fails)

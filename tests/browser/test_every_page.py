@@ -1,12 +1,11 @@
 """Every page of the permission matrix: axe finds nothing, nothing is wider than the window.
 
 A new page is looked at as soon as it has its row there: once, one in light on a desk, the next in the dark on a phone, and so on.
-EVERY_LOOK=1 gives each page all four looks, those too that test_accessibility.py looks at with more on them.
+`make test-nightly` gives each page all four looks, those too that test_accessibility.py looks at with more on them.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from itertools import cycle
 from typing import Any
@@ -17,6 +16,7 @@ from playwright.sync_api import Error, Page
 
 from tests.browser.conftest import sign_in_by_form
 from tests.browser.test_accessibility import NARROW, WIDE, examine
+from tests.nightly import NIGHTLY
 from tests.permissions.rows import PERSONAL, PORTAL
 from tests.permissions.test_matrix import url_arguments
 from tests.permissions.world import Side
@@ -27,7 +27,6 @@ LOOKS: dict[str, tuple[Any, Any]] = {
     "dark-1440": (WIDE, "dark"),
     "light-390": (NARROW, "light"),
 }
-EVERY_LOOK = bool(os.environ.get("EVERY_LOOK"))
 LOOKED_AT = {
     *(
         "assistants:create",
@@ -63,9 +62,9 @@ def test_every_page_of_the_matrix_passes_axe_and_fits_the_window(
     side = Side()
     page = new_page(bypass_csp=True)
     sign_in_by_form(page, side.user("owner").email)
-    each = [LOOKS] if EVERY_LOOK else [{name: look} for name, look in LOOKS.items()]
+    each = [LOOKS] if NIGHTLY else [{name: look} for name, look in LOOKS.items()]
     looks = cycle(each)
-    seen = set() if EVERY_LOOK else set(LOOKED_AT)
+    seen = set() if NIGHTLY else set(LOOKED_AT)
     for name, path in [*((n, reverse(n)) for n in PERSONAL), *matrix_paths(side)]:
         if name not in seen and looked_at(page, name, path, next(looks), problems):
             seen.add(name)
