@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from django.conf import settings
 from django.db.backends.postgresql import base
 from django.db.backends.postgresql.psycopg_any import register_tzloader
 from psycopg.types.array import ListDumper
@@ -95,6 +96,12 @@ class DatabaseWrapper(base.DatabaseWrapper):
         )
         register_tzloader(self.timezone, cursor)
         return cursor
+
+    def chunked_cursor(self) -> Any:
+        # A cursor of the server's outlives its transaction only on a server connection that stays with us.
+        if settings.LISTEN_DATABASE is not None and not self.in_atomic_block:
+            return self._cursor()
+        return super().chunked_cursor()
 
     @contextmanager
     def _nodb_cursor(self) -> Iterator[Any]:
