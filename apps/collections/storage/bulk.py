@@ -115,7 +115,7 @@ def _copy(
 
 
 @contextmanager
-def binary_cursor(name: str = "") -> Iterator[psycopg.Cursor[Any]]:
+def binary_cursor(name: str = "") -> Iterator[BinaryCursor | BinaryServerCursor]:
     """Open a cursor that receives values in binary: packed numbers come as they are, not as hexadecimal text.
 
     Args:

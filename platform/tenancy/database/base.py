@@ -29,6 +29,7 @@ from tenancy.database.cursors import (
     ScopedServerCursor,
     as_login_role,
     scope_forget,
+    scope_watch,
 )
 from tenancy.database.waiting import use_noted
 
@@ -67,6 +68,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: Any) -> Any:
         connection = super().get_new_connection(conn_params)
         connection.adapters.register_dumper(list, PlainListDumper)
+        scope_watch(connection)
         return connection
 
     def _savepoint_rollback(self, sid: str) -> None:

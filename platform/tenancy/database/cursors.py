@@ -66,6 +66,24 @@ def scope_forget(raw: Any) -> None:
     raw.scope_applied = UNKNOWN
 
 
+def scope_watch(raw: Any) -> None:
+    """Let a connection forget what was set where psycopg begins or ends a transaction by itself: no cursor sees that."""
+    if "transaction" in vars(raw):
+        return
+    begin = raw.transaction
+
+    @contextmanager
+    def transaction(*args: Any, **options: Any) -> Iterator[Any]:
+        scope_forget(raw)
+        try:
+            with begin(*args, **options) as opened:
+                yield opened
+        finally:
+            scope_forget(raw)
+
+    raw.transaction = transaction
+
+
 def _missing(raw: Any) -> str | None:
     """Return the scope that a connection lacks for its next statement, None when it has what it needs."""
     status = raw.pgconn.transaction_status
