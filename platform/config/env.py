@@ -42,6 +42,12 @@ VARIABLES: dict[str, Variable] = {
             str,
         ),
         Variable(
+            "GROUNDWORK_LISTEN_URL",
+            "Direct address of the same database, for what needs a session of its own (LISTEN, session locks, index builds), where DATABASE_URL leads through a transaction pooler such as PgBouncer. Unset: DATABASE_URL.",
+            "",
+            str,
+        ),
+        Variable(
             "GROUNDWORK_DATA_DIR",
             "Where the embedded database, uploaded files and the embedder's model live.",
             "var",
@@ -358,22 +364,23 @@ def example() -> str:
     return "\n".join(lines)
 
 
-def database_settings(url: str, *, pool: bool) -> dict[str, Any]:
+def database_settings(url: str, *, pool: bool, variable: str = "DATABASE_URL") -> dict[str, Any]:
     """Return Django's settings of the one database.
 
     Args:
         url: ``postgresql://user:password@host:port/name?option=value``; a Unix socket folder goes into ``?host=``.
         pool: keep a psycopg pool (web processes). Never in the worker: a forked pool has no threads and deadlocks.
+        variable: where the address is from, for errors.
 
     Raises:
         SettingsError: the URL is not one of Postgres or names no database.
     """
     parts = urlsplit(url)
     if parts.scheme not in {"postgres", "postgresql"}:
-        raise SettingsError("DATABASE_URL: expected postgresql://user:password@host:port/name")
+        raise SettingsError(f"{variable}: expected postgresql://user:password@host:port/name")
     name = unquote(parts.path.lstrip("/"))
     if not name:
-        raise SettingsError("DATABASE_URL names no database: it must end in /name")
+        raise SettingsError(f"{variable} names no database: it must end in /name")
     options: dict[str, Any] = dict(parse_qsl(parts.query))
     host = options.pop("host", "") or parts.hostname or ""
     if pool:

@@ -15,6 +15,8 @@ from django.db import close_old_connections, connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
+from tenancy.database.direct import direct_connection
+
 log = structlog.get_logger(__name__)
 CHANNEL = "groundwork_queue"
 
@@ -79,11 +81,7 @@ class NotifyBroker(ORM):  # type: ignore[misc]
     def _listening(self) -> psycopg.Connection[Any]:
         """Return this process's own connection; never one of Django's, which tasks share."""
         if self._connection is None or self._connection.closed:
-            wanted = ("dbname", "user", "password", "host", "port", "sslmode")
-            params = connections[Conf.ORM].get_connection_params()
-            self._connection = psycopg.connect(
-                autocommit=True, **{k: v for k, v in params.items() if k in wanted}
-            )
+            self._connection = direct_connection()
             # A lock that a crash of the database forgets does no harm: the claim of the job decides who runs it.
             self._connection.execute("SET synchronous_commit TO off")
             self._connection.execute(f"LISTEN {CHANNEL}")

@@ -17,7 +17,8 @@ import structlog
 from psycopg import sql
 
 from jobs.notify import CHANNEL
-from tenancy.database.waiting import connection_params, holding_refuse
+from tenancy.database.direct import direct_params
+from tenancy.database.waiting import holding_refuse
 
 log = structlog.get_logger(__name__)
 
@@ -101,7 +102,7 @@ class LoopHub:
         while True:
             try:
                 async with await psycopg.AsyncConnection.connect(
-                    **connection_params(), autocommit=True
+                    **direct_params(), autocommit=True
                 ) as listener:
                     await self._listen(listener)
             except (psycopg.Error, OSError) as error:

@@ -25,7 +25,7 @@ from django.utils import timezone
 from basics.errors import DomainError
 from tenancy import crypto
 from tenancy.actors import Actor
-from tenancy.database.waiting import connection_params
+from tenancy.database.direct import direct_connection
 from tenancy.models import IdempotentAnswer, Tenant
 from tenancy.scope import platform_scope
 
@@ -113,7 +113,7 @@ class _Keys:
 
     def _lock(self, number: int) -> bool:
         if self._line is None:
-            self._line = psycopg.connect(**connection_params(), autocommit=True)
+            self._line = direct_connection()
             for held in self._numbers:
                 self._line.execute(_TRY, (held,))
         row: Any = self._line.execute(_TRY, (number,)).fetchone()

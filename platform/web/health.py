@@ -12,10 +12,12 @@ from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
 from jobs.selectors import queue_size, worker_seen_at
+from tenancy.database.direct import pooler_found
 
 logger = logging.getLogger(__name__)
 WORKER_FRESH_S = 30
 _migrated = False
+_listens = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +35,13 @@ class Check:
 
 
 def readiness() -> list[Check]:
-    """Return the checks of /readyz: database, migrations, queue, worker. Later ones need the database."""
+    """Return the checks of /readyz: database, its direct line, migrations, queue, worker. Later ones need the database."""
     found = [guarded("database", check_database, "Start the database, or correct DATABASE_URL.")]
     if not found[0].ok:
         return found
     return [
         *found,
+        guarded("listen", check_listen, "See GROUNDWORK_LISTEN_URL."),
         guarded("migrations", check_migrations, "Run: python manage.py migrate"),
         guarded("queue", check_queue, "See the queue's settings: GROUNDWORK_BROKER."),
         guarded("worker", check_worker, "Start a worker: python manage.py worker"),
@@ -50,6 +53,17 @@ def check_database() -> Check:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
     return Check("database", True, f"PostgreSQL {connection.pg_version // 10000}")  # type: ignore[attr-defined]
+
+
+def check_listen() -> Check:
+    """No transaction pooler is in the way of notifications; once there was none, this process does not look again."""
+    global _listens
+    if not _listens:
+        wrong = pooler_found()
+        if wrong:
+            return Check("listen", False, wrong, "Set GROUNDWORK_LISTEN_URL to the Postgres server itself.")
+        _listens = True
+    return Check("listen", True, "direct")
 
 
 def check_migrations() -> Check:

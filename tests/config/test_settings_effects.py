@@ -87,6 +87,11 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
         "settings.IMPORT_PATHS",
         ["/srv/handbooks", "acme=/srv/acme"],
     ),
+    "GROUNDWORK_LISTEN_URL": (
+        "postgresql://groundwork@db.internal:5433/groundwork",
+        "[settings.LISTEN_DATABASE['HOST'], settings.LISTEN_DATABASE['PORT']]",
+        ["db.internal", "5433"],
+    ),
     "GROUNDWORK_IMPORT_MAX_FILES": ("10", "settings.IMPORT_MAX_FILES", 10),
     "GROUNDWORK_IMPORT_MAX_MB": ("10", "settings.IMPORT_MAX_BYTES", 10_000_000),
     "GROUNDWORK_FETCH_NETWORKS": ("10.2.0.0/16", "settings.FETCH_NETWORKS", ["10.2.0.0/16"]),
@@ -228,6 +233,7 @@ OF_TESTS = {"GROUNDWORK_SHARED_DATA", "GROUNDWORK_REQUIRE_BROWSER"}
 # A value that cannot be meant, for each variable that has a form.
 BAD = {
     "DATABASE_URL": "mysql://localhost/name",
+    "GROUNDWORK_LISTEN_URL": "mysql://localhost/name",
     "GROUNDWORK_CREDENTIAL_KEYS": "not-a-key",
     "GROUNDWORK_TRUSTED_ORIGINS": "a.example.org",
     "GROUNDWORK_TRUST_PROXY": "maybe",

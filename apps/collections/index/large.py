@@ -11,8 +11,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
+import psycopg
 from django.db import connection, transaction
 from django.db.models import Max, QuerySet
 from django.utils import timezone
@@ -24,6 +25,7 @@ from jobs.context import JobCancelled
 from jobs.services import job_enqueue
 from tenancy.actors import system_actor
 from tenancy.database.base import as_login_role
+from tenancy.database.direct import direct_connection
 
 HNSW_MIN = 5_000  # chunks in a collection; below it a scan is fast, and exact
 
@@ -116,18 +118,16 @@ def _alone(collection: Collection, check: Callable[[], None]) -> Iterator[None]:
     ``CREATE INDEX CONCURRENTLY`` would wait in turn.
     """
     key = [_LOCKS, collection.pk % 2**31]
-    while True:
-        check()
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", key)
-            if cursor.fetchone()[0]:
-                break
-        time.sleep(_LOCK_POLL_S)
-    try:
+    with connection.wrap_database_errors, direct_connection() as line:  # its end gives the lock back
+        while not _locked(line, key):
+            time.sleep(_LOCK_POLL_S)
+            check()
         yield
-    finally:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_unlock(%s, %s)", key)
+
+
+def _locked(line: psycopg.Connection[Any], key: list[int]) -> bool:
+    row: Any = line.execute("SELECT pg_try_advisory_lock(%s, %s)", key).fetchone()
+    return bool(row[0])
 
 
 def _build_due(ctx: BuildContext, collection: Collection) -> None:
@@ -231,16 +231,13 @@ def _name(row: SearchIndex) -> str:
 
 def _hnsw_build(row: SearchIndex, space: EmbeddingSpace) -> None:
     """Build a partial graph without blocking writes; a plain scan answers until it is done."""
-    with as_login_role(), connection.cursor() as cursor:
-        cursor.execute("SELECT set_config('maintenance_work_mem', %s, false)", [_BUILD_MEMORY])
-        try:
-            cursor.execute(
-                f"CREATE INDEX CONCURRENTLY {_name(row)} ON collections_embedding "
-                f"USING hnsw ((vector::halfvec({int(space.dimensions)})) halfvec_cosine_ops) "
-                "WITH (m = 16, ef_construction = 64) "
-                f"WHERE collection_id = {int(row.collection_id)} AND space_id = {int(space.pk)} "
-                f"AND chunk_id <= {int(row.last_chunk)}"
-            )
-        finally:
-            cursor.execute("RESET maintenance_work_mem")
-        cursor.execute("ANALYZE collections_embedding")
+    with connection.wrap_database_errors, direct_connection() as line:
+        line.execute("SELECT set_config('maintenance_work_mem', %s, false)", [_BUILD_MEMORY])
+        line.execute(
+            f"CREATE INDEX CONCURRENTLY {_name(row)} ON collections_embedding "
+            f"USING hnsw ((vector::halfvec({int(space.dimensions)})) halfvec_cosine_ops) "
+            "WITH (m = 16, ef_construction = 64) "
+            f"WHERE collection_id = {int(row.collection_id)} AND space_id = {int(space.pk)} "
+            f"AND chunk_id <= {int(row.last_chunk)}"
+        )
+        line.execute("ANALYZE collections_embedding")

@@ -17,6 +17,7 @@ from django.db import connection
 from pgvector.psycopg import register_vector
 
 from apps.collections.storage.packing import COPY_HEADER, COPY_TRAILER
+from tenancy.database.cursors import BinaryCursor, BinaryServerCursor
 
 _numbers = count(1)
 _WRITE_BYTES = 256 * 1024
@@ -114,21 +115,15 @@ def _copy(
 
 
 @contextmanager
-def binary_cursor(name: str = "") -> Iterator[psycopg.Cursor[Any]]:
+def binary_cursor(name: str = "") -> Iterator[BinaryCursor | BinaryServerCursor]:
     """Open a cursor that receives values in binary: packed numbers come as they are, not as hexadecimal text.
 
     Args:
         name: of a server-side cursor, to read many rows in pieces inside a transaction; "" for a plain one.
     """
-    with connection.cursor():  # puts role and tenant of the scope in force
-        raw: psycopg.Connection[Any] = connection.connection
-    if name:
-        with psycopg.ServerCursor(raw, name) as server:
-            server.format = psycopg.pq.Format.BINARY
-            yield server
-        return
-    with psycopg.Cursor(raw) as cursor:
-        cursor.format = psycopg.pq.Format.BINARY
+    connection.ensure_connection()
+    raw: psycopg.Connection[Any] = connection.connection
+    with BinaryServerCursor(raw, name) if name else BinaryCursor(raw) as cursor:
         yield cursor
 
 

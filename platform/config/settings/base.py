@@ -33,6 +33,11 @@ CSRF_TRUSTED_ORIGINS: list[str] = env.get("GROUNDWORK_TRUSTED_ORIGINS")
 _POOL = os.environ.get("DJANGO_DB_POOL", "0") == "1"
 _URL = env.get("DATABASE_URL") or read_state(DATA_DIR) or "postgresql://localhost/groundwork"
 DATABASES = {"default": env.database_settings(_URL, pool=_POOL)}
+_LISTEN_URL = env.get("GROUNDWORK_LISTEN_URL")
+# For what needs a session of its own (tenancy.database.direct); None: DATABASES serves it too.
+LISTEN_DATABASE = (
+    env.database_settings(_LISTEN_URL, pool=False, variable="GROUNDWORK_LISTEN_URL") if _LISTEN_URL else None
+)
 # What waits while it holds a database connection fails instead of being logged (tenancy.database.waiting).
 STRICT_WAITS = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -1,8 +1,6 @@
 """PostgreSQL backend with row-level security driven by ``tenancy.scope``.
 
-Before a cursor is handed out, the session's role and ``app.tenant_id`` are set to what the scope says, lazily: one
-extra round trip (about 40 us) only when the scope differs from what this connection last had. Nothing that a pooled
-connection carries over is trusted.
+Its cursors (``tenancy.database.cursors``) put role and ``app.tenant_id`` in force for one transaction at a time:
 
 scope ""  -> role groundwork_rw, no tenant: tenant tables show no rows
 scope "7" -> role groundwork_rw, tenant 7
@@ -16,32 +14,29 @@ import select
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
+from django.conf import settings
 from django.db.backends.postgresql import base
+from django.db.backends.postgresql.psycopg_any import register_tzloader
 from psycopg.types.array import ListDumper
 
+from tenancy.database.cursors import (
+    APP_ROLE,
+    LOGIN,
+    PLATFORM_ROLE,
+    ScopedCursor,
+    ScopedServerCursor,
+    as_login_role,
+    scope_forget,
+    scope_watch,
+)
 from tenancy.database.waiting import use_noted
-from tenancy.scope import ALL, current
 
-APP_ROLE = "groundwork_rw"
-PLATFORM_ROLE = "groundwork_platform"
-LOGIN = "!"
+__all__ = ["APP_ROLE", "LOGIN", "PLATFORM_ROLE", "DatabaseWrapper", "as_login_role"]
+
 TRUSTED_S = 5.0
 """Seconds since its last statement for which a connection that is quiet counts as alive."""
-
-_login_role: ContextVar[bool] = ContextVar("login_role", default=False)
-
-
-@contextmanager
-def as_login_role() -> Iterator[None]:
-    """Run the block as the role that logged in (the owner of the tables): migrations and walls only."""
-    token = _login_role.set(True)
-    try:
-        yield
-    finally:
-        _login_role.reset(token)
 
 
 class _Escapes:
@@ -63,35 +58,22 @@ class PlainListDumper(ListDumper):
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    _applied: str | None = None
-    _in_savepoint_rollback = False
     _used_at = 0.0
     health_check_done: bool
     health_check_enabled: bool
 
+    def get_connection_params(self) -> dict[str, Any]:
+        return {**super().get_connection_params(), "cursor_factory": ScopedCursor}  # type: ignore[misc]
+
     def get_new_connection(self, conn_params: Any) -> Any:
-        self._applied = None
         connection = super().get_new_connection(conn_params)
         connection.adapters.register_dumper(list, PlainListDumper)
+        scope_watch(connection)
         return connection
 
-    def _close(self) -> None:
-        self._applied = None
-        super()._close()  # type: ignore[misc]
-
-    def _rollback(self) -> None:
-        # set_config is transactional: a rollback undoes it without telling us.
-        self._applied = None
-        super()._rollback()  # type: ignore[misc]
-
     def _savepoint_rollback(self, sid: str) -> None:
-        # Runs inside an aborted transaction, where any statement before ROLLBACK TO would fail.
-        self._in_savepoint_rollback = True
-        try:
-            super()._savepoint_rollback(sid)  # type: ignore[misc]
-        finally:
-            self._in_savepoint_rollback = False
-            self._applied = None
+        super()._savepoint_rollback(sid)  # type: ignore[misc]
+        scope_forget(self.connection)  # what was set since the savepoint is taken back with it
 
     def close_if_health_check_failed(self) -> None:
         # Django asks with a round trip. A server that has ended a connection says so, and what it says lies there to be read.
@@ -108,14 +90,20 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def create_cursor(self, name: str | None = None) -> Any:
         self._used_at = time.monotonic()
         use_noted(self)
-        wanted = LOGIN if _login_role.get() else current()
-        if self._applied != wanted and not self._in_savepoint_rollback:
-            role, tenant = {LOGIN: ("none", ""), ALL: (PLATFORM_ROLE, "")}.get(wanted, (APP_ROLE, wanted))
-            self.connection.execute(
-                "SELECT set_config('role', %s, false), set_config('app.tenant_id', %s, false)", (role, tenant)
-            )
-            self._applied = wanted
-        return super().create_cursor(name)
+        if not name:
+            return super().create_cursor()
+        # Outside of a transaction it outlives the one that declares it.
+        cursor = ScopedServerCursor(
+            self.connection, name=name, scrollable=False, withhold=self.connection.autocommit
+        )
+        register_tzloader(self.timezone, cursor)
+        return cursor
+
+    def chunked_cursor(self) -> Any:
+        # A cursor of the server's outlives its transaction only on a server connection that stays with us.
+        if settings.LISTEN_DATABASE is not None and not self.in_atomic_block:
+            return self._cursor()
+        return super().chunked_cursor()
 
     @contextmanager
     def _nodb_cursor(self) -> Iterator[Any]:

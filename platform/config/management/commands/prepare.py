@@ -14,6 +14,7 @@ from django.db.migrations.loader import MigrationLoader
 
 from config.demo import EMAIL, OTHER_EMAIL, demo_lock, demo_password, demo_unlock
 from tenancy.database.base import as_login_role
+from tenancy.database.direct import pooler_found
 from tenancy.database.history import adopt
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -46,6 +47,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if wrong := pooler_found():
+            raise CommandError(wrong)
         with as_login_role():
             adopt(connection)
             executor = MigrationExecutor(connection)

@@ -21,6 +21,7 @@ from jobs.lane import drain_if_started
 from jobs.models import Worker
 from jobs.queue import SharedFlag, install
 from jobs.sweeper import sweep, sweep_orphaned
+from tenancy.database.direct import pooler_found
 
 log = structlog.get_logger(__name__)
 SWEEP_S = 2.0
@@ -45,6 +46,8 @@ class Command(BaseCommand):
                 "The worker must not use a connection pool: a forked pool has no threads and hangs. "
                 "Unset DJANGO_DB_POOL."
             )
+        if wrong := pooler_found():
+            raise CommandError(wrong)
         from django_q.cluster import Cluster
         from django_q.conf import Conf
         from django_q.signals import post_spawn

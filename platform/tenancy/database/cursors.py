@@ -1,0 +1,195 @@
+"""Cursors that put the tenant scope in force for the transaction of each statement, and for nothing longer.
+
+Role and ``app.tenant_id`` are set by ``SET LOCAL`` in front of the first statement of a transaction, in the same
+message: no round trip of its own, and nothing that stays on the connection. So a transaction pooler (PgBouncer) or a
+distributed Postgres (Citus) carries nothing from one request into another, and a connection that nobody gave a scope
+sees no tenant's rows.
+
+A statement outside a transaction is a transaction of its own: Postgres takes the statements of one message as one. What
+is refused inside a transaction (``CREATE INDEX CONCURRENTLY``) needs the login role, which sets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from functools import lru_cache
+from typing import Any, LiteralString, Self, cast
+
+import psycopg
+from django.db.backends.postgresql.base import Cursor, ServerSideCursor
+from psycopg import sql
+from psycopg.abc import Params, Query
+from psycopg.pq import Format, TransactionStatus
+
+from tenancy.scope import ALL, current
+
+APP_ROLE = "groundwork_rw"
+PLATFORM_ROLE = "groundwork_platform"
+LOGIN = "!"
+"""The scope of set-up code: the role that logged in, which owns the tables."""
+UNKNOWN = "?"
+"""Of a connection: what is in force has to be set again."""
+_SET = 2
+"""Statements that a prefix holds, whose results come first."""
+
+_login_role: ContextVar[bool] = ContextVar("login_role", default=False)
+
+
+@contextmanager
+def as_login_role() -> Iterator[None]:
+    """Run the block as the role that logged in (the owner of the tables): migrations and row-level security only."""
+    token = _login_role.set(True)
+    try:
+        yield
+    finally:
+        _login_role.reset(token)
+
+
+def scope_wanted() -> str:
+    """Return the scope that the next statement has to run in: ``tenancy.scope.current()`` or ``LOGIN``."""
+    return LOGIN if _login_role.get() else current()
+
+
+@lru_cache(maxsize=4096)
+def scope_sql(wanted: str) -> str:
+    """Return the two statements that put a scope in force until the end of the transaction."""
+    role, tenant = {LOGIN: ("NONE", ""), ALL: (PLATFORM_ROLE, "")}.get(wanted, (APP_ROLE, wanted))
+    if tenant and not tenant.isdecimal():  # it becomes part of a statement
+        raise ValueError("a tenant scope is a number")
+    return f"SET LOCAL ROLE {role}; SET LOCAL app.tenant_id = '{tenant}'; "
+
+
+def scope_forget(raw: Any) -> None:
+    """Note that a connection may have lost what was set: after a rollback to a savepoint."""
+    raw.scope_applied = UNKNOWN
+
+
+def scope_watch(raw: Any) -> None:
+    """Let a connection forget what was set where psycopg begins or ends a transaction by itself: no cursor sees that."""
+    if "transaction" in vars(raw):
+        return
+    begin = raw.transaction
+
+    @contextmanager
+    def transaction(*args: Any, **options: Any) -> Iterator[Any]:
+        scope_forget(raw)
+        try:
+            with begin(*args, **options) as opened:
+                yield opened
+        finally:
+            scope_forget(raw)
+
+    raw.transaction = transaction
+
+
+def _missing(raw: Any) -> str | None:
+    """Return the scope that a connection lacks for its next statement, None when it has what it needs."""
+    status = raw.pgconn.transaction_status
+    if status == TransactionStatus.INERROR:
+        return None  # only ROLLBACK is taken now
+    if status == TransactionStatus.IDLE:
+        raw.scope_applied = LOGIN  # what a transaction set ended with it
+    wanted = scope_wanted()
+    return None if getattr(raw, "scope_applied", UNKNOWN) == wanted else wanted
+
+
+class _Scoped(psycopg.Cursor[Any]):
+    """Puts the scope in force before whatever it sends by a message of its own."""
+
+    def _apply(self) -> None:
+        """Put the scope in force in the transaction that is open, or that begins with it."""
+        wanted = _missing(self._conn)
+        if wanted is None:
+            return
+        if self._conn.autocommit and self._conn.pgconn.transaction_status == TransactionStatus.IDLE:
+            raise RuntimeError("only execute() puts the scope in force outside of a transaction")
+        self._conn.scope_applied = UNKNOWN
+        psycopg.ClientCursor(self._conn).execute(scope_sql(wanted))
+        self._conn.scope_applied = wanted
+
+    def _transaction(self) -> AbstractContextManager[Any]:
+        """Open a transaction unless there is one, or the next statement begins one."""
+        raw = self._conn
+        if raw.autocommit and raw.pgconn.transaction_status == TransactionStatus.IDLE:
+            return raw.transaction()
+        return nullcontext()
+
+    def executemany(self, query: Query, params_seq: Iterable[Params], *, returning: bool = False) -> None:
+        """Run a statement once for each of several rows; arguments and errors are psycopg's."""
+        with self._transaction():
+            self._apply()
+            super().executemany(query, params_seq, returning=returning)
+
+    def stream(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        """Yield rows while they arrive, inside a transaction; arguments and errors are psycopg's."""
+        self._apply()
+        yield from super().stream(*args, **kwargs)
+
+    @contextmanager
+    def copy(self, *args: Any, **kwargs: Any) -> Iterator[psycopg.Copy]:
+        """Send or receive rows in bulk, inside a transaction; arguments and errors are psycopg's."""
+        self._apply()
+        with super().copy(*args, **kwargs) as copy:
+            yield copy
+
+
+class ScopedCursor(_Scoped, Cursor):
+    """Django's cursor; the scope goes in front of a statement, in its message."""
+
+    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+        """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
+        wanted = _missing(self._conn)
+        if wanted is None:
+            return super().execute(query, params, **options)
+        # Unknown until it is done: a value that psycopg cannot send leaves the transaction as it was.
+        self._conn.scope_applied = UNKNOWN
+        super().execute(_behind(scope_sql(wanted), query), params, **options)
+        self._conn.scope_applied = wanted
+        return self.set_result(_SET)
+
+
+class ScopedServerCursor(_Scoped, ServerSideCursor):
+    """Django's cursor whose rows stay with the server until they are asked for."""
+
+    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+        """Declare the cursor in the scope of this moment; arguments, result and errors are psycopg's."""
+        with self._transaction():  # one WITH HOLD outlives it
+            self._apply()
+            return super().execute(query, params, **options)
+
+
+class BinaryCursor(_Scoped):
+    """A cursor that receives values in binary: packed numbers come as they are, not as hexadecimal text."""
+
+    def __init__(self, raw: psycopg.Connection[Any]) -> None:
+        super().__init__(raw)
+        self.format = Format.BINARY
+
+    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+        """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
+        with self._transaction():
+            self._apply()
+            return super().execute(query, params, **options)
+
+
+class BinaryServerCursor(_Scoped, psycopg.ServerCursor[Any]):
+    """The same for many rows, read in pieces inside a transaction."""
+
+    def __init__(self, raw: psycopg.Connection[Any], name: str) -> None:
+        super().__init__(raw, name)
+        self.format = Format.BINARY
+
+    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+        """Declare the cursor in the scope of this moment; arguments, result and errors are psycopg's."""
+        self._apply()
+        return super().execute(query, params, **options)
+
+
+def _behind(prefix: str, query: Query) -> Query:
+    if isinstance(query, str):
+        return cast("Query", prefix + query)
+    if isinstance(query, bytes):
+        return prefix.encode() + query
+    return sql.SQL(cast("LiteralString", prefix)) + query

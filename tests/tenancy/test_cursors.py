@@ -1,0 +1,143 @@
+"""The scope is in force for one transaction and stays on no connection, whatever is sent and however it ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from apps.collections.models import Collection
+from apps.collections.storage.bulk import binary_cursor
+from tenancy.database.base import as_login_role
+from tenancy.scope import platform_scope, tenant_scope
+from tests.cast import Cast
+from tests.factories import make_collection
+
+pytestmark = pytest.mark.django_db(transaction=True)
+NAMES = f"SELECT name FROM {Collection._meta.db_table} ORDER BY name"
+WHO = "SELECT current_user, current_setting('app.tenant_id', true)"
+
+
+@pytest.fixture
+def two(cast: Cast) -> Cast:
+    make_collection(cast.tenant, "Ours")
+    make_collection(cast.other_tenant, "Theirs")
+    return cast
+
+
+def _raw() -> Any:
+    connection.ensure_connection()
+    return connection.connection
+
+
+def _left() -> tuple[Any, ...]:
+    """Return what a connection carries into the next transaction: as its bare protocol shows it."""
+    found: Any = psycopg.ClientCursor(_raw()).execute(WHO).fetchone()
+    return found[0] == connection.settings_dict["USER"], found[1] or ""
+
+
+def _ask(sql: str = NAMES) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return [row[0] for row in cursor.fetchall()]
+
+
+def test_a_statement_leaves_nothing_on_its_connection(two: Cast) -> None:
+    with tenant_scope(two.tenant.pk):
+        assert _ask() == ["Ours"]
+        assert _left() == (True, "")
+        with transaction.atomic():
+            assert _ask() == ["Ours"]
+            assert _ask("SELECT current_user") == ["groundwork_rw"]
+        assert _left() == (True, "")
+
+
+def test_a_raw_connection_has_no_rows_without_a_scope(two: Cast) -> None:
+    assert _raw().execute(NAMES).fetchall() == []
+    with tenant_scope(two.tenant.pk):
+        assert _raw().execute(NAMES).fetchall() == [("Ours",)]
+        assert _raw().execute(b"" + NAMES.encode()).fetchall() == [("Ours",)]
+        assert _raw().execute(psycopg.sql.SQL(NAMES)).fetchall() == [("Ours",)]
+
+
+def test_the_scope_changes_inside_of_a_transaction_and_back(two: Cast) -> None:
+    with transaction.atomic():
+        with tenant_scope(two.tenant.pk):
+            assert _ask() == ["Ours"]
+        with platform_scope():
+            assert _ask() == ["Ours", "Theirs"]
+        assert _ask() == []
+        with as_login_role():
+            assert _ask("SELECT current_user") == [connection.settings_dict["USER"]]
+        with tenant_scope(two.other_tenant.pk):
+            assert _ask() == ["Theirs"]
+
+
+def test_a_value_that_cannot_be_sent_does_not_pass_for_a_scope(two: Cast) -> None:
+    with transaction.atomic():
+        with platform_scope():
+            assert _ask() == ["Ours", "Theirs"]
+        with tenant_scope(two.tenant.pk):
+            with pytest.raises(DatabaseError), connection.cursor() as cursor:
+                cursor.execute("SELECT %s", [object()])
+            assert _ask() == ["Ours"]
+
+
+def test_an_error_outside_of_a_transaction_is_over_with_its_statement(two: Cast) -> None:
+    with tenant_scope(two.tenant.pk):
+        with pytest.raises(DatabaseError, match="division by zero"):
+            _ask("SELECT 1/0")
+        assert _ask() == ["Ours"]
+
+
+def test_rows_of_binary_and_named_cursors_are_the_scopes(two: Cast) -> None:
+    with tenant_scope(two.tenant.pk):
+        with binary_cursor() as cursor:
+            assert cursor.execute(NAMES).fetchall() == [("Ours",)]
+        with transaction.atomic(), binary_cursor("named") as cursor:
+            assert cursor.execute(NAMES).fetchall() == [("Ours",)]
+        assert list(Collection.objects.values_list("name", flat=True).iterator()) == ["Ours"]
+        with transaction.atomic():
+            assert list(Collection.objects.values_list("name", flat=True).iterator()) == ["Ours"]
+    assert list(Collection.objects.iterator()) == []
+
+
+def test_many_statements_at_once_are_the_scopes(two: Cast) -> None:
+    table = Collection._meta.db_table
+    with tenant_scope(two.tenant.pk), connection.cursor() as cursor:
+        cursor.executemany(
+            f"UPDATE {table} SET description = %s WHERE name = %s", [("a", "Ours"), ("b", "Theirs")]
+        )
+    with platform_scope():
+        assert list(Collection.objects.order_by("name").values_list("description", flat=True)) == ["a", ""]
+
+
+def test_bulk_rows_need_a_transaction(two: Cast) -> None:
+    with tenant_scope(two.tenant.pk), connection.cursor() as cursor:
+        with (
+            pytest.raises(RuntimeError, match="outside of a transaction"),
+            cursor.copy(f"COPY ({NAMES}) TO STDOUT"),
+        ):
+            pytest.fail("it was let through")
+        with transaction.atomic(), cursor.copy(f"COPY ({NAMES}) TO STDOUT") as copy:
+            assert list(copy.rows()) == [("Ours",)]
+
+
+def _look_at_all_and_fail() -> None:
+    with _raw().transaction(), platform_scope():
+        assert len(_raw().execute(NAMES).fetchall()) == 2
+        raise ZeroDivisionError
+
+
+def test_a_transaction_that_psycopg_opens_knows_nothing_of_the_one_before(two: Cast) -> None:
+    with tenant_scope(two.tenant.pk):
+        assert _ask() == ["Ours"]
+        for _ in range(2):
+            with _raw().transaction():
+                assert _raw().execute(NAMES).fetchall() == [("Ours",)]
+        with _raw().transaction():
+            with pytest.raises(ZeroDivisionError):
+                _look_at_all_and_fail()
+            assert _raw().execute(NAMES).fetchall() == [("Ours",)]
