@@ -637,6 +637,10 @@ class Groundwork(Transport):
         """Return a check with what it found."""
         return cast("models.DatasetCheck", self._call("GET", f"/api/v1/dataset-checks/{id}"))
 
+    def dataset_checks_stop(self, id: int, *, idempotency_key: str | None = None) -> models.DatasetCheck:
+        """Stop a check, at once or within seconds; what a division has moved is moved back."""
+        return cast("models.DatasetCheck", self._call("POST", f"/api/v1/dataset-checks/{id}/stop", idempotency_key=idempotency_key))
+
     def dataset_checks_undo(self, id: int, *, idempotency_key: str | None = None) -> models.DatasetCheck:
         """Take rows back to the splits from which a division has moved them; those that were moved since stay."""
         return cast("models.DatasetCheck", self._call("POST", f"/api/v1/dataset-checks/{id}/undo", idempotency_key=idempotency_key))
@@ -653,6 +657,10 @@ class Groundwork(Transport):
         """Return the file of an export that has completed."""
         return self._bytes(f"/api/v1/dataset-exports/{id}/file")
 
+    def dataset_exports_stop(self, id: int, *, idempotency_key: str | None = None) -> models.DatasetExport:
+        """Stop an export, at once or within seconds; no file of it stays."""
+        return cast("models.DatasetExport", self._call("POST", f"/api/v1/dataset-exports/{id}/stop", idempotency_key=idempotency_key))
+
     def dataset_imports_get(self, id: int) -> models.DatasetImport:
         """Return an import with the first rows that could not be read."""
         return cast("models.DatasetImport", self._call("GET", f"/api/v1/dataset-imports/{id}"))
@@ -660,6 +668,11 @@ class Groundwork(Transport):
     def dataset_imports_errors(self, id: int) -> bytes:
         """Return the file of all rows that could not be read, one JSON object a line."""
         return self._bytes(f"/api/v1/dataset-imports/{id}/errors")
+
+    def dataset_imports_stop(self, id: int, *, idempotency_key: str | None = None) -> models.DatasetImport:
+        """Stop an import, at once or within seconds; rows it has added go again unless somebody has worked on
+        them."""
+        return cast("models.DatasetImport", self._call("POST", f"/api/v1/dataset-imports/{id}/stop", idempotency_key=idempotency_key))
 
     def datasets_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedDatasetList:
         """List datasets, the newest first. cursor: The pagination cursor value. page_size: Number of results to
