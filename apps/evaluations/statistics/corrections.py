@@ -17,15 +17,6 @@ def holm(p_values: ArrayLike) -> list[float]:
     return _back(adjusted, order)
 
 
-def benjamini_hochberg(p_values: ArrayLike) -> list[float]:
-    """Return p values that keep the expected share of false alarms at the level (Benjamini and Hochberg 1995)."""
-    p = floats(p_values, "p_values")
-    order = np.argsort(p, kind="stable")
-    raised = p[order] * p.size / np.arange(1, p.size + 1)
-    adjusted = np.minimum(1, np.minimum.accumulate(raised[::-1])[::-1])
-    return _back(adjusted, order)
-
-
 def _back(adjusted: np.ndarray, order: np.ndarray) -> list[float]:
     result = np.empty_like(adjusted)
     result[order] = adjusted

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from apps.collections.ingestion.code.edges import CodeFile, Edge, EdgeKind, file_edges, provided_names
+from apps.collections.ingestion.code.edges import CodeFile, Edge, EdgeKind, provided_names
 from apps.collections.ingestion.code.languages import LANGUAGES, family_of
 from apps.collections.ingestion.code.modules import (
     import_rank,
@@ -116,19 +116,6 @@ class CodeIndex:
     def candidates(self, name: str) -> list[Definition]:
         """Give the definitions of a name, in an order that does not depend on history."""
         return sorted({d for found in self._by_name.get(name, {}).values() for d in found})
-
-
-def resolve_edges(files: Iterable[CodeFile]) -> list[ResolvedEdge]:
-    """Resolve all edges of a collection, file by file in the order of their paths."""
-    ordered = sorted(files, key=lambda file: file.path)
-    index = CodeIndex()
-    for file in ordered:
-        index.put(file)
-    return [
-        resolved
-        for file in ordered
-        for resolved in file_resolve(file, file_edges(file.path, file.structure), index.candidates)
-    ]
 
 
 def file_resolve(file: CodeFile, edges: Iterable[Edge], lookup: Lookup) -> list[ResolvedEdge]:

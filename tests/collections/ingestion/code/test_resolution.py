@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,13 +11,26 @@ from hypothesis import strategies as st
 from apps.collections.ingestion.code.edges import CodeFile, EdgeKind, file_edges, provided_names
 from apps.collections.ingestion.code.languages import language_of
 from apps.collections.ingestion.code.parse import structure_of
-from apps.collections.ingestion.code.resolution import CodeIndex, file_resolve, resolve_edges
+from apps.collections.ingestion.code.resolution import CodeIndex, ResolvedEdge, file_resolve
 
 
 def code_file(path: str, text: str) -> CodeFile:
     language = language_of(path, text.encode())
     assert language is not None
     return CodeFile(path, structure_of(text, language.name))
+
+
+def resolve_edges(files: Iterable[CodeFile]) -> list[ResolvedEdge]:
+    """Resolve all edges of a collection, file by file in the order of their paths."""
+    ordered = sorted(files, key=lambda file: file.path)
+    index = CodeIndex()
+    for file in ordered:
+        index.put(file)
+    return [
+        resolved
+        for file in ordered
+        for resolved in file_resolve(file, file_edges(file.path, file.structure), index.candidates)
+    ]
 
 
 def targets(*files: tuple[str, str]) -> dict[tuple[str, str, str], tuple[str, bool]]:
