@@ -18,7 +18,6 @@ from apps.datasets.models import (
     DatasetImport,
     DatasetRow,
     RowStatus,
-    Work,
     WorkStatus,
 )
 from apps.datasets.rows import files
@@ -30,7 +29,7 @@ from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 
-W = TypeVar("W", bound=Work)
+W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
 
 
 def work_stop(*, tenant: Tenant, actor: Actor, work: W) -> W:
@@ -68,7 +67,7 @@ def work_stop(*, tenant: Tenant, actor: Actor, work: W) -> W:
     return stopped
 
 
-def work_ended(model: type[Work], job: Job) -> None:
+def work_ended(model: type[W], job: Job) -> None:
     """End work together with its job that did not succeed, in that job's transaction."""
     work = model.objects.select_related("dataset", "tenant").select_for_update(of=("self",))
     row = work.filter(pk=int(job.payload["pk"]), job_id=job.pk, status__in=WORK_ACTIVE).first()

@@ -18,7 +18,7 @@ from apps.datasets.curation.contexts import checks_context, export_context, impo
 from apps.datasets.curation.forms import ExportForm, ImportForm, RowForm, SplitsForm
 from apps.datasets.curation.stopping import work_stop
 from apps.datasets.formats import FORMATS
-from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow, Work
+from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow
 from apps.datasets.records.columns import record_of
 from apps.datasets.rows import files, selectors
 from apps.datasets.rows import services as rows_services
@@ -30,7 +30,7 @@ from tenancy.actors import Actor
 from web.downloads import file_response
 from web.requests import TenantRequest, allowed
 
-W = TypeVar("W", bound=Work)
+W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
 SHOWN = 20
 
 
