@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import grimp
@@ -171,3 +172,33 @@ def test_no_modules_import_each_other_in_a_circle():
     assert {"apps.tools.apps", "toolloop.loop"} <= graph.modules
     imports = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
     assert [sorted(group) for group in circles(imports)] == []
+
+
+DEFINED = re.compile(r"^(?:(@.+)\n(?:.*\n)??)?(?:async def|def|class) ([a-z]\w+|[A-Z]\w+)", re.M)
+WITHOUT_CALLER = {
+    "files_import": "waits for its door: imports that write into the tree of files",
+    "thread_is_holding": "the guard that tests/conftest.py puts around every test",
+    "plugins_forget": "a test forgets plug-ins that it wrote itself",
+    "query_weights": "what the benchmark of search by words compares the index with",
+}
+"""Public functions and classes that only tests or benchmarks use, and why they stay."""
+
+
+def test_whatever_is_public_has_a_caller_outside_of_tests():
+    """By words, so that templates, settings and names in strings count; what a decorator registers is called by its name."""
+    words: Counter[str] = Counter()
+    defined: dict[str, str] = {}
+    for path in tracked():
+        if not re.match(r"(platform|apps|templates)/.+\.(py|html)$", path) or not (ROOT / path).exists():
+            continue
+        text = (ROOT / path).read_text(encoding="utf-8")
+        words.update(re.findall(r"\w+", text))
+        if path.endswith(".py") and not re.search(r"/migrations/|/management/|^platform/toolloop/", path):
+            defined.update((name, path) for registered, name in DEFINED.findall(text) if not registered)
+    unused = {name: path for name, path in defined.items() if words[name] == 1}
+    registered_by_django = {n for n in unused if n.endswith(("Config", "Admin", "Scheme"))}
+    assert "work_stop" in defined
+    assert {n: p for n, p in unused.items() if n not in registered_by_django | set(WITHOUT_CALLER)} == {}, (
+        "give it a door, or delete it with its tests"
+    )
+    assert set(WITHOUT_CALLER) <= set(unused), "this one has a caller by now, or is gone"

@@ -15,6 +15,7 @@ _DATASET, _JOB = "datasets/<int:pk>", "generations/<int:pk>"
 urlpatterns = [
     path("datasets/<int:pk>/exports", curation_api.ExportsView.as_view(), name="dataset-exports-list"),
     path("dataset-exports/<int:pk>", curation_api.ExportView.as_view(), name="dataset-exports-detail"),
+    path("dataset-exports/<int:pk>/stop", curation_api.ExportStopView.as_view(), name="dataset-exports-stop"),
     path("dataset-exports/<int:pk>/file", curation_api.ExportFileView.as_view(), name="dataset-exports-file"),
     path(
         "dataset-exports/<int:pk>/accept",
@@ -23,6 +24,7 @@ urlpatterns = [
     ),
     path("datasets/<int:pk>/imports", curation_api.ImportsView.as_view(), name="dataset-imports-list"),
     path("dataset-imports/<int:pk>", curation_api.ImportView.as_view(), name="dataset-imports-detail"),
+    path("dataset-imports/<int:pk>/stop", curation_api.ImportStopView.as_view(), name="dataset-imports-stop"),
     path(
         "dataset-imports/<int:pk>/errors",
         curation_api.ImportErrorsView.as_view(),
@@ -30,6 +32,7 @@ urlpatterns = [
     ),
     path("datasets/<int:pk>/checks", curation_api.ChecksView.as_view(), name="dataset-checks-list"),
     path("dataset-checks/<int:pk>", curation_api.CheckView.as_view(), name="dataset-checks-detail"),
+    path("dataset-checks/<int:pk>/stop", curation_api.CheckStopView.as_view(), name="dataset-checks-stop"),
     path("dataset-checks/<int:pk>/undo", curation_api.SplitUndoView.as_view(), name="dataset-checks-undo"),
     path(
         "datasets/<int:pk>/rows/<int:row_pk>/review",

@@ -22,10 +22,12 @@ urlpatterns = [
     path("<int:pk>/exports/", curation_views.exports, name="exports"),
     path(_EXPORT, curation_views.export, name="export"),
     path(f"{_EXPORT}stream/", stream.export_stream, name="export-stream"),
+    path(f"{_EXPORT}stop/", curation_views.export_stop, name="export-stop"),
     path(f"{_EXPORT}file/", curation_views.export_file, name="export-file"),
     path("<int:pk>/imports/", curation_views.imports, name="imports"),
     path(_IMPORT, curation_views.import_, name="import"),
     path(f"{_IMPORT}stream/", stream.import_stream, name="import-stream"),
+    path(f"{_IMPORT}stop/", curation_views.import_stop, name="import-stop"),
     path(f"{_IMPORT}errors/", curation_views.import_errors, name="import-errors"),
     path("<int:pk>/checks/", curation_views.checks, name="checks"),
     path("<int:pk>/checks/stream/", stream.checks_stream, name="checks-stream"),
@@ -38,6 +40,7 @@ urlpatterns = [
     path(
         "<int:pk>/checks/<int:check_pk>/undo/", curation_views.split_move, {"move": "undo"}, name="split-undo"
     ),
+    path("<int:pk>/checks/<int:check_pk>/stop/", curation_views.check_stop, name="check-stop"),
     path("<int:pk>/rows/settle/", curation_views.rows_settle, name="rows-settle"),
     path("<int:pk>/rows/split/", curation_views.rows_split, name="rows-split"),
     path("<int:pk>/sources/", source_views.sources, name="sources"),

@@ -27,12 +27,6 @@ BATCH = 100
 _KEPT = ("actor", "path", "conversation", "collections", "request_id", "limits", "tools", "replay")
 
 
-def retention_days(tenant: Tenant) -> int:
-    """Return after how many days what was said in a workspace's runs is removed; 0 for never."""
-    own = RunRetention.objects.filter(tenant=tenant).values_list("days", flat=True).first()
-    return settings.RETENTION_DAYS if own is None else int(own)
-
-
 def retention_own(tenant: Tenant) -> int | None:
     """Return the workspace's own rule, None where the operator's default holds."""
     return RunRetention.objects.filter(tenant=tenant).values_list("days", flat=True).first()

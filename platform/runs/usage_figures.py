@@ -95,11 +95,6 @@ class UsageRow:
         """Return input and output together."""
         return self.input_tokens + self.output_tokens
 
-    @property
-    def error_share(self) -> float | None:
-        """Return the share of calls that failed, 0 to 1; None without calls."""
-        return self.errors / self.calls if self.calls else None
-
     def to_json(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {one.name: getattr(self, one.name) for one in fields(self)}

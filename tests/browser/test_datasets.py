@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import timedelta
 from pathlib import Path
 
+from django.db import transaction
+from django.utils import timezone
 from playwright.sync_api import expect
 
-from apps.datasets.models import GenerationJob
+from apps.datasets.curation.services import dataset_topic
+from apps.datasets.models import DatasetImport, GenerationJob
 from apps.datasets.records import record as r
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.versions import services as versions_services
 from batches.lines import batch_looked, batch_sent
 from batches.models import Batch
+from jobs.models import Job, JobStatus
+from jobs.services import job_end
 from tenancy.scope import tenant_scope
 from tests.browser.portal import Portal
 from tests.cast import Cast
@@ -141,3 +147,36 @@ def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(portal: Portal
     expect(page.get_by_text("41 of 120 answers are back")).to_be_visible(timeout=30_000)
     expect(page.get_by_text("at most until")).to_be_visible()
     picture(portal, "half-price-job")
+
+
+def test_a_running_import_stops_at_a_click(portal: Portal, cast: Cast) -> None:
+    page = portal.page
+    with tenant_scope(cast.tenant.pk):
+        dataset = dataset_services.dataset_create(
+            tenant=cast.tenant, actor=cast.actor("member"), name="Stopped"
+        )
+        work = DatasetImport.objects.create(
+            tenant=cast.tenant, dataset=dataset, name="rows.jsonl", format="jsonl", status="running"
+        )
+        work.job = job = Job.objects.create(
+            tenant=cast.tenant,
+            kind="datasets.import_run",
+            payload={"pk": work.pk},
+            topic=dataset_topic(dataset.pk),
+            status=JobStatus.RUNNING,
+            worker="elsewhere",
+            attempts=1,
+            lease_expires_at=timezone.now() + timedelta(hours=1),
+        )
+        work.save(update_fields=["job"])
+    portal.open(f"datasets/{dataset.pk}/imports/{work.pk}/")
+    picture(portal, "import-running")
+    page.get_by_role("button", name="Stop the import").click()
+    expect(page.get_by_text("Stopping", exact=True)).to_be_visible()
+    picture(portal, "import-stopping")
+    with tenant_scope(cast.tenant.pk), transaction.atomic():
+        job.refresh_from_db()
+        assert job.cancel_requested_at is not None
+        job_end(job, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+    expect(page.get_by_text("Nothing of it was kept.")).to_be_visible(timeout=30_000)
+    picture(portal, "import-stopped")

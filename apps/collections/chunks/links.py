@@ -12,7 +12,7 @@ from typing import Literal
 from django.db import connection
 
 from apps.collections.models import Chunk, ChunkLink
-from basics.errors import DomainError, Missing
+from basics.errors import DomainError
 from tenancy.actors import Actor
 
 Direction = Literal["outgoing", "incoming", "both"]
@@ -77,18 +77,6 @@ def chunk_links(
 
 def _linked(link: ChunkLink, other: Chunk, direction: str) -> LinkedChunk:
     return LinkedChunk(other, direction, link.relation, link.common_topic, link.made_by, link.weight)
-
-
-def link_follow(*, actor: Actor, chunk: Chunk, relation: str = "", place: int = 0) -> LinkedChunk:
-    """Follow one outgoing link: the strongest of a relation, or the one at a place among them, from 0.
-
-    Raises:
-        Missing: it has no such link.
-    """
-    links = chunk_links(actor=actor, chunk=chunk, relation=relation, limit=max(0, place) + 1)
-    if not 0 <= place < len(links):
-        raise Missing("link")
-    return links[place]
 
 
 def chain_walk(

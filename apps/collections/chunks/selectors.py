@@ -12,10 +12,10 @@ import json
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, Literal, cast
 
-from django.db.models import BooleanField, Exists, F, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Exists, OuterRef, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
-from apps.collections.models import Chunk, ChunkKind, ChunkLink, Collection, Document, DocumentStatus
+from apps.collections.models import Chunk, ChunkKind, ChunkLink, Collection, DocumentStatus
 from basics.errors import Invalid, Missing
 from tenancy.actors import Actor
 
@@ -202,22 +202,6 @@ def _is_number(value: Any, most: int = 2**63 - 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
-def chunk_by_index(*, actor: Actor, document: Document, index: int) -> Chunk:
-    """Return the chunk at a place of a document, from 0; a negative one counts from its end.
-
-    Raises:
-        Missing: the document has no such chunk.
-    """
-    rows = _rows(actor, ReaderCursor(document.collection_id, ChunkFilter(document_id=document.pk)))
-    if index >= 0:
-        chunk = rows.filter(index=min(index, _MAX_INT)).first()
-    else:
-        chunk = rows.order_by("-index")[min(-index, _MAX_INT) - 1 :].first()
-    if chunk is None:
-        raise Missing("chunk")
-    return chunk
-
-
 def reader_current(*, actor: Actor, cursor: ReaderCursor) -> ReaderStep:
     """Return the chunk at the cursor; before the first step, and where it has gone, the next one after."""
     rows = _rows(actor, cursor)
@@ -260,18 +244,6 @@ def reader_jump(*, actor: Actor, cursor: ReaderCursor, place: int) -> ReaderStep
     return _step(cursor, found)
 
 
-def reader_go(*, actor: Actor, cursor: ReaderCursor, chunk_id: int) -> ReaderStep:
-    """Go to a chunk by its id.
-
-    Raises:
-        Missing: it is not among those that are read.
-    """
-    found = _rows(actor, cursor).filter(pk=chunk_id).first()
-    if found is None:
-        raise Missing("chunk")
-    return _step(cursor, found)
-
-
 def reader_reset(cursor: ReaderCursor) -> ReaderCursor:
     """Return the cursor before its first step."""
     return replace(cursor, document_id=None, index=None)
@@ -299,11 +271,3 @@ def _step(cursor: ReaderCursor, chunk: Chunk | None) -> ReaderStep:
     if chunk is None:
         return ReaderStep(cursor, None)
     return ReaderStep(replace(cursor, document_id=chunk.document_id, index=chunk.index), chunk)
-
-
-def document_headers(*, actor: Actor, document: Document, limit: int = 1000) -> list[list[str]]:
-    """Return the heading paths of a document in reading order, each once, in one query."""
-    rows = _rows(actor, ReaderCursor(document.collection_id, ChunkFilter(document_id=document.pk)))
-    listed = rows.exclude(headings=[]).values_list(F("headings"), flat=True)
-    seen = dict.fromkeys(tuple(path) for path in listed)
-    return [list(path) for path in list(seen)[:limit]]

@@ -7,7 +7,6 @@ what their own source says and nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,6 @@ from apps.collections.graph.rows import live_documents
 from apps.collections.ingestion.code.edges import EdgeKind
 from apps.collections.ingestion.code.modules import joined_import, last_part
 from apps.collections.models import Chunk, CodeEdge, Collection, Document
-from basics.errors import DomainError
 from tenancy.actors import Actor
 
 MAX_DEPTH = 3
@@ -75,18 +73,6 @@ def definition_of(
     return sorted(found, key=lambda d: (d.name != name, d.name, d.path))[:limit]
 
 
-def definitions_starting(
-    *, actor: Actor, collection: Collection, prefix: str, limit: int = 50
-) -> list[CodeDefinition]:
-    """Find definitions whose last name or full name begins with a prefix (case counts), in one query."""
-    if not prefix:
-        return []
-    rows = _definitions(actor, collection).filter(
-        Q(name__startswith=prefix) | Q(target_name__startswith=prefix)
-    )
-    return _listed(rows.order_by("name", "target_name", "pk"), limit)
-
-
 def callers_of(*, actor: Actor, collection: Collection, name: str, limit: int = 100) -> list[CodeLink]:
     """List the calls of a function, method or class, in two queries."""
     return _links_to(actor, collection, name, EdgeKind.CALLS, limit)
@@ -109,48 +95,6 @@ def callees_of(*, actor: Actor, collection: Collection, name: str, limit: int = 
         return []
     rows = _edges(actor, collection).filter(kind=EdgeKind.CALLS, source_name__in={d.name for d in found})
     return _links(rows, limit)
-
-
-def neighbourhood(
-    *,
-    actor: Actor,
-    collection: Collection,
-    name: str,
-    depth: int = 1,
-    kinds: Sequence[EdgeKind] = (EdgeKind.CALLS, EdgeKind.INHERITS, EdgeKind.IMPORTS),
-    limit: int = 200,
-) -> list[CodeLink]:
-    """List the resolved edges around a definition, nearest first, in one query for each step and one more.
-
-    Args:
-        name: where to begin.
-        depth: steps along edges in either direction, 1 to 3.
-        kinds: edges that are followed.
-        limit: edges in all.
-
-    Raises:
-        DomainError: ``invalid_depth``.
-    """
-    if not 1 <= depth <= MAX_DEPTH:
-        raise DomainError("invalid_depth", f"The depth is {depth}; it must be 1 to {MAX_DEPTH}.")
-    limit = min(limit, MAX_EDGES)
-    found = definition_of(actor=actor, collection=collection, name=name)
-    frontier = {d.name for d in found}
-    seen = set(frontier)
-    links: dict[CodeLink, None] = {}
-    for _ in range(depth):
-        if not frontier or len(links) >= limit:
-            break
-        rows = _edges(actor, collection).filter(
-            Q(source_name__in=frontier) | Q(target_name__in=frontier),
-            Q(is_target_visible=True),
-            kind__in=[str(kind) for kind in kinds],
-        )
-        for link in _links(rows, limit):
-            links.setdefault(link)
-        around = {n for link in links for n in (link.source, link.target)}
-        frontier, seen = around - seen, seen | around
-    return list(links)[:limit]
 
 
 def _links_to(actor: Actor, collection: Collection, name: str, kind: EdgeKind, limit: int) -> list[CodeLink]:

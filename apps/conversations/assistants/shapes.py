@@ -170,16 +170,6 @@ class AssistantVersionOutput(serializers.Serializer[AssistantVersion]):
         return [row.assistant_id for row in version.helpers.all()]
 
 
-class ChangeLineOutput(serializers.Serializer[Any]):
-    """A line of a text that differs, with those around it."""
-
-    kind = serializers.ChoiceField(choices=["same", "removed", "added", "gap"])
-    text = serializers.CharField()
-
-    class Meta:
-        ref_name = "AssistantChangeLine"
-
-
 class ChangeOutput(serializers.Serializer[VersionChange]):
     """One thing in which two versions differ."""
 

@@ -31,11 +31,6 @@ class SecretFinding:
     shown: str
     fingerprint: str
 
-    @property
-    def is_secret(self) -> bool:
-        """Tell whether it opens something, rather than being about a person."""
-        return self.kind in SECRETS
-
 
 @dataclass(frozen=True, slots=True)
 class _Rule:

@@ -20,7 +20,6 @@ from web.drf.inputs import valid
 from web.drf.views import TenantAPIView
 
 _WRITE = "dataset.write"
-_PAGE = 50
 
 
 class _Base(TenantAPIView):

@@ -26,6 +26,7 @@ from apps.datasets.curation.shapes import (
     SettleOutput,
     SplitAssignInput,
 )
+from apps.datasets.curation.stopping import work_stop
 from apps.datasets.curation.views import errors_response, export_response
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.rows import selectors
@@ -35,7 +36,6 @@ from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 _WRITE = "dataset.write"
-_PAGE = 50
 
 
 class _Base(TenantAPIView):
@@ -85,6 +85,20 @@ class ExportView(_Base):
     def get(self, request: Request, pk: int) -> Response:
         """Return an export with what its validator says."""
         return Response(ExportOutput(work_get(actor=self.actor, model=DatasetExport, pk=pk)).data)
+
+
+class ExportStopView(_Base):
+    """An export that is stopped."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(
+        operation_id="dataset_exports_stop", tags=["datasets"], request=None, responses=ExportOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Stop an export, at once or within seconds; no file of it stays."""
+        row = work_get(actor=self.actor, model=DatasetExport, pk=pk)
+        return Response(ExportOutput(work_stop(tenant=self.tenant, actor=self.actor, work=row)).data)
 
 
 class ExportFileView(_Base):
@@ -167,6 +181,20 @@ class ImportView(_Base):
         return Response(RowsImportOutput(row).data)
 
 
+class ImportStopView(_Base):
+    """An import that is stopped."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(
+        operation_id="dataset_imports_stop", tags=["datasets"], request=None, responses=RowsImportOutput
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Stop an import, at once or within seconds; rows it has added go again unless somebody has worked on them."""
+        row = work_get(actor=self.actor, model=DatasetImport, pk=pk)
+        return Response(RowsImportOutput(work_stop(tenant=self.tenant, actor=self.actor, work=row)).data)
+
+
 class ImportErrorsView(_Base):
     """The rows that an import could not read."""
 
@@ -217,6 +245,18 @@ class CheckView(_Base):
     def get(self, request: Request, pk: int) -> Response:
         """Return a check with what it found."""
         return Response(CheckOutput(work_get(actor=self.actor, model=DatasetCheck, pk=pk)).data)
+
+
+class CheckStopView(_Base):
+    """A check that is stopped."""
+
+    actions = {"POST": _WRITE}
+
+    @extend_schema(operation_id="dataset_checks_stop", tags=["datasets"], request=None, responses=CheckOutput)
+    def post(self, request: Request, pk: int) -> Response:
+        """Stop a check, at once or within seconds; what a division has moved is moved back."""
+        row = work_get(actor=self.actor, model=DatasetCheck, pk=pk)
+        return Response(CheckOutput(work_stop(tenant=self.tenant, actor=self.actor, work=row)).data)
 
 
 class SplitAssignView(_Base):

@@ -69,7 +69,7 @@ def export_run(ctx: WorkContext, pk: int) -> None:
         )
         return
     form = format_get(row.format)
-    key = files.dataset_file_key(row.tenant_id, row.dataset_id, f"export-{row.pk}")
+    key = files.export_key(row)
     written = files.dataset_file_write(key, form.write(records, _card(row, records)))
     result = validate(form, files.dataset_file_path(key), records)
     facts = {

@@ -76,7 +76,7 @@ def work_list(*, actor: Actor, model: type[W], dataset: Dataset | None = None) -
     found: Any = model.objects.visible_to(actor)
     if issubclass(model, DatasetCheck):
         found = ShownChecks.of(DatasetCheck, actor)
-    rows: QuerySet[W] = found.select_related("dataset")
+    rows: QuerySet[W] = found.select_related("dataset", "job")
     if dataset is not None:
         rows = rows.filter(dataset=dataset)
     if issubclass(model, DatasetExport):

@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
 
 from apps.collections.storage.originals import file_receive
 from apps.datasets.checks.splits import SHARES, divide
@@ -31,8 +30,7 @@ from apps.datasets.rows import files
 from apps.datasets.rows.selectors import RowFilter, row_list
 from apps.datasets.rows.withheld import version_require
 from basics.errors import Conflict, Denied, Invalid
-from jobs.models import Job
-from jobs.services import job_cancel, job_enqueue
+from jobs.services import job_enqueue
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -41,6 +39,12 @@ W = TypeVar("W", bound=Work)
 MAX_NOTE = 300
 MAX_CHOSEN = 1_000
 """Rows that are named by their ids for a split."""
+WORK_NOUNS: Mapping[type[Work], str] = {
+    DatasetExport: "dataset_export",
+    DatasetImport: "dataset_import",
+    DatasetCheck: "dataset_check",
+}
+"""What the audit trail calls the kinds of work."""
 
 
 def dataset_topic(dataset_id: int) -> str:
@@ -219,6 +223,8 @@ def split_apply(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> Dataset
 def split_undo(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> DatasetCheck:
     """Start taking rows back to the splits from which a division has moved them. Rows that were moved since stay.
 
+    A division that was stopped is taken back in the same way.
+
     Raises:
         Conflict: it has moved nothing, has not ended, or rows are being divided already.
     """
@@ -250,24 +256,6 @@ def _named_sets(actor: Actor, dataset: Dataset, against: Sequence[int] | None) -
     if against is not None and wanted - set(there):
         raise _wrong("against", "Name datasets of this workspace by their ids.")
     return sorted(there)
-
-
-def work_cancel(*, tenant: Tenant, actor: Actor, work: Work, dataset: Dataset) -> None:
-    """Stop an import, export or check: at once while it waits, soon while it runs. What an import added stays.
-
-    Raises:
-        Conflict: it has ended already.
-    """
-    actor.require("dataset.write")
-    with transaction.atomic():
-        locked = type(work).objects.visible_to(actor).select_for_update(of=("self",)).get(pk=work.pk)
-        job = Job.objects.filter(tenant=tenant, pk=locked.job_id or 0).first()
-        if not locked.is_active or job is None:
-            raise Conflict("work_ended", "This has ended already.")
-        job_cancel(tenant=tenant, actor=actor, job=job)
-        audit_record(
-            tenant=tenant, actor=actor, action=f"{_noun(work)}.cancel", object=dataset, data={"id": work.pk}
-        )
 
 
 def finding_accept(
@@ -324,31 +312,19 @@ def finding_accept(
     return rows
 
 
-def work_ended(model: type[Work], pk: int, job: Job, *, is_cancelled: bool) -> None:
-    """End work together with its job that did not succeed, in that job's transaction."""
-    model.objects.filter(pk=pk, job_id=job.pk, status__in=WORK_ACTIVE).update(
-        status=WorkStatus.CANCELLED if is_cancelled else WorkStatus.FAILED,
-        error_code=job.error_code,
-        error_message=job.error_message,
-        finished_at=timezone.now(),
-    )
-
-
 def _begin(tenant: Tenant, actor: Actor, row: W, kind: str, dataset: Dataset, **facts: str | int) -> W:
     row.job = job_enqueue(
         tenant=tenant, actor=actor, kind=kind, payload={"pk": row.pk}, topic=dataset_topic(dataset.pk)
     )
     row.save(update_fields=["job"])
     audit_record(
-        tenant=tenant, actor=actor, action=f"{_noun(row)}.start", object=dataset, data={"id": row.pk, **facts}
+        tenant=tenant,
+        actor=actor,
+        action=f"{WORK_NOUNS[type(row)]}.start",
+        object=dataset,
+        data={"id": row.pk, **facts},
     )
     return row
-
-
-def _noun(work: Work) -> str:
-    return {DatasetExport: "dataset_export", DatasetImport: "dataset_import", DatasetCheck: "dataset_check"}[
-        type(work)
-    ]
 
 
 def _wrong(field: str, message: str) -> Invalid:

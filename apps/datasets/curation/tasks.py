@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 from apps.datasets.curation import jobs as curation_jobs
-from apps.datasets.curation.services import work_ended
-from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport, Work
+from apps.datasets.curation.stopping import work_ended
+from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from jobs.context import JobContext
-from jobs.models import Job, JobStatus
+from jobs.models import Job
 from jobs.registry import job
-
-
-def _ended(model: type[Work], ended: Job) -> None:
-    is_cancelled = ended.status == JobStatus.CANCELLED
-    work_ended(model, int(ended.payload["pk"]), ended, is_cancelled=is_cancelled)
 
 
 def export_ended(ended: Job) -> None:
     """End the export together with a job that did not succeed."""
-    _ended(DatasetExport, ended)
+    work_ended(DatasetExport, ended)
 
 
 def import_ended(ended: Job) -> None:
     """End the import together with a job that did not succeed."""
-    _ended(DatasetImport, ended)
+    work_ended(DatasetImport, ended)
 
 
 def check_ended(ended: Job) -> None:
     """End the check together with a job that did not succeed."""
-    _ended(DatasetCheck, ended)
+    work_ended(DatasetCheck, ended)
 
 
 @job("datasets.export_run", lane="cpu", max_attempts=3, on_end=export_ended)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from django.contrib import messages
 from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
@@ -14,6 +16,7 @@ from apps.datasets.curation import reviews, services
 from apps.datasets.curation import selectors as curation_selectors
 from apps.datasets.curation.contexts import checks_context, export_context, import_context, section_context
 from apps.datasets.curation.forms import ExportForm, ImportForm, RowForm, SplitsForm
+from apps.datasets.curation.stopping import work_stop
 from apps.datasets.formats import FORMATS
 from apps.datasets.models import Dataset, DatasetCheck, DatasetExport, DatasetImport, DatasetRow
 from apps.datasets.records.columns import record_of
@@ -27,6 +30,7 @@ from tenancy.actors import Actor
 from web.downloads import file_response
 from web.requests import TenantRequest, allowed
 
+W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
 SHOWN = 20
 
 
@@ -314,6 +318,40 @@ def split_move(request: TenantRequest, tenant_slug: str, pk: int, check_pk: int,
     except DomainError as error:
         _tell(request, error)
     return _to_splits(tenant_slug, pk)
+
+
+@require_POST
+@allowed("dataset.write")
+def export_stop(request: TenantRequest, tenant_slug: str, pk: int, export_pk: int) -> HttpResponse:
+    """Stop an export."""
+    _stop(request, pk, DatasetExport, export_pk)
+    return redirect("datasets:export", tenant_slug, pk, export_pk)
+
+
+@require_POST
+@allowed("dataset.write")
+def import_stop(request: TenantRequest, tenant_slug: str, pk: int, import_pk: int) -> HttpResponse:
+    """Stop an import."""
+    _stop(request, pk, DatasetImport, import_pk)
+    return redirect("datasets:import", tenant_slug, pk, import_pk)
+
+
+@require_POST
+@allowed("dataset.write")
+def check_stop(request: TenantRequest, tenant_slug: str, pk: int, check_pk: int) -> HttpResponse:
+    """Stop a check or a division into splits."""
+    check = _stop(request, pk, DatasetCheck, check_pk)
+    return redirect(f"{reverse('datasets:checks', args=[tenant_slug, pk])}#check-{check.kind}")
+
+
+def _stop(request: TenantRequest, pk: int, model: type[W], work_pk: int) -> W:
+    dataset = selectors.dataset_get(actor=request.actor, pk=pk)
+    work = curation_selectors.work_get(actor=request.actor, model=model, pk=work_pk, dataset=dataset)
+    try:
+        return work_stop(tenant=request.tenant, actor=request.actor, work=work)
+    except DomainError as error:
+        _tell(request, error)
+        return work
 
 
 def _to_splits(tenant_slug: str, pk: int) -> HttpResponse:

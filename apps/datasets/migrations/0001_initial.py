@@ -150,7 +150,7 @@ class Migration(InitialMigration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('status', models.CharField(choices=[('queued', 'Waiting'), ('running', 'Running'), ('completed', 'Completed'), ('blocked', 'Needs a decision'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=9)),
+                ('status', models.CharField(choices=[('queued', 'Waiting'), ('running', 'Running'), ('completed', 'Completed'), ('blocked', 'Needs a decision'), ('failed', 'Failed'), ('cancelled', 'Stopped')], default='queued', max_length=9)),
                 ('error_code', models.CharField(blank=True, max_length=60)),
                 ('error_message', models.TextField(blank=True)),
                 ('job', tenancy.fields.TenantForeignKey(db_on_delete='SET NULL', null=True, related_name='+', to='jobs.job')),
@@ -178,7 +178,7 @@ class Migration(InitialMigration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('status', models.CharField(choices=[('queued', 'Waiting'), ('running', 'Running'), ('completed', 'Completed'), ('blocked', 'Needs a decision'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=9)),
+                ('status', models.CharField(choices=[('queued', 'Waiting'), ('running', 'Running'), ('completed', 'Completed'), ('blocked', 'Needs a decision'), ('failed', 'Failed'), ('cancelled', 'Stopped')], default='queued', max_length=9)),
                 ('error_code', models.CharField(blank=True, max_length=60)),
                 ('error_message', models.TextField(blank=True)),
                 ('job', tenancy.fields.TenantForeignKey(db_on_delete='SET NULL', null=True, related_name='+', to='jobs.job')),
@@ -206,7 +206,7 @@ class Migration(InitialMigration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('status', models.CharField(choices=[('queued', 'Waiting'), ('running', 'Running'), ('completed', 'Completed'), ('blocked', 'Needs a decision'), ('failed', 'Failed'), ('cancelled', 'Cancelled')], default='queued', max_length=9)),
+                ('status', models.CharField(choices=[('queued', 'Waiting'), ('running', 'Running'), ('completed', 'Completed'), ('blocked', 'Needs a decision'), ('failed', 'Failed'), ('cancelled', 'Stopped')], default='queued', max_length=9)),
                 ('error_code', models.CharField(blank=True, max_length=60)),
                 ('error_message', models.TextField(blank=True)),
                 ('job', tenancy.fields.TenantForeignKey(db_on_delete='SET NULL', null=True, related_name='+', to='jobs.job')),

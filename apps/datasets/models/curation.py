@@ -19,7 +19,7 @@ class WorkStatus(models.TextChoices):
     COMPLETED = "completed", "Completed"
     BLOCKED = "blocked", "Needs a decision"
     FAILED = "failed", "Failed"
-    CANCELLED = "cancelled", "Cancelled"
+    CANCELLED = "cancelled", "Stopped"
 
 
 WORK_ACTIVE = (WorkStatus.QUEUED, WorkStatus.RUNNING)
@@ -45,6 +45,11 @@ class Work(TenantModel):
     def is_active(self) -> bool:
         """Tell whether it waits or runs."""
         return self.status in WORK_ACTIVE
+
+    @property
+    def is_stopping(self) -> bool:
+        """Tell whether somebody has asked it to stop and it has not ended yet."""
+        return self.is_active and self.job is not None and self.job.cancel_requested_at is not None
 
 
 class DatasetExport(Work):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -384,9 +384,3 @@ def _named(error: ValidationError) -> dict[str, list[str]]:
 def _invalid(problems: Mapping[str, Sequence[str]]) -> Invalid:
     first = next(iter(problems.values()))[0]
     return Invalid("row_invalid", first, data={"fields": dict(problems)})
-
-
-def scored(record: Record, scores: Sequence[Score]) -> Record:
-    """Return the record with these scores, each in the place of an older one of its name."""
-    new = {score.name: score for score in record.scores} | {score.name: score for score in scores}
-    return replace(record, scores=tuple(new.values()))

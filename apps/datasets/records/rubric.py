@@ -135,29 +135,6 @@ def level_of(value: float) -> float:
     return 1 + value * (LEVELS - 1)
 
 
-def overall(rubric: Rubric, scores: Sequence[Score]) -> float | None:
-    """Return the weighted mean of the scores, 0 to 1; None while one of them is unscored."""
-    values = {score.name: score.value for score in scores}
-    total = weight = 0.0
-    for criterion in rubric.criteria:
-        value = values.get(criterion.name)
-        if value is None:
-            return None
-        total += criterion.weight * value
-        weight += criterion.weight
-    return total / weight if weight else None
-
-
-def minima_missed(rubric: Rubric, scores: Sequence[Score]) -> list[str]:
-    """Return the names of the scores below their minimum."""
-    levels = {score.name: score.level for score in scores}
-    return [
-        c.name
-        for c in rubric.criteria
-        if c.minimum is not None and (levels.get(c.name) or LEVELS) < c.minimum
-    ]
-
-
 def judge_schema(rubric: Rubric) -> dict[str, Any]:
     """Return the JSON Schema of a judge's answer. The reason comes before the level, so that it is thought of first."""
     grade = {

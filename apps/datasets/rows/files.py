@@ -9,6 +9,7 @@ from pathlib import Path
 from django.core.files.storage import default_storage
 
 from apps.collections.storage.originals import ReceivedFile, file_receive
+from apps.datasets.models import DatasetExport
 from basics.errors import DomainError
 
 MAX_EXPORT_BYTES = 1 << 36
@@ -17,6 +18,11 @@ MAX_EXPORT_BYTES = 1 << 36
 def dataset_file_key(tenant_id: int, dataset_id: int, name: str) -> str:
     """Return the key of a file; ``name`` is ours, never a person's."""
     return f"datasets/t{tenant_id}/{dataset_id}/{name}"
+
+
+def export_key(export: DatasetExport) -> str:
+    """Return the key of the file that an export writes."""
+    return dataset_file_key(export.tenant_id, export.dataset_id, f"export-{export.pk}")
 
 
 def dataset_file_write(key: str, chunks: Iterable[bytes]) -> ReceivedFile:

@@ -21,10 +21,10 @@ from tenancy.services import audit_record
 BATCH = 500
 # By hand and as one JSON value: the ORM takes longer to write such a statement than the database to carry it out.
 _INSERT = """
-INSERT INTO datasets_datasetrow (tenant_id, dataset_id, created_by_id, updated_at, content_hash,
+INSERT INTO datasets_datasetrow (tenant_id, dataset_id, created_by_id, created_at, updated_at, content_hash,
     question, answer, type, difficulty, expected, language, rationale, steps, sources, scores, tags,
     split, extra, quality, status, lineage, run_id)
-SELECT %s, %s, %s, statement_timestamp(), r.* FROM jsonb_to_recordset(%s::jsonb) AS r (
+SELECT %s, %s, %s, statement_timestamp(), statement_timestamp(), r.* FROM jsonb_to_recordset(%s::jsonb) AS r (
     content_hash text, question text, answer text, type text, difficulty text, expected text,
     language text, rationale text, steps jsonb, sources jsonb, scores jsonb, tags text[],
     split text, extra jsonb, quality float, status text, lineage jsonb, run_id bigint)

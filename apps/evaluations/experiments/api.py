@@ -20,7 +20,6 @@ from apps.evaluations.experiments.shapes import (
     TrialOutput,
 )
 from apps.evaluations.judges.drift import check_list
-from apps.evaluations.models import Arm
 from apps.evaluations.results import selectors
 from basics.errors import Missing
 from web.drf.inputs import valid
@@ -29,7 +28,6 @@ from web.drf.views import TenantAPIView
 
 _READ, _WRITE = "evaluation.read", "evaluation.write"
 _TAGS = ["evaluations"]
-_MOST_ROWS = 500
 _ACTS = {
     "pause": services.experiment_pause,
     "resume": services.experiment_resume,
@@ -44,9 +42,6 @@ class _Base(TenantAPIView):
         row: Any = selectors.experiment_get(actor=self.actor, pk=pk)
         row.batch = selectors.experiment_batch(actor=self.actor, experiment=row)
         return dict(ExperimentDetailOutput(row).data)
-
-    def _arm(self, pk: int) -> Arm:
-        return selectors.arm_get(actor=self.actor, pk=pk)
 
 
 class ExperimentsView(_Base):

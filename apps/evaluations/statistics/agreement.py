@@ -85,16 +85,6 @@ def cohen_kappa_interval(
     return _interval(table, lambda counts: _kappa(counts, weights), confidence, resamples, seed)
 
 
-def fleiss_kappa(ratings: Sequence[Sequence[Rating]]) -> float | None:
-    """Return the agreement of a fixed number of raters per unit beyond chance (Fleiss 1971).
-
-    Raises:
-        ValueError: units have different numbers of ratings, or fewer than two; use Krippendorff's alpha there.
-    """
-    agreed, levels = _fleiss_table(ratings)
-    return _fleiss(agreed.mean(), levels.sum(axis=0) / levels.sum())
-
-
 def fleiss_kappa_interval(
     ratings: Sequence[Sequence[Rating]],
     *,
@@ -102,7 +92,13 @@ def fleiss_kappa_interval(
     resamples: int = AGREEMENT_RESAMPLES,
     seed: int = 0,
 ) -> Estimate | None:
-    """Return Fleiss' kappa with a percentile bootstrap interval over units; None where it is undefined. Raises ValueError."""
+    """Return the agreement of a fixed number of raters per unit beyond chance (Fleiss 1971), None where it is undefined.
+
+    Its interval is a percentile bootstrap over units.
+
+    Raises:
+        ValueError: units have different numbers of ratings, or fewer than two; use Krippendorff's alpha there.
+    """
     agreed, levels = _fleiss_table(ratings)
     value = _fleiss(agreed.mean(), levels.sum(axis=0) / levels.sum())
     if value is None:
@@ -138,20 +134,6 @@ def _resamples(units: int, resamples: int, seed: int) -> Floats:
     return drawn.astype(np.float64)
 
 
-def krippendorff_alpha(
-    ratings: Sequence[Sequence[Rating | None]], *, level: Level = "nominal"
-) -> float | None:
-    """Return Krippendorff's alpha for any number of raters and missing ratings.
-
-    Source: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E.
-
-    Returns:
-        1 for full agreement, 0 for what chance gives; None where no unit has two ratings or only one value occurs.
-    """
-    table = _Coincidences.of(ratings, level)
-    return _alpha(table.counts(None), table.values, level)
-
-
 def krippendorff_alpha_interval(
     ratings: Sequence[Sequence[Rating | None]],
     *,
@@ -160,7 +142,14 @@ def krippendorff_alpha_interval(
     resamples: int = AGREEMENT_RESAMPLES,
     seed: int = 0,
 ) -> Estimate | None:
-    """Return the alpha with a percentile bootstrap interval over units; None where it is undefined."""
+    """Return Krippendorff's alpha for any number of raters and missing ratings.
+
+    Source: K. Krippendorff, Computing Krippendorff's Alpha-Reliability (2011), sections C to E.
+
+    Returns:
+        1 for full agreement, 0 for what chance gives, with a percentile bootstrap interval over units; None where no unit
+        has two ratings or only one value occurs.
+    """
     table = _Coincidences.of(ratings, level)
     return _interval(table, lambda counts: _alpha(counts, table.values, level), confidence, resamples, seed)
 

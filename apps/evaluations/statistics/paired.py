@@ -71,22 +71,6 @@ def bootstrap_mean(
     return Estimate(mean, *quantiles(means, confidence))
 
 
-def paired_difference(
-    first: ArrayLike,
-    second: ArrayLike,
-    *,
-    confidence: float = CONFIDENCE,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> Estimate:
-    """Return the mean of second minus first over the rows, with its bootstrap interval.
-
-    Raises:
-        ValueError: the two have not the same number of rows.
-    """
-    return bootstrap_mean(differences(first, second), confidence=confidence, resamples=resamples, seed=seed)
-
-
 def differences(first: ArrayLike, second: ArrayLike) -> Floats:
     """Return second minus first, row by row."""
     a, b = floats(first, "first"), floats(second, "second")

@@ -9,7 +9,6 @@ from django.test.utils import CaptureQueriesContext
 from apps.collections.graph import selectors as code_queries
 from apps.collections.graph.rows import code_graph_forget, code_graph_settle, code_graph_write
 from apps.collections.models import Chunk, CodeEdge, Collection, Document
-from basics.errors import DomainError
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 from tests.collections.conftest import ingest
@@ -134,40 +133,6 @@ def test_edge_ends_at_the_chunk_that_holds_the_definition(cast, collection, code
     assert "def show" in Chunk.objects.get(pk=link.chunk_id).text
 
 
-def test_definitions_are_found_by_prefix(cast, collection, code):
-    def names(prefix):
-        found = code_queries.definitions_starting(
-            actor=cast.actor("viewer"), collection=collection, prefix=prefix
-        )
-        return [d.name for d in found]
-
-    assert names("wri") == ["models.write"]
-    assert names("users.") == ["users.Admin", "users.User", "users.User.rename"]
-    assert names("") == []
-
-
-def test_neighbourhood_grows_with_its_depth(cast, collection, code):
-    def around(depth):
-        return ends(
-            code_queries.neighbourhood(
-                actor=cast.actor("viewer"), collection=collection, name="users.User", depth=depth
-            )
-        )
-
-    near = {
-        ("users.User", "models.Base"),
-        ("users.Admin", "users.User"),
-        ("views", "users.User"),
-        ("views.show", "users.User"),
-    }
-    assert around(1) == near
-    assert around(2) > near
-    assert ("views.show", "models.write") in around(2)
-    assert around(3) >= around(2)
-    with pytest.raises(DomainError, match="1 to 3"):
-        around(4)
-
-
 def test_edges_are_what_writing_anew_gives_when_files_change(cast, collection, code):
     def all_edges():
         fields = ("source_name", "kind", "target_name", "is_ambiguous", "line", "target_id")
@@ -214,13 +179,10 @@ def test_restricted_definition_is_not_there_when_the_actor_may_not_see_it(cast, 
     Document.objects.filter(pk=code["models.py"].pk).update(is_restricted=True)
     viewer = cast.actor("viewer")
     assert code_queries.definition_of(actor=viewer, collection=collection, name="write") == []
-    assert code_queries.definitions_starting(actor=viewer, collection=collection, prefix="wr") == []
     links = code_queries.callees_of(actor=viewer, collection=collection, name="users.User.rename")
     hidden = next(link for link in links if link.target.endswith("save"))
     assert (hidden.target, hidden.target_chunk_id) == ("self.save", None)
     assert code_queries.callers_of(actor=viewer, collection=collection, name="Base.save") == []
-    near = code_queries.neighbourhood(actor=viewer, collection=collection, name="User", depth=3)
-    assert not [link for link in near if "models" in link.target or "models" in link.source]
 
 
 def test_other_tenant_finds_nothing(cast, collection, code):
@@ -237,7 +199,6 @@ def test_other_tenant_finds_nothing(cast, collection, code):
         ("callees_of", 2),
         ("importers_of", 2),
         ("subclasses_of", 2),
-        ("neighbourhood", 2),
     ],
 )
 def test_number_of_queries_stays_the_same(cast, collection, code, question, queries):

@@ -436,19 +436,6 @@ def test_meanings_are_compared_once_they_were_asked_for(
     assert blocked.findings[0]["shown"].startswith("Means the same as “For what time")
 
 
-def test_cancelled_work_says_so(cast: Cast, dataset: Dataset) -> None:
-    check = curation_services.check_start(
-        tenant=cast.tenant, actor=cast.actor("member"), dataset=dataset, kind="secrets"
-    )
-    curation_services.work_cancel(tenant=cast.tenant, actor=cast.actor("member"), work=check, dataset=dataset)
-    check.refresh_from_db()
-    assert check.status == "cancelled"
-    with pytest.raises(Conflict):
-        curation_services.work_cancel(
-            tenant=cast.tenant, actor=cast.actor("member"), work=check, dataset=dataset
-        )
-
-
 def test_versions_differ_by_their_rows_and_never_change(cast: Cast, dataset: Dataset) -> None:
     actor = cast.actor("member")
     _, edited, goes = add(cast, dataset, *(replace(PLAIN, question=f"Question {n}?") for n in range(3)))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from apps.datasets.records import assembly
 from apps.datasets.records import record as r
 from basics.errors import Invalid
-from tests.datasets.row_samples import ALL, FULL, PLAIN
+from tests.datasets.row_samples import ALL, FULL
 
 
 @pytest.mark.parametrize("row", ALL, ids=lambda row: row.id)
@@ -102,9 +102,3 @@ def test_quoted_tokens_end_nothing(thought, observation, argument, answer):
 def test_a_text_that_is_not_assembled_is_refused(text):
     with pytest.raises(Invalid):
         assembly.parse(text)
-
-
-def test_scores_replace_those_of_their_name():
-    new = r.scored(FULL, [r.Score("clarity", 1.0)])
-    assert [(s.name, s.value) for s in new.scores] == [("accuracy", 0.75), ("clarity", 1.0)]
-    assert r.scored(PLAIN, []) == PLAIN

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from apps.datasets.records import rubric
-from apps.datasets.records.record import Record, RecordSource, Score
+from apps.datasets.records.record import Record, RecordSource
 from apps.datasets.records.rubric import SIX
 from apps.evaluations.scorers.base import ScoredPassage, TargetResult
 from apps.evaluations.scorers.claims import ByModel
@@ -87,13 +86,6 @@ def test_nothing_is_asked_where_nothing_is_to_judge():
     assert [value(kind, ROW, found) for kind in ("faithfulness", "context_recall")] == [None, 0.0]
     assert value("noise_robustness", without, TargetResult(text="x", retrieved=FOUND)) is None
     assert ask.asked == []
-
-
-def test_overall_is_weighted_and_waits_for_every_score():
-    scores = rubric.grades_read(SIX, grades(5, accuracy=1).value, "j")
-    assert rubric.overall(SIX, scores) == pytest.approx(5 / 7)
-    assert rubric.minima_missed(SIX, scores) == ["accuracy"]
-    assert rubric.overall(SIX, [*scores[:5], Score("reasoning", None)]) is None
 
 
 def rag(kind, *answers, row=ROW, text="abcd", retrieved=FOUND):

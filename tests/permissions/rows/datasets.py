@@ -13,6 +13,7 @@ from apps.datasets.curation.dividing import moves_key
 from apps.datasets.records.columns import record_columns
 from apps.datasets.records.record import Record, RecordSource
 from apps.datasets.rows.files import dataset_file_key, dataset_file_write
+from jobs.models import Job
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import Row, pk_of, send, turn_answered, uploaded_file
 from tests.permissions.world import Side
@@ -73,6 +74,24 @@ _EXPORTED = _work_of_the_dataset(
     file=_FILE,
     findings=[{"fingerprint": "0" * 64, "kind": "email", "row": "1", "field": "answer", "shown": "ja…om"}],
 )
+
+
+def _under_way(label: str) -> Callable[[Side, str], None]:
+    """Return what makes the work wait for a worker, with the job that does it."""
+    make = _work_of_the_dataset(label, status="queued")
+
+    def prepare(side: Side, role: str) -> None:
+        make(side, role)
+        row = side.row(label, role)
+        with platform_scope():
+            row.job = Job.objects.create(
+                tenant=side.tenant, kind="datasets.check_run", payload={"pk": row.pk}
+            )
+            row.save(update_fields=["job"])
+
+    return prepare
+
+
 _IMPORTED = _work_of_the_dataset(
     "datasets.DatasetImport", status="completed", format="jsonl", errors_file=_FILE, problems=[]
 )
@@ -168,6 +187,14 @@ PORTAL: tuple[Row, ...] = (
         ok=302,
     ),
     Row("datasets:export-stream", "GET", "dataset.write", EXPORT_PAGE, before=_EXPORTED, is_stream=True),
+    Row(
+        "datasets:export-stop",
+        "POST",
+        "dataset.write",
+        EXPORT_PAGE,
+        before=_under_way("datasets.DatasetExport"),
+        ok=302,
+    ),
     Row("datasets:export-file", "GET", "dataset.write", EXPORT_PAGE, before=_EXPORTED),
     Row("datasets:imports", "GET", "dataset.write", DATASET),
     Row(
@@ -180,6 +207,14 @@ PORTAL: tuple[Row, ...] = (
     ),
     Row("datasets:import", "GET", "dataset.write", IMPORT_PAGE, before=_IMPORTED),
     Row("datasets:import-stream", "GET", "dataset.write", IMPORT_PAGE, before=_IMPORTED, is_stream=True),
+    Row(
+        "datasets:import-stop",
+        "POST",
+        "dataset.write",
+        IMPORT_PAGE,
+        before=_under_way("datasets.DatasetImport"),
+        ok=302,
+    ),
     Row("datasets:import-errors", "GET", "dataset.write", IMPORT_PAGE, before=_IMPORTED),
     Row("datasets:checks", "GET", "dataset.write", DATASET),
     Row("datasets:checks-stream", "GET", "dataset.write", DATASET, is_stream=True),
@@ -193,6 +228,14 @@ PORTAL: tuple[Row, ...] = (
         ok=302,
     ),
     Row("datasets:split-undo", "POST", "dataset.write", CHECK_PAGE, before=_divided(), ok=302),
+    Row(
+        "datasets:check-stop",
+        "POST",
+        "dataset.write",
+        CHECK_PAGE,
+        before=_under_way("datasets.DatasetCheck"),
+        ok=302,
+    ),
     Row("datasets:diff", "GET", "dataset.read", DATASET, {"older": _number, "newer": _number}),
     Row("datasets:generate", "GET", "dataset.write", DATASET),
     Row("datasets:generate", "POST", "dataset.write", DATASET, data=send(rows=1), ok=422),
@@ -369,6 +412,30 @@ API: tuple[Row, ...] = (
         "dataset.write",
         {"pk": "datasets.DatasetImport"},
         before=_IMPORTED,
+        also=("dataset.read",),
+    ),
+    Row(
+        "api:dataset-exports-stop",
+        "POST",
+        "dataset.write",
+        {"pk": "datasets.DatasetExport"},
+        before=_under_way("datasets.DatasetExport"),
+        also=("dataset.read",),
+    ),
+    Row(
+        "api:dataset-imports-stop",
+        "POST",
+        "dataset.write",
+        {"pk": "datasets.DatasetImport"},
+        before=_under_way("datasets.DatasetImport"),
+        also=("dataset.read",),
+    ),
+    Row(
+        "api:dataset-checks-stop",
+        "POST",
+        "dataset.write",
+        {"pk": "datasets.DatasetCheck"},
+        before=_under_way("datasets.DatasetCheck"),
         also=("dataset.read",),
     ),
     Row("api:dataset-checks-list", "GET", "dataset.write", DATASET, also=("dataset.read",)),

@@ -16,7 +16,6 @@ MAX_NAME = 200
 _MAX_DEPTH = 40  # of declarators around a C name; real ones have three
 _TYPE_ARGUMENTS = re.compile(r"[<\[({].*", re.DOTALL)
 _SPACES = re.compile(r"\s+")
-_FUNCTION_VALUES = frozenset({"arrow_function", "function_expression", "generator_function"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from apps.collections.ingestion.code.modules import (
     import_key,
     joined_import,
     last_part,
-    module_key,
     module_name,
 )
 from apps.collections.ingestion.code.types import CALLABLE_KINDS, CodeStructure, SymbolKind
@@ -131,10 +130,3 @@ def file_edges(path: str, structure: CodeStructure) -> list[Edge]:
                 Edge(path, call.line, EdgeKind.CALLS, named(call.symbol), call.callee, name, call.symbol)
             )
     return sorted(edges)
-
-
-def provided_names(file: CodeFile) -> frozenset[str]:
-    """Give the names under which edges of other files may find something in this one, its module's own included."""
-    names = {s.name for s in file.structure.symbols if s.kind != SymbolKind.IMPL}
-    key = module_key(file.path, file.language, file.structure.package)
-    return frozenset(names | {key}) - {""}

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 
-from apps.collections.ingestion.code.edges import CodeFile, Edge, EdgeKind, file_edges, provided_names
+from apps.collections.ingestion.code.edges import CodeFile, Edge, EdgeKind
 from apps.collections.ingestion.code.languages import LANGUAGES, family_of
 from apps.collections.ingestion.code.modules import (
     import_rank,
@@ -86,49 +86,6 @@ def definitions_of(file: CodeFile) -> dict[str, list[Definition]]:
     if key := module_key(file.path, file.language, file.structure.package):
         found[key].append(Definition(file.path, "", module, family, "file", module))
     return found
-
-
-class CodeIndex:
-    """The definitions of a collection by name; files come and go one by one."""
-
-    def __init__(self) -> None:
-        self._by_name: dict[str, dict[str, list[Definition]]] = defaultdict(dict)
-        self._files: dict[str, CodeFile] = {}
-
-    def put(self, file: CodeFile) -> frozenset[str]:
-        """Add or replace a file. Returns the names whose edges, anywhere, must be resolved again."""
-        names = self.drop(file.path)
-        self._files[file.path] = file
-        for name, definitions in definitions_of(file).items():
-            self._by_name[name][file.path] = definitions
-        return names | provided_names(file)
-
-    def drop(self, path: str) -> frozenset[str]:
-        """Remove a file, if it is there. Returns the names whose edges must be resolved again."""
-        file = self._files.pop(path, None)
-        if file is None:
-            return frozenset()
-        names = provided_names(file)
-        for name in names:
-            self._by_name[name].pop(path, None)
-        return names
-
-    def candidates(self, name: str) -> list[Definition]:
-        """Give the definitions of a name, in an order that does not depend on history."""
-        return sorted({d for found in self._by_name.get(name, {}).values() for d in found})
-
-
-def resolve_edges(files: Iterable[CodeFile]) -> list[ResolvedEdge]:
-    """Resolve all edges of a collection, file by file in the order of their paths."""
-    ordered = sorted(files, key=lambda file: file.path)
-    index = CodeIndex()
-    for file in ordered:
-        index.put(file)
-    return [
-        resolved
-        for file in ordered
-        for resolved in file_resolve(file, file_edges(file.path, file.structure), index.candidates)
-    ]
 
 
 def file_resolve(file: CodeFile, edges: Iterable[Edge], lookup: Lookup) -> list[ResolvedEdge]:

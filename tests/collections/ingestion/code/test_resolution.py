@@ -2,20 +2,75 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.collections.ingestion.code.edges import CodeFile, EdgeKind, file_edges, provided_names
+from apps.collections.ingestion.code.edges import CodeFile, EdgeKind, file_edges
 from apps.collections.ingestion.code.languages import language_of
+from apps.collections.ingestion.code.modules import module_key
 from apps.collections.ingestion.code.parse import structure_of
-from apps.collections.ingestion.code.resolution import CodeIndex, file_resolve, resolve_edges
+from apps.collections.ingestion.code.resolution import Definition, ResolvedEdge, definitions_of, file_resolve
+from apps.collections.ingestion.code.types import SymbolKind
 
 
 def code_file(path: str, text: str) -> CodeFile:
     language = language_of(path, text.encode())
     assert language is not None
     return CodeFile(path, structure_of(text, language.name))
+
+
+def provided_names(file: CodeFile) -> frozenset[str]:
+    """Give the names under which edges of other files may find something in this one, its module's own included."""
+    names = {s.name for s in file.structure.symbols if s.kind != SymbolKind.IMPL}
+    key = module_key(file.path, file.language, file.structure.package)
+    return frozenset(names | {key}) - {""}
+
+
+class CodeIndex:
+    """The definitions of a collection by name; files come and go one by one."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, dict[str, list[Definition]]] = defaultdict(dict)
+        self._files: dict[str, CodeFile] = {}
+
+    def put(self, file: CodeFile) -> frozenset[str]:
+        """Add or replace a file. Returns the names whose edges, anywhere, must be resolved again."""
+        names = self.drop(file.path)
+        self._files[file.path] = file
+        for name, definitions in definitions_of(file).items():
+            self._by_name[name][file.path] = definitions
+        return names | provided_names(file)
+
+    def drop(self, path: str) -> frozenset[str]:
+        """Remove a file, if it is there. Returns the names whose edges must be resolved again."""
+        file = self._files.pop(path, None)
+        if file is None:
+            return frozenset()
+        names = provided_names(file)
+        for name in names:
+            self._by_name[name].pop(path, None)
+        return names
+
+    def candidates(self, name: str) -> list[Definition]:
+        """Give the definitions of a name, in an order that does not depend on history."""
+        return sorted({d for found in self._by_name.get(name, {}).values() for d in found})
+
+
+def resolve_edges(files: Iterable[CodeFile]) -> list[ResolvedEdge]:
+    """Resolve all edges of a collection, file by file in the order of their paths."""
+    ordered = sorted(files, key=lambda file: file.path)
+    index = CodeIndex()
+    for file in ordered:
+        index.put(file)
+    return [
+        resolved
+        for file in ordered
+        for resolved in file_resolve(file, file_edges(file.path, file.structure), index.candidates)
+    ]
 
 
 def targets(*files: tuple[str, str]) -> dict[tuple[str, str, str], tuple[str, bool]]:
@@ -188,11 +243,6 @@ def test_resolution_is_that_of_the_whole_when_only_what_a_change_names_is_done_a
             ]
             known |= {r.edge: r for r in file_resolve(file, todo, index.candidates)}
     assert known == {r.edge: r for r in resolve_edges(files.values())}
-
-
-def test_provided_names_include_the_module_when_others_import_it():
-    assert provided_names(code_file("x/y.py", "def f(): ...")) == {"y", "f"}
-    assert provided_names(code_file("x/__init__.py", "")) == {"x"}
 
 
 def test_edges_name_what_is_imported_when_an_alias_hides_it():
