@@ -1,4 +1,4 @@
-"""The README claims only what a file shows."""
+"""The README and the page of benchmarks claim only what a file shows."""
 
 from __future__ import annotations
 
@@ -36,3 +36,12 @@ def test_every_command_it_names_exists() -> None:
 
     for command in re.findall(r"manage\.py (\w+)", README):
         assert command in get_commands(), command
+
+
+def test_five_figures_stay_in_the_readme_and_all_are_on_their_page() -> None:
+    rows = {
+        name: re.findall(r"^\| .* \| `\w+\.py` \|$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        for name in ("README.md", "docs/benchmarks.md")
+    }
+    assert len(rows["README.md"]) == 5
+    assert set(rows["README.md"]) < set(rows["docs/benchmarks.md"])
