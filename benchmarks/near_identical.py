@@ -61,6 +61,7 @@ def ingested(cast: Any, folder: Path, *, is_named: bool, pages: int) -> tuple[An
     from apps.collections.collection.services import collection_create
     from apps.collections.documents.services import document_upload
     from apps.collections.models import Document
+    from jobs.models import JobStatus
     from jobs.runner import run_here
 
     actor = cast.actor("owner")
@@ -74,7 +75,9 @@ def ingested(cast: Any, folder: Path, *, is_named: bool, pages: int) -> tuple[An
         uploaded = document_upload(
             tenant=cast.tenant, actor=actor, collection=collection, name=name, chunks=[content(path, pages)]
         )
-        run_here(cast.tenant.pk, uploaded.document.job_id)
+        # A job gives way to others after a slice of time, and is queued again.
+        while run_here(cast.tenant.pk, uploaded.document.job_id).status == JobStatus.QUEUED:
+            pass
         row = Document.objects.get(pk=uploaded.document.pk)
         if row.status != "ready":
             raise SystemExit(f"{path.name}: {row.status}: {row.error_message}")
