@@ -61,7 +61,6 @@ def ingested(cast: Any, folder: Path, *, is_named: bool, pages: int) -> tuple[An
     from apps.collections.collection.services import collection_create
     from apps.collections.documents.services import document_upload
     from apps.collections.models import Document
-    from jobs.models import JobStatus
     from jobs.runner import run_here
 
     actor = cast.actor("owner")
@@ -75,10 +74,12 @@ def ingested(cast: Any, folder: Path, *, is_named: bool, pages: int) -> tuple[An
         uploaded = document_upload(
             tenant=cast.tenant, actor=actor, collection=collection, name=name, chunks=[content(path, pages)]
         )
-        # A job gives way to others after a slice of time, and is queued again.
-        while run_here(cast.tenant.pk, uploaded.document.job_id).status == JobStatus.QUEUED:
-            pass
-        row = Document.objects.get(pk=uploaded.document.pk)
+        row = uploaded.document
+        while (
+            row.status == "processing"
+        ):  # A job gives way after a slice of time; pages without text are another job's.
+            run_here(cast.tenant.pk, row.job_id)
+            row = Document.objects.get(pk=row.pk)
         if row.status != "ready":
             raise SystemExit(f"{path.name}: {row.status}: {row.error_message}")
         stems[row.pk] = path.stem
