@@ -5,8 +5,9 @@ per language, such as XQuAD's; each passage becomes one chunk, embedded and inde
 questions are asked through ``search_run``: recall@1 and nDCG@10 of each leg and of both fused.
 
 Measured with XQuAD (github.com/google-deepmind/xquad), for French github.com/AkariAsai/extractive_rc_by_runtime_mt, for
-Hebrew ParaShoot (github.com/omrikeren/ParaShoot), for Japanese JSQuAD (github.com/yahoojapan/JGLUE, ``ja``) and, not
-tuned on, JaQuAD (github.com/SkelterLabsInc/JaQuAD, ``ja-jaquad``).
+Hebrew HeQ (github.com/NNLP-IL/Hebrew-Question-Answering-Dataset), for Japanese JSQuAD (github.com/yahoojapan/JGLUE, ``ja``)
+and, not tuned on, JaQuAD (github.com/SkelterLabsInc/JaQuAD, ``ja-jaquad``). Questions that their passage does not answer are
+left out.
 
 Run: python benchmarks/languages.py FOLDER [--questions 200] [--passages 72] [--only zh,ja] [--together]. The language is the
 part of a file's name before ``.json`` (``xquad.zh.json``). With --together all languages lie in one collection. Needs an empty
@@ -32,14 +33,16 @@ LEGS = {"words": ("lexical",), "meaning": ("vector",), "both": ("vector", "lexic
 
 
 def questions_read(path: Path, most: int) -> tuple[list[str], list[tuple[str, int]]]:
-    """Return the first passages of a file, and questions with the number of the passage that answers."""
+    """Return the first passages of a file, and the questions they answer, each with its passage's number."""
     passages: list[str] = []
     asked: list[tuple[str, int]] = []
     for article in json.loads(path.read_text(encoding="utf-8"))["data"]:
         for paragraph in article["paragraphs"]:
             if len(passages) == most:
                 return passages, asked
-            asked += [(one["question"], len(passages)) for one in paragraph["qas"]]
+            asked += [
+                (one["question"], len(passages)) for one in paragraph["qas"] if not one.get("is_impossible")
+            ]
             passages.append(paragraph["context"])
     return passages, asked
 
@@ -108,13 +111,7 @@ def main() -> int:
         if row["both"]["recall_at_1"] < max(row["words"]["recall_at_1"], row["meaning"]["recall_at_1"]) - 0.01
     ]
     if options.write:
-        from _common import write_result
-
-        # A run with --only measures some languages anew; the others stay as they were measured.
-        name = "languages_together" if options.together else "languages"
-        known = ROOT / "benchmarks" / "results" / f"{name}.json"
-        before = json.loads(known.read_text())["languages"] if known.exists() else {}
-        write_result(name, {"languages": before | results})
+        write(results, is_together=options.together)
     print(f"worse than its better leg: {', '.join(worse) or 'none'}")
     return bool(worse)
 
@@ -143,11 +140,23 @@ def run(files: dict[str, Path], options: argparse.Namespace) -> dict[str, Any]:
             if not options.together:
                 results[name] |= measure(tenant, actor, place, name, rows[name][1])
                 show(name, results[name])
+                if options.write:  # At once: a run of many languages is long, and may be ended.
+                    write(results, is_together=False)
         if options.together:
             for name, (place, asked) in rows.items():
                 results[name] |= measure(tenant, actor, place, name, asked)
                 show(name, results[name])
     return results
+
+
+def write(results: dict[str, Any], *, is_together: bool) -> None:
+    """Write what was measured; languages that were not measured anew stay as they were."""
+    from _common import write_result
+
+    name = "languages_together" if is_together else "languages"
+    known = ROOT / "benchmarks" / "results" / f"{name}.json"
+    before = json.loads(known.read_text())["languages"] if known.exists() else {}
+    write_result(name, {"languages": before | results})
 
 
 def show(name: str, row: dict[str, Any]) -> None:

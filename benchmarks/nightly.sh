@@ -6,7 +6,8 @@
 #   benchmarks/nightly.sh [NAME ...]     all of them, or those of these names
 #
 # GROUNDWORK_SHARED_DATA   the folder of real documents (default: ../shared/data)
-# GROUNDWORK_NIGHTLY_SETS  a folder with the public sets: qa/, tools/, sentences/, languages/, as each benchmark's text says
+# GROUNDWORK_NIGHTLY_SETS  a folder with the public sets: qa/, tools/, sentences/, languages/, sec-10-q/,
+#                          as each benchmark's text says
 # GROUNDWORK_NIGHTLY_S     seconds that one benchmark may take (default: 3600)
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -46,6 +47,7 @@ run lexical --needs "$data"
 run not_found --needs "$sets/qa" --qa "$sets/qa"
 run unsupported_sentences --needs "$sets/sentences" --data "$sets/sentences"
 run languages --needs "$sets/languages" "$sets/languages" --write
+run near_identical --needs "$sets/sec-10-q" "$sets/sec-10-q"
 run code_questions --needs "$sets/code" "$sets/code"
 run tool_choice --needs "$sets/tools" "$sets/tools"
 # Reading

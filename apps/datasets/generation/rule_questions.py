@@ -50,6 +50,13 @@ _SIGNATURE = re.compile(
     r"\A\s*(?:@[^\n]*\n\s*){0,4}(?P<all>(?:async )?def \w+\((?P<takes>[^()]{0,800}(?:\([^()]*\)[^()]*){0,8})\)[^:\n]*:)"
 )
 _NO_CODE = ("@", "#", "//", "/*", "*", '"""')
+_OF_PEOPLE = re.compile(r"\b(?:in charge of|people work on) ")
+_HAS_PEOPLE = re.compile(
+    r"\b(?:agenc|authorit|board|bureau|campaign|centers?|centres?|committee|commission|compan|council|department|division|"
+    r"initiative|institut|librar|office|organi[sz]ation|programs?\b|programmes?\b|projects?\b|school|service|team|trial|unit)",
+    re.IGNORECASE,
+)
+"""What somebody is in charge of, and what people work on: not sentences, nor the thighs of a test's subjects."""
 _NEED_A_SUBJECT = ("unanswerable", "adversarial")
 
 
@@ -96,7 +103,12 @@ def _claim(passage: CorpusPassage, kind: str, difficulty: str) -> Claim | None:
 
 def _absent(subject: str, place: int, passage: CorpusPassage, why: str) -> Made | None:
     """Ask for what people ask of nearly anything, and of which the passage has nothing."""
-    fitting = [text for text, there in _ABSENT if not re.search(there, passage.text, re.IGNORECASE)]
+    fitting = [
+        text
+        for text, there in _ABSENT
+        if not re.search(there, passage.text, re.IGNORECASE)
+        and (_HAS_PEOPLE.search(subject) or not _OF_PEOPLE.search(text))
+    ]
     return (fitting[place % len(fitting)].format(subject=subject), why, []) if fitting else None
 
 

@@ -195,6 +195,16 @@ def test_nothing_is_asked_as_absent_that_the_passage_may_tell() -> None:
     assert question_make([passage(telling)], "unanswerable", "easy") is None
 
 
+def test_only_what_has_people_is_asked_who_is_in_charge_of_it() -> None:
+    told = "It costs 12 euros since 1894, in any language; call 555-1234."
+    thing = f"The northern pier of Ruritania includes two cranes and a warehouse. {told}"
+    office = f"The harbour office of Ruritania includes two cranes and a warehouse. {told}"
+    assert question_make([passage(thing)], "unanswerable", "easy") is None
+    made = question_make([passage(office)], "unanswerable", "easy")
+    assert made is not None
+    assert "the harbour office of Ruritania" in made[0]
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_would_be_nonsense_alone_is_not_asked(case: str) -> None:
     assert asked(REFUSED[case]) == []
