@@ -31,6 +31,7 @@ from apps.conversations.support.names import (
     names_in,
     names_missing,
     numbers_fit,
+    order_turned,
     others_fit,
     runs_of,
 )
@@ -45,7 +46,8 @@ _OTHER_NUMBER = (
     0.5  # From here on another number of the passage belongs where this one stands; see ``numbers_fit``.
 )
 _OTHER_NAME = 0.6
-_EXCHANGED = 0.15
+_EXCHANGED = 0.1
+_TURNED = 0.5
 _OPPOSITE = 0.5
 _LEFT_OUT = 0.8
 # A logistic model of five doubts about a denial, fitted on planted and true ones; it flags from _DENIAL_CUT on.
@@ -172,6 +174,7 @@ def _names_doubtful(statement: Read, passage: ReadPassage, around: ReadPassage) 
         names_missing(statement, names, passage, around)
         or exchange_fits(statement, runs, passage) > _EXCHANGED
         or others_fit(statement, runs, passage) > _OTHER_NAME
+        or order_turned(statement, runs, passage) >= _TURNED
     )
 
 
