@@ -46,8 +46,8 @@ _OTHER_NUMBER = (
     0.5  # From here on another number of the passage belongs where this one stands; see ``numbers_fit``.
 )
 _OTHER_NAME = 0.6
-_EXCHANGED = 0.1
-_TURNED = 0.5
+_EXCHANGED = 0.15
+_TURNED = 0.5  # On the wrong side of half of the words between or more; see ``order_turned``.
 _OPPOSITE = 0.5
 _LEFT_OUT = 0.8
 # A logistic model of five doubts about a denial, fitted on planted and true ones; it flags from _DENIAL_CUT on.
