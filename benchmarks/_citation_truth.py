@@ -156,6 +156,17 @@ class Truth:
                 yield block, None
                 if joined:
                     yield block, joined
+                    yield self._without_running(block), self._without_running(joined)
+
+    def _without_running(self, block: Block) -> Block:
+        """Leave out a page's number and the head that stands on other pages too: a sentence over two pages goes on past them."""
+        lines = list(block.lines)
+        heads = [other.lines[0] for other in self.blocks if other.lines]
+        if len(lines) > 2 and heads.count(lines[0]) > 2:
+            lines = lines[1:]
+        if len(lines) > 2 and lines[-1].strip() == str(block.page):
+            lines = lines[:-1]
+        return Block(block.page, lines, block.known, block.is_heading)
 
 
 def _is_prose(sentence: str) -> bool:

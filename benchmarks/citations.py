@@ -35,7 +35,7 @@ from _citation_readers import READERS, truth_of  # noqa: E402
 from _citation_truth import Asked, Truth, covered, letters, letters_in  # noqa: E402
 from _stack import database  # noqa: E402
 
-_RECT = re.compile(r'<rect[^>]* x="([\d.]+)" y="([\d.]+)" width="([\d.]+)" height="([\d.]+)"')
+_RECT = re.compile(r'<rect[^>]*\sx="([\d.]+)"\s+y="([\d.]+)"\s+width="([\d.]+)"\s+height="([\d.]+)"')
 _VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 _MARKED = re.compile(r"<mark[^>]*>(.*?)</mark>", re.DOTALL)
 _LEAST_COVERED, _LEAST_OWN = 0.95, 0.85

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import combinations, islice
 
 from apps.conversations.support.reading import Read, Word, key_of, text_read, words_of
 
@@ -13,6 +14,7 @@ _FADE = 0.85  # What a neighbour counts less with each word between.
 _LITTLE_WEIGHT = 0.4
 # Names or numbers of a statement, and of a passage, that are tried in each other's place: no text takes seconds.
 _MOST_OWN, _MOST_OTHERS = 12, 400
+_SHARED = 0.5  # Of a statement's telling words, that a sentence holds at least to say the same.
 _BY = 2  # So many words before a name “by” makes it the one who does something.
 _TITLES = words_of("i mr mrs ms dr sir st the")
 # Words that begin sentences without being names.
@@ -197,6 +199,64 @@ def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Read
             then = _fit(changed, a, first, passage) + _fit(changed, last, d, passage)
             best = max(best, (then - now) / 2)
     return best
+
+
+def order_turned(statement: Read, runs: Sequence[Sequence[Word]], passage: ReadPassage) -> float:
+    """Return how much two names stand on the wrong side of the words between them, 0 to 1.
+
+    A sentence of the passage decides that has both names once and half of what the statement tells, the nearest one. It
+    says nothing where one of the two is in the passive voice, as its names stand the other way round.
+    """
+    worst = 0.0
+    for one, two in combinations(runs[:_MOST_OWN], 2):
+        start, end = one[-1].place + 1, two[0].place
+        between = [word for word in statement.words[start:end] if not word.is_little]
+        if (
+            all(word.is_capital for word in between)
+            or any(word.begins for word in statement.words[start : end + 1])
+            or {word.key for word in one} & {word.key for word in two}
+        ):
+            continue
+        if (nearest := _nearest(statement, one, two, passage)) is None:
+            continue
+        first, second, once = nearest
+        low, high = min(first, second), max(first, second)
+        has_by = "by" in {word.key for word in passage.read.words[low:high]}
+        if has_by != any(word.key == "by" for word in statement.words[start:end]):
+            continue
+        places = [once[word.key] for word in between if word.key in once and len(statement.at[word.key]) == 1]
+        right = sum((first < place) + (place < second) for place in places)
+        wrong = sum((second < place) + (place < first) for place in places)
+        worst = max(worst, (wrong - right) / (2 * len(places)) if places else 0.0)
+    return worst
+
+
+def _nearest(
+    statement: Read, one: Sequence[Word], two: Sequence[Word], passage: ReadPassage
+) -> tuple[int, int, dict[str, int]] | None:
+    """Return where both names stand in the sentence that shares most with a statement, and the words it has once."""
+    own = {word.key for word in (*one, *two)}
+    told = {word.key for word in statement.telling if len(statement.at[word.key]) == 1} - own
+    best, most = None, _SHARED * len(told)
+    for start, end in passage.read.sentences:
+        keys = [word.key for word in passage.read.words[start:end]]
+        if (first := _only(keys, one)) is None or (second := _only(keys, two)) is None:
+            continue
+        counts = Counter(keys)
+        once = {key: place for place, key in enumerate(keys, start) if counts[key] == 1}
+        shared = len(told & once.keys())
+        if shared and shared >= most and (best is None or shared > most):
+            best, most = (start + first, start + second, once), shared
+    return best
+
+
+def _only(keys: Sequence[str], run: Sequence[Word]) -> int | None:
+    """Return where a name stands among keys, None unless it stands there once."""
+    name = [word.key for word in run]
+    if name[0] not in keys:
+        return None
+    found = [n for n in range(len(keys) - len(name) + 1) if keys[n : n + len(name)] == name]
+    return found[0] if len(found) == 1 else None
 
 
 def _is_passive(statement: Read, *runs: Sequence[Word]) -> bool:

@@ -31,6 +31,7 @@ from apps.conversations.support.names import (
     names_in,
     names_missing,
     numbers_fit,
+    order_turned,
     others_fit,
     runs_of,
 )
@@ -46,6 +47,7 @@ _OTHER_NUMBER = (
 )
 _OTHER_NAME = 0.6
 _EXCHANGED = 0.15
+_TURNED = 0.5  # On the wrong side of half of the words between or more; see ``order_turned``.
 _OPPOSITE = 0.5
 _LEFT_OUT = 0.8
 # A logistic model of five doubts about a denial, fitted on planted and true ones; it flags from _DENIAL_CUT on.
@@ -172,6 +174,7 @@ def _names_doubtful(statement: Read, passage: ReadPassage, around: ReadPassage) 
         names_missing(statement, names, passage, around)
         or exchange_fits(statement, runs, passage) > _EXCHANGED
         or others_fit(statement, runs, passage) > _OTHER_NAME
+        or order_turned(statement, runs, passage) >= _TURNED
     )
 
 

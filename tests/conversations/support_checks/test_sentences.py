@@ -149,6 +149,34 @@ def test_each_kind_of_doubt_has_its_reason(text: str, expected: str) -> None:
     assert reasons(text, {1: WAR}) == [expected]
 
 
+INSTITUTE = (
+    "Apart from rules of its own, the Polar Institute has for a long time without any charge lent its older instruments "
+    "to schools such as the Maritime School."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_passive"),
+    [
+        (
+            "The {} has, as far as is known, lent its older instruments, long without any charge, to the {} [c1].",
+            False,
+        ),
+        (
+            "The {}, whose rules are free, lent older instruments for a long time, without charge, even to the {} [c1].",
+            False,
+        ),
+        ("The {} has been lent older instruments by the {} for a long time without any charge [c1].", True),
+    ],
+)
+def test_names_on_the_wrong_sides_of_what_one_sentence_says_are_flagged(text: str, is_passive: bool) -> None:
+    names = ("Polar Institute", "Maritime School")
+    right, turned = (names[::-1], names) if is_passive else (names, names[::-1])
+    assert reasons(text.format(*right), {1: INSTITUTE}) == []
+    if not is_passive:  # what is told in the other voice has no order to compare
+        assert reasons(text.format(*turned), {1: INSTITUTE}) == ["name"]
+
+
 CHINESE = "乘用车须缴纳百分之二点五的关税。卡车须缴纳百分之二十五的关税，通知期为30天，从每月第一天开始计算。"
 
 
