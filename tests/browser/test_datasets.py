@@ -62,7 +62,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     for left in (3, 2, 1):
         expect(page.get_by_text(f"{left} to review")).to_be_visible()
         page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    expect(page.get_by_text("Nothing needs your decision")).to_be_visible()
 
     with tenant_scope(cast.tenant.pk):
         first = versions_services.version_create(

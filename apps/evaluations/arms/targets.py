@@ -31,7 +31,7 @@ _LEGS_TOLD = {
 TOOLS_TOLD: Mapping[str, str] = {
     "none": "no tools",
     "read": "tools that change nothing",
-    "ask": "tools that change something ask",
+    "ask": "tools that change data ask",
     "all": "all its tools",
 }
 
@@ -96,7 +96,7 @@ class AssistantTarget(_Asked):
         legs: ways of searching, as of a retriever; None for all.
         neighbours: passages shown before and after each that was found; None leaves it to the version.
         tools: which of its tools it has; see ``holding``. None leaves it to the version.
-        executes: calls that change something are carried out, not just recorded. Never in rows of a safety suite.
+        executes: calls that change data are carried out, not just recorded. Never in rows of a safety suite.
     """
 
     kind: Literal["assistant"] = "assistant"

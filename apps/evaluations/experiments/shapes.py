@@ -26,7 +26,7 @@ class ArmInput(serializers.Serializer[Any]):
         help_text="Empty: made of the target's settings.",
     )
     target = serializers.DictField(
-        help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may call), executes (calls that change something are carried out, not just recorded). reference: nothing; the rows' own answers."
+        help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may call), executes (calls that change data are carried out, not just recorded). reference: nothing; the rows' own answers."
     )
 
 
