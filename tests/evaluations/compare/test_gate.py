@@ -257,4 +257,4 @@ def test_the_command_writes_reports_and_exits_by_the_decision(cast, version, tmp
     )
     with pytest.raises(SystemExit):
         call_command("eval_gate", tenant=cast.tenant.slug, experiment=arm.experiment_id, stdout=out)
-    assert "Nothing that may decide has fallen." in out.getvalue()
+    assert "No deciding score has dropped." in out.getvalue()

@@ -14,7 +14,7 @@ class Groundwork(Transport):
 
     def access_explain(self, *, subject: str | None = None) -> models.Access:
         """Tell what a member, a key or a role can see and do, and which grant decides; others than oneself need
-        `tool.manage`. subject: `role:viewer`, `member:<user id>` or `api_key:<id>`; oneself if not given."""
+        `tool.manage`. subject: `role:viewer`, `member:<user id>` or `api_key:<id>`; default: yourself."""
         return cast("models.Access", self._call("GET", "/api/v1/access", query={"subject": subject}))
 
     def access_try(self, body: models.AccessTryInputRequest, *, idempotency_key: str | None = None) -> models.AccessTry:
@@ -31,7 +31,7 @@ class Groundwork(Transport):
         return self._every(lambda cursor: self.annotation_queues_list(page_size=page_size, cursor=cursor))
 
     def annotation_queues_create(self, body: models.QueueInputRequest, *, idempotency_key: str | None = None) -> models.QueueOutput:
-        """Make a queue of an experiment's answers, or of those that stand in a dataset's rows."""
+        """Create a queue of an experiment's answers, or of those in a dataset's rows."""
         return cast("models.QueueOutput", self._call("POST", "/api/v1/annotation-queues", body=body, idempotency_key=idempotency_key))
 
     def annotation_queues_get(self, id: int) -> models.QueueOutput:
@@ -56,9 +56,9 @@ class Groundwork(Transport):
 
     def approvals_list(self, *, box: Literal['all', 'decided', 'to_decide', 'waiting'] | None = None, cursor: str | None = None, page_size: int | None = None, tool: str | None = None) -> models.PaginatedDecisionList:
         """List approvals, newest first; decide about one with `POST /runs/{run_id}/decisions/{id}`. box:
-        `to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: whatever you
-        may see. cursor: The pagination cursor value. page_size: Number of results to return per page. tool: Only
-        calls of this tool."""
+        `to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: everything
+        you can see. cursor: The pagination cursor value. page_size: Number of results to return per page. tool:
+        Only calls of this tool."""
         return cast("models.PaginatedDecisionList", self._call("GET", "/api/v1/approvals", query={"box": box, "cursor": cursor, "page_size": page_size, "tool": tool}))
 
     def approvals_list_all(self, *, box: Literal['all', 'decided', 'to_decide', 'waiting'] | None = None, page_size: int | None = None, tool: str | None = None) -> Iterator[models.Decision]:
@@ -75,8 +75,8 @@ class Groundwork(Transport):
 
     def arms_compare(self, id: int, *, against: int, calibrated: bool | None = None, score: str | None = None) -> models.ComparisonOutput:
         """Compare this arm (B) with another (A) over the rows that both have. against: Id of the arm to compare
-        with (A). calibrated: Read judges' scores on the scale of people, by their newest calibration. score: The
-        score that decides; left out, the weighted mean."""
+        with (A). calibrated: Adjust judges' scores to people's grades, using the newest calibration. score: The
+        score that decides; default: the weighted mean."""
         return cast("models.ComparisonOutput", self._call("GET", f"/api/v1/arms/{id}/comparison", query={"against": against, "calibrated": calibrated, "score": score}))
 
     def arms_failures(self, id: int, *, page: int | None = None, tag: str | None = None) -> models.FailuresOutput:
@@ -85,7 +85,7 @@ class Groundwork(Transport):
         return cast("models.FailuresOutput", self._call("GET", f"/api/v1/arms/{id}/failures", query={"page": page, "tag": tag}))
 
     def arms_failures_collect(self, id: int, body: models.CollectInputRequest, *, idempotency_key: str | None = None) -> models.CollectedOutput:
-        """Make a dataset of the failing rows with a tag or of a group, with a version of them."""
+        """Create a dataset of the failing rows with a tag or of a group, with a version of them."""
         return cast("models.CollectedOutput", self._call("POST", f"/api/v1/arms/{id}/failures", body=body, idempotency_key=idempotency_key))
 
     def arms_failures_group(self, id: int, body: models.GroupingInputRequest | None = None, *, idempotency_key: str | None = None) -> models.GroupingOutput:
@@ -102,7 +102,7 @@ class Groundwork(Transport):
 
     def arms_repeats(self, id: int, *, score: str | None = None) -> models.RepeatsOutput:
         """Return how an arm's scores vary: between rows, answers and judgements, and which rows are flaky. score:
-        The score to look at; left out, the weighted mean."""
+        The score to show; default: the weighted mean."""
         return cast("models.RepeatsOutput", self._call("GET", f"/api/v1/arms/{id}/repeats", query={"score": score}))
 
     def assignments_decide(self, id: int, body: models.GradeInputRequest, *, idempotency_key: str | None = None) -> models.AssignmentOutput:
@@ -1110,7 +1110,8 @@ class Groundwork(Transport):
         return cast("models.Trace", self._call("GET", f"/api/v1/runs/{id}/trace"))
 
     def safety_suites_create(self, body: models.SuiteInputRequest, *, idempotency_key: str | None = None) -> models.SuiteOutput:
-        """Make a dataset of planted instructions and harmless controls, with a version to ask in an experiment."""
+        """Create a dataset of planted instructions and harmless controls, with a version to ask in an
+        experiment."""
         return cast("models.SuiteOutput", self._call("POST", "/api/v1/safety-suites", body=body, idempotency_key=idempotency_key))
 
     def sampling_rules_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedSamplingRuleOutputList:
@@ -1172,9 +1173,9 @@ class Groundwork(Transport):
 
     def tool_calls_list(self, *, cursor: str | None = None, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'stopped', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> models.PaginatedLoggedCallList:
         """List tool calls, the newest first: one's own, or everybody's with the right `audit.read`. cursor: The
-        pagination cursor value. page_size: Number of results to return per page. path: How the call came. run: Id
-        of the run. since: The first day. text: Occurs in name, arguments, reason, error or result. tool: The tool's
-        whole name. until: The last day. who: Id of the person whose run it was."""
+        pagination cursor value. page_size: Number of results to return per page. path: How the call was made. run:
+        Id of the run. since: The first day. text: Occurs in name, arguments, reason, error or result. tool: The
+        tool's whole name. until: The last day. who: Id of the person whose run it was."""
         return cast("models.PaginatedLoggedCallList", self._call("GET", "/api/v1/tool-calls", query={"cursor": cursor, "decision": decision, "page_size": page_size, "path": path, "run": run, "since": since, "status": status, "text": text, "tool": tool, "until": until, "who": who}))
 
     def tool_calls_list_all(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, page_size: int | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'stopped', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> Iterator[models.LoggedCall]:
@@ -1191,8 +1192,8 @@ class Groundwork(Transport):
 
     def tool_calls_export(self, *, decision: Literal['allow', 'ask', 'deny'] | None = None, form: Literal['csv', 'jsonl'] | None = None, path: Literal['chat', 'code', 'job', 'mcp', 'rest'] | None = None, run: int | None = None, since: str | None = None, status: Literal['denied', 'failed', 'running', 'stopped', 'succeeded', 'unknown', 'waiting'] | None = None, text: str | None = None, tool: str | None = None, until: str | None = None, who: int | None = None) -> bytes:
         """Download the calls that the filters leave, as CSV or as JSON lines. form: `csv` if not given. path: How
-        the call came. run: Id of the run. since: The first day. text: Occurs in name, arguments, reason, error or
-        result. tool: The tool's whole name. until: The last day. who: Id of the person whose run it was."""
+        the call was made. run: Id of the run. since: The first day. text: Occurs in name, arguments, reason, error
+        or result. tool: The tool's whole name. until: The last day. who: Id of the person whose run it was."""
         return self._bytes("/api/v1/tool-calls/file", query={"decision": decision, "form": form, "path": path, "run": run, "since": since, "status": status, "text": text, "tool": tool, "until": until, "who": who})
 
     def tool_entries_list(self, *, cursor: str | None = None, page_size: int | None = None) -> models.PaginatedToolEntryList:
@@ -1355,7 +1356,7 @@ class Groundwork(Transport):
         return self._every(lambda cursor: self.toolkits_list(page_size=page_size, cursor=cursor))
 
     def toolkits_create(self, body: models.ToolkitInputRequest, *, idempotency_key: str | None = None) -> models.Toolkit:
-        """Make a toolkit, or replace what the one of that name contains."""
+        """Create toolkit, or replace what the one of that name contains."""
         return cast("models.Toolkit", self._call("POST", "/api/v1/toolkits", body=body, idempotency_key=idempotency_key))
 
     def toolkits_read(self, id: int) -> models.Toolkit:
@@ -1372,9 +1373,9 @@ class Groundwork(Transport):
 
     def tools_list(self, *, collection: list[int] | None = None, system: Literal['native', 'langchain', None] | None | None = None, use_langchain: bool | None | None = None) -> models.Tools:
         """List the tools some call of which the policy could allow, in the function format of OpenAI. collection:
-        Id of a collection the calls will be about; all if not given. system: What carries the tools out: this
-        platform itself, or langchain-core on it. The answer is the same.  * `native` - native * `langchain` -
-        langchain. use_langchain: true is the same as system=langchain."""
+        Id of a collection the calls will be about; default: all. system: What carries the tools out: this platform
+        itself, or langchain-core on it. The answer is the same.  * `native` - native * `langchain` - langchain.
+        use_langchain: true is the same as system=langchain."""
         return cast("models.Tools", self._call("GET", "/api/v1/tools", query={"collection": collection, "system": system, "use_langchain": use_langchain}))
 
     def tools_execute(self, body: models.ToolExecuteInputRequest | None = None, *, system: Literal['native', 'langchain', None] | None | None = None, use_langchain: bool | None | None = None, idempotency_key: str | None = None) -> models.ToolExecution:

@@ -77,9 +77,9 @@ class AccessTryInputRequest(TypedDict):
     arguments: NotRequired[dict[str, Any]]
     """JSON of at most 200,000 characters."""
     collections: NotRequired[list[int]]
-    """Ids of the collections the call is about; all if not given."""
+    """Ids of the collections the call is about; default: all."""
     subject: NotRequired[str]
-    """`role:viewer`, `member:<user id>` or `api_key:<id>`; oneself if not given."""
+    """`role:viewer`, `member:<user id>` or `api_key:<id>`; default: yourself."""
 
 ActEnum: TypeAlias = "Literal['reject', 'train', 'redact']"
 
@@ -129,8 +129,8 @@ class ArmInputRequest(TypedDict):
     target: dict[str, Any]
     """`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant:
     version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may
-    call), executes (calls that change something are carried out, not just recorded). reference: nothing; the rows'
-    own answers."""
+    call), executes (calls that change data are carried out, not just recorded). reference: nothing; the rows' own
+    answers."""
 
 
 @final
@@ -160,7 +160,7 @@ class ArmSafetyOutput(TypedDict):
     refused_calls: int
     """Attacks that only the refusal of a call has stopped."""
     unscored: int
-    """Answers that could not be decided; they count nowhere."""
+    """Answers that couldn't be scored; they aren't counted."""
     is_extractive: bool
     """No language model answered: it quotes, and cannot follow an instruction."""
 
@@ -638,7 +638,7 @@ class ChunkRead(TypedDict):
     run: int
     user: int | None
     user_name: str
-    """Empty for somebody who is gone."""
+    """Empty for a former member."""
     chunk: int | None
     """Null: lines of the file itself."""
     document: int
@@ -850,7 +850,7 @@ class ComparisonOutput(TypedDict):
     """Money per row that passes, A and B."""
     notes: list[str]
     rows: list[RowChangeOutput]
-    """Worst change first, at most 500."""
+    """Largest decline first, at most 500."""
 
 
 @final
@@ -1071,7 +1071,7 @@ class DatasetCollected(TypedDict):
     created: list[int]
     """Ids of new rows."""
     duplicates: int
-    """Rows that were there already."""
+    """Rows that were already there."""
 
 
 @final
@@ -1092,7 +1092,7 @@ class DatasetCollectedRow(TypedDict):
 class DatasetCreateRequest(TypedDict):
     name: str
     slug: NotRequired[str]
-    """Its name in files; made of the name if not given."""
+    """Its name in files; default: made from the name."""
     description: NotRequired[str]
     needs_two_people: NotRequired[bool]
 
@@ -1114,7 +1114,7 @@ class DatasetExport(TypedDict):
     rows: int
     """Read back from the file and equal."""
     left_out: int
-    """Rows that the format has no place for."""
+    """Rows the format can't hold."""
     problems: list[str]
     """What the validator found."""
     findings: list[DatasetFinding]
@@ -1127,7 +1127,7 @@ DatasetExportStartFormEnum: TypeAlias = "Literal['jsonl', 'csv', 'parquet', 'hug
 @final
 class DatasetExportStartRequest(TypedDict):
     version: NotRequired[int]
-    """Its number; the newest without it."""
+    """Version number; default: the newest."""
     form: DatasetExportStartFormEnum
     """The format.  * `jsonl` - jsonl * `csv` - csv * `parquet` - parquet * `huggingface` - huggingface * `openai` -
     openai * `anthropic` - anthropic * `gemini` - gemini * `sharegpt` - sharegpt * `alpaca` - alpaca * `preference`
@@ -1151,7 +1151,7 @@ class DatasetFinding(TypedDict):
 class DatasetFindingAcceptRequest(TypedDict):
     fingerprints: list[str]
     note: str
-    """Why this may leave the workspace."""
+    """Why this is safe to export."""
 
 
 @final
@@ -1178,7 +1178,7 @@ class DatasetImport(TypedDict):
     """Rows that could be read."""
     created: int
     duplicates: int
-    """Rows that were there already."""
+    """Rows that were already there."""
     failed: int
     """Rows that could not be read."""
     problems: list[DatasetRowProblem]
@@ -1196,7 +1196,7 @@ class DatasetImportStartRequest(TypedDict):
     `bfcl` - bfcl * `bipia` - bipia"""
     file: transport.File
     is_trial: NotRequired[bool]
-    """Read it all and report, but add no row."""
+    """Read the whole file and report, but add no rows."""
 
 
 @final
@@ -1275,7 +1275,7 @@ class DatasetRowProblem(TypedDict):
 class DatasetRowReviewRequest(TypedDict):
     verdict: DatasetRowReviewVerdictEnum
     content_hash: str
-    """Of the row as you saw it."""
+    """Hash of the row as you saw it."""
     note: NotRequired[str]
 
 DatasetRowReviewVerdictEnum: TypeAlias = "Literal['approve', 'reject']"
@@ -1339,7 +1339,7 @@ class DatasetSources(TypedDict):
 class DatasetSplitAssignRequest(TypedDict):
     into: SplitEnum
     only: NotRequired[DatasetRowFilterRequest]
-    """Which rows; as the list of rows takes it."""
+    """Filter for rows, as in the row list."""
     rows: NotRequired[list[int]]
     """Or their ids."""
     is_trial: NotRequired[bool]
@@ -1364,7 +1364,7 @@ class DatasetVersion(TypedDict):
 @final
 class DatasetVersionCreateRequest(TypedDict):
     status: NotRequired[DatasetRowStatus | BlankEnum]
-    """Rows of this state alone.  * `draft` - Draft * `review` - In review * `approved` - Approved * `rejected` -
+    """Only rows with this status.  * `draft` - Draft * `review` - In review * `approved` - Approved * `rejected` -
     Rejected"""
     note: NotRequired[str]
 
@@ -1395,18 +1395,18 @@ class Decision(TypedDict):
     """As the model wrote them."""
     kind: DecisionKind
     reason: str
-    """What the tool says to who decides."""
+    """The tool's message to the approver."""
     status: DecisionStatus
     requested_by_id: int | None
     approver_kind: ApproverKindEnum
-    """Who decides: whoever asked, somebody else of a role or above it, or one person.  * `self` - whoever asked *
-    `role` - somebody else of a role, or above it * `member` - one person, who did not ask"""
+    """Who decides: the requester, someone else with a role or a higher one, or one person.  * `self` - whoever
+    asked * `role` - somebody else of a role, or above it * `member` - one person, who did not ask"""
     approver: str
     """The role, or the id of the person."""
     assigned_to_id: int | None
-    """Whom it was handed over to."""
+    """The member it was handed over to."""
     needs_reason: bool
-    """A rejection must say why."""
+    """Rejecting requires a reason."""
     edited_arguments: Any
     changes: list[ArgumentChange]
     """What was edited."""
@@ -1702,7 +1702,7 @@ class ExperimentDetailOutput(TypedDict):
     created_at: str
     finished_at: NotRequired[str | None]
     batch: BatchRound | None
-    """What is with a provider at half price; null while nothing is."""
+    """Batches at the provider at half price; null if none."""
 
 
 @final
@@ -1718,7 +1718,7 @@ class ExperimentInputRequest(TypedDict):
     judge_repeats: NotRequired[int]
     """How often a model judges each answer; the mean counts."""
     stops_dominated: NotRequired[bool]
-    """Ask an arm no further once another is shown to answer better at no higher cost."""
+    """Stop an arm once another is shown to answer better at no higher cost."""
     same_documents: NotRequired[bool]
     """Arms search different collections, which must hold the same documents: what differs is how these are cut into
     passages."""
@@ -2081,7 +2081,7 @@ class GateInputRequest(TypedDict):
     bar: NotRequired[float]
     """Least lower end of a judge's kappa with people."""
     calibrated: NotRequired[bool]
-    """Read judges' scores on the scale of people, by their newest calibration."""
+    """Adjust judges' scores to people's grades, using the newest calibration."""
 
 
 @final
@@ -2107,7 +2107,7 @@ class Generation(TypedDict):
     settings: dict[str, Any]
     state: GenerationStateEnum
     reason: str
-    """Why it waits or has ended."""
+    """Why it is waiting or has ended."""
     wanted: int
     kept: int
     dropped: int
@@ -2130,7 +2130,7 @@ class GenerationDetail(TypedDict):
     settings: dict[str, Any]
     state: GenerationStateEnum
     reason: str
-    """Why it waits or has ended."""
+    """Why it is waiting or has ended."""
     wanted: int
     kept: int
     dropped: int
@@ -2144,7 +2144,7 @@ class GenerationDetail(TypedDict):
     created_at: str
     finished_at: str | None
     batch: BatchRound | None
-    """What is with a provider at half price; null while nothing is."""
+    """Batches at the provider at half price; null if none."""
 
 
 @final
@@ -2164,7 +2164,7 @@ class GenerationStartRequest(TypedDict):
     model)."""
     budget_usd: NotRequired[str | None]
     probe: NotRequired[int]
-    """Pause after so many ended items with an estimate; 0 goes on."""
+    """Pause with an estimate after this many finished items; 0: don't pause."""
 
 GenerationStateEnum: TypeAlias = "Literal['queued', 'running', 'paused', 'stopped', 'completed', 'failed']"
 
@@ -2409,10 +2409,10 @@ class LoggedCall(TypedDict):
     run: int
     user: int | None
     user_name: str
-    """Empty for somebody who is gone."""
+    """Empty for a former member."""
     path: CallPath | BlankEnum
-    """How the call came.  * `chat` - Chat * `job` - Job * `code` - code (a tool or program made it) * `rest` - REST
-    * `mcp` - MCP"""
+    """How the call was made.  * `chat` - Chat * `job` - Job * `code` - code (a tool or program made it) * `rest` -
+    REST * `mcp` - MCP"""
     step: int
     """The run's model turn that made it."""
     call_id: str
@@ -2423,8 +2423,8 @@ class LoggedCall(TypedDict):
     arguments: Any
     """Secrets are masked."""
     decision: CallDecision | BlankEnum
-    """Of the policy; empty where it was not asked.  * `allow` - allowed * `ask` - asked (somebody approves each
-    call) * `deny` - denied"""
+    """Of the policy; empty where it not applied.  * `allow` - allowed * `ask` - asked (somebody approves each call)
+    * `deny` - denied"""
     rule: int | None
     """Id of the grant that decided."""
     decision_why: str
@@ -2447,10 +2447,10 @@ class LoggedCallDetail(TypedDict):
     run: int
     user: int | None
     user_name: str
-    """Empty for somebody who is gone."""
+    """Empty for a former member."""
     path: CallPath | BlankEnum
-    """How the call came.  * `chat` - Chat * `job` - Job * `code` - code (a tool or program made it) * `rest` - REST
-    * `mcp` - MCP"""
+    """How the call was made.  * `chat` - Chat * `job` - Job * `code` - code (a tool or program made it) * `rest` -
+    REST * `mcp` - MCP"""
     step: int
     """The run's model turn that made it."""
     call_id: str
@@ -2461,8 +2461,8 @@ class LoggedCallDetail(TypedDict):
     arguments: Any
     """Secrets are masked."""
     decision: CallDecision | BlankEnum
-    """Of the policy; empty where it was not asked.  * `allow` - allowed * `ask` - asked (somebody approves each
-    call) * `deny` - denied"""
+    """Of the policy; empty where it not applied.  * `allow` - allowed * `ask` - asked (somebody approves each call)
+    * `deny` - denied"""
     rule: int | None
     """Id of the grant that decided."""
     decision_why: str
@@ -3105,7 +3105,7 @@ class PatchedDatasetSourceLicenseRequest(TypedDict):
     document: NotRequired[str]
     """Its name among the sources."""
     license: NotRequired[str]
-    """SPDX name or words; empty: not known."""
+    """SPDX name or free text; empty: unknown."""
 
 
 @final
@@ -3150,7 +3150,7 @@ class PatchedToolSourceUpdateRequest(TypedDict):
     url: NotRequired[str]
     """Where calls go; an OpenAPI document may say it."""
     document_url: NotRequired[str]
-    """Where the OpenAPI document is read again from."""
+    """Where the OpenAPI document is re-read from."""
     document: NotRequired[str]
     """The OpenAPI document itself."""
     settings: NotRequired[dict[str, Any]]
@@ -3356,7 +3356,7 @@ class Replay(TypedDict):
     diverged_at: int | None
     """Place of the first row that differs."""
     missing: list[str]
-    """Tools that are not offered any more."""
+    """Tools that are no longer available."""
     rows: list[ReplayRow]
 
 
@@ -3364,7 +3364,7 @@ class Replay(TypedDict):
 class ReplayInputRequest(TypedDict):
     """How to replay a run."""
     ask_model: NotRequired[bool]
-    """Ask the run's model anew, which costs what it costs."""
+    """Ask the run's model again; this is billed like any request."""
 
 
 @final
@@ -4150,7 +4150,7 @@ class ToolExecuteInputRequest(TypedDict):
     tool_call_id: NotRequired[str]
     """Of that one call; made if not given."""
     collections: NotRequired[list[int]]
-    """Ids of the collections the calls are about; all if not given."""
+    """Ids of the collections the calls are about; default: all."""
 
 
 @final
@@ -4223,7 +4223,7 @@ class ToolGrantInputRequest(TypedDict):
     effect: EffectEnum
     target_kind: TargetKindEnum
     target: NotRequired[str]
-    """Name of the tool or group, or a pattern in which * stands for any text; empty for a toolkit."""
+    """Name of the tool or group, or a pattern in which * matches any text; empty for a toolkit."""
     toolkit: NotRequired[int | None]
     """Id, for a toolkit."""
     calls: NotRequired[CallsEnum]
@@ -4231,7 +4231,7 @@ class ToolGrantInputRequest(TypedDict):
     subject: NotRequired[str]
     """The role, or the id of the person or key; empty for everyone."""
     collection: NotRequired[int | None]
-    """Id of the one collection it is about; all if not given."""
+    """Id of the one collection it is about; default: all."""
     arguments: NotRequired[list[dict[str, Any]]]
     """Conditions that must all hold: `{"kind": "path_under", "argument": "path", "value": "reports"}`; kinds:
     equals, not_equals, in, not_in, below, at_most, above, at_least, path_under, matches, select_only (no value),
@@ -4286,7 +4286,7 @@ class ToolMessage(TypedDict):
     tool_call_id: str
     name: str
     content: str
-    """For the model; says so when the call failed."""
+    """Text for the model; states if the call failed."""
     is_error: bool
     error_code: str
     """Empty without an error; “denied” by the policy."""
@@ -4347,7 +4347,7 @@ class ToolSourceInputRequest(TypedDict):
     url: NotRequired[str]
     """Where calls go; an OpenAPI document may say it."""
     document_url: NotRequired[str]
-    """Where the OpenAPI document is read again from."""
+    """Where the OpenAPI document is re-read from."""
     document: NotRequired[str]
     """The OpenAPI document itself."""
     settings: NotRequired[dict[str, Any]]
@@ -4386,7 +4386,7 @@ class ToolSuggestion(TypedDict):
     description: str
     group: str
     effect: str
-    """What becomes of the caller's calls: `allow` or `ask`."""
+    """Whether the caller's calls are allowed or need approval: `allow` or `ask`."""
     score: float
     """0 to 1, for comparing within one answer only."""
     calls: int
@@ -4402,7 +4402,7 @@ class ToolVersion(TypedDict):
     number: int
     state: ToolVersionState
     is_gone: bool
-    """The source does not have the tool any more."""
+    """The source no longer has this tool."""
     digest: str
     created_at: str
     decided_at: str | None
@@ -4415,7 +4415,7 @@ class ToolVersionDetail(TypedDict):
     number: int
     state: ToolVersionState
     is_gone: bool
-    """The source does not have the tool any more."""
+    """The source no longer has this tool."""
     digest: str
     created_at: str
     decided_at: str | None
