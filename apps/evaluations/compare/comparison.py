@@ -256,7 +256,7 @@ def verdict(found: Comparison) -> tuple[str, str]:
 
 def stale_told(coverage: float) -> str:
     """Return what it means that so few labelled passages are still in the documents."""
-    return f"Only {coverage:.0%} of the labelled passages are still in the documents: so retrieval scores may have fallen because of old labels. Label the dataset again."
+    return f"Only {coverage:.0%} of the labelled passages are still in the documents, so retrieval scores may have fallen because of old labels. Label the dataset again."
 
 
 def _moves(criterion: Criterion) -> str:

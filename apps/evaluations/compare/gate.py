@@ -215,9 +215,7 @@ def _changes(
                 (a.told(bar) for a in agreements.get(one.name, ()) if not a.is_trusted(bar)),
                 "One of its scores is advisory.",
             )
-            message = (
-                f"{moved}. Advisory: this judge doesn't agree with people enough to block a release. {why}"
-            )
+            message = f"{moved}. Advisory: this judge's agreement with people hasn't been shown to be high enough. {why}"
             checks.append(Check(one.name, "advisory", message, **facts))
         elif not one.same_author:
             message = f"{moved}. Advisory: baseline and arm were scored by different scorers."

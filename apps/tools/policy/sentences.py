@@ -11,7 +11,7 @@ from apps.tools.models import ToolGrant
 from runs.deciders import role_label
 from runs.models import ApproverKind
 
-_EFFECT = {"allow": "may call", "ask": "may call, after {approved},", "deny": "may not call"}
+_EFFECT = {"allow": "may call", "ask": "may call, once {approved},", "deny": "may not call"}
 _SUFFIX = {"any": "", "read_only": " that only read", "side_effects": " that change data"}
 _COMPARISONS = {
     "equals": "is {value}",

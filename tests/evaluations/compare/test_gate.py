@@ -168,7 +168,7 @@ def test_stale_labels_are_an_alarm_and_no_fall(cast, version):
         Trial.objects.filter(arm=arm).update(outcome=gone)
     result = decide(cast, arm)
     assert result.code == NOT_COMPARABLE
-    assert "Label the dataset anew" in result.reason
+    assert "Label the dataset again" in result.reason
 
 
 JUDGE = {"name": "accuracy", "author": "judge:six@1:m", "kind": "judge"}
