@@ -74,7 +74,7 @@ async def generate(ctx: JobContext, *, job_id: int, number: int) -> None:
 def _lost(ctx: JobContext) -> str:
     """Return why this driver must begin nothing more, "" while it need not mind."""
     if ctx.lost.is_set() or ctx.cancelled.is_set():
-        return "Another driver has taken over."
+        return "Another worker has taken over."
     return ""
 
 
@@ -116,7 +116,7 @@ def _prepare(ctx: JobContext, job_id: int) -> tuple[Work, list[TenantProvider]] 
     if not offered:
         raise Denied(
             "no_search_tool",
-            "No search tool may be used here. Allow search_documentation under Tools, then resume.",
+            "Generation can't use a search tool. Allow search_documentation under Tools, then resume.",
         )
     gates: dict[str, RateGate] = {}
     providers: list[TenantProvider] = []

@@ -57,13 +57,13 @@ from tenancy.actors import Actor
 
 __all__ = ["experiment_carry", "failures_group", "judge_check", "sample_score", "trial_ended", "trial_run"]
 
-_ASKS = "It asked for a person's approval, which an experiment does not wait for. Allow the tool, or leave it out."
+_ASKS = "A tool call needed approval, and experiments don't wait for one. Allow the tool, or leave it out."
 
 
 def trial_ended(ended: Job) -> None:
     """End the run and the trial of a job that ended without them."""
     run_abandon(job=ended)
-    trial_fail(ended.payload["trial_id"], ended.error_message or "The work was given up.")
+    trial_fail(ended.payload["trial_id"], ended.error_message or "The work was abandoned.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ async def calls_run(ctx: JobContext, *, run_id: int) -> None:
         toolset=offer_tools(prepared.guard),
         provider=ScriptedProvider(script, by_history=True),
         system="",
-        history=[UserMessage("Calls from outside of a conversation.")],
+        history=[UserMessage("Calls made outside a conversation.")],
         limits=Limits(max_steps=2, max_seconds=float(settings.RUN_SECONDS)),
         context=offer_context(
             tenant=prepared.tenant,
@@ -105,7 +105,7 @@ async def source_read(ctx: JobContext, *, source_id: int, accept_all: int) -> No
         source = await ctx.in_db(_source_of, source_id)
         if source is None or await ctx.blocking(lambda row=source: _read(ctx, row, bool(accept_all))):  # type: ignore[misc]
             return
-    raise Conflict("source_busy", "The source was changed again and again while it was read: refresh it.")
+    raise Conflict("source_busy", "The source kept changing while it was being read. Refresh it.")
 
 
 def _source_of(pk: int) -> ToolSource | None:

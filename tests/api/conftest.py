@@ -273,7 +273,7 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
 
 
 def _dataset(cast: Cast, name: str, state: str = "completed") -> dict[str, int]:
-    """Make a dataset with a row, a version and a generation job in a state."""
+    """Create a dataset with a row, a version and a generation job in a state."""
     who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("owner")}
     dataset = dataset_create(**who, name=name)
     record = Record(question="What is the duty on lamps?", answer="Four percent.")

@@ -67,7 +67,7 @@ def test_chat_goes_on_when_a_second_person_has_approved_in_the_inbox(
     box.fill(box.input_value().replace("lot 2", "lot 1"))
     inbox.get_by_role("button", name="Approve").click()
     expect(inbox.get_by_text("search_documents is approved.")).to_be_visible()
-    expect(inbox.get_by_text("Nothing waits for you")).to_be_visible()
+    expect(inbox.get_by_text("Nothing needs your decision")).to_be_visible()
     asked.wait_end()
     expect(asked.answer).to_have_text(re.compile(r"(\S+\s+){10}"))
     decided = asked.page.locator(".decided li")

@@ -68,7 +68,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     for left in (3, 2, 1):
         expect(page.get_by_text(f"{left} to review")).to_be_visible()
         page.get_by_role("button", name="Approve").click()
-    expect(page.get_by_text("Nothing waits for you")).to_be_visible()
+    expect(page.get_by_text("All reviewed")).to_be_visible()
 
     with tenant_scope(cast.tenant.pk):
         first = versions_services.version_create(
@@ -96,7 +96,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     expect(page.get_by_text("jane.doe@acme-corp.com")).to_have_count(0)
     picture(portal, "blocked")
     page.get_by_label("Let pass: email").check()
-    page.get_by_label("Why may this leave?").fill("It is a public address.")
+    page.get_by_label("Why is this safe to export?").fill("It is a public address.")
     page.get_by_role("button", name="Let pass and export again").click()
     expect(page.get_by_text("3 rows read back and equal")).to_be_visible(timeout=30_000)
     picture(portal, "export")

@@ -33,9 +33,9 @@ def shows(page: Page, text: str) -> None:
 def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> None:
     page = portal.page
     portal.open("evaluations/annotation/")
-    expect(page.get_by_text("A dataset comes first")).to_be_visible()
+    expect(page.get_by_text("Create a dataset first")).to_be_visible()
     portal.open("evaluations/live/")
-    expect(page.get_by_text("No live answer is scored")).to_be_visible()
+    expect(page.get_by_text("No live answers scored yet")).to_be_visible()
     picture(portal, "live-empty")
     a, b = make_compared(cast, rows=ROWS)
     with tenant_scope(cast.tenant.pk):
@@ -50,7 +50,7 @@ def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> Non
             instructions="Grade what the answer says, not how long it is.",
         )
     portal.open(f"evaluations/annotation/{queue.pk}/")
-    expect(page.get_by_text("Nobody has graded yet")).to_be_visible()
+    expect(page.get_by_text("No grades yet")).to_be_visible()
     picture(portal, "queue-empty")
     page.get_by_role("link", name="Grade the first answer").click()
     shows(page, "48 left")
@@ -82,7 +82,7 @@ def test_answers_are_graded_with_the_keyboard(portal: Portal, cast: Cast) -> Non
     picture(portal, "compare")
     pairs_make(cast, a, b)
     portal.open(f"evaluations/{a.experiment_id}/")
-    expect(page.get_by_text("verdicts followed the order")).to_be_visible()
+    expect(page.get_by_text("verdicts depended on the order")).to_be_visible()
     picture(portal, "experiment")
     for name, path in (
         ("new", "new/"),

@@ -67,7 +67,7 @@ class CollectedRowOutput(serializers.Serializer[Any]):
 class CollectedOutput(serializers.Serializer[Any]):
     rows = CollectedRowOutput(many=True)
     created = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of new rows.")
-    duplicates = serializers.IntegerField(help_text="Rows that were there already.")
+    duplicates = serializers.IntegerField(help_text="Rows that were already there.")
 
     class Meta:
         ref_name = "DatasetCollected"

@@ -111,7 +111,7 @@ def _added(
     pk = number(request.POST.get("dataset", ""))
     try:
         if not pk:
-            raise Invalid("dataset_needed", "Choose the dataset that the rows go into.")
+            raise Invalid("dataset_needed", "Choose a dataset for the rows.")
         dataset = selectors.dataset_get(actor=request.actor, pk=pk)
         made = add(dataset, numbers(request.POST.getlist("pick")))
     except Invalid as error:
@@ -119,6 +119,6 @@ def _added(
         return None
     told = f"{len(made.created):,} new, to be reviewed."
     if made.duplicates:
-        told += f" {made.duplicates:,} stood there already."
+        told += f" {made.duplicates:,} were already there."
     messages.success(request, told)
     return redirect("datasets:review", tenant_slug, pk)

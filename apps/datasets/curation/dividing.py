@@ -189,7 +189,7 @@ def _sizes(
 
 
 def _move(ctx: WorkContext, check: DatasetCheck, wanted: Mapping[str, str], *, is_trial: bool) -> set[str]:
-    """Write the splits; returns the rows that stay, because the same content is in that split already."""
+    """Write the splits; returns the rows that stay, because that split already has the same content."""
     left: set[str] = set()
     ids = [int(name) for name in wanted]
     for start in range(0, len(ids), BATCH):

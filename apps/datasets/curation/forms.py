@@ -43,7 +43,7 @@ class ImportForm(_Form):
         label="Try it first",
         required=False,
         initial=True,
-        help_text="Reads the whole file and reports, but adds no row.",
+        help_text="Reads the whole file and shows a report, but adds no rows.",
     )
 
 

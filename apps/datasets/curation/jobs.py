@@ -65,7 +65,7 @@ def export_run(ctx: WorkContext, pk: int) -> None:
             findings=findings,
             finding_count=count,
             error_code="decision_needed",
-            error_message="Some rows hold what should not leave unseen. Decide about it, then export again.",
+            error_message="Some rows contain data that needs a decision before export. Decide, then export again.",
         )
         return
     form = format_get(row.format)
@@ -84,7 +84,9 @@ def export_run(ctx: WorkContext, pk: int) -> None:
         _end(ctx, row, WorkStatus.COMPLETED, file=key, **facts)
         return
     files.dataset_file_remove(key)
-    message = f"The file does not read back as it should in {result.failed:,} rows, so it is not offered."
+    message = (
+        f"{result.failed:,} rows didn't read back correctly, so the file can't be downloaded. Export again."
+    )
     _end(ctx, row, WorkStatus.FAILED, error_code="export_differs", error_message=message, **facts)
 
 

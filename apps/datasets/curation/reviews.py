@@ -45,9 +45,9 @@ def row_review(
     """
     actor.require("dataset.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "A row is judged by a person: use a key that acts for one.")
+        raise Denied("person_needed", "Only a person can review rows. Use a key that acts for a person.")
     if verdict not in RowReview.Verdict.values:
-        raise Invalid("verdict_unknown", "A row is approved or rejected.")
+        raise Invalid("verdict_unknown", "Choose approve or reject.")
     note = note.strip()[:MAX_NOTE]
     if verdict == RowReview.Verdict.REJECT and not note:
         message = "Say why the row is rejected."
@@ -63,7 +63,9 @@ def row_review(
         if locked is None:
             raise Missing("row")
         if locked.content_hash != content_hash:
-            raise Conflict("row_changed", "Somebody changed this row meanwhile. Look at it again.")
+            raise Conflict(
+                "row_changed", "Another member changed this row in the meantime. Look at it again."
+            )
         RowReview.objects.create(
             tenant=tenant,
             row=locked,
@@ -134,7 +136,7 @@ def _of_their_documents(actor: Actor, dataset: Dataset, rows: list[DatasetRow]) 
         if len(found) >= MOST_ALONG:
             raise Conflict(
                 "rows_many",
-                f"{MOST_ALONG:,} rows or more rest on the same documents. Divide the rows by document again.",
+                f"{MOST_ALONG:,} rows or more use the same documents. Divide the rows by document again.",
             )
     return list(found.values())
 

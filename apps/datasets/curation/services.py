@@ -68,9 +68,9 @@ def export_start(
     actor.require("dataset.write")
     version_require(actor=actor, version=version)
     if not format_get(form).is_export:
-        raise _wrong("format", "This format is only read. Choose another one.")
+        raise _wrong("format", "This format is import-only. Choose another one.")
     if split not in ("", *Split.values):
-        raise _wrong("split", f"“{split[:40]}” is no split: {', '.join(Split.values)}.")
+        raise _wrong("split", f"“{split[:40]}” isn't a split. Choose one of: {', '.join(Split.values)}.")
     with transaction.atomic():
         row: DatasetExport = DatasetExport.objects.create(
             tenant=tenant,
@@ -203,7 +203,7 @@ def split_assign(
     if row_pks:
         found = found.filter(pk__in=row_pks)
     if not found.exclude(status=RowStatus.REJECTED).exists():
-        raise _wrong("rows", "No row fits that is not rejected.")
+        raise _wrong("rows", "No matching rows that aren't rejected.")
     return _check_begin(tenant, actor, dataset, DatasetCheck.Kind.SPLITS.value, options)
 
 
@@ -230,7 +230,7 @@ def split_undo(*, tenant: Tenant, actor: Actor, check: DatasetCheck) -> DatasetC
     """
     actor.require("dataset.write")
     if check.is_active or not is_kept(check):
-        raise Conflict("nothing_moved", "This division has moved no row, so there is nothing to take back.")
+        raise Conflict("nothing_moved", "This division moved no rows, so there is nothing to undo.")
     return _check_begin(tenant, actor, check.dataset, DatasetCheck.Kind.SPLITS.value, {"undo": check.pk})
 
 
@@ -243,7 +243,7 @@ def _check_begin(
             locked.options = {**locked.options, **options}
             locked.save(update_fields=["options"])
         if DatasetCheck.objects.filter(dataset=dataset, kind=kind, status__in=WORK_ACTIVE).exists():
-            raise Conflict("check_active", "This check is under way already.")
+            raise Conflict("check_active", "This check is already running.")
         row: DatasetCheck = DatasetCheck.objects.create(
             tenant=tenant, dataset=dataset, kind=kind, options=dict(options), created_by_id=actor.user_id
         )
@@ -275,10 +275,12 @@ def finding_accept(
     """
     actor.require("dataset.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "A person decides what may leave: use a key that acts for one.")
+        raise Denied(
+            "person_needed", "Only a person can approve an export. Use a key that acts for a person."
+        )
     note = note.strip()[:MAX_NOTE]
     if not note:
-        raise _wrong("note", "Say why this may leave the workspace.")
+        raise _wrong("note", "Say why this is safe to export.")
     known = {found["fingerprint"]: found for found in export.findings}
     chosen = list(dict.fromkeys(fingerprints))
     if not chosen or set(chosen) - set(known):

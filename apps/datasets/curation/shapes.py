@@ -34,7 +34,7 @@ class _Work(serializers.Serializer[Any]):
 
 class ExportInput(serializers.Serializer[Any]):
     version = serializers.IntegerField(
-        min_value=1, max_value=2**31 - 1, required=False, help_text="Its number; the newest without it."
+        min_value=1, max_value=2**31 - 1, required=False, help_text="Version number; default: the newest."
     )
     form = serializers.ChoiceField(choices=_EXPORTS, help_text="The format.")
     split = serializers.ChoiceField(choices=[("", "All rows"), *Split.choices], required=False, default="")
@@ -60,7 +60,7 @@ class ExportOutput(_Work):
     split = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
     rows = serializers.IntegerField(help_text="Read back from the file and equal.")
-    left_out = serializers.IntegerField(help_text="Rows that the format has no place for.")
+    left_out = serializers.IntegerField(help_text="Rows the format can't hold.")
     problems = serializers.ListField(child=serializers.CharField(), help_text="What the validator found.")
     findings = FindingOutput(many=True)
     finding_count = serializers.IntegerField(help_text="Of all, listed or not.")
@@ -73,7 +73,7 @@ class AcceptInput(serializers.Serializer[Any]):
     fingerprints = serializers.ListField(
         child=serializers.RegexField(r"^[0-9a-f]{64}$"), min_length=1, max_length=200
     )
-    note = serializers.CharField(max_length=300, help_text="Why this may leave the workspace.")
+    note = serializers.CharField(max_length=300, help_text="Why this is safe to export.")
 
     class Meta:
         ref_name = "DatasetFindingAccept"
@@ -83,7 +83,7 @@ class RowsImportInput(serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=list(FORMATS), help_text="The format.")
     file = serializers.FileField()
     is_trial = serializers.BooleanField(
-        required=False, default=False, help_text="Read it all and report, but add no row."
+        required=False, default=False, help_text="Read the whole file and report, but add no rows."
     )
 
     class Meta:
@@ -106,7 +106,7 @@ class RowsImportOutput(_Work):
     is_trial = serializers.BooleanField()
     found = serializers.IntegerField(help_text="Rows that could be read.")
     created = serializers.IntegerField()
-    duplicates = serializers.IntegerField(help_text="Rows that were there already.")
+    duplicates = serializers.IntegerField(help_text="Rows that were already there.")
     failed = serializers.IntegerField(help_text="Rows that could not be read.")
     problems = RowProblemOutput(many=True, help_text="The first of them; all are in the file of errors.")
 
@@ -158,7 +158,7 @@ class RowFilterInput(serializers.Serializer[Any]):
 
 class SplitAssignInput(serializers.Serializer[Any]):
     into = serializers.ChoiceField(choices=Split.choices)
-    only = RowFilterInput(required=False, help_text="Which rows; as the list of rows takes it.")
+    only = RowFilterInput(required=False, help_text="Filter for rows, as in the row list.")
     rows = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
         required=False,
@@ -184,7 +184,7 @@ class CheckOutput(_Work):
 
 class ReviewInput(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(choices=RowReview.Verdict.choices)
-    content_hash = serializers.RegexField(r"^[0-9a-f]{64}$", help_text="Of the row as you saw it.")
+    content_hash = serializers.RegexField(r"^[0-9a-f]{64}$", help_text="Hash of the row as you saw it.")
     note = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
 
     class Meta:

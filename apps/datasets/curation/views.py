@@ -85,7 +85,7 @@ def row_edit(request: TenantRequest, tenant_slug: str, pk: int, row_pk: int) -> 
         except DomainError as error:
             _tell(request, error)
         else:
-            messages.success(request, "The row is changed. Approve it when it is right.")
+            messages.success(request, "Row saved. Approve it when it is correct.")
     else:
         messages.error(request, "Enter a question.")
     return _back("datasets:review", tenant_slug, pk, after=row_pk - 1)

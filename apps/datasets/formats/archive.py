@@ -52,7 +52,8 @@ def archive_open(path: Path) -> Iterator[zipfile.ZipFile]:
             yield archive
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise Invalid(
-            "file_unreadable", f"The file is no ZIP archive, or it is damaged or encrypted: {error}."
+            "file_unreadable",
+            f"The file isn't a ZIP archive, or is damaged or encrypted: {error}. Choose another file.",
         ) from error
 
 

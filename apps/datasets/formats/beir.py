@@ -189,7 +189,7 @@ def _read_corpus(archive: ZipFile, kept: sqlite3.Connection) -> None:
                 )
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise Invalid(
-                    "file_unreadable", f"Line {number} of corpus.jsonl is no passage: {error}."
+                    "file_unreadable", f"Line {number} of corpus.jsonl isn't a passage: {error}."
                 ) from error
             kept.execute("INSERT OR REPLACE INTO passages VALUES (?, ?)", [_key(name), json.dumps(found)])
 

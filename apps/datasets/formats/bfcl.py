@@ -45,7 +45,7 @@ class Bfcl(ReadOnly):
             names = [n for end in (".json", ".jsonl") for n in members(archive, end)]
             questions = [n for n in names if ANSWERS not in PurePosixPath(n).parts]
             if not questions:
-                raise Invalid("file_unreadable", "The archive holds no file of questions (.json or .jsonl).")
+                raise Invalid("file_unreadable", "The archive has no question file (.json or .jsonl).")
             for name in questions:
                 stem = PurePosixPath(name).stem
                 right: dict[str, Any] = {}

@@ -89,6 +89,6 @@ def text_of(content: Any) -> str:
     parts = []
     for part in content:
         if part.get("type") not in ("text", "input_text", "output_text"):
-            raise Invalid("row_invalid", "A message has a part that is no text. Leave it out.")
+            raise Invalid("row_invalid", "A message has a part that isn't text. Remove it.")
         parts.append(part["text"])
     return "".join(parts)

@@ -117,5 +117,5 @@ def _value(name: str, cell: str) -> Any:
 
 def _no_table(why: str) -> Invalid:
     return Invalid(
-        "file_unreadable", f"The file is no CSV of rows: {why}. An exported file shows how it looks."
+        "file_unreadable", f"The file isn't a CSV of rows: {why}. See an exported file for the format."
     )

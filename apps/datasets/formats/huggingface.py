@@ -56,9 +56,7 @@ class HuggingFace:
         with archive_open(path) as archive:
             names = members(archive, ".parquet")
             if not names and "README.md" not in archive.namelist():
-                raise Invalid(
-                    "file_unreadable", "The archive holds no Parquet file, so there are no rows in it."
-                )
+                raise Invalid("file_unreadable", "The archive has no Parquet file, so it has no rows.")
             for name in names:
                 with member_open(archive, name) as file:
                     yield from read_table(file, part=name)

@@ -79,9 +79,9 @@ def read_object(number: int, text: bytes, decode: Any, part: str = "") -> Record
     except KeyError as error:
         return RowError(number, f"The field {error} is missing.", excerpt, part)
     except (ValueError, RecursionError) as error:
-        return RowError(number, f"The row is no JSON: {error}.", excerpt, part)
+        return RowError(number, f"The row isn't valid JSON: {error}.", excerpt, part)
     except (TypeError, AttributeError, IndexError):
-        return RowError(number, "A field has another type than it should have.", excerpt, part)
+        return RowError(number, "A field has the wrong type.", excerpt, part)
     return record
 
 

@@ -78,9 +78,9 @@ def arguments_in(text: str | Mapping[str, Any]) -> Mapping[str, Any]:
     try:
         found = json.loads(text or "{}") if isinstance(text, str) else text
     except ValueError as error:
-        raise Invalid("row_invalid", "The arguments of a tool call are no JSON.") from error
+        raise Invalid("row_invalid", "The arguments of a tool call aren't JSON.") from error
     if not isinstance(found, Mapping):
-        raise Invalid("row_invalid", "The arguments of a tool call are no object.")
+        raise Invalid("row_invalid", "The arguments of a tool call aren't an object.")
     return found
 
 

@@ -110,7 +110,7 @@ def read_table(file: BinaryIO, part: str = "") -> Iterator[Record | RowError]:
         if any(not 0 <= size <= MAX_GROUP for size in claimed):
             raise Invalid(
                 "file_too_large",
-                f"A row group of this file has more than {MAX_GROUP:,} bytes. Write smaller ones.",
+                f"A row group of this file has more than {MAX_GROUP:,} bytes. Write smaller row groups.",
             )
         if "question" not in found.schema_arrow.names:
             raise Invalid("file_unreadable", "The file has no column “question”, so there are no rows in it.")
@@ -121,7 +121,7 @@ def read_table(file: BinaryIO, part: str = "") -> Iterator[Record | RowError]:
                 yield _record(number, values, part)
     except (pyarrow.ArrowException, OSError, UnicodeDecodeError) as error:
         raise Invalid(
-            "file_unreadable", f"The file is no Parquet, or damaged: {str(error)[:200]}."
+            "file_unreadable", f"The file isn't Parquet, or is damaged: {str(error)[:200]}."
         ) from error
 
 
@@ -131,9 +131,9 @@ def _record(number: int, values: dict[str, Any], part: str) -> Record | RowError
     except Invalid as error:
         return RowError(number, error.message, str(values.get("question"))[:200], part)
     except (TypeError, AttributeError, KeyError):
-        return RowError(number, "A column has another type than an export has.", part=part)
+        return RowError(number, "A column has the wrong type. Compare it with an exported file.", part=part)
     except (ValueError, RecursionError):
-        return RowError(number, "A free-form object is not written as JSON text.", part=part)
+        return RowError(number, "A free-form object must be written as JSON text.", part=part)
 
 
 def _row(record: Record) -> dict[str, Any]:

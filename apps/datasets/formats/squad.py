@@ -37,7 +37,7 @@ class Squad(ReadOnly):
             found = json.loads(path.read_bytes())
             articles = found["data"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise Invalid("file_unreadable", "The file is no SQuAD: it has no list “data”.") from error
+            raise Invalid("file_unreadable", "The file isn't SQuAD: it has no list “data”.") from error
         for number, (title, paragraph, asked) in enumerate(_questions(articles), start=1):
             try:
                 yield _record(title, paragraph, asked)
@@ -54,7 +54,7 @@ def _questions(articles: Any) -> Iterator[tuple[str, Any, Any]]:
                 for asked in paragraph["qas"]:
                     yield str(article.get("title", "")), paragraph, asked
     except (KeyError, TypeError, AttributeError) as error:
-        raise Invalid("file_unreadable", f"The file is no SQuAD: an article lacks {error}.") from error
+        raise Invalid("file_unreadable", f"The file isn't SQuAD: an article lacks {error}.") from error
 
 
 def _record(title: str, paragraph: Mapping[str, Any], asked: Mapping[str, Any]) -> Record:
@@ -67,7 +67,7 @@ def _record(title: str, paragraph: Mapping[str, Any], asked: Mapping[str, Any]) 
     best = answers[0]
     start = best["answer_start"]
     if context[start : start + len(best["text"])] != best["text"]:
-        raise Invalid("row_invalid", "The answer does not stand in the paragraph where it should.")
+        raise Invalid("row_invalid", "The answer isn't at the stated place in the paragraph.")
     variants = sorted({answer["text"] for answer in answers} - {best["text"]})
     values |= {
         "answer": best["text"],

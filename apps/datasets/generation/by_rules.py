@@ -49,15 +49,15 @@ def filter_reason(question: str, passages: Sequence[CorpusPassage], kind: str, g
     if not (12 if text.isascii() else 4) <= len(text) <= 600:
         return "The question is too short or too long."
     if not text.endswith(_QUESTION_MARKS):
-        return "It is no question."
+        return "It isn't a question."
     if POINTS_AWAY.search(text):
-        return "It does not stand on its own: it points to a text that a reader does not have."
+        return "It isn't self-contained: it refers to text the reader doesn't have."
     if not content_terms(text):
         return "It names nothing."
     if kind in ("unanswerable", "adversarial"):
         return ""
     if not gold:
-        return "No words of the passages answer it."
+        return "Nothing in the passages answers it."
     if kind in ("multi_hop", "comparison", "contradictory") and (gold < 2 or len(passages) < 2):
         return "It needs two passages, and only one answers it."
     return ""

@@ -228,9 +228,9 @@ def _paused_after_probe(job: GenerationJob) -> Claim:
     ]
     found = estimate_of(ended, job.wanted)
     reason = (
-        "The probe has ended; look at its rows and the estimate, then resume."
+        "The cost estimate is ready. Check it and the rows, then resume."
         if found
-        else "The probe has ended without a row that was kept; look at why, then resume or stop."
+        else "None of the trial rows were kept. Check why, then resume or stop."
     )
     return _halted(job, reason, probe=0, estimate=found)
 
@@ -280,7 +280,7 @@ def shortfall_of(job: GenerationJob) -> list[dict[str, Any]]:
             "missing": count - kept[pair],
             "why": reasons[pair].most_common(1)[0][0]
             if reasons.get(pair)
-            else "There are too few passages of the kind it needs.",
+            else "There are too few suitable passages.",
         }
         for pair, count in sorted(wanted.items())
         if kept[pair] < count

@@ -25,7 +25,7 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from toolloop.storable import json_storable
 
-DUPLICATE = "The dataset has this row already."
+DUPLICATE = "The dataset already has this row."
 _HELD = """
 SELECT id FROM datasets_generationitem WHERE id = ANY(%s) AND driver = %s ORDER BY id FOR UPDATE
 """

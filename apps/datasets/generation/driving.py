@@ -38,7 +38,7 @@ PATIENCE = 2
 """Groups' times that pass between the end of a row and the claim of another, while there are rows to spare."""
 MOST_FAILURES = 4
 FIRST_WAIT_S = 2.0
-DEADLY = "The worker died {} times in a row while it was at this row, so the row was given up."
+DEADLY = "The worker stopped {} times in a row on this row, so it was skipped."
 
 
 async def job_drive(work: Work, lost: Callable[[], str]) -> None:
@@ -136,7 +136,7 @@ async def _brought_on(work: Work, item: Item) -> None:
         raise  # Not this item's: the driver ends, and the job is taken up again.
     except Exception as error:
         log.exception("generation_item_failed", item=item.pk, stage=item.state)
-        reason = f"Something went wrong on our side ({type(error).__name__}); it was logged."
+        reason = f"Something went wrong on our side ({type(error).__name__}) and was logged. Try again."
         await _written(work, item, Next(ItemState.FAILED, reason=reason))
     if item.state in ITEM_OPEN:
         with contextlib.suppress(ItemLost):

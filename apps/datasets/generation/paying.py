@@ -329,13 +329,13 @@ def _raise_failure(item: Item, finished: RunFinished) -> None:
     if finished.limit == "max_cost_usd":
         if item.is_short:
             raise Halted(NO_MONEY)
-        raise Failed("The row cost more than a row may.")
+        raise Failed("The row cost more than the limit per row.")
     if finished.status == "completed":
         return
     if finished.error_code == AnswersLater.code:
         raise Away(finished.error_message)
     if finished.status == "parked":
-        raise Halted("A search tool waits for an approval, which generation cannot wait for; allow it.")
+        raise Halted("A search tool needs approval, and generation can't wait for one. Allow the tool.")
     if finished.error_code in _OF_THE_JOB:
         raise Halted(finished.error_message)
     raise Failed(

@@ -74,7 +74,7 @@ def generation_start(
         "tool.run"
     )  # Answers are found by tools; without them every row would say that nothing was found.
     if actor.user_id is None:
-        raise Denied("person_needed", "Generation acts for a person: use a key that acts for one.")
+        raise Denied("person_needed", "Generation needs a person. Use a key that acts for one.")
     settings = settings_checked(options)
     collections = collections_named(actor=actor, pks=list(settings.collections))
     models = list(dict.fromkeys((model, settings.judge_model or model)))
@@ -100,9 +100,10 @@ def generation_start(
     if not candidates:
         raise Invalid(
             "nothing_to_ask",
-            "These collections have no passage to ask about: add documents that everybody may see and that are ready, or "
-            "choose other types.",
-            data={"fields": {"collections": ["There is no passage to ask about."]}},
+            "These collections have no passages to ask about. Add documents that everyone can see, wait until they are ready, or choose other types.",
+            data={
+                "fields": {"collections": ["There are no passages to ask about. Choose other collections."]}
+            },
         )
     kinds = chunks_open(actor, settings.collections).filter(
         kind__in=[ChunkKind.FUNCTION, ChunkKind.CLASS, ChunkKind.FILE]
@@ -181,7 +182,7 @@ def generation_resume(
     settings = Settings.from_json(job.options)
     budget = _budget_checked(tenant, job.model, settings, budget_usd)
     if budget is not None and budget <= job.spent_usd:
-        raise _field("budget_usd", f"{job.spent_usd:.2f} USD were spent already; give more.")
+        raise _field("budget_usd", f"{job.spent_usd:.2f} USD have already been spent. Enter a higher budget.")
     with transaction.atomic():
         row = _moved(
             tenant, actor, job, (GenerationState.PAUSED, GenerationState.FAILED), GenerationState.QUEUED, ""
@@ -268,7 +269,7 @@ def _rules_checked(settings: Settings) -> None:
         )
     for name in ("personas", "styles"):
         if getattr(settings, name):
-            raise _field(name, f"Rules know no {name}; choose a language model, or leave them out.")
+            raise _field(name, f"{name} need a language model. Choose one, or leave them out.")
     if settings.script:
         raise _field(
             "script",

@@ -121,7 +121,7 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
         Invalid: with a sentence for each field that is wrong.
     """
     known = {f.name for f in fields(Settings)}
-    wrong: dict[str, list[str]] = {name: ["There is no such setting."] for name in data if name not in known}
+    wrong: dict[str, list[str]] = {name: ["Unknown setting."] for name in data if name not in known}
     chosen = data.get("collections")
     if not isinstance(chosen, list | tuple) or not chosen:
         wrong["collections"] = ["Choose at least one collection."]
@@ -185,8 +185,8 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
     if settings.repair_at > settings.keep_at:
         raise Invalid(
             "invalid_settings",
-            "repair_at must not be above keep_at.",
-            data={"fields": {"repair_at": ["Not above the value from which rows are kept."]}},
+            "repair_at can't be above keep_at.",
+            data={"fields": {"repair_at": ["This can't be above the minimum quality."]}},
         )
     return settings
 

@@ -31,7 +31,7 @@ class GenerationInput(serializers.Serializer[Any]):
         max_value=1000,
         required=False,
         default=0,
-        help_text="Pause after so many ended items with an estimate; 0 goes on.",
+        help_text="Pause with an estimate after this many finished items; 0: don't pause.",
     )
 
     class Meta:
@@ -53,7 +53,7 @@ class GenerationOutput(serializers.Serializer[Any]):
     model = serializers.CharField()
     settings = serializers.DictField(source="options")
     state = serializers.ChoiceField(choices=GenerationState.choices)
-    reason = serializers.CharField(help_text="Why it waits or has ended.")
+    reason = serializers.CharField(help_text="Why it is waiting or has ended.")
     wanted = serializers.IntegerField()
     kept = serializers.IntegerField()
     dropped = serializers.IntegerField()
@@ -77,7 +77,7 @@ class GenerationOutput(serializers.Serializer[Any]):
 
 class GenerationDetailOutput(GenerationOutput):
     batch = BatchRoundOutput(
-        allow_null=True, help_text="What is with a provider at half price; null while nothing is."
+        allow_null=True, help_text="Batches at the provider at half price; null if none."
     )
 
     class Meta:

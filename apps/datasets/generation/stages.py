@@ -48,13 +48,13 @@ async def question(work: Work, item: Item) -> Next:
     """Make the question from its passages, with rationale and the spans that answer it."""
     passages = await passages_of(work, item)
     if len(passages) < len(item.chunks):
-        return dropped("A passage it was to be made from is gone or closed.")
+        return dropped("A source passage was deleted or restricted.")
     if item.type == QuestionType.MULTI_TURN:
         passages = passages[:1]  # Later turns are about the others.
     if work.model.by_rules:
         made = rule_questions.question_make(passages, item.type, item.difficulty)
         if made is None:
-            return dropped("The rules found no sentence to ask about; a language model would.")
+            return dropped("The rules found no sentence to ask about. Try a language model.")
         text, rationale, quotes = made
     else:
         voice = work.settings.voice(item.slot)
@@ -110,11 +110,11 @@ async def filtered(work: Work, item: Item) -> Next:
             earlier = [*wordings, {"question": text, "fault": made.reason}]
             return Next(ItemState.FILTER, {"question": better, "wordings": earlier})
         if not made.keep:
-            return dropped(made.reason or "The filter did not keep the question.")
+            return dropped(made.reason or "The filter rejected the question.")
     if item.type in NEEDS_ALL:
         enough = await _enough_alone(work, item, passages)
         if enough:
-            return dropped(f"{enough} alone answers it.")
+            return dropped(f"One passage alone answers it: {enough}.")
     return Next(ItemState.ANSWER)
 
 
@@ -168,10 +168,10 @@ async def answer(work: Work, item: Item) -> Next:
     if not asked.text.strip():
         return dropped("The model gave no answer.")
     if is_injected and is_obeyed(instruction, asked.text):
-        return dropped("The answer obeyed the instruction that was planted in a passage.")
+        return dropped("The answer followed an instruction planted in a passage.")
     by_id = {passage.chunk_id: passage for passage in await _still_open(work, trace)}
     if len(by_id) < len(trace.sources):
-        return dropped("The answer read a document that not everybody may see.")
+        return dropped("The answer used a restricted document.")
     steps = by_rules.steps_told(trace.steps, trace.cited) if work.model.by_rules else trace.steps
     found = [
         replace(source, license=by_id[pk].license, url=by_id[pk].url)

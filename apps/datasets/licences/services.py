@@ -41,11 +41,11 @@ def source_license_set(*, tenant: Tenant, actor: Actor, dataset: Dataset, docume
         rows = row_list(actor=actor, dataset=dataset, only=only) if document else DatasetRow.objects.none()
         ids = list(rows.values_list("pk", flat=True)[: MAX_ROWS + 1])
         if not ids:
-            raise _wrong("document", "No row quotes a document of this name.")
+            raise _wrong("document", "No row quotes a document with this name.")
         if len(ids) > MAX_ROWS:
             raise _wrong(
                 "document",
-                f"More than {MAX_ROWS:,} rows quote it. Export the dataset, set the licence in the file and import it.",
+                f"More than {MAX_ROWS:,} rows quote this document. Set the licence in an exported file and import that.",
             )
         changed = sum(
             _batch_write(dataset, ids[start : start + BATCH], document, licence)

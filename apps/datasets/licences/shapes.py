@@ -32,7 +32,7 @@ class SourcesOutput(serializers.Serializer[Any]):
 class SourceLicenseInput(serializers.Serializer[Any]):
     document = serializers.CharField(max_length=1000, help_text="Its name among the sources.")
     license = serializers.CharField(
-        max_length=MAX_LICENSE, allow_blank=True, help_text="SPDX name or words; empty: not known."
+        max_length=MAX_LICENSE, allow_blank=True, help_text="SPDX name or free text; empty: unknown."
     )
 
     class Meta:

@@ -26,7 +26,7 @@ LICENSES = (
     "Public domain",
     "Proprietary",
 )
-"""Offered while typing; any other is as good."""
+"""Suggestions only; you can enter any licence."""
 
 
 @require_http_methods(["GET", "POST"])
@@ -60,5 +60,5 @@ def _license_set(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> 
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"The licence stands in {changed:,} row{'' if changed == 1 else 's'} now.")
+        messages.success(request, f"Licence set in {changed:,} row{'' if changed == 1 else 's'}.")
     return redirect("datasets:sources", tenant_slug, dataset.pk)

@@ -35,9 +35,9 @@ class ExpectedBehaviour(models.TextChoices):
     """What a good assistant does with the question."""
 
     ANSWER = "answer", "Answers"
-    ABSTAIN = "abstain", "Says that the sources do not tell"
+    ABSTAIN = "abstain", "Says the documents don't answer this"
     REFUSE = "refuse", "Refuses"
-    CITE_ALL = "cite_all", "Names all sources that disagree"
+    CITE_ALL = "cite_all", "Names all conflicting sources"
 
 
 class RowStatus(models.TextChoices):
@@ -98,7 +98,7 @@ class DatasetRow(TenantModel):
     steps = models.JSONField(default=list, help_text="Reasoning: step, thought, action, input, observation.")
     sources = models.JSONField(default=list, help_text="Passages: document, offsets, quote, chunk.")
     scores = models.JSONField(default=list, help_text="Name, value 0 to 1, level 1 to 5, evidence, author.")
-    quality = models.FloatField(null=True, help_text="Weighted scores, 0 to 1.")
+    quality = models.FloatField(null=True, help_text="Weighted score, 0 to 1.")
     extra = models.JSONField(default=dict, help_text="What few rows have: rejected, messages, tools, meta.")
     status = models.CharField(max_length=8, choices=RowStatus.choices, default=RowStatus.DRAFT)
     split = models.CharField(max_length=10, choices=Split.choices, blank=True)

@@ -31,7 +31,7 @@ class GenerationJob(TenantModel):
     options = models.JSONField(help_text="See apps.datasets.generation.settings.Settings.")
     model = models.CharField(max_length=120, help_text="With its routing prefix.")
     state = models.CharField(max_length=9, choices=GenerationState.choices, default=GenerationState.QUEUED)
-    reason = models.CharField(max_length=300, blank=True, help_text="Why it waits or has ended, for people.")
+    reason = models.CharField(max_length=300, blank=True, help_text="Why the job is waiting or has ended.")
     actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
     probe = models.PositiveIntegerField(
         default=0, help_text="Pause after this many ended items, to estimate the rest; 0: do not."

@@ -78,9 +78,9 @@ def _step(number: int, parts: dict[str, str]) -> Step:
     try:
         values = json.loads(_unescape(arguments)) if arguments else {}
     except ValueError as error:
-        raise _malformed(f"the arguments of step {number} are no JSON") from error
+        raise _malformed(f"the arguments of step {number} aren't JSON") from error
     if not isinstance(values, dict):
-        raise _malformed(f"the arguments of step {number} are no object")
+        raise _malformed(f"the arguments of step {number} aren't an object")
     thought, observation = parts.get("thought", ""), parts.get("observation", "")
     return Step(number, _unescape(thought), _unescape(action), values, _unescape(observation))
 

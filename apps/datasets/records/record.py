@@ -292,7 +292,7 @@ def from_values(values: Mapping[str, Any]) -> Record:
     try:
         text = canonical(dict(values))
     except (TypeError, ValueError, RecursionError) as error:
-        raise _invalid({"row": [f"The row is no JSON: {error}."]}) from error
+        raise _invalid({"row": [f"The row isn't valid JSON: {error}."]}) from error
     return from_json(text)
 
 
@@ -327,7 +327,7 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
     if size > MAX_BYTES:
         yield "row", f"A row has at most {MAX_BYTES:,} bytes of JSON. Shorten it."
     if "\\u0000" in line:
-        yield "row", "A text has the character NUL, which no database keeps. Remove it."
+        yield "row", "The text has a NUL character, which can't be stored. Remove it."
     if not record.question.strip():
         yield "question", "Enter a question."
     if len(record.question) > MAX_QUESTION:
@@ -335,7 +335,7 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
     if not (record.answer.strip() or record.sources or record.expected in EMPTY_ANSWERS):
         yield (
             "answer",
-            "Enter an answer, a source that holds it, or that the right behaviour is to give none.",
+            "Enter an answer or a source that contains it, or choose that no answer is expected.",
         )
     for at, step in enumerate(record.steps, start=1):
         if step.step != at:
@@ -351,7 +351,7 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
         yield "timestamp", "Write the time as ISO 8601, such as 2026-11-23T10:00:00Z."
     names = [score.name for score in record.scores]
     if len(set(names)) != len(names):
-        yield "scores", "A score stands there twice."
+        yield "scores", "A score appears twice."
     if any(not tag.strip() or len(tag) > 60 for tag in record.tags):
         yield "tags", "A tag has 1 to 60 characters."
     asked: set[str] = set()

@@ -58,7 +58,7 @@ def dataset_create(
             audit_record(tenant=tenant, actor=actor, action="dataset.create", object=dataset)
     except IntegrityError as error:
         raise _refused(
-            "slug", "slug_taken", f"A dataset “{slug}” exists already; choose another name."
+            "slug", "slug_taken", f"A dataset named “{slug}” already exists. Choose another name."
         ) from error
     return dataset
 

@@ -44,7 +44,7 @@ def dataset_file_path(key: str) -> Path:
     """Return the path of a kept file. Raises DomainError ``file_gone`` when it is not kept any more."""
     path = Path(default_storage.path(key)) if key else None
     if path is None or not path.is_file():
-        raise DomainError("file_gone", "This file is not kept any more. Make it again.", status=410)
+        raise DomainError("file_gone", "This file has been deleted. Create it again.", status=410)
     return path
 
 

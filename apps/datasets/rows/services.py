@@ -69,7 +69,7 @@ def rows_add(
     actor.require("dataset.write")
     for row in rows:
         if row.status not in RowStatus.values:
-            raise Invalid("row_invalid", f"“{row.status}” is no status of a row.")
+            raise Invalid("row_invalid", f"“{row.status}” isn't a row status.")
     created: list[int] = []
     with transaction.atomic():
         for start in range(0, len(rows), BATCH):
@@ -137,7 +137,7 @@ def row_update(*, tenant: Tenant, actor: Actor, row: DatasetRow, changes: Mappin
                 data={"fields": sorted(changes), "before": before, "after": after.content_hash},
             )
     except IntegrityError as error:
-        raise Conflict("row_exists", "The dataset has a row with this content already.") from error
+        raise Conflict("row_exists", "The dataset already has a row with this content.") from error
     return locked
 
 

@@ -27,7 +27,7 @@ class DatasetInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         default="",
-        help_text="Its name in files; made of the name if not given.",
+        help_text="Its name in files; default: made from the name.",
     )
     description = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
     needs_two_people = serializers.BooleanField(required=False, default=False)

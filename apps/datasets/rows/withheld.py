@@ -81,7 +81,10 @@ def version_require(*, actor: Actor, version: DatasetVersion) -> None:
     members = VersionRow.objects.filter(tenant_id=actor.tenant_id, version=version)
     rows = RowContent.objects.filter(pk__in=members.values("content_id"))
     if rows.alias(rests=RestsOn("data__sources", hidden)).filter(rests=True).exists():
-        raise Denied("sources_limited", "Rows of this version rest on documents that you may not read.")
+        raise Denied(
+            "sources_limited",
+            "Some rows in this version use documents you can't read. Ask an admin for access.",
+        )
 
 
 def exports_readable(rows: QuerySet[DatasetExport], actor: Actor) -> QuerySet[DatasetExport]:

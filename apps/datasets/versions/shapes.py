@@ -44,7 +44,7 @@ class VersionInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         default="",
-        help_text="Rows of this state alone.",
+        help_text="Only rows with this status.",
     )
     note = serializers.CharField(max_length=200, required=False, allow_blank=True, default="")
 

@@ -59,7 +59,7 @@ class QueuesView(_Base):
         responses={201: shapes.QueueOutput},
     )
     def post(self, request: Request) -> Response:
-        """Make a queue of an experiment's answers, or of those that stand in a dataset's rows."""
+        """Create a queue of an experiment's answers, or of those in a dataset's rows."""
         values = valid(shapes.QueueInput, request.data)
         experiment, version = values.pop("experiment"), values.pop("version")
         dataset_version = None

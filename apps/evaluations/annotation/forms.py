@@ -22,40 +22,38 @@ class QueueForm(forms.Form):
     """Which answers people grade, by what, and how many people each."""
 
     name = forms.CharField(max_length=120)
-    source = forms.ChoiceField(
-        label="Answers", help_text="Of an experiment, or those that stand in a dataset's rows."
-    )
+    source = forms.ChoiceField(label="Answers", help_text="From an experiment, or from a dataset's rows.")
     rubric = forms.TypedChoiceField(coerce=int, label="Rubric")
     reviews = forms.IntegerField(
         label="People per answer",
         min_value=1,
         max_value=MAX_REVIEWS,
         initial=2,
-        help_text="Two or more show how far people agree.",
+        help_text="Use two or more to see how far people agree.",
     )
     most = forms.IntegerField(
-        label="Answers at most",
+        label="Maximum answers",
         min_value=1,
         max_value=MAX_ITEMS,
         initial=100,
-        help_text="Drawn at random. 20 are the least that say anything about a judge.",
+        help_text="Chosen at random. At least 20 are needed to judge a judge.",
     )
     disputed_first = forms.BooleanField(
         label="Disputed answers first",
         required=False,
-        help_text="Those about which judges disagree, and of these what people ask about most. The agreement is then that of hard cases.",
+        help_text="First those judges disagree on, most-asked topics first. Agreement is then measured on hard cases only.",
     )
     assignees = forms.TypedMultipleChoiceField(
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
         label="Who grades",
         required=False,
-        help_text="None chosen: all members who may.",
+        help_text="None selected: all members who can grade.",
     )
     judge = forms.ChoiceField(
         label="Judge of a dataset's answers",
         required=False,
-        help_text="It grades the same answers, so that it can be compared with people.",
+        help_text="It grades the same answers, so it can be compared with people.",
     )
     instructions = forms.CharField(required=False, max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}))
 
@@ -81,7 +79,7 @@ class QueueForm(forms.Form):
         ]
         fields["assignees"].choices = grader_choices(actor=actor)
         fields["judge"].choices = [
-            (LEXICAL, "Count words, no model"),
+            (LEXICAL, "Word count (no model)"),
             *((m.id, m.label) for m in model_list(tenant) if m.id != "extractive"),
         ]
 

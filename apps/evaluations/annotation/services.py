@@ -92,7 +92,7 @@ def queue_create(
         if experiment is None or not Experiment.objects.visible_to(actor).filter(pk=experiment.pk).exists():
             raise Missing("experiment")
         trials = _drawn(actor, experiment, most, disputed_first=disputed_first)
-        _require(bool(trials), "experiment", "This experiment has no answer yet. Wait until it has some.")
+        _require(bool(trials), "experiment", "This experiment has no answers yet. Wait until it has some.")
         queue: AnnotationQueue = AnnotationQueue.objects.create(
             tenant=tenant,
             name=name,
@@ -183,7 +183,7 @@ def assignment_grade(
         wrong = {
             name: [f"Choose a level from 1 to {LEVELS}."] for name in names if not _is_level(levels.get(name))
         }
-        wrong |= {name: ["The rubric has no such criterion."] for name in levels if name not in names}
+        wrong |= {name: ["The rubric doesn't have this criterion."] for name in levels if name not in names}
         if wrong:
             told = ", ".join(sorted(wrong))
             raise Invalid(
@@ -239,7 +239,7 @@ def assignment_undo(*, tenant: Tenant, actor: Actor, queue: AnnotationQueue) -> 
             mine.exclude(state=AssignmentState.OPEN).order_by("-finished_at", "-pk").first()
         )
         if last is None:
-            raise Conflict("nothing_to_undo", "You have graded nothing here yet.")
+            raise Conflict("nothing_to_undo", "You haven't graded anything here yet.")
         mine.filter(state=AssignmentState.OPEN).delete()
         last.state, last.finished_at, last.created_at = AssignmentState.OPEN, None, timezone.now()
         last.save(update_fields=["state", "finished_at", "created_at"])
@@ -313,7 +313,7 @@ def _assignees(tenant: Tenant, assignees: Sequence[int], reviews: int) -> list[i
     _require(
         not people or len(people) >= reviews,
         "assignees",
-        f"{reviews} grades an answer need {reviews} people; choose more, or ask for fewer grades.",
+        f"{reviews} grades per answer need {reviews} people. Choose more people or fewer grades.",
     )
     return people
 
@@ -327,9 +327,9 @@ def _entered(actor: Actor, queue: AnnotationQueue) -> tuple[AnnotationQueue, int
     if row is None:
         raise Missing("queue")
     if row.closed_at is not None:
-        raise Conflict("queue_closed", "This queue is closed. Reopen it to go on.")
+        raise Conflict("queue_closed", "This queue is closed. Reopen it to continue.")
     if actor.user_id is None or (row.assignees and actor.user_id not in row.assignees):
-        raise Conflict("queue_not_yours", "This queue is for other people. Ask who made it to add you.")
+        raise Conflict("queue_not_yours", "You aren't a grader in this queue. Ask its creator to add you.")
     return row, actor.user_id
 
 
@@ -342,7 +342,9 @@ def _open(actor: Actor, assignment: Assignment) -> tuple[Assignment, int]:
     _, user = _entered(actor, row.item.queue)
     row.refresh_from_db(fields=["state"])
     if row.state != AssignmentState.OPEN:
-        raise Conflict("already_graded", "You have decided about this answer. Undo it to grade anew.")
+        raise Conflict(
+            "already_graded", "You have already graded or skipped this answer. Undo that to grade it again."
+        )
     return row, user
 
 
@@ -354,7 +356,7 @@ def _closed(tenant: Tenant, actor: Actor, queue: AnnotationQueue, *, is_closed: 
         if row is None:
             raise Missing("queue")
         if (row.closed_at is not None) == is_closed:
-            raise Conflict("queue_state", f"This queue is {'closed' if is_closed else 'open'} already.")
+            raise Conflict("queue_state", f"This queue is already {'closed' if is_closed else 'open'}.")
         row.closed_at = timezone.now() if is_closed else None
         row.save(update_fields=["closed_at"])
         done = "annotation_queue.close" if is_closed else "annotation_queue.reopen"

@@ -46,7 +46,7 @@ def queues(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @allowed("evaluation.write")
 def queue_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """Make a queue of answers to grade."""
+    """Create a queue of answers to grade."""
     actor = request.actor
     form = QueueForm(
         request.POST or None,

@@ -31,7 +31,7 @@ _LEGS_TOLD = {
 TOOLS_TOLD: Mapping[str, str] = {
     "none": "no tools",
     "read": "tools that change nothing",
-    "ask": "tools that change something ask",
+    "ask": "ask before tools that change data",
     "all": "all its tools",
 }
 
@@ -96,7 +96,7 @@ class AssistantTarget(_Asked):
         legs: ways of searching, as of a retriever; None for all.
         neighbours: passages shown before and after each that was found; None leaves it to the version.
         tools: which of its tools it has; see ``holding``. None leaves it to the version.
-        executes: calls that change something are carried out, not just recorded. Never in rows of a safety suite.
+        executes: calls that change data are carried out, not just recorded. Never in rows of a safety suite.
     """
 
     kind: Literal["assistant"] = "assistant"
@@ -142,7 +142,7 @@ def target_told(target: Target) -> str:
         told = f"{told}, own instructions" if target.system else told
         return f"{told}, {target.service_tier} tier" if target.service_tier else told
     if isinstance(target, ReferenceTarget):
-        return "Answers as they stand in the rows"
+        return "Answers stored in the rows"
     who = "Plain chat" if target.version is None else "Assistant"
     parts = [who, target.model or "its own model"]
     parts += [f"mode {target.mode}"] if target.mode else []
@@ -215,7 +215,9 @@ def arms_expand(
     for values in sweep.values():
         count *= len(values)
     if count > MAX_ARMS:
-        raise Invalid("sweep_too_large", f"{count} arms are too many; at most {MAX_ARMS} fit.")
+        raise Invalid(
+            "sweep_too_large", f"{count} arms are too many. Choose settings that give at most {MAX_ARMS}."
+        )
     arms = []
     for choice in product(*sweep.values()):
         chosen = dict(zip(sweep, choice, strict=True))

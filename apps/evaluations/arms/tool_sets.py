@@ -15,7 +15,7 @@ from toolloop.tools import Tool, ToolContext
 from toolloop.tools.tool import Verdict
 
 ToolSet = Literal["none", "read", "all", "ask"]
-"""Of the tools that are granted: none; those that change nothing; all; all, and those that change something are refused as
+"""Of the tools that are granted: none; those that change nothing; all; all, and those that change data are refused as
 where a person is asked and says no."""
 TOOL_SETS: tuple[ToolSet, ...] = ("none", "read", "ask", "all")
 RECORDED = "The experiment has recorded this call and has not carried it out. Go on as if it were done."
@@ -27,7 +27,7 @@ def held(tool: Tool, tools: ToolSet | None, *, executes: bool) -> Tool | None:
 
     Args:
         tools: see ``ToolSet``; None for what the assistant has.
-        executes: calls that change something are carried out.
+        executes: calls that change data are carried out.
     """
     if tools == "none" or (tools == "read" and tool.side_effects):
         return None

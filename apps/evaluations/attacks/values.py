@@ -158,7 +158,7 @@ def attack_of(row: Record) -> Attack | None:
         place = ".".join(str(part) for part in first["loc"]) or META
         raise Invalid(
             "attack_invalid",
-            f"The row's attack cannot be read: {place}: {first['msg']}. Make the suite anew.",
+            f"The row's attack cannot be read: {place}: {first['msg']}. Create the suite again.",
         ) from error
 
 

@@ -79,7 +79,7 @@ class RepeatsView(TenantAPIView):
         tags=_TAGS,
         responses=RepeatsOutput,
         parameters=[
-            OpenApiParameter("score", str, description="The score to look at; left out, the weighted mean.")
+            OpenApiParameter("score", str, description="The score to show; default: the weighted mean.")
         ],
     )
     def get(self, request: Request, pk: int) -> Response:
@@ -100,13 +100,11 @@ class ComparisonView(TenantAPIView):
         responses=ComparisonOutput,
         parameters=[
             OpenApiParameter("against", int, required=True, description="Id of the arm to compare with (A)."),
-            OpenApiParameter(
-                "score", str, description="The score that decides; left out, the weighted mean."
-            ),
+            OpenApiParameter("score", str, description="The score that decides; default: the weighted mean."),
             OpenApiParameter(
                 "calibrated",
                 bool,
-                description="Read judges' scores on the scale of people, by their newest calibration.",
+                description="Adjust judges' scores to people's grades, using the newest calibration.",
             ),
         ],
     )

@@ -190,7 +190,7 @@ def front_told(points: Sequence[FrontPoint]) -> str:
         for p in points
         if p.is_on_front and p.quality is not None and p.cost_usd is not None
     ]
-    return f"Quality by cost of an answer. No arm beats {'; '.join(best)}."
+    return f"Quality by cost per answer. No arm beats {'; '.join(best)}."
 
 
 def signed(value: float) -> str:

@@ -147,12 +147,12 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
     if len(names) == 1:
         wanted = names
     if chosen not in wanted:
-        raise Conflict("not_comparable", f"Both arms have no score “{chosen}”.")
+        raise Conflict("not_comparable", f"Neither arm has a score “{chosen}”. Choose another score.")
     rows = {n: common((values_a[n], values_b[n])) for n in wanted}
     wanted = [n for n in wanted if rows[n].size]
     if chosen not in wanted:
         raise Conflict(
-            "not_comparable", "These two have no scored row in common. Compare arms over the same dataset."
+            "not_comparable", "These arms have no scored rows in common. Compare arms on the same dataset."
         )
     paired = {n: (values_a[n].at(rows[n]), values_b[n].at(rows[n])) for n in wanted}
     changes = {n: _changes(*paired[n]) for n in wanted}
@@ -226,7 +226,7 @@ def verdict(found: Comparison) -> tuple[str, str]:
     """Return what a comparison means: a headline, and two or three sentences."""
     lead = found.leading
     if not lead.is_shown:
-        head = "No difference can be shown"
+        head = "No difference detected"
     elif lead.change.value > 0:
         head = "B answers better"
     else:
@@ -239,27 +239,24 @@ def verdict(found: Comparison) -> tuple[str, str]:
             head += ", at a lower price"
     judge = "same scorers" if lead.same_author else "different scorers, so take care"
     told = [
-        f"{len(found.rows)} question{'' if len(found.rows) == 1 else 's'}, {judge}; {found.smallest:.2f} or more would show.",
-        f"B wins {found.wins}, ties {found.ties}, loses {found.losses}.",
+        f"{len(found.rows)} question{'' if len(found.rows) == 1 else 's'}, {judge}; smallest detectable difference {found.smallest:.2f}.",
+        f"B better on {found.wins}, same on {found.ties}, worse on {found.losses}.",
         f"{label(lead.name)} {_moves(lead)}.",
     ]
     if not lead.is_shown:
         told.append(
-            f"A change of this size needs about {found.needed:,} questions."
+            f"Detecting a change of this size needs about {found.needed:,} questions."
             if found.needed and found.needed > len(found.rows)
-            else "The interval still holds 0."
+            else "The 95 % interval includes 0."
             if not lead.change.excludes(0)
-            else f"The interval is without 0, but the test does not agree: p {lead.p_corrected:.2f}, corrected for {len(found.criteria)} scores."
+            else f"The 95 % interval excludes 0, but the test is not significant: p {lead.p_corrected:.2f}, corrected for {len(found.criteria)} scores."
         )
     return head, " ".join(told)
 
 
 def stale_told(coverage: float) -> str:
     """Return what it means that so few labelled passages are still in the documents."""
-    return (
-        f"Only {coverage:.0%} of the labelled passages are still in the documents: a fall of the retrieval scores may be the "
-        "labels'. Label the dataset anew."
-    )
+    return f"Only {coverage:.0%} of the labelled passages are still in the documents, so retrieval scores may have fallen because of old labels. Label the dataset again."
 
 
 def _moves(criterion: Criterion) -> str:
@@ -321,13 +318,13 @@ def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[st
         notes.append(f"Scored by different scorers in A and B: {', '.join(other)}.")
     lexical = {x for n in a.authors for x in a.authors[n] | b.authors.get(n, set())}
     if any(x.startswith("lexical:") for x in lexical):
-        notes.append("Some scores were counted by words; no model has judged them.")
+        notes.append("Some scores are word counts; no model judged them.")
     coverage = min((x.coverage for x in (a, b) if x.coverage is not None), default=1.0)
     if coverage < COVERAGE_ALARM:
         notes.append(stale_told(coverage))
     missing = sum(a.unscored.values()) + sum(b.unscored.values())
     if missing:
         notes.append(
-            f"{missing:,} score{'' if missing == 1 else 's'} could not be told and {'is' if missing == 1 else 'are'} left out."
+            f"{missing:,} score{'' if missing == 1 else 's'} {'is' if missing == 1 else 'are'} unavailable and left out."
         )
     return notes

@@ -122,13 +122,13 @@ def gate_run(
     """
     actor.require("evaluation.read")
     if arm.experiment.state != ExperimentState.COMPLETED:
-        return _undecided(arm, None, "The experiment is not completed yet.")
+        return _undecided(arm, None, "The experiment isn't complete yet.")
     known = baseline_get(actor=actor, dataset_id=arm.experiment.dataset_id, name=baseline)
     if known is None:
-        return _undecided(arm, None, f"There is no baseline “{baseline}” for this dataset. Set one first.")
+        return _undecided(arm, None, f"This dataset has no baseline “{baseline}”. Set one first.")
     if cut := next((one for one in (known.arm, arm) if one.stopped_at), None):
         return _undecided(
-            arm, known, f"“{cut.name}” was stopped early, so its rows are not all asked. Run it alone."
+            arm, known, f"“{cut.name}” was stopped early, so not all its rows were asked. Run it alone."
         )
     read = arms_read(actor=actor, a=known.arm, b=arm, is_calibrated=calibrated)
     before, after = read.a, read.b
@@ -150,7 +150,7 @@ def gate_run(
     if must_pass:
         checks.append(_must_pass(found, trusted, must_pass))
     failed = [c.name for c in checks if c.verdict == "failed"]
-    reason = f"Failed: {', '.join(failed)}." if failed else "Nothing that may decide has fallen."
+    reason = f"Failed: {', '.join(failed)}." if failed else "No deciding score has dropped."
     return GateResult(
         FAILED if failed else PASSED, reason, checks, failed_rows[:_MOST_ROWS], **_sides(arm, known)
     )
@@ -177,10 +177,7 @@ def _other_ground(known: Baseline, arm: Arm, scores: ArmScores) -> str:
     """Return why nothing can be decided, "" when both stand on the same ground."""
     before, after = known.arm.experiment, arm.experiment
     if before.corpus != after.corpus:
-        return (
-            "The documents have changed since the baseline ran, so a change of scores may be theirs. Run the baseline's "
-            "arm again over the present documents and set it anew."
-        )
+        return "The documents have changed since the baseline ran, which may explain score changes. Run the baseline's arm again on the current documents, then set the baseline again."
     if scores.coverage is not None and scores.coverage < COVERAGE_ALARM:
         return stale_told(scores.coverage)
     return ""
@@ -218,15 +215,13 @@ def _changes(
                 (a.told(bar) for a in agreements.get(one.name, ()) if not a.is_trusted(bar)),
                 "One of its scores is advisory.",
             )
-            message = (
-                f"{moved}. Advisory: this judge's agreement with people is not shown to reach the bar. {why}"
-            )
+            message = f"{moved}. Advisory: this judge's agreement with people hasn't been shown to be high enough. {why}"
             checks.append(Check(one.name, "advisory", message, **facts))
         elif not one.same_author:
             message = f"{moved}. Advisory: baseline and arm were scored by different scorers."
             checks.append(Check(one.name, "advisory", message, **facts))
         elif fell:
-            message = f"A fall of more than {allowed:.3f}: {moved}"
+            message = f"A drop of more than {allowed:.3f}: {moved}"
             checks.append(Check(one.name, "failed", message, **facts))
         else:
             checks.append(Check(one.name, "passed", moved, **facts))
@@ -238,7 +233,7 @@ def _minima(read: Calibrated, trusted: set[str], minima: Mapping[str, float]) ->
     for name, least in minima.items():
         values = after.values.get(name)
         if values is None or not len(values):
-            checks.append(Check(f"{name} at least {least:g}", "failed", "The arm has no such score."))
+            checks.append(Check(f"{name} at least {least:g}", "failed", "The arm doesn't have this score."))
             continue
         mean = values.mean
         verdict: Verdict = "passed" if mean >= least else "failed"
@@ -256,7 +251,7 @@ def _rows_check(
     found: Comparison, trusted: set[str], after: ArmScores, failed: Sequence[int], most: int
 ) -> Check:
     verdict: Verdict = "passed" if len(failed) <= most else "failed"
-    message = f"{len(failed)} rows passed in the baseline and fail now; {most} may."
+    message = f"{len(failed)} rows passed in the baseline but fail now; {most} allowed."
     if found.leading.is_judged and found.leading.name not in trusted:
         verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."
     return Check("rows", verdict, message)
@@ -266,7 +261,7 @@ def _must_pass(found: Comparison, trusted: set[str], rows: Sequence[int]) -> Che
     passed = {r.row for r in found.rows if r.b >= PASS}
     missed = sorted(set(rows) - passed)
     named = ", ".join(map(str, missed[:_MOST_ROWS]))
-    message = f"Rows that must pass and do not: {named}." if missed else "Every row that must pass does."
+    message = f"Required rows that fail: {named}." if missed else "Every required row passes."
     verdict: Verdict = "failed" if missed else "passed"
     if found.leading.is_judged and found.leading.name not in trusted:
         verdict, message = "advisory", f"{message} Advisory: the judge is not trusted enough."

@@ -54,7 +54,7 @@ def to_sarif(result: GateResult, *, at: str = "") -> dict[str, Any]:
     rules = [{"id": check.name, "shortDescription": {"text": _about(check)}} for check in result.checks]
     if result.failed_rows:
         rules.append(
-            {"id": _ROW_RULE, "shortDescription": {"text": "A row passed in the baseline and fails now."}}
+            {"id": _ROW_RULE, "shortDescription": {"text": "A row passed in the baseline but fails now."}}
         )
     known = result.code != NOT_COMPARABLE
     invocation: dict[str, Any] = {
@@ -120,7 +120,7 @@ def _row(row: int, result: GateResult, at: str, *, is_error: bool) -> dict[str, 
         "ruleId": _ROW_RULE,
         "kind": "fail",
         "level": "error" if is_error else "warning",
-        "message": {"text": f"Row {row} passed in the baseline and fails now."},
+        "message": {"text": f"Row {row} passed in the baseline but fails now."},
         "locations": [_place(f"arm/{result.arm}/row/{row}", "element", at)],
         "partialFingerprints": {"row/v1": _hash(f"row {row}")},
     }
@@ -135,7 +135,7 @@ def _place(name: str, kind: str, at: str) -> dict[str, Any]:
 
 def _about(check: Check) -> str:
     return (
-        "Rows that passed in the baseline and fail now."
+        "Rows that passed in the baseline but fail now."
         if check.name == "rows"
         else f"{check.name}, compared with the baseline."
     )

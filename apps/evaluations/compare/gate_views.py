@@ -18,7 +18,7 @@ from apps.evaluations.results.labels import label
 from web.requests import TenantRequest, allowed
 
 _MOST_ROWS = 12
-_HEADS = {PASSED: "May be released", FAILED: "Must not be released"}
+_HEADS = {PASSED: "Can be released", FAILED: "Blocked"}
 
 
 class GateForm(forms.Form):
@@ -26,19 +26,22 @@ class GateForm(forms.Form):
 
     baseline = forms.ChoiceField(label="Compared with")
     tolerance = forms.FloatField(
-        label="Accepted fall", min_value=0, max_value=1, help_text="Of a mean, 0 to 1."
+        label="Allowed drop", min_value=0, max_value=1, help_text="In a mean score, 0 to 1."
     )
     most_failed_rows = forms.IntegerField(
-        label="Rows that may fail now", min_value=0, required=False, help_text="Empty: any number."
+        label="Rows that may fail now", min_value=0, required=False, help_text="Empty: no limit."
     )
     bar = forms.FloatField(
-        label="Trust in a judge", min_value=0, max_value=1, help_text="Lower end of its kappa with people."
+        label="Minimum judge agreement",
+        min_value=0,
+        max_value=1,
+        help_text="Kappa with people (agreement beyond chance), lower bound.",
     )
 
     calibrated = forms.BooleanField(
-        label="On the scale of people",
+        label="Adjusted to people's grades",
         required=False,
-        help_text="Judges' scores by their newest calibration, with the raw ones beside.",
+        help_text="Use each judge's newest calibration; raw scores are also shown.",
     )
 
     def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:
@@ -76,7 +79,7 @@ def _shown(request: TenantRequest, arm: Arm, result: GateResult) -> dict[str, An
     questions = selectors.arm_questions(actor=request.actor, arm=arm, rows=rows)
     return {
         "result": result,
-        "head": _HEADS.get(result.code, "Nothing can be decided"),
+        "head": _HEADS.get(result.code, "No baseline yet"),
         "is_passed": result.code == PASSED,
         "is_failed": result.code == FAILED,
         "checks": [(_named(check), check) for check in result.checks],

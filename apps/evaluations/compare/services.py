@@ -25,14 +25,14 @@ def baseline_set(*, tenant: Tenant, actor: Actor, arm: Arm, name: str = "main", 
     if not _NAME.fullmatch(name):
         raise Invalid(
             "baseline_invalid",
-            "A baseline's name has small letters, digits, - and _.",
-            data={"fields": {"name": ["Small letters, digits, - and _."]}},
+            "Use lower-case letters, digits, - and _ in a baseline's name.",
+            data={"fields": {"name": ["Lower-case letters, digits, - and _."]}},
         )
     if arm.experiment.state != ExperimentState.COMPLETED:
-        raise Conflict("experiment_unfinished", "Wait until the experiment is completed.")
+        raise Conflict("experiment_unfinished", "Wait until the experiment is complete.")
     if arm.stopped_at is not None:
         raise Conflict(
-            "arm_stopped", "This arm was stopped early, so its rows are not all asked. Run it alone."
+            "arm_stopped", "This arm was stopped early, so not all its rows were asked. Run it alone."
         )
     with transaction.atomic():
         row: Baseline = Baseline.objects.create(

@@ -80,7 +80,7 @@ class ComparisonOutput(serializers.Serializer[Any]):
         help_text="Money per row that passes, A and B.",
     )
     notes = serializers.ListField(child=serializers.CharField())
-    rows = RowChangeOutput(many=True, help_text="Worst change first, at most 500.")
+    rows = RowChangeOutput(many=True, help_text="Largest decline first, at most 500.")
 
 
 class CheckOutput(serializers.Serializer[Any]):
@@ -293,7 +293,7 @@ class GateInput(serializers.Serializer[Any]):
     calibrated = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Read judges' scores on the scale of people, by their newest calibration.",
+        help_text="Adjust judges' scores to people's grades, using the newest calibration.",
     )
 
 

@@ -87,7 +87,7 @@ def promote(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"“{arm.name}” is the baseline of {arm.experiment.dataset} now.")
+        messages.success(request, f"“{arm.name}” is the baseline of {arm.experiment.dataset}.")
     return redirect("evaluations:detail", tenant_slug, arm.experiment_id)
 
 
@@ -244,7 +244,7 @@ def _figures(found: Comparison) -> list[Figure]:
     else:
         figures.append(
             Figure(
-                "Smallest change that shows",
+                "Smallest detectable difference",
                 f"{found.smallest:.2f}",
                 "",
                 f"{len(found.rows):,} question{'' if len(found.rows) == 1 else 's'}",

@@ -26,10 +26,10 @@ from web import service_fields
 
 _SCORERS = [
     ("rubric", "Six scores by a judge"),
-    ("faithfulness", "Claims that the passages support"),
-    ("answer_relevancy", "Statements that serve the question"),
-    ("context_recall", "Claims of the reference that search found"),
-    ("context_precision", "Useful passages before useless ones"),
+    ("faithfulness", "Claims supported by passages"),
+    ("answer_relevancy", "Statements relevant to the question"),
+    ("context_recall", "Reference claims found by search"),
+    ("context_precision", "Ranking of useful passages"),
     ("noise_robustness", "Not misled by passages that are wrong"),
     ("token_f1", "Shared words with the reference (F1)"),
     ("rouge_l", "Longest shared sequence (ROUGE-L)"),
@@ -40,7 +40,7 @@ _SCORERS = [
     ("retrieval", "Ranking of the labelled passages"),
     ("tool_calls", "Expected tool calls"),
     ("attack", "Planted instructions resisted"),
-    ("loop_ends", "Ends by itself, not in circles"),
+    ("loop_ends", "Finishes without looping"),
     (PAIRWISE, "Pairs of arms, judged in both orders"),
 ]
 _MOST_PROMPTS = _MOST_NUMBERS = 6
@@ -54,45 +54,45 @@ class ExperimentForm(forms.Form):
     name = forms.CharField(max_length=120)
     version = forms.ChoiceField(
         label="Dataset",
-        help_text="How small a change its rows show, where a row changes by about one level of five. More rows show less.",
+        help_text="Smaller differences can't be detected. More rows detect smaller ones.",
     )
     kind = forms.ChoiceField(
         label="What is asked",
         choices=[("assistant", "Assistant or chat"), ("model", "Model alone"), ("retriever", "Search")],
-        help_text="In rows of several turns with what was said before; search gets the question made to stand alone.",
+        help_text="Multi-turn rows include earlier messages; search gets a rewritten stand-alone question.",
     )
-    assistant = forms.ChoiceField(required=False, help_text="Of assistants and chats.")
+    assistant = forms.ChoiceField(required=False, help_text="For assistants and chats.")
     models = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label="Models",
         required=False,
-        help_text="One arm each. Search needs none.",
+        help_text="Each becomes an arm (one tested setup). Search needs none.",
     )
     modes = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
-        label="Ways of answering",
+        label="Answer modes",
         required=False,
         choices=[(m.value, m.label) for m in Mode],
-        help_text="Of assistants and chats; one arm each. None chosen: the assistant's own.",
+        help_text="For assistants and chats; one arm each. None selected: the assistant's own.",
     )
     tools = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label="Tools",
         required=False,
         choices=[(name, TOOLS_TOLD[name].capitalize()) for name in TOOL_SETS],
-        help_text="Of assistants and chats; one arm each. None chosen: the assistant's own. A call that would change something is recorded and not carried out.",
+        help_text="For assistants and chats; one arm each. None selected: the assistant's own. Calls that would change data are recorded but not run.",
     )
     prompts = forms.CharField(
         required=False,
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="Of assistants and models; one arm each, with a line of --- between them. Empty: the assistant's own.",
+        help_text="For assistants and models; one arm each, separated by a line of ---. Empty: the assistant's own.",
     )
     collections = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label="Collections",
         required=False,
-        help_text="None chosen: what the assistant has, or all.",
+        help_text="None selected: the assistant's collections, or all.",
     )
     apart = forms.BooleanField(
         required=False,
@@ -101,10 +101,10 @@ class ExperimentForm(forms.Form):
     )
     searches = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
-        label="Ways of searching",
+        label="Search methods",
         required=False,
         choices=[("hybrid", "Hybrid"), ("vector", "Dense"), ("lexical", "Keywords")],
-        help_text="Of search, and of the searches of assistants and chats; one arm each. None chosen: hybrid.",
+        help_text="For search, including in assistants and chats; one arm each. None selected: hybrid.",
     )
     k = forms.CharField(
         label="Passages",
@@ -123,13 +123,13 @@ class ExperimentForm(forms.Form):
         label="Forbidden tools",
         required=False,
         max_length=500,
-        help_text="Names with spaces between them; delete_* means all that begin so. A call of one scores 0.",
+        help_text="Separate names with spaces; delete_* means all names starting with delete_. Calling one scores 0.",
     )
     judges = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label="Judges",
         initial=[LEXICAL],
-        help_text="Several are a jury: the median counts, and disputes are marked. Counting words is a hint, no verdict.",
+        help_text="Several judges form a jury: the median counts and disputes are marked. Word count is only a rough hint.",
     )
     repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
     judge_repeats = forms.IntegerField(
@@ -138,12 +138,12 @@ class ExperimentForm(forms.Form):
         max_value=MAX_JUDGE_REPEATS,
         initial=1,
         label="Judgements of each answer",
-        help_text="More than one shows how far the judge itself varies. The mean counts.",
+        help_text="Use more than one to see how much the judge varies. The mean counts.",
     )
     stops_dominated = forms.BooleanField(
         required=False,
-        label="Stop arms that are beaten",
-        help_text="An arm is asked no further once another one is shown to answer better at no higher cost.",
+        label="Stop losing arms early",
+        help_text="Stops an arm once another is shown to answer better at no higher cost.",
     )
     delivery = service_fields.delivery()
     service_tier = service_fields.tier()
@@ -172,7 +172,7 @@ class ExperimentForm(forms.Form):
         ]
         fields["models"].choices = models
         fields["judges"].choices = [
-            (LEXICAL, "Count words, no model"),
+            (LEXICAL, "Word count (no model)"),
             *((key, name) for key, name in models if key != "extractive"),
         ]
         collections = list(Collection.objects.visible_to(actor).order_by("name"))
@@ -259,7 +259,7 @@ def _reach_told(rows: int) -> str:
 def _numbers(text: str) -> list[int]:
     words = text.replace(",", " ").split()
     if len(words) > _MOST_NUMBERS or not all(w.isdecimal() and len(w) <= 3 for w in words):
-        raise forms.ValidationError("Write whole numbers with spaces between them, at most six.")
+        raise forms.ValidationError("Enter at most six whole numbers, separated by spaces.")
     return [int(word) for word in words]
 
 

@@ -31,7 +31,7 @@ __all__ = ["judge_check"]
 
 def check_ended(ended: Job) -> None:
     """Pause the experiment of a check that ended without a result."""
-    check_fail(ended.payload["experiment_id"], ended.error_message or "The work was given up.")
+    check_fail(ended.payload["experiment_id"], ended.error_message or "The work was abandoned.")
 
 
 @job(CHECK_JOB, lane="loop", max_attempts=3, on_end=check_ended)

@@ -109,7 +109,7 @@ def experiment_create(
     _require(
         delivery == Delivery.NOW or not stops_dominated,
         "stops_dominated",
-        "By batch all arms are asked at once, so that none can be stopped early. Leave this out.",
+        "Batches ask all arms at once, so none can be stopped early. Turn early stopping off.",
     )
     _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
     _require(1 <= len(arms) <= MAX_ARMS, "arms", f"Compare 1 to {MAX_ARMS} arms.")
@@ -210,7 +210,7 @@ def experiment_resume(
         if row.corpus != corpus_fingerprint(actor=actor, collections=_collections(targets)):
             raise Conflict(
                 "corpus_changed",
-                "The documents have changed since this experiment began. Start a new one over the present documents.",
+                "The documents have changed since this experiment began. Start a new one on the current documents.",
             )
         stopped = Trial.objects.filter(experiment=row, state=TrialState.STOPPED)
         stopped.exclude(run__status=RunStatus.QUEUED).update(run=None)  # others wait for a call
@@ -334,7 +334,7 @@ def _trials_create(tenant: Tenant, actor: Actor, experiment: Experiment, arms: S
             f"That is more than {MAX_TRIALS:,} trials. Choose a split, fewer arms or fewer repeats.",
         )
     count += len(Trial.objects.bulk_create(batch))
-    _require(count > 0, "split", "This version has no row of that split.")
+    _require(count > 0, "split", "This version has no rows in that split. Choose another split.")
     return count
 
 

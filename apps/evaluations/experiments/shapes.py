@@ -26,7 +26,7 @@ class ArmInput(serializers.Serializer[Any]):
         help_text="Empty: made of the target's settings.",
     )
     target = serializers.DictField(
-        help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may call), executes (calls that change something are carried out, not just recorded). reference: nothing; the rows' own answers."
+        help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may call), executes (calls that change data are carried out, not just recorded). reference: nothing; the rows' own answers."
     )
 
 
@@ -63,7 +63,7 @@ class ExperimentInput(serializers.Serializer[Any]):
     stops_dominated = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Ask an arm no further once another is shown to answer better at no higher cost.",
+        help_text="Stop an arm once another is shown to answer better at no higher cost.",
     )
     same_documents = serializers.BooleanField(
         required=False,
@@ -132,7 +132,7 @@ class ExperimentDetailOutput(ExperimentOutput):
     """An experiment with what is with a provider."""
 
     batch = BatchRoundOutput(
-        allow_null=True, help_text="What is with a provider at half price; null while nothing is."
+        allow_null=True, help_text="Batches at the provider at half price; null if none."
     )
 
     class Meta:

@@ -168,7 +168,7 @@ class FailuresView(TenantAPIView):
         responses={201: CollectedOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Make a dataset of the failing rows with a tag or of a group, with a version of them."""
+        """Create a dataset of the failing rows with a tag or of a group, with a version of them."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
         values = valid(CollectInput, request.data)
         made = failures_collect(tenant=self.tenant, actor=self.actor, arm=arm, **values)

@@ -22,7 +22,7 @@ _ALIKE = 0.5
 
 def group_ended(ended: Job) -> None:
     """Say why there are no groups when the job ended without them."""
-    groups_fail(ended.payload["groups_id"], ended.error_message or "The work was given up.")
+    groups_fail(ended.payload["groups_id"], ended.error_message or "The work was abandoned.")
 
 
 @job(GROUP_JOB, lane="cpu", max_attempts=3, on_end=group_ended)

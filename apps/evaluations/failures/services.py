@@ -39,7 +39,7 @@ def failures_collect(
     group: int | None = None,
     page: int = 1,
 ) -> DatasetVersion:
-    """Make a dataset of an arm's failing rows and freeze its first version, ready for an experiment of its own.
+    """Create a dataset of an arm's failing rows and freeze its first version, ready for an experiment of its own.
 
     Args:
         name: of the dataset.
@@ -110,7 +110,7 @@ def failures_group(*, tenant: Tenant, actor: Actor, arm: Arm, page: int = 1) -> 
     if not Arm.objects.visible_to(actor).filter(pk=arm.pk).exists():
         raise Missing("arm")
     if page != 1 and page != arm_failures(actor=actor, arm=arm, page=page).page:
-        raise Invalid("page_invalid", "There are not so many pages of failing rows.")
+        raise Invalid("page_invalid", "That page of failing rows doesn't exist.")
     with transaction.atomic():
         FailureGroups.objects.get_or_create(arm=arm, page=page, defaults={"tenant": tenant})
         rows = FailureGroups.objects.select_for_update(of=("self",))
@@ -157,7 +157,7 @@ def failure_tags_change(
         if row is None:
             raise Missing("answer")
         if wanted and not row_fails(actor=actor, trial=row):
-            raise Conflict("row_passes", "This question does not fail, so there is nothing to tag.")
+            raise Conflict("row_passes", "Only failing questions can be tagged, and this one passes.")
         own = FailureTag.objects.filter(trial=row)
         known = set(own.values_list("name", flat=True))
         gone, new = known.intersection(unwanted), set(wanted) - known

@@ -80,7 +80,7 @@ def tag(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_POST
 @allowed("dataset.write")
 def collect(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Make a dataset of the failing rows with a tag or of a group."""
+    """Create a dataset of the failing rows with a tag or of a group."""
     arm = selectors.arm_get(actor=request.actor, pk=pk)
     tag, group = request.POST.get("tag", ""), _number(request.POST.get("group", ""), "group")
     what = tag or (f"group {group}" if group else "failures")

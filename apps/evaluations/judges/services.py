@@ -62,7 +62,7 @@ def rubric_create(
             rubric = Rubric.objects.create(tenant=tenant, slug=slug, name=name)
             return _version(tenant, actor, rubric, 1, checked, note)
     except IntegrityError as error:
-        raise Conflict("slug_taken", f"There is a rubric “{slug}” already; name it otherwise.") from error
+        raise Conflict("slug_taken", f"A rubric “{slug}” already exists. Choose another name.") from error
 
 
 def rubric_version_create(
@@ -116,10 +116,10 @@ def criteria_checked(criteria: Sequence[Mapping[str, Any]]) -> list[dict[str, An
         raise _refused(f"Criterion {place}: {first['msg']}." if place else f"{first['msg']}.") from error
     names = [one.name for one in made]
     if len(set(names)) != len(names):
-        raise _refused("A criterion stands there twice.")
+        raise _refused("A criterion appears twice. Rename or remove one.")
     for one in made:
         if not one.name.isidentifier() or len(one.name) > 60:
-            raise _refused(f"“{one.name}” is no name of a score: use letters, digits and _.")
+            raise _refused(f"“{one.name}” isn't a valid score name. Use letters, digits and _.")
         if not one.question.strip() or not all(anchor.strip() for anchor in one.anchors):
             raise _refused(
                 f"Criterion {one.name} needs a question and a text for each of its {LEVELS} levels."

@@ -98,9 +98,9 @@ class Agreement:
         if self.n < LEAST:
             return f"People have graded {self.n} of the answers that this judge graded; {LEAST} are needed."
         if self.judge_human is None:
-            return "People or judge gave one level only, so agreement beyond chance cannot be told."
+            return "People or the judge used only one level, so agreement can't be measured."
         kappa = self.judge_human
-        told = f"Kappa with people {kappa.value:.2f}, 95 % interval {kappa.low:.2f} to {kappa.high:.2f}, {self.n} answers"
+        told = f"Agreement with people (kappa) {kappa.value:.2f}, 95 % interval {kappa.low:.2f} to {kappa.high:.2f}, {self.n} answers"
         reached = "reaches" if self.is_trusted(bar) else "does not reach"
         return f"{told}; its lower end {reached} the bar of {bar:g}."
 

@@ -121,7 +121,7 @@ class Migration(InitialMigration):
                 ('a', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', help_text='Of the arm that comes first.', related_name='+', to='evaluations.trial')),
                 ('b', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='+', to='evaluations.trial')),
                 ('better', models.CharField(blank=True, choices=[('a', 'A'), ('b', 'B'), ('tie', 'Tie')], max_length=3)),
-                ('is_flip', models.BooleanField(default=False, help_text='The verdict followed the order.')),
+                ('is_flip', models.BooleanField(default=False, help_text='The verdict depended on the order.')),
                 ('reason', models.TextField(blank=True)),
                 ('author', models.CharField(help_text='The judge with its version.', max_length=300)),
                 ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),

@@ -216,7 +216,7 @@ class Preference(TenantModel):
     a = TenantForeignKey(Trial, related_name="+", help_text="Of the arm that comes first.")
     b = TenantForeignKey(Trial, related_name="+")
     better = models.CharField(max_length=3, choices=Better.choices, blank=True)
-    is_flip = models.BooleanField(default=False, help_text="The verdict followed the order.")
+    is_flip = models.BooleanField(default=False, help_text="The verdict depended on the order.")
     reason = models.TextField(blank=True)
     author = models.CharField(max_length=300, help_text="The judge with its version.")
     at = models.DateTimeField(db_default=Now())

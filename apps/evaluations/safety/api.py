@@ -119,7 +119,7 @@ class ArmSafetyOutput(serializers.Serializer[Any]):
     success = RateOutput(help_text="Attacks that succeeded.")
     refusals = RateOutput(help_text="Harmless questions that were not answered.")
     refused_calls = serializers.IntegerField(help_text="Attacks that only the refusal of a call has stopped.")
-    unscored = serializers.IntegerField(help_text="Answers that could not be decided; they count nowhere.")
+    unscored = serializers.IntegerField(help_text="Answers that couldn't be scored; they aren't counted.")
     is_extractive = serializers.BooleanField(
         help_text="No language model answered: it quotes, and cannot follow an instruction."
     )
@@ -157,7 +157,7 @@ class SuitesView(TenantAPIView):
         operation_id="safety_suites_create", tags=_TAGS, request=SuiteInput, responses={201: SuiteOutput}
     )
     def post(self, request: Request) -> Response:
-        """Make a dataset of planted instructions and harmless controls, with a version to ask in an experiment."""
+        """Create a dataset of planted instructions and harmless controls, with a version to ask in an experiment."""
         made = suite_create(tenant=self.tenant, actor=self.actor, **valid(SuiteInput, request.data))
         return Response(SuiteOutput(made).data, status=status.HTTP_201_CREATED)
 

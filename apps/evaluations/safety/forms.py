@@ -21,7 +21,7 @@ class SuiteForm(forms.Form):
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
         required=False,
-        help_text="Their texts carry the attacks; nothing is written into them. Documents that are limited to some people are left out. None chosen: short texts of our own.",
+        help_text="Attacks are placed in copies of their texts; the collections aren't changed. Restricted documents are excluded. None selected: built-in short texts.",
     )
     version = forms.TypedChoiceField(
         label="Rows of a dataset",
@@ -32,7 +32,7 @@ class SuiteForm(forms.Form):
     )
     carriers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
-        label="What carries an attack",
+        label="Where attacks are hidden",
         choices=list(CARRIER_LABELS.items()),
         initial=list(CARRIER_LABELS),
     )
@@ -47,14 +47,14 @@ class SuiteForm(forms.Form):
         min_value=1,
         max_value=MOST_PER_PAIR,
         initial=1,
-        help_text="Places and disguises are dealt out evenly over them.",
+        help_text="Positions and disguises are spread evenly.",
     )
     controls = forms.IntegerField(
         label="Harmless rows for each carrier",
         min_value=0,
         max_value=MOST_CONTROLS,
         initial=3,
-        help_text="The same carriers without an attack: they show who resists by refusing everything.",
+        help_text="The same texts without an attack: they reveal models that refuse everything.",
     )
     seed = forms.IntegerField(
         min_value=0,

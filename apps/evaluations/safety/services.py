@@ -34,7 +34,7 @@ def suite_create(
     controls: int = 3,
     seed: int = 1,
 ) -> DatasetVersion:
-    """Make a dataset of attacks and benign controls and freeze its first version, ready for an experiment.
+    """Create a dataset of attacks and benign controls and freeze its first version, ready for an experiment.
 
     Args:
         collections: whose texts carry the attacks.
@@ -52,8 +52,12 @@ def suite_create(
     _require(set(categories) <= set(Category), "categories", f"Choose among {', '.join(Category)}.")
     _require(bool(carriers), "carriers", "Choose at least one carrier.")
     _require(bool(categories), "categories", "Choose at least one goal.")
-    _require(1 <= per_pair <= MOST_PER_PAIR, "per_pair", f"Make 1 to {MOST_PER_PAIR} attacks a pair.")
-    _require(0 <= controls <= MOST_CONTROLS, "controls", f"Make 0 to {MOST_CONTROLS} controls.")
+    _require(
+        1 <= per_pair <= MOST_PER_PAIR,
+        "per_pair",
+        f"Choose 1 to {MOST_PER_PAIR} attacks for each carrier and goal.",
+    )
+    _require(0 <= controls <= MOST_CONTROLS, "controls", f"Choose 0 to {MOST_CONTROLS} harmless rows.")
     _require(0 <= seed <= MOST_SEED, "seed", f"A seed is a whole number from 0 to {MOST_SEED:,}.")
     spec = SuiteSpec(
         carriers=[one for one in Carrier if one in carriers],
@@ -67,7 +71,7 @@ def suite_create(
     _require(
         bool(materials) or not collections,
         "collections",
-        "No text of these collections could be asked about. Choose others, or none for texts of our own.",
+        "No text in these collections can be used for questions. Choose others, or none to use built-in texts.",
     )
     if version is not None:
         rows_of = rows_read(actor=actor, version=version)

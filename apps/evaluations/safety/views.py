@@ -34,7 +34,7 @@ def suite_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except (Invalid, Missing) as error:
             add_refusal(form, error)
         else:
-            messages.success(request, f"The suite has {version.row_count:,} rows. Choose who is asked.")
+            messages.success(request, f"The suite has {version.row_count:,} rows. Choose what to test.")
             address = reverse("evaluations:create", args=[tenant_slug])
             return redirect(f"{address}?{urlencode({'suite': version.pk})}")
     status = 422 if request.method == "POST" else 200

@@ -26,7 +26,7 @@ from tenancy.actors import Actor
 
 def sample_ended(ended: Job) -> None:
     """End the sample of a job that ended without it."""
-    why = ended.error_message or "The work was given up."
+    why = ended.error_message or "The work was abandoned."
     sample_end(ended.payload["sample_id"], SampleState.FAILED, why)
 
 

@@ -88,7 +88,9 @@ def sampling_rule_create(
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
     with transaction.atomic():
         if SamplingRule.objects.visible_to(actor).count() >= _MOST_RULES:
-            raise Conflict("too_many_rules", f"There are {_MOST_RULES} rules already. Delete one first.")
+            raise Conflict(
+                "too_many_rules", f"This workspace already has {_MOST_RULES} rules. Delete one first."
+            )
         row: SamplingRule = SamplingRule.objects.create(
             tenant=tenant,
             name=name,

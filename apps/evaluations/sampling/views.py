@@ -43,8 +43,8 @@ class RuleForm(forms.Form):
     scorers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         choices=[
-            ("faithfulness", "Claims that the passages support"),
-            ("answer_relevancy", "Statements that serve the question"),
+            ("faithfulness", "Claims supported by passages"),
+            ("answer_relevancy", "Statements relevant to the question"),
             ("rubric", "Six scores by a judge"),
         ],
         initial=["faithfulness"],
@@ -63,7 +63,7 @@ class RuleForm(forms.Form):
             *((a.pk, a.name) for a in assistants.order_by("name")[:200]),
         ]
         fields["judge"].choices = [
-            (LEXICAL, "Count words, no model"),
+            (LEXICAL, "Word count (no model)"),
             *((m.id, m.label) for m in model_list(request.tenant) if m.id != "extractive"),
         ]
 
@@ -96,7 +96,7 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @allowed("tool.manage")
 def rule_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """Make a rule."""
+    """Create rule."""
     form = RuleForm(request.POST or None, request=request)
     if request.method == "POST" and form.is_valid():
         data = form.cleaned_data
@@ -144,7 +144,7 @@ def rule_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     row = reads.rule_get(actor=request.actor, pk=pk)
     if do == "delete":
         services.sampling_rule_delete(tenant=request.tenant, actor=request.actor, rule=row)
-        messages.success(request, f"“{row.name}” is deleted with its scores.")
+        messages.success(request, f"“{row.name}” and its scores were deleted.")
         return redirect("evaluations:live", tenant_slug)
     if do not in _ACTS:
         raise Invalid("invalid", "Choose pause, resume or delete.")

@@ -221,5 +221,5 @@ def _in_order(given: Sequence[Mapping[str, Any]], count: int, name: str) -> list
     """Return the verdicts by their numbers. Raises UnreadError unless each number has one."""
     by_number = {one["number"]: bool(one[name]) for one in given}
     if set(by_number) != set(range(1, count + 1)) or len(given) != count:
-        raise UnreadError("The judge left some out, or gave verdicts on what was not asked.")
+        raise UnreadError("The judge skipped some items or judged items it wasn't given.")
     return [by_number[n] for n in range(1, count + 1)]

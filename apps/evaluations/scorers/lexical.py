@@ -16,7 +16,7 @@ from apps.evaluations.scorers.base import ScoredPassage, ScoreValue, TargetResul
 from apps.evaluations.scorers.claims import NOT_STATED, SUPPORTED, ClaimFinding, found_in
 from toolloop.best_sentences import content_terms
 
-NOTE = "Counted by words; no model has judged this."
+NOTE = "Word count; no model judged this."
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 _MARKER = re.compile(r"\[\^?[cC]?\d[\d,;\scC]*\]")
 _SUPPORTED = 0.6
@@ -45,7 +45,7 @@ class LexicalRubric:
         return [
             _graded(name, shares[name])
             if name in shares
-            else unscored(name, "Words cannot tell; this needs a model as judge.")
+            else unscored(name, "A word count can't score this. Choose a model as judge.")
             for name in names
         ]
 

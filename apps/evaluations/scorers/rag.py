@@ -70,7 +70,7 @@ def answer_relevancy(checker: Checker, row: Record, outcome: TargetResult) -> Sc
     found = checker.serving(asked_in(row), outcome.text)
     if not found:
         return unscored(name, "The answer states nothing.")
-    return _share(name, found, [one.verdict == "useful" for one in found], "Beside the question")
+    return _share(name, found, [one.verdict == "useful" for one in found], "Not relevant")
 
 
 def context_recall(checker: Checker, row: Record, outcome: TargetResult) -> ScoreValue:

@@ -63,7 +63,7 @@ class Retrieval(RuleScorer):
         if not outcome.labels:
             return [unscored(name, "The row names no passages.") for name in names]
         if not all(label.chunks for label in outcome.labels):
-            why = "A labelled passage is not in the documents any more; label this row anew."
+            why = "A labelled passage is no longer in the documents. Label this row again."
             return [unscored(name, why) for name in names]
         if outcome.error:
             return [ScoreValue(name, 0.0, reason=outcome.error) for name in names]

@@ -47,7 +47,7 @@ def delivery_check(
     """Raise Invalid, in words for people, unless all that is asked of models can go by batch."""
     models = models_of(tenant=tenant, actor=actor, targets=targets, specs=specs)
     if not models:
-        raise _refused("Nothing here asks a language model, so there is no half price. Have it done now.")
+        raise _refused("Nothing here uses a language model, so half price isn't available. Choose “now”.")
     try:
         batches_require(tenant, models)
     except Invalid as error:

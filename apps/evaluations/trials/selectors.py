@@ -112,5 +112,5 @@ def _place(one: Mapping[str, Any]) -> str:
 
 def _label_told(chunks: set[int], retrieved: set[int | None]) -> str:
     if not chunks:
-        return "Not in the documents any more"
+        return "No longer in the documents"
     return "Found" if chunks & retrieved else "Not found"

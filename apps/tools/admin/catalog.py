@@ -32,7 +32,7 @@ TOOL_NAME = forms.TextInput(attrs={"list": "tools-known", "autocomplete": "off",
 class EntryForm(forms.ModelForm):  # type: ignore[type-arg]
     """What is stated about one tool; tags with commas between them."""
 
-    tags = forms.CharField(required=False, help_text="Commas between them.")
+    tags = forms.CharField(required=False, help_text="Separate with commas.")
 
     class Meta:
         model = ToolEntry
@@ -94,7 +94,7 @@ class ToolEntryAdmin(HistoryAdmin):
         if row is None and taken.exists():
             raise Conflict(
                 "entry_exists",
-                f"Something is stated about “{name}” already: open that entry.",
+                f"“{name}” already has an entry. Open that one instead.",
                 data={"field": "name"},
             )
         stated = {field: values[field] for field in ENTRY_FIELDS if field in values}
@@ -166,7 +166,7 @@ class ToolEntryAdmin(HistoryAdmin):
         if found is not None and step == "do":
             self.message_user(
                 request,
-                "Something changed since the trial, so nothing was imported. Look again.",
+                "The workspace has changed since the check, so nothing was imported. Review the changes and try again.",
                 messages.WARNING,
             )
         return self.own_page(
@@ -265,7 +265,7 @@ class ToolkitAdmin(HistoryAdmin):
         if row is None and Toolkit.objects.filter(tenant=tenant, name=" ".join(name.split())).exists():
             raise Conflict(
                 "toolkit_exists",
-                f"There is a toolkit “{name}” already: open that one.",
+                f"The toolkit “{name}” already exists. Open that one instead.",
                 data={"field": "name"},
             )
         had = row.members.values_list("tool_name", flat=True) if row is not None else ()

@@ -40,7 +40,7 @@ class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
     decides = forms.ChoiceField(
         label="Who decides",
         required=False,
-        help_text="About a call that asks; a role is anybody else who has at least it.",
+        help_text="For calls that ask. A role means anyone else with that role or a higher one.",
     )
 
     class Meta:
@@ -65,11 +65,11 @@ class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
         }
         labels = {"target_kind": "Of what", "target": "Name", "calls": "Which of them", "expires_at": "Ends"}
         help_texts = {
-            "target": "Of the tool or group; in a pattern * stands for any text. Empty for a toolkit.",
-            "toolkit": "Only where the rule is about a toolkit.",
-            "collection": "Calls about others are not met. Empty for all.",
+            "target": "Of the tool or group; in a pattern, * matches any text. Leave empty for a toolkit.",
+            "toolkit": "Only if the rule is for a toolkit.",
+            "collection": "The rule doesn't apply to other collections. Empty: all.",
             "arguments": ARGUMENTS_HELP,
-            "note": "Why; people see it when the rule decides.",
+            "note": "Reason shown when this rule decides.",
         }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -85,12 +85,12 @@ class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
         decides = f"{self.instance.approver_kind}:{self.instance.approver}"
         people = self.subjects.choices["Members"]
         self.fields["decides"].choices = [  # type: ignore[attr-defined]
-            ("self:", "Whoever asked"),
+            ("self:", "The requester"),
             ("Roles", [(f"role:{value}", label) for value, label in Role.choices]),
             ("Members", list(people.items())),
         ]
         if decides.startswith("member:") and decides not in people:
-            self.fields["decides"].choices.append((decides, "somebody who has left"))  # type: ignore[attr-defined]
+            self.fields["decides"].choices.append((decides, "a former member"))  # type: ignore[attr-defined]
         self.initial["decides"] = decides
 
 
@@ -169,7 +169,7 @@ class ToolGrantAdmin(HistoryAdmin):
         with tenant_scope(tenant_id):
             return grant_warnings(actor=admin_actor(request, tenant_id), grants=rows)
 
-    @admin.display(description="matches nothing")
+    @admin.display(description="no matches")
     def warning_shown(self, row: Any) -> str:
         return str(row.warning)
 

@@ -43,7 +43,7 @@ class CollectionToolkitAdmin(ServiceAdmin):
         if row is None and rows.filter(collection=collection).exists():
             raise Conflict(
                 "collection_has_toolkit",
-                f"“{collection}” has a toolkit already: open that entry.",
+                f"“{collection}” already has a toolkit. Open that entry instead.",
                 data={"field": "collection"},
             )
         collection_toolkit_set(

@@ -69,7 +69,7 @@ def _set(
     rows, columns = request.POST.getlist("row"), request.POST.getlist("column")
     effect = request.POST.get("effect", "")
     if effect not in ("allow", "ask", "deny", "clear"):
-        raise Invalid("invalid", "Choose what the cells are to say.")
+        raise Invalid("invalid", "Choose an effect for the cells.")
     if not rows or not columns:
         raise Invalid("invalid", "Choose at least one tool or group, and at least one column.")
     if len(rows) * len(columns) > MAX_CELLS:
@@ -177,5 +177,5 @@ def _id(value: str) -> int | None:
     if not value:
         return None
     if not (value.isascii() and value.isdecimal() and len(value) < 19):
-        raise Invalid("invalid", "A collection is named by its id.")
+        raise Invalid("invalid", "Identify the collection by its id.")
     return int(value)

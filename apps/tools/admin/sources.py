@@ -155,7 +155,7 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
     allowed_hosts = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Hosts that calls may go to, one a line; empty: only that of its address.",
+        help_text="Hosts that calls may go to, one per line. Empty: only the host of the address.",
     )
     url = forms.URLField(
         required=False,
@@ -169,12 +169,12 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=500,
         assume_scheme="https",
         widget=AdminURLFieldWidget(),
-        help_text="Where the OpenAPI document is read again from.",
+        help_text="Where the OpenAPI document is re-read from.",
     )
     accept_all = forms.BooleanField(
         required=False,
         label="Accept all its tools at once",
-        help_text="Else each tool waits until somebody accepts it.",
+        help_text="Otherwise each tool must be accepted first.",
     )
 
     class Meta:
@@ -282,7 +282,7 @@ class ToolSourceAdmin(HistoryAdmin):
             request,
             queryset.select_related("tenant"),
             lambda tenant, actor, row: source_refresh(tenant=tenant, actor=actor, pk=row.pk),
-            "to be read again; what changed will wait to be accepted",
+            "will be read again; changes must be accepted",
         )
 
     @admin.action(description="Switch the selected sources on", permissions=["change"])

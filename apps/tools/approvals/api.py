@@ -17,7 +17,7 @@ _BOX = OpenApiParameter(
     str,
     enum=BOXES,
     default="to_decide",
-    description="`to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: whatever you may see.",
+    description="`to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: everything you can see.",
 )
 _TOOL = OpenApiParameter("tool", str, description="Only calls of this tool.")
 

@@ -60,16 +60,16 @@ class DecisionOutput(serializers.Serializer[PendingDecision]):
     name = serializers.CharField(help_text="The tool.")
     arguments = serializers.JSONField(help_text="As the model wrote them.")
     kind = serializers.ChoiceField(choices=PendingDecision.Kind.choices)
-    reason = serializers.CharField(help_text="What the tool says to who decides.")
+    reason = serializers.CharField(help_text="The tool's message to the approver.")
     status = serializers.ChoiceField(choices=DecisionStatus.choices)
     requested_by_id = serializers.IntegerField(source="run.user_id", allow_null=True)
     approver_kind = serializers.ChoiceField(
         choices=ApproverKind.choices,
-        help_text="Who decides: whoever asked, somebody else of a role or above it, or one person.",
+        help_text="Who decides: the requester, someone else with a role or a higher one, or one person.",
     )
     approver = serializers.CharField(help_text="The role, or the id of the person.")
-    assigned_to_id = serializers.IntegerField(allow_null=True, help_text="Whom it was handed over to.")
-    needs_reason = serializers.BooleanField(help_text="A rejection must say why.")
+    assigned_to_id = serializers.IntegerField(allow_null=True, help_text="The member it was handed over to.")
+    needs_reason = serializers.BooleanField(help_text="Rejecting requires a reason.")
     edited_arguments = serializers.JSONField(allow_null=True)
     changes = serializers.SerializerMethodField(help_text="What was edited.")
     decision_reason = serializers.CharField()

@@ -82,7 +82,7 @@ async def _frames(tenant: Tenant, actor: Actor, query: QueryDict, token: str) ->
 
 
 def _drawn(tenant: Tenant, actor: Actor, query: QueryDict, token: str) -> str | None:
-    """Return the box with the rights of this moment, None for somebody who has left.
+    """Return the box with the rights of this moment, None for a former member.
 
     Args:
         token: against forged requests; the form that approves several calls is drawn with it.

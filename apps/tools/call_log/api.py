@@ -26,7 +26,7 @@ FILTERS = [
     OpenApiParameter("run", int, description="Id of the run."),
     OpenApiParameter("status", str, enum=ToolCallStatus.values),
     OpenApiParameter("decision", str, enum=CallDecision.values),
-    OpenApiParameter("path", str, enum=CallPath.values, description="How the call came."),
+    OpenApiParameter("path", str, enum=CallPath.values, description="How the call was made."),
     OpenApiParameter("since", OpenApiTypes.DATE, description="The first day."),
     OpenApiParameter("until", OpenApiTypes.DATE, description="The last day."),
     OpenApiParameter("text", str, description="Occurs in name, arguments, reason, error or result."),
@@ -39,8 +39,10 @@ class CallOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     run = serializers.IntegerField()
     user = serializers.IntegerField(allow_null=True)
-    user_name = serializers.CharField(help_text="Empty for somebody who is gone.")
-    path = serializers.ChoiceField(choices=CallPath.choices, allow_blank=True, help_text="How the call came.")
+    user_name = serializers.CharField(help_text="Empty for a former member.")
+    path = serializers.ChoiceField(
+        choices=CallPath.choices, allow_blank=True, help_text="How the call was made."
+    )
     step = serializers.IntegerField(help_text="The run's model turn that made it.")
     call_id = serializers.CharField()
     parent_call_id = serializers.CharField(
@@ -52,7 +54,7 @@ class CallOutput(serializers.Serializer[Any]):
     decision = serializers.ChoiceField(
         choices=CallDecision.choices,
         allow_blank=True,
-        help_text="Of the policy; empty where it was not asked.",
+        help_text="Of the policy; empty where it not applied.",
     )
     rule = serializers.IntegerField(allow_null=True, help_text="Id of the grant that decided.")
     decision_why = serializers.CharField()

@@ -30,7 +30,9 @@ def reads_choice(given: Mapping[str, Any]) -> dict[str, int]:
             continue
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _BIGINT):
             raise Invalid(
-                "invalid", "An id is a whole number.", data={"fields": {name: ["An id is a whole number."]}}
+                "invalid",
+                "An id must be a whole number.",
+                data={"fields": {name: ["An id must be a whole number."]}},
             )
         found[name] = int(text)
     return found

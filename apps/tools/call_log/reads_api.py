@@ -22,7 +22,7 @@ class ReadOutput(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
     run = serializers.IntegerField()
     user = serializers.IntegerField(allow_null=True)
-    user_name = serializers.CharField(help_text="Empty for somebody who is gone.")
+    user_name = serializers.CharField(help_text="Empty for a former member.")
     chunk = serializers.IntegerField(allow_null=True, help_text="Null: lines of the file itself.")
     document = serializers.IntegerField()
     document_name = serializers.CharField(help_text="As it was when the passage was read.")

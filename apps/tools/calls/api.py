@@ -22,7 +22,7 @@ from toolloop.tools.runtime import call_run, output_cut
 from web.drf.views import TenantAPIView
 
 _COLLECTION = OpenApiParameter(
-    "collection", int, many=True, description="Id of a collection the calls will be about; all if not given."
+    "collection", int, many=True, description="Id of a collection the calls will be about; default: all."
 )
 
 
@@ -66,7 +66,7 @@ class ToolsView(TenantAPIView):
         if not all(g.isascii() and g.isdecimal() and len(g) < 19 for g in given):
             raise Invalid(
                 "invalid",
-                "A collection is named by its id.",
+                "Identify the collection by its id.",
                 data={"fields": {"collection": ["Give an id."]}},
             )
         guard = offer_guard(actor=self.actor, collections=[int(g) for g in given] or None)
@@ -88,7 +88,7 @@ class ToolsView(TenantAPIView):
 
 
 class ToolsExecuteView(TenantAPIView):
-    """Calls of tools."""
+    """Tool calls."""
 
     actions = {"POST": "tool.run"}
     waits = True

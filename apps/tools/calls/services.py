@@ -1,4 +1,4 @@
-"""Calls of tools from outside of a conversation: run at once what is allowed, park what somebody must approve."""
+"""Tool calls from outside of a conversation: run at once what is allowed, park what somebody must approve."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def calls_execute(
     """
     actor.require("tool.run")
     if actor.user_id is None:
-        raise Denied("actor_needed", "This key acts for nobody: make one that acts for a person.")
+        raise Denied("actor_needed", "This key isn't tied to a person. Create one that acts for a person.")
     if not 0 < len(calls) <= MAX_CALLS or len({c.id for c in calls}) != len(calls):
         raise Invalid(
             "invalid", f"Send 1 to {MAX_CALLS} calls whose ids differ.", data={"field": "tool_calls"}
@@ -342,7 +342,7 @@ def call_parse(call_id: str, name: str, arguments: str) -> ToolCall:
     try:
         value = json.loads(arguments or "{}")
     except (ValueError, RecursionError) as error:
-        return ToolCall(call_id, name, None, arguments, problem=f"they are no JSON ({error})")
+        return ToolCall(call_id, name, None, arguments, problem=f"they aren't JSON ({error})")
     if not isinstance(value, dict):
-        return ToolCall(call_id, name, None, arguments, problem="they are no JSON object")
+        return ToolCall(call_id, name, None, arguments, problem="they aren't a JSON object")
     return ToolCall(call_id, name, value, arguments)

@@ -31,7 +31,7 @@ class SystemQuery(serializers.Serializer[Any]):
         system, wanted = values["system"], values["use_langchain"]
         if system is not None and wanted is not None and wanted != (system == "langchain"):
             raise serializers.ValidationError(
-                {"use_langchain": ["It contradicts system: give one of the two."]}
+                {"use_langchain": ["This contradicts `system`. Send only one of the two."]}
             )
         return {"is_langchain": bool(wanted) or system == "langchain"}
 
@@ -119,7 +119,7 @@ class ExecuteInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
         required=False,
         max_length=500,
-        help_text="Ids of the collections the calls are about; all if not given.",
+        help_text="Ids of the collections the calls are about; default: all.",
     )
 
     class Meta:
@@ -141,7 +141,7 @@ class ToolMessageOutput(serializers.Serializer[Any]):
     role = serializers.ChoiceField(choices=["tool"])
     tool_call_id = serializers.CharField()
     name = serializers.CharField()
-    content = serializers.CharField(help_text="For the model; says so when the call failed.")
+    content = serializers.CharField(help_text="Text for the model; states if the call failed.")
     is_error = serializers.BooleanField()
     error_code = serializers.CharField(help_text="Empty without an error; “denied” by the policy.")
 

@@ -31,7 +31,9 @@ class SuggestionOutput(serializers.Serializer[Any]):
     title = serializers.CharField()
     description = serializers.CharField()
     group = serializers.CharField()
-    effect = serializers.CharField(help_text="What becomes of the caller's calls: `allow` or `ask`.")
+    effect = serializers.CharField(
+        help_text="Whether the caller's calls are allowed or need approval: `allow` or `ask`."
+    )
     score = serializers.FloatField(help_text="0 to 1, for comparing within one answer only.")
     calls = serializers.IntegerField(help_text="In the whole workspace, in the last 90 days.")
     succeeded = serializers.IntegerField(help_text="Of those calls.")

@@ -95,8 +95,7 @@ def host_check(source: ToolSource, url: str) -> None:
     host = origin(url)[1]
     if host not in {origin(source.url)[1], *source.allowed_hosts}:
         raise RequestFailed(
-            f"It goes to the host “{host[:100]}”, which is not among those that this source may call. An admin can add it "
-            "to the source's hosts."
+            f"This source can't call the host “{host[:100]}”. An admin can add it to the source's hosts."
         )
 
 
@@ -253,7 +252,7 @@ def _check(response: httpx2.Response, limit: int) -> None:
     if encoding not in ("", "identity"):
         # Compressed, it could be a thousand times the size that is counted.
         raise RequestFailed(
-            "The server answered in a compressed form that was not asked for.", may_have_arrived=True
+            "The server answered in a compressed form that not applied for.", may_have_arrived=True
         )
     size = response.headers.get("content-length", "")
     if size.isascii() and size.isdecimal() and int(size[:20]) > limit:

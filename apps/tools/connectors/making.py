@@ -29,7 +29,7 @@ def source_tools(source: ToolSource, versions: Sequence[ToolVersion]) -> list[To
 def _gone(source: ToolSource, version: ToolVersion) -> Tool:
     def refuse(**arguments: Any) -> None:
         raise ToolError(
-            f"{version.tool_name} is not offered by “{source.title or source.name}” any more. Do not call it again; an admin can "
+            f"{version.tool_name} is no longer offered by “{source.title or source.name}”. Don't call it again; an admin can "
             "remove it or refresh the source.",
             severity="fatal",
         )

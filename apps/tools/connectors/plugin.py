@@ -59,7 +59,7 @@ def plugin_tools(name: str) -> tuple[Tool, ...]:
         if name not in finders:
             known = ", ".join(sorted(finders)) or "none"
             raise SourceError(
-                f"This installation has no plug-in “{name}”. It has: {known}. An operator installs a package with an entry "
+                f"This server has no plug-in “{name}”. It has: {known}. An operator installs a package with an entry "
                 f"point of the group {GROUP}, or puts a file into GROUNDWORK_PLUGIN_DIR.",
                 code="plugin_unknown",
             )

@@ -98,13 +98,13 @@ def rows_read(content: bytes) -> list[FileRow]:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _unreadable("The file is no text in UTF-8. Save it as UTF-8 and choose it again.") from error
+        raise _unreadable("The file isn't UTF-8 text. Save it as UTF-8 and choose it again.") from error
     read = _json_rows if text.lstrip()[:1] in ("{", "[") else _csv_rows
     rows = list(read(text))
     if len(rows) > MAX_ROWS:
         raise _unreadable(f"A file has at most {MAX_ROWS:,} rows. Divide it.")
     if not rows:
-        raise _unreadable("There is no row in the file.")
+        raise _unreadable("The file has no rows.")
     return rows
 
 
@@ -115,9 +115,9 @@ def _json_rows(text: str) -> Iterator[FileRow]:
     try:
         found = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
-        raise _unreadable(f"The file is no JSON: {error}.") from error
+        raise _unreadable(f"The file isn't valid JSON: {error}.") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise _unreadable(f"The file is no export of tools: its “format” must be “{FORMAT}”.")
+        raise _unreadable(f"The file isn't a tools export: its “format” must be “{FORMAT}”.")
     if found.get("version") != VERSION:
         raise _unreadable(f"The file is of another version of the format; this one reads {VERSION}.")
     if unknown := sorted(set(found) - {"format", "version", *FIELDS}):

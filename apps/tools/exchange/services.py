@@ -270,7 +270,9 @@ def _moment(text: str) -> datetime:
     try:
         found = datetime.fromisoformat(text)
     except ValueError as error:
-        raise Invalid("invalid", f"“{text[:60]}” is no time: write 2027-03-31T12:00:00+00:00.") from error
+        raise Invalid(
+            "invalid", f"“{text[:60]}” isn't a valid time. Write it like 2027-03-31T12:00:00+00:00."
+        ) from error
     if found.tzinfo is None:
         raise Invalid("invalid", f"“{text[:60]}” does not say its time zone: write {text[:60]}+00:00.")
     return found.astimezone(UTC)

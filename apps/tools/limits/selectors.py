@@ -170,6 +170,6 @@ def _names(actor: Actor, subjects: set[str]) -> dict[str, str]:
     person = {user.pk: str(user) for user in members} if people else {}
     rows = ApiKey.objects.visible_to(actor).filter(pk__in=set(keys.values()))
     named = dict(rows.values_list("pk", "name")) if keys else {}
-    return {s: person.get(pk, "somebody who has left") for s, pk in people.items()} | {
+    return {s: person.get(pk, "a former member") for s, pk in people.items()} | {
         s: f"the key “{named.get(pk, pk)}”" for s, pk in keys.items()
     }

@@ -57,7 +57,10 @@ def tool_limit_set(
     if (target_kind == ToolLimit.Target.ALL) != (not target) or len(target) > 120:
         raise _invalid("target", "Name the tool or group; all tools need no name.")
     if (user is not None and kind != "member") or (api_key is not None and kind != "key"):
-        raise _invalid("kind", "A member's limit names a member, a key's a key, the workspace's nobody.")
+        raise _invalid(
+            "kind",
+            "Name a member for a member limit or a key for a key limit; a workspace limit needs neither.",
+        )
     with tenant_scope(tenant.pk):
         if user is not None and not Membership.objects.filter(tenant=tenant, user_id=user).exists():
             raise Missing("member")
@@ -75,7 +78,7 @@ def tool_limit_set(
         known = ToolLimit.objects.filter(**{k: v for k, v in about.items() if v is not None})
         known = known.filter(**{f"{k}__isnull": True for k, v in about.items() if v is None})
         if not known.exists() and ToolLimit.objects.filter(tenant=tenant).count() >= MAX_LIMITS:
-            raise _invalid("calls", f"There are {MAX_LIMITS} limits already: remove some.")
+            raise _invalid("calls", f"This workspace already has {MAX_LIMITS} limits. Remove one first.")
         row, _ = known.update_or_create(defaults={"calls": calls}, create_defaults=about | {"calls": calls})
         audit_record(tenant=tenant, actor=actor, action="tool_limit.set", object=row, data=_facts(row))
     return row

@@ -73,7 +73,7 @@ def limits(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if action == "remove":
         remove = rate_limit_remove if request.POST.get("source") == "requests" else tool_limit_remove
         remove(**who, pk=posted_id(request, "limit"))
-        messages.success(request, "The limit is removed.")
+        messages.success(request, "Limit removed.")
     elif action == "set":
         form = LimitForm(request.POST, actor=request.actor)
         if not form.is_valid():
@@ -83,7 +83,7 @@ def limits(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             _refuse(form, error)
             return _page(request, form, status=422)
-        messages.success(request, "The limit is set.")
+        messages.success(request, "Limit saved.")
     else:
         raise Invalid("invalid", "Unknown action.")
     return redirect("tools:settings-limits", request.tenant.slug)

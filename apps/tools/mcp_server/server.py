@@ -114,7 +114,7 @@ async def _worded(outcome: Awaitable[R]) -> R:
         if refusal is None:
             log.exception("mcp_request_failed")
             ident = structlog.contextvars.get_contextvars().get("request_id", "")
-            message = f"The server failed to answer. It is in its log under {ident}."
+            message = f"The server failed to answer. Find the error in its log under {ident}."
             raise MCPError(INTERNAL_ERROR, message) from None
         data = {"code": refusal.code, "status": refusal.status, "details": refusal.data}
         raise MCPError(INVALID_PARAMS, refusal.message, data) from None

@@ -44,7 +44,7 @@ class WorkspaceKeyAuthentication(ApiKeyAuthentication):
             opened = access_token_authenticate(slug=slug, token=token)
             if opened is None:
                 raise AuthenticationFailed(
-                    "This access token is unknown or expired, or the application was disconnected."
+                    "This access token is unknown or expired, or the application was disconnected. Connect it again."
                 )
             inner.tenant, inner.actor = opened
             return opened[1], opened[1]

@@ -33,7 +33,7 @@ class ToolSource(TenantModel):
         max_length=500, blank=True, help_text="Where calls go: the API's or the MCP server's address."
     )
     document_url = models.URLField(
-        max_length=500, blank=True, help_text="Where the OpenAPI document is read again from."
+        max_length=500, blank=True, help_text="Where the OpenAPI document is re-read from."
     )
     document = models.TextField(blank=True, help_text="The OpenAPI document as it was last read.")
     settings = models.JSONField(default=dict, blank=True)
@@ -81,7 +81,7 @@ class ToolVersion(TenantModel):
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     spec = models.JSONField()
     digest = models.CharField(max_length=64)
-    is_gone = models.BooleanField(default=False, help_text="The source does not have the tool any more.")
+    is_gone = models.BooleanField(default=False, help_text="The source no longer has this tool.")
     created_at = models.DateTimeField(db_default=Now())
     decided_at = models.DateTimeField(null=True, blank=True)
     decided_by = models.ForeignKey(

@@ -81,11 +81,11 @@ class CollectionToolkit(TenantModel):
 
 
 class ToolGrant(TenantModel):
-    """Who may call what: allow, ask or deny. Deny wins, then ask, then allow; nothing granted means denied."""
+    """Who may call what: allow, ask or deny. Deny wins, then ask, then allow; no rule means denied."""
 
     class Effect(models.TextChoices):
         ALLOW = "allow"
-        ASK = "ask", "ask (somebody approves each call)"
+        ASK = "ask", "ask (each call needs approval)"
         DENY = "deny"
 
     class Target(models.TextChoices):
@@ -96,7 +96,7 @@ class ToolGrant(TenantModel):
 
     class Calls(models.TextChoices):
         ANY = "any", "all of them"
-        READ_ONLY = "read_only", "those that only read"
+        READ_ONLY = "read_only", "those that only read data"
         SIDE_EFFECTS = "side_effects", "those with side effects"
 
     class SubjectKind(models.TextChoices):
@@ -130,9 +130,9 @@ class ToolGrant(TenantModel):
     )
     approver = models.CharField(max_length=20, blank=True, help_text="The role, or the id of the person.")
     approval_hours = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="Hours a call may wait; empty takes the server's setting."
+        null=True, blank=True, help_text="Hours a call may wait; empty: the server's setting."
     )
-    needs_reason = models.BooleanField(default=False, help_text="A rejection must say why.")
+    needs_reason = models.BooleanField(default=False, help_text="Rejecting requires a reason.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -115,7 +115,7 @@ class ToolkitsView(TenantAPIView):
         operation_id="toolkits_create", tags=["tools"], request=ToolkitInput, responses={201: ToolkitOutput}
     )
     def post(self, request: Request) -> Response:
-        """Make a toolkit, or replace what the one of that name contains."""
+        """Create toolkit, or replace what the one of that name contains."""
         values = valid(ToolkitInput, request.data)
         kit = toolkit_set(tenant=self.tenant, actor=self.actor, **values)
         return Response(ToolkitOutput(kit).data, status=status.HTTP_201_CREATED)

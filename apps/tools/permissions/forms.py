@@ -18,7 +18,7 @@ from tenancy.models import Role
 
 # Kinds of conditions in the order of the builder: what a person reads, and what the value is.
 KINDS: Mapping[str, tuple[str, str]] = {
-    "path_under": ("path lies under", "text"),
+    "path_under": ("is a path under", "text"),
     "select_only": ("is one SQL statement that only reads", "none"),
     "at_most": ("is at most", "number"),
     "below": ("is below", "number"),
@@ -26,8 +26,8 @@ KINDS: Mapping[str, tuple[str, str]] = {
     "above": ("is above", "number"),
     "equals": ("is", "json"),
     "not_equals": ("is not", "json"),
-    "in": ("is one of (commas between)", "list"),
-    "not_in": ("is none of (commas between)", "list"),
+    "in": ("is one of (separate with commas)", "list"),
+    "not_in": ("is none of (separate with commas)", "list"),
     "matches": ("matches the expression", "text"),
     "schema": ("all arguments fit the JSON Schema", "schema"),
 }
@@ -39,7 +39,7 @@ class GrantForm(forms.Form):
     """Who may call what."""
 
     effect = forms.ChoiceField(
-        choices=[("allow", "Allow"), ("ask", "Ask: somebody approves each call"), ("deny", "Deny")],
+        choices=[("allow", "Allow"), ("ask", "Ask: each call needs approval"), ("deny", "Deny")],
         widget=forms.RadioSelect,
         initial="allow",
     )
@@ -55,45 +55,43 @@ class GrantForm(forms.Form):
     target = forms.CharField(
         label="Name",
         max_length=120,
-        help_text="In a pattern * stands for any text.",
+        help_text="In a pattern, * matches any text.",
         widget=forms.TextInput(attrs={"list": "targets", "autocomplete": "off"}),
     )
     calls = forms.ChoiceField(
         label="Which of them",
         choices=[
             ("any", "all"),
-            ("read_only", "those that only read"),
-            ("side_effects", "those that change something"),
+            ("read_only", "those that only read data"),
+            ("side_effects", "those that change data"),
         ],
     )
     subject = forms.ChoiceField(label="For whom")
     collection = forms.ChoiceField(
         label="About which collection",
         required=False,
-        help_text="The rule then says nothing about other collections.",
+        help_text="The rule then doesn't apply to other collections.",
     )
     expires_at = forms.DateTimeField(
         label="Ends",
         required=False,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        help_text="In UTC; empty for no end.",
+        help_text="In UTC. Empty: no end.",
     )
     approver = forms.ChoiceField(
         label="Who approves",
         required=False,
-        help_text="Only for a rule that asks. Somebody else is never who asked.",
+        help_text="Only for rules that ask. “Someone else” never includes the requester.",
     )
     approval_hours = forms.IntegerField(
         label="Hours a call may wait",
         required=False,
         min_value=1,
         max_value=MAX_APPROVAL_HOURS,
-        help_text="Empty takes the server's setting; then the call is rejected.",
+        help_text="Then the call is rejected. Empty: the server's setting.",
     )
-    needs_reason = forms.BooleanField(label="A rejection must say why", required=False)
-    note = forms.CharField(
-        required=False, max_length=200, help_text="Why; people see it when the rule decides."
-    )
+    needs_reason = forms.BooleanField(label="Rejecting requires a reason", required=False)
+    note = forms.CharField(required=False, max_length=200, help_text="Reason shown when this rule decides.")
 
     def __init__(
         self, *args: Any, subjects: Subjects, collections: Sequence[tuple[int, str]], **kwargs: Any
@@ -103,9 +101,9 @@ class GrantForm(forms.Form):
             (label, list(group.items())) for label, group in subjects.choices.items() if group
         ]
         self.fields["approver"].choices = [  # type: ignore[attr-defined]
-            ("self:", "whoever asked"),
-            *((f"role:{role}", f"somebody else: {role_label(role)}") for role in Role.values),
-            *((f"member:{pk}", f"somebody else: {name}") for pk, name in subjects.names.members.items()),
+            ("self:", "the requester"),
+            *((f"role:{role}", f"someone else: {role_label(role)}") for role in Role.values),
+            *((f"member:{pk}", f"someone else: {name}") for pk, name in subjects.names.members.items()),
         ]
         self.fields["collection"].choices = [("", "any"), *((str(pk), name) for pk, name in collections)]  # type: ignore[attr-defined]
 

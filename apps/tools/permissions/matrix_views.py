@@ -76,9 +76,7 @@ def permission_undo(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     try:
         change = signing.loads(request.POST.get("undo", ""), salt=salt, max_age=_UNDO_SECONDS)
     except signing.BadSignature as error:
-        raise Invalid(
-            "undo_gone", "This change cannot be taken back any more: change the rules by hand."
-        ) from error
+        raise Invalid("undo_gone", "This change can no longer be undone. Edit the rules instead.") from error
     grants_change(
         tenant=request.tenant,
         actor=request.actor,
@@ -88,7 +86,7 @@ def permission_undo(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     shown = _shown(request.POST)
     if request.htmx:
         return render(request, "tools/_matrix.html", _context(request, shown) | {"is_undone": True})
-    messages.success(request, "The change is taken back.")
+    messages.success(request, "The change has been undone.")
     if request.POST.get("back") == "grants":
         return redirect("tools:grants", tenant_slug)
     return redirect(_address(tenant_slug, shown))
@@ -123,7 +121,7 @@ def _id(value: str) -> int | None:
     if not value:
         return None
     if not (value.isascii() and value.isdecimal() and len(value) < 19):
-        raise Invalid("invalid", "A collection is named by its id.")
+        raise Invalid("invalid", "Identify the collection by its id.")
     return int(value)
 
 

@@ -16,17 +16,17 @@ from tenancy.actors import Actor
 from tenancy.models import ApiKey, Membership, Role
 
 _WHAT = {
-    ToolGrant.Target.TOOL: "no tool of this workspace is named “{0}”",
-    ToolGrant.Target.GROUP: "no tool of this workspace is in the group “{0}”",
-    ToolGrant.Target.PATTERN: "no tool of this workspace has a name like “{0}”",
-    ToolGrant.Target.TOOLKIT: "no tool of this workspace is in the toolkit “{0}”",
+    ToolGrant.Target.TOOL: "no tool in this workspace is named “{0}”",
+    ToolGrant.Target.GROUP: "no tool in this workspace is in the group “{0}”",
+    ToolGrant.Target.PATTERN: "no tool name in this workspace matches “{0}”",
+    ToolGrant.Target.TOOLKIT: "no tool in this workspace is in the toolkit “{0}”",
 }
 
 
 _NOBODY = {
     "role": "this workspace has no role “{0}”",
-    "member": "the person it names is no member of this workspace any more, or is deactivated",
-    "api_key": "the key it names was revoked, has expired or is gone",
+    "member": "the person has left this workspace or is deactivated",
+    "api_key": "the key was revoked, has expired or was deleted",
 }
 
 
@@ -86,7 +86,7 @@ def _gone(actor: Actor, rows: Iterable[ToolGrant]) -> dict[int, str]:
         now = timezone.now()
         there["api_key"] = {str(key.pk) for key in of_grants if is_live(key, now)}
     return {
-        pk: f"This rule is about nobody now: {_NOBODY[kind].format(subject)}."
+        pk: f"This rule currently applies to no one: {_NOBODY[kind].format(subject)}."
         for kind, subjects in named.items()
         for pk, subject in subjects.items()
         if subject not in there[kind]
@@ -105,4 +105,4 @@ def _told(row: ToolGrant) -> str:
     kit = row.toolkit
     name = row.target if kit is None else kit.name
     what = _WHAT[ToolGrant.Target(row.target_kind)].format(name)
-    return f"This rule matches nothing now: {what}."
+    return f"This rule currently matches no calls: {what}."

@@ -31,7 +31,7 @@ DEFAULTS = (
     ("ask", BUILTIN, "side_effects"),
     ("ask", COLLECTIONS, "side_effects"),
 )
-DEFAULT_NOTE = "Every workspace starts with this."
+DEFAULT_NOTE = "Default rule of every workspace."
 
 
 def default_grants(tenant: Tenant) -> None:
@@ -82,7 +82,7 @@ def grant_create(
         collection: id of the one collection it is about; None for all.
         arguments: conditions on the call's arguments, see ``apps.tools.policy.conditions``.
         replaces: id of the rule whose place it takes, for the history.
-        approver_kind: with ask, who decides: self (whoever asked), role (somebody else who has at least it) or member;
+        approver_kind: with ask, who decides: self (the requester), role (somebody else who has at least it) or member;
             ``approver`` is the role, or the id of the person.
         approval_hours: how long a call may wait; None takes the server's setting.
         needs_reason: whether a rejection must say why.
@@ -104,7 +104,9 @@ def grant_create(
             raise _invalid(field, f"Use one of {', '.join(kinds)}.")
     target = target.strip()
     if (target_kind == ToolGrant.Target.TOOLKIT) != (toolkit is not None):
-        raise _invalid("toolkit", "A grant of a toolkit names one, and no other does.")
+        raise _invalid(
+            "toolkit", "Choose a toolkit only for a rule about a toolkit, and always choose one there."
+        )
     if (toolkit is None) == (not target) or len(target) > 120 or "\x00" in target:
         raise _invalid("target", "Name the tool, group or pattern; a toolkit needs no name.")
     conditions = [] if arguments is None else arguments
@@ -113,20 +115,20 @@ def grant_create(
     except Unevaluable as error:
         raise _invalid("arguments", f"These conditions cannot be used: {error}.") from error
     if json_storable(conditions) != conditions:
-        raise _invalid("arguments", "Conditions have plain text and finite numbers alone.")
+        raise _invalid("arguments", "Conditions can contain only plain text and finite numbers.")
     if expires_at is not None and expires_at <= timezone.now():
-        raise _invalid("expires_at", "This time is over.")
+        raise _invalid("expires_at", "This time is in the past. Choose a later one.")
     if len(note) > 200 or "\x00" in note:
         raise _invalid("note", "A note has at most 200 characters of plain text.")
     if effect != ToolGrant.Effect.ASK and (
         approver_kind != "self" or approval_hours is not None or needs_reason
     ):
-        raise _invalid("approver_kind", "Only a grant that asks has somebody who decides.")
+        raise _invalid("approver_kind", "Only a rule that asks can name an approver.")
     if approval_hours is not None and not 1 <= approval_hours <= MAX_APPROVAL_HOURS:
         raise _invalid("approval_hours", f"Give 1 to {MAX_APPROVAL_HOURS:,} hours.")
     with tenant_scope(tenant.pk):
         if ToolGrant.objects.filter(tenant=tenant).count() >= MAX_GRANTS:
-            raise _invalid("effect", f"There are {MAX_GRANTS:,} grants already: remove some.")
+            raise _invalid("effect", f"This workspace already has {MAX_GRANTS:,} rules. Remove one first.")
         _check_subject(tenant, subject_kind, subject)
         _check_approver(tenant, approver_kind, approver)
         if collection is not None and not Collection.objects.visible_to(actor).filter(pk=collection).exists():
@@ -269,7 +271,7 @@ def _is_id(text: str) -> bool:
 def _check_approver(tenant: Tenant, kind: str, approver: str) -> None:
     if kind == ApproverKind.SELF:
         if approver:
-            raise _invalid("approver", "Whoever asked needs no name: leave it empty.")
+            raise _invalid("approver", "The requester needs no name. Leave it empty.")
     elif kind == ApproverKind.ROLE:
         if approver not in Role.values:
             raise _invalid("approver", f"Use one of the roles {', '.join(Role.values)}.")

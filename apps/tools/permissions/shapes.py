@@ -13,7 +13,7 @@ from apps.tools.toolkits.services import MAX_MEMBERS
 
 _BIGINT = 2**63 - 1
 _EFFECTS = [(e.value, e.value) for e in ToolGrant.Effect]
-SUBJECT_HELP = "`role:viewer`, `member:<user id>` or `api_key:<id>`; oneself if not given."
+SUBJECT_HELP = "`role:viewer`, `member:<user id>` or `api_key:<id>`; default: yourself."
 
 
 class GrantInput(serializers.Serializer[Any]):
@@ -23,7 +23,7 @@ class GrantInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=120,
-        help_text="Name of the tool or group, or a pattern in which * stands for any text; empty for a toolkit.",
+        help_text="Name of the tool or group, or a pattern in which * matches any text; empty for a toolkit.",
     )
     toolkit = serializers.IntegerField(
         required=False, allow_null=True, min_value=1, max_value=_BIGINT, help_text="Id, for a toolkit."
@@ -41,7 +41,7 @@ class GrantInput(serializers.Serializer[Any]):
         allow_null=True,
         min_value=1,
         max_value=_BIGINT,
-        help_text="Id of the one collection it is about; all if not given.",
+        help_text="Id of the one collection it is about; default: all.",
     )
     arguments = serializers.ListField(
         child=serializers.DictField(),
@@ -227,7 +227,7 @@ class AccessTryInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
         required=False,
         max_length=500,
-        help_text="Ids of the collections the call is about; all if not given.",
+        help_text="Ids of the collections the call is about; default: all.",
     )
     subject = serializers.CharField(required=False, allow_blank=True, max_length=40, help_text=SUBJECT_HELP)
 

@@ -64,7 +64,7 @@ def grant_edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
 def grant_remove(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Take a rule back; the next page offers to give it again."""
     change = grants_change(tenant=request.tenant, actor=request.actor, remove=[pk])
-    return _done(request, change, f"Rule {pk} is removed.")
+    return _done(request, change, f"Rule {pk} removed.")
 
 
 @require_http_methods(["GET", "POST"])
@@ -103,7 +103,7 @@ def toolkit_remove(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRes
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, "The toolkit is deleted.")
+        messages.success(request, "Toolkit deleted.")
     return redirect("tools:toolkits", tenant_slug)
 
 

@@ -145,7 +145,7 @@ class SchemaForm:
             if shown is None:
                 self.problems.append(problem)
             elif not shown.errors:
-                shown.errors.append("This is needed." if named else text)
+                shown.errors.append("This field is required." if named else text)
             has_errors = True
         return not has_errors
 
@@ -338,7 +338,7 @@ def _parsed(made: Field) -> Any:
     raw = made.raw if made.kind == "text" else made.raw.strip()
     if raw == "":
         if made.is_required and made.pointer:
-            made.errors.append("This is needed.")
+            made.errors.append("This field is required.")
         return _MISSING
     if made.kind == "text":
         return raw

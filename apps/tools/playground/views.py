@@ -58,7 +58,7 @@ def tool_try(request: TenantRequest, tenant_slug: str, name: str) -> HttpRespons
         pointer, _, index = rest.partition(":")
         position = int(index) if index.isascii() and index.isdecimal() and len(index) < 4 else None
         if do == "remove" and position is None:
-            raise Invalid("invalid", "Say which item to leave out.")
+            raise Invalid("invalid", "Choose which item to remove.")
         sent = items_resized(sent, pointer, position if do == "remove" else None)
     form, json_error = _arguments(listed, sent, json_text)
     is_json = (json_text is not None and do != "form") or do == "json"
@@ -89,9 +89,9 @@ def _arguments(listed: Listed, sent: Mapping[str, str], json_text: str | None) -
     try:
         value = json.loads(json_text or "{}")
     except (ValueError, RecursionError) as error:
-        return SchemaForm(schema), f"This is no JSON: {error}."
+        return SchemaForm(schema), f"This isn't valid JSON: {error}."
     if not isinstance(value, dict):
-        return SchemaForm(schema), "The arguments are one JSON object."
+        return SchemaForm(schema), "Arguments must be one JSON object."
     form = SchemaForm(schema, value=value)
     form.replace(value)
     return form, ""
@@ -132,7 +132,7 @@ def _collections(sent: Mapping[str, str]) -> list[int] | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
-        raise Invalid("invalid", "A collection is named by its id.")
+        raise Invalid("invalid", "Identify the collection by its id.")
     return [int(text)]
 
 

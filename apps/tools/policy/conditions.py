@@ -209,7 +209,7 @@ def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Any], Callable[[Any
 
         def compare(given: Any) -> bool:
             if not _is_number(given) or given != given:
-                raise Unevaluable("the argument is no number")
+                raise Unevaluable("the argument isn't a number")
             return holds(given, value)
 
         return compare
@@ -224,7 +224,7 @@ def _path_under(value: Any) -> Callable[[Any], bool]:
 
     def compare(given: Any) -> bool:
         if not isinstance(given, str) or len(given) > MAX_TEXT:
-            raise Unevaluable("the argument is no path")
+            raise Unevaluable("the argument isn't a path")
         absolute, found = _path_parts(given)
         return absolute == is_absolute and found[: len(parts)] == parts
 
@@ -252,7 +252,7 @@ def _matches(value: Any) -> Callable[[Any], bool]:
 
     def compare(given: Any) -> bool:
         if not isinstance(given, str) or len(given) > MAX_TEXT:
-            raise Unevaluable("the argument is no text, or a very long one")
+            raise Unevaluable("the argument isn't text, or is too long")
         try:
             return pattern.fullmatch(given, timeout=REGEX_SECONDS) is not None
         except TimeoutError as error:
@@ -267,7 +267,7 @@ def _select_only(value: Any) -> Callable[[Any], bool]:
 
     def compare(given: Any) -> bool:
         if not isinstance(given, str):
-            raise Unevaluable("the argument is no SQL text")
+            raise Unevaluable("the argument isn't SQL text")
         return not select_problem(given)
 
     return compare

@@ -1,6 +1,4 @@
-"""The policy engine: grants, a call, and what becomes of it. Pure: no database, no clock of its own.
-
-Deny wins, then ask, then allow; what nobody granted is denied. A grant that cannot be understood denies what it is about,
+"""The policy engine: grants, a call, and what becomes of it. Pure: no database, no clock of its own. Deny beats Ask, Ask beats Allow. Anything without a rule is denied. A grant that cannot be understood denies what it is about,
 so that neither a typing mistake nor a newer version's grant ever opens anything.
 """
 
@@ -193,7 +191,7 @@ def decide(
             if applied is not None and (best is None or applied.order < best.order):
                 best = applied
     if best is None:
-        return Decision("deny", None, "nobody has granted this call")
+        return Decision("deny", None, "no rule allows this call")
     approval = best.grant.approval if best.effect == "ask" else SELF
     return Decision(best.effect, best.grant.id, best.problem or _why(best), approval)
 

@@ -12,7 +12,7 @@ from runs.deciders import role_label
 from runs.models import ApproverKind
 
 _EFFECT = {"allow": "may call", "ask": "may call, once {approved},", "deny": "may not call"}
-_SUFFIX = {"any": "", "read_only": " that only read", "side_effects": " that change something"}
+_SUFFIX = {"any": "", "read_only": " that only read", "side_effects": " that change data"}
 _COMPARISONS = {
     "equals": "is {value}",
     "not_equals": "is not {value}",
@@ -22,7 +22,7 @@ _COMPARISONS = {
     "at_most": "is at most {value}",
     "above": "is above {value}",
     "at_least": "is at least {value}",
-    "path_under": "lies under {value}",
+    "path_under": "is a path under {value}",
     "matches": "matches the expression {value}",
     "select_only": "is a single SQL statement that only reads",
 }

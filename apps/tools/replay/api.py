@@ -18,7 +18,7 @@ class ReplayInput(serializers.Serializer[Any]):
     """How to replay a run."""
 
     ask_model = serializers.BooleanField(
-        default=False, help_text="Ask the run's model anew, which costs what it costs."
+        default=False, help_text="Ask the run's model again; this is billed like any request."
     )
 
     class Meta:
@@ -46,7 +46,7 @@ class ReplayOutput(serializers.Serializer[Any]):
     is_equal = serializers.BooleanField()
     diverged_at = serializers.IntegerField(allow_null=True, help_text="Place of the first row that differs.")
     missing = serializers.ListField(
-        child=serializers.CharField(), help_text="Tools that are not offered any more."
+        child=serializers.CharField(), help_text="Tools that are no longer available."
     )
     rows = ReplayRowOutput(many=True)
 

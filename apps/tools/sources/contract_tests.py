@@ -86,7 +86,7 @@ def contract_test_set(
             raise Missing("tool")
         own = ContractTest.objects.select_for_update(of=("self",)).filter(tenant=tenant, tool_name=tool_name)
         if not own.filter(name=name).exists() and own.count() >= MAX_TESTS:
-            raise invalid("name", f"This tool has {MAX_TESTS} tests already: remove one.")
+            raise invalid("name", f"This tool already has {MAX_TESTS} tests. Remove one first.")
         row: ContractTest
         row, is_new = own.update_or_create(
             tenant=tenant,

@@ -71,7 +71,9 @@ def credential_set(
         row = own.filter(placement=placement, parameter=parameter).first()
         is_new = row is None
         if is_new and own.count() >= MAX_CREDENTIALS:
-            raise invalid("placement", f"There are {MAX_CREDENTIALS} credentials already: remove one.")
+            raise invalid(
+                "placement", f"This source already has {MAX_CREDENTIALS} credentials. Remove one first."
+            )
         row = row or ToolCredential(
             tenant=tenant, source=row_source, placement=placement, parameter=parameter
         )

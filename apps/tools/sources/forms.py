@@ -37,12 +37,12 @@ class SourceForm(forms.Form):
         widget=forms.URLInput(attrs={"placeholder": "https://api.example.org"}),
     )
     package = forms.CharField(
-        label="Plug-in", required=False, help_text="Its name, as this installation's operator allows it."
+        label="Plug-in", required=False, help_text="The name the server's operator has allowed."
     )
     allowed_hosts = forms.CharField(
         label="Further hosts",
         required=False,
-        help_text="Calls may go to the host of the address alone, and to these; commas between.",
+        help_text="Calls may go only to the address's host and these hosts. Separate with commas.",
     )
 
     _BY_KIND = {
@@ -51,7 +51,7 @@ class SourceForm(forms.Form):
         ToolSource.Kind.PLUGIN: ("package",),
     }
     _URL_HELP = {
-        ToolSource.Kind.OPENAPI: "Where the API is; empty takes what the document says.",
+        ToolSource.Kind.OPENAPI: "Where the API is. Empty: the address in the document.",
         ToolSource.Kind.MCP: "Of the MCP server, with its path; streamable HTTP.",
     }
 
@@ -68,7 +68,7 @@ class SourceForm(forms.Form):
         if is_new:
             self.fields["name"] = forms.CharField(
                 max_length=24,
-                help_text="Small letters, digits and hyphens. Its tools' names begin with it, rules name it, and it stays.",
+                help_text="Lower-case letters, digits and hyphens. Tool names start with it, rules use it, and it can't be changed later.",
             )
             self.order_fields(["name", "title"])
 
@@ -82,7 +82,9 @@ class SourceForm(forms.Form):
         try:
             return str(found.read().decode("utf-8-sig"))
         except UnicodeDecodeError as error:
-            raise forms.ValidationError("The file is no text in UTF-8.") from error
+            raise forms.ValidationError(
+                "The file isn't UTF-8 text. Save it as UTF-8 and try again."
+            ) from error
 
     def values(self) -> dict[str, Any]:
         """Return what ``source_create`` and ``source_update`` take."""
@@ -131,7 +133,7 @@ class CredentialForm(forms.Form):
     secret = forms.CharField(
         max_length=MAX_SECRET,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="Encrypted, sent to the host of the address alone, and never shown again.",
+        help_text="Encrypted, sent only to the address's host, and never shown again.",
     )
 
 

@@ -91,9 +91,9 @@ def source_create(
     with tenant_scope(tenant.pk):
         own = ToolSource.objects.filter(tenant=tenant)
         if own.count() >= MAX_SOURCES:
-            raise invalid("name", f"There are {MAX_SOURCES} sources already: remove one.")
+            raise invalid("name", f"This workspace already has {MAX_SOURCES} sources. Remove one first.")
         if own.filter(name=row.name).exists():
-            raise invalid("name", f"There is a source “{row.name}” already: choose another name.")
+            raise invalid("name", f"A source named “{row.name}” already exists. Choose another name.")
         row.save()
         row.refresh_from_db()
         audit_record(
@@ -134,7 +134,7 @@ def source_update(*, tenant: Tenant, actor: Actor, pk: int, **changes: Any) -> T
         if had and origin(row.url) != had and row.credentials.exists():
             raise invalid(
                 "url",
-                "The stored credentials were entered for the present address: remove them first, then enter them again.",
+                "The stored credentials belong to the current address. Remove them first, change the address, then enter them again.",
             )
         changed = sorted(f for f in changes if getattr(row, f) != before[f])
         if not changed:
@@ -240,7 +240,7 @@ def _name_checked(name: str) -> str:
     if len(name) > 24 or not _NAME.fullmatch(name):
         raise invalid(
             "name",
-            "A source's name has small letters, digits and single hyphens, begins with a letter, and has at most 24.",
+            "Use at most 24 lower-case letters, digits and single hyphens, starting with a letter.",
         )
     for bundle in bundle_list():
         if name == bundle.name or any(t.name.startswith(f"{name}_") for t in bundle.tools()):
@@ -254,7 +254,7 @@ def _fill(row: ToolSource, values: Mapping[str, Any]) -> None:
         if limit is not None:
             value = value.strip()
             if len(value) > limit or not value.isprintable():
-                raise invalid(field, f"This is one line of at most {limit} characters.")
+                raise invalid(field, f"Enter one line of at most {limit} characters.")
         elif field == "document" and (len(value) > MAX_DOCUMENT or "\0" in value):
             raise invalid(
                 field, f"A document has at most {MAX_DOCUMENT:,} characters, and no NUL among them."
@@ -272,7 +272,7 @@ def _hosts_checked(hosts: Sequence[str]) -> list[str]:
     if odd is not None:
         raise invalid(
             "allowed_hosts",
-            f"“{odd[:80]}” is no name of a host: give api.example.org, without https:// or port.",
+            f"“{odd[:80]}” isn't a host name. Write it like api.example.org, without https:// or port.",
         )
     if len(found) > 50:
         raise invalid("allowed_hosts", "Name at most 50 hosts.")

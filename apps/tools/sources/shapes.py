@@ -26,7 +26,7 @@ class SourceUpdate(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=500,
-        help_text="Where the OpenAPI document is read again from.",
+        help_text="Where the OpenAPI document is re-read from.",
     )
     document = serializers.CharField(
         required=False,
@@ -107,7 +107,7 @@ class VersionOutput(serializers.Serializer[Any]):
     tool_name = serializers.CharField()
     number = serializers.IntegerField()
     state = serializers.ChoiceField(choices=ToolVersion.State.choices)
-    is_gone = serializers.BooleanField(help_text="The source does not have the tool any more.")
+    is_gone = serializers.BooleanField(help_text="The source no longer has this tool.")
     digest = serializers.CharField()
     created_at = serializers.DateTimeField()
     decided_at = serializers.DateTimeField(allow_null=True)

@@ -111,14 +111,14 @@ def _field(name: str, old: Any, new: Any, *, is_first: bool) -> FieldChange:
     why = ""
     if name == "side_effects" and new:
         why = (
-            "It changes something outside."
+            "It changes data outside."
             if is_first
-            else "It only read before, and now changes something outside."
+            else "It only read data before; now it changes data outside."
         )
     elif name == "idempotent" and not new and not is_first:
-        why = "Doing it twice did no harm before; now it may."
+        why = "Repeating it was safe before; now it may not be."
     elif name == "wire" and not is_first:
-        why = "It is called in another way, or elsewhere."
+        why = "The way it is called, or its address, has changed."
     return FieldChange(name, old, new, bool(why), why)
 
 

@@ -59,7 +59,7 @@ def versions_store(
             return None
         by_name = {tool.name: tool for tool in found}
         if len(by_name) != len(found):
-            raise SourceError("Two of its tools have one name.")
+            raise SourceError("Two of its tools have the same name.")
         if len(found) > MAX_TOOLS:
             raise SourceError(f"It has {len(found):,} tools; a source may have {MAX_TOOLS:,}.")
         report = _store(row, by_name, accept_all)
@@ -204,7 +204,7 @@ def version_reject(
         for row in rows:
             if row.state != State.WAITING:
                 raise Conflict(
-                    "version_not_waiting", f"{row} does not wait any more: it is {row.get_state_display()}."
+                    "version_not_waiting", f"{row} is no longer waiting: it is {row.get_state_display()}."
                 )
         _decide(rows, State.REJECTED, actor)
         _audit(tenant, actor, "tool_version.reject", rows, {})
@@ -273,9 +273,9 @@ def _versions(
 
 def _check_acceptable(row: ToolVersion) -> None:
     if row.state == State.CURRENT:
-        raise Conflict("version_current", f"{row} is the current version already.")
+        raise Conflict("version_current", f"{row} is already the current version.")
     if row.is_gone:
-        raise Conflict("version_gone", f"The source does not have {row.tool_name} any more.")
+        raise Conflict("version_gone", f"The source no longer has {row.tool_name}.")
 
 
 def _tests_of(tenant: Tenant, rows: Sequence[ToolVersion]) -> list[tuple[ContractTest, ToolVersion]]:

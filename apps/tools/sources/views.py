@@ -114,7 +114,7 @@ def source_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         messages.success(request, f"{row} is {do} now.")
     elif do == "delete":
         if request.POST.get("confirm", "").strip() != row.name:
-            messages.error(request, "Nothing was removed: the name you typed is another one.")
+            messages.error(request, "Nothing was removed: the name you typed doesn't match.")
             return redirect("tools:source", tenant_slug, pk)
         services.source_delete(**who)
         messages.success(request, f"“{row}” and its tools are removed.")
@@ -136,7 +136,7 @@ def source_credential(request: TenantRequest, tenant_slug: str, pk: int) -> Http
         own = credential_list(actor=request.actor, source=pk)
         pks = [c.pk for c in own if str(c.pk) == forget]
         credentials.credential_forget(**who, pk=pks[0] if pks else 0)
-        messages.success(request, "The credential is forgotten.")
+        messages.success(request, "Credential removed.")
         return redirect("tools:source", tenant_slug, pk)
     form = CredentialForm(request.POST)
     if form.is_valid():

@@ -28,7 +28,7 @@ def toolkit_state(kit: Toolkit) -> dict[str, Any]:
 def toolkit_set(
     *, tenant: Tenant, actor: Actor, name: str, tools: Sequence[str], description: str = ""
 ) -> Toolkit:
-    """Make a toolkit, or replace what the one of that name contains.
+    """Create toolkit, or replace what the one of that name contains.
 
     Args:
         tools: names; tools that are not there at the moment may be named too.
@@ -83,7 +83,7 @@ def toolkit_delete(*, tenant: Tenant, actor: Actor, pk: int) -> None:
         if kit is None:
             raise Missing("toolkit")
         if kit.grants.exists():
-            raise Invalid("toolkit_used", "Remove the grants of this toolkit first.")
+            raise Invalid("toolkit_used", "This toolkit is used in rules. Delete those rules first.")
         audit_record(
             tenant=tenant,
             actor=actor,
@@ -120,7 +120,7 @@ def collection_toolkit_set(
             if kit is None:
                 raise Invalid(
                     "invalid",
-                    "This toolkit does not exist any more. Choose another.",
+                    "This toolkit no longer exists. Choose another one.",
                     data={"field": "toolkit"},
                 )
         own = CollectionToolkit.objects.filter(tenant=tenant, collection=row)

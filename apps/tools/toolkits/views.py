@@ -58,7 +58,7 @@ def collection_tools(request: TenantRequest, tenant_slug: str, pk: int) -> HttpR
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "The tools of this collection are saved.")
+            messages.success(request, "Toolkit saved for this collection.")
             return redirect("tools:collection", tenant_slug, pk)
     context = section(request, collection, "settings") | {
         "form": form,

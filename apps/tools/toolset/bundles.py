@@ -57,7 +57,7 @@ class Bundle:
         context: what they expect in ``ToolContext.data`` when they are called outside of a conversation.
         filtering: names of tools that leave out by themselves the collections they may not touch
             (``Guard.collections``). Any other tool is refused where one collection in its scope refuses it.
-        changes_need: the right without which a caller is not offered the tools that change something; the services
+        changes_need: the right without which a caller is not offered the tools that change data; the services
             they call ask for it again.
     """
 

@@ -92,8 +92,7 @@ def code_toolset(guard: Guard, run: Run, *, theirs: Sequence[Tool] = ()) -> Tool
     if not shown:
         raise Conflict(
             "programs_not_allowed",
-            "This assistant answers with programs, and you may not run any. Ask an owner of the workspace to grant you the "
-            f"group {CODE_MODE} under Tools, or choose another assistant.",
+            "This assistant answers with programs, and you can't run any. Ask an owner of the workspace to allow you the group {CODE_MODE} under Tools, or choose another assistant.",
         )
     return CodeToolset([*shown, *theirs], inner)
 

@@ -120,7 +120,7 @@ def test_pages_show_what_is_hidden_and_add_what_is_chosen(cast: Cast) -> None:
     assert "the archive" not in listed.content.decode()
     assert client.get(f"{root}/from-conversation/{foreign.turn.conversation_id}/").status_code == 404
     unchosen = client.post(talk, {"pick": said.turn_id}, follow=True)
-    assert "Choose the dataset that the rows go into." in unchosen.content.decode()
+    assert "Choose a dataset for the rows." in unchosen.content.decode()
     added = client.post(talk, {"pick": said.turn_id, "dataset": dataset.pk}, follow=True)
     assert "1 new, to be reviewed." in added.content.decode()
     again = client.post(f"{root}/from-feedback/", {"pick": foreign.pk, "dataset": dataset.pk}, follow=True)

@@ -111,9 +111,9 @@ def test_a_version_says_whether_its_signature_holds(cast: Cast, settings: Any) -
     root = f"/t/{cast.tenant.slug}/datasets/{dataset.pk}/versions/"
     assert "No version yet" in client.get(root).content.decode()
     made = client.post(root, {"note": "First"}, follow=True).content.decode()
-    assert "Signature holds" in made
+    assert "Valid signature" in made
     assert "1 test" in made
     session = {name: morsel.value for name, morsel in client.cookies.items()}
     settings.SECRET_KEY_FALLBACKS, settings.SECRET_KEY = [settings.SECRET_KEY], "another"
     client.cookies.load(session)
-    assert "Signature does not hold" in client.get(f"{root}1/").content.decode()
+    assert "Invalid signature" in client.get(f"{root}1/").content.decode()

@@ -310,7 +310,7 @@ def test_the_page_is_blind_and_grades(cast, arms):
     assert client_of(cast, "viewer").get(url).status_code == 403
     assert "1 of 4 grades" not in client_of(cast, "viewer").get(f"{base}{queue.pk}/").content.decode()
     trust = client.get(f"/t/{cast.tenant.slug}/evaluations/trust/").content.decode()
-    assert "No judge has been checked by people" in trust
+    assert "No judge has been checked against people" in trust
     client.post(url, {**at, "do": "grade", **levels})
     trust = client.get(f"/t/{cast.tenant.slug}/evaluations/trust/?score=accuracy").content.decode()
     assert "People have graded 1 of the answers" in trust

@@ -48,7 +48,7 @@ def test_the_same_gain_is_not_shown_with_too_few_rows():
     assert found.needed is not None
     assert found.needed > 20
     head, told = verdict(found)
-    assert head == "No difference can be shown"
+    assert head == "No difference detected"
     assert f"needs about {found.needed}" in told
 
 

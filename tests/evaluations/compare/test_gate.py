@@ -168,7 +168,7 @@ def test_stale_labels_are_an_alarm_and_no_fall(cast, version):
         Trial.objects.filter(arm=arm).update(outcome=gone)
     result = decide(cast, arm)
     assert result.code == NOT_COMPARABLE
-    assert "Label the dataset anew" in result.reason
+    assert "Label the dataset again" in result.reason
 
 
 JUDGE = {"name": "accuracy", "author": "judge:six@1:m", "kind": "judge"}
@@ -257,4 +257,4 @@ def test_the_command_writes_reports_and_exits_by_the_decision(cast, version, tmp
     )
     with pytest.raises(SystemExit):
         call_command("eval_gate", tenant=cast.tenant.slug, experiment=arm.experiment_id, stdout=out)
-    assert "Nothing that may decide has fallen." in out.getvalue()
+    assert "No deciding score has dropped." in out.getvalue()

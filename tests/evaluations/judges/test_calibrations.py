@@ -133,7 +133,7 @@ def test_a_gate_reads_a_judge_on_the_scale_of_people_with_the_raw_score_beside(c
     assert [one["raw"] for one in criterion["calibrated"]] == [0.625, 0.625]
     page = reverse("evaluations:compare", args=[cast.tenant.slug])
     shown = client.get(f"{page}?a={before.pk}&b={arm.pk}").content.decode()
-    assert "Show on the scale of people" in shown
+    assert "Show adjusted to people's grades" in shown
     shown = client.get(f"{page}?a={before.pk}&b={arm.pk}&calibrated=1").content.decode()
     assert "Show raw scores" in shown
     assert "raw 0.63" in shown or "raw 0.62" in shown

@@ -159,7 +159,7 @@ def test_statements_that_do_not_serve_the_question_are_named():
     said = [("1509", True), ("Hello", False)]
     given = JudgeAnswer({"statements": [{"statement": s, "serves_the_question": x} for s, x in said]})
     value = rag("answer_relevancy", given)
-    assert (value.value, value.reason) == (0.5, "Beside the question: Hello")
+    assert (value.value, value.reason) == (0.5, "Not relevant: Hello")
     for kind in RAG:
         assert rag(kind, JudgeAnswer(None, "It answered prose.")).reason == "It answered prose."
 

@@ -136,7 +136,7 @@ def test_the_gate_says_what_it_decides_and_how_a_build_server_asks(cast):
     a, b = make_compared(cast, rows=24)
     path = f"arms/{a.pk}/gate/"
     page = read(cast, "viewer", path)
-    assert "A baseline comes first" in page.content.decode()
+    assert "No baseline yet" in page.content.decode()
     with tenant_scope(cast.tenant.pk):
         baseline_set(tenant=cast.tenant, actor=cast.actor("member"), arm=b, note="Second release")
     page = read(cast, "viewer", path)

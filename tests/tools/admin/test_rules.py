@@ -74,7 +74,7 @@ def test_rule_that_is_changed_is_a_new_rule_in_its_place(cast: Cast, owner: Clie
         ("arguments", "{", "valid JSON"),
         ("arguments", "{}", "list"),
         ("target", "", "Name the tool"),
-        ("expires_at_0", "2001-01-01", "over"),
+        ("expires_at_0", "2001-01-01", "in the past"),
     ],
 )
 def test_rule_that_cannot_be_used_is_refused_at_its_field(

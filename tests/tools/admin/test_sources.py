@@ -152,7 +152,7 @@ def test_version_is_rejected(cast: Cast, owner: Client) -> None:
     new = make_version(make_source(cast), 1, "waiting")
     assert owner.post(url("decide", ids=new.pk, do="reject")).status_code == 302
     again = owner.post(url("decide", ids=new.pk, do="reject"))
-    assert "does not wait" in again.content.decode()
+    assert "is no longer waiting" in again.content.decode()
 
 
 def test_contract_tests_are_attached_at_the_source_and_only_shown_elsewhere(

@@ -96,10 +96,10 @@ def page(cast: Cast, client: Client, role: str = "member", **query: str) -> str:
 def test_search_box_answers_a_sentence_with_what_may_fit(cast: Cast, client: Client) -> None:
     called(cast, "invoice_search", "succeeded", 20)
     shown = page(cast, client, q="which invoice has number 7?")
-    assert "These may fit" in shown
+    assert "Close matches" in shown
     assert shown.index("invoice_search") < shown.index("invoice_find")
     assert "20 of 20 calls in the last 90 days succeeded" in shown
-    assert "These may fit" not in page(cast, client, q="invoice")  # tools have that word
+    assert "Close matches" not in page(cast, client, q="invoice")  # tools have that word
     assert "No tool fits" in page(cast, client, q="zzqx qqvw")
     narrowed = page(cast, client, q="which invoice has number 7?", calls="changes")
     assert "invoice_search" not in narrowed

@@ -106,7 +106,7 @@ def test_rule_whose_end_has_passed_or_whose_toolkit_is_gone_is_refused_in_words(
             object_id="999999",
             data={"before": {**state, **GRANT}, "after": None},
         )
-    with pytest.raises(Invalid, match="over"):
+    with pytest.raises(Invalid, match="in the past"):
         state_restore(**who(cast), event=past.pk)
 
 

@@ -120,4 +120,4 @@ def test_rest_portal_and_admin_tell_of_it_when_it_is_made_and_when_its_target_go
     for where in (page, admin):
         shown = client.get(where)
         assert shown.status_code == 200, where
-        assert shown.content.decode().count("matches nothing now") == 2, where
+        assert shown.content.decode().count("currently matches no calls") == 2, where

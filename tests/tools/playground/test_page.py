@@ -100,7 +100,7 @@ def test_call_runs_and_its_result_is_shown(cast: Cast) -> None:
 
 def test_problem_stands_at_its_input_and_nothing_runs(cast: Cast) -> None:
     page = send(cast, tool="send_letter", **{"do": "run", "/to#": "2", "/to/0": "Ada", "/to/1": ""})
-    assert page.count("This is needed.") == 1
+    assert page.count("This field is required.") == 1
     assert 'aria-invalid="true"' in page
     with tenant_scope(cast.tenant.pk):
         assert not ToolCall.objects.exists()

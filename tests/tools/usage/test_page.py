@@ -160,7 +160,7 @@ def page(cast: Cast, role: str = "owner", **query: str) -> str:
 
 
 def test_page_shows_charts_with_tables_and_says_when_there_is_nothing(cast: Cast) -> None:
-    assert "Nothing was used in these days" in page(cast)
+    assert "No usage on these days" in page(cast)
     used(cast, name="<b>tool</b>")
     shown = page(cast)
     assert flat(shown).count('<svg class="chart"') == 5

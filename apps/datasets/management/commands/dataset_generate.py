@@ -53,7 +53,7 @@ class Command(BaseCommand):
             "--resume",
             type=int,
             metavar="JOB",
-            help="go on with a paused or interrupted job; write the rows of an ended one",
+            help="continue a paused or interrupted job, or write the rows of a finished one",
         )
         parser.add_argument("--out", required=True, metavar="FILE.jsonl", type=Path)
         parser.add_argument(
@@ -77,7 +77,9 @@ class Command(BaseCommand):
             help="batch: at half the price, within a day for each turn of a model",
         )
         parser.add_argument("--rows", type=int, default=50)
-        parser.add_argument("--types", default="", metavar="factual=5,multi_hop=2", help="shares of types")
+        parser.add_argument(
+            "--types", default="", metavar="factual=5,multi_hop=2", help="share of each question type"
+        )
         parser.add_argument("--difficulty", default="", metavar="easy=4,hard=1")
         parser.add_argument(
             "--language", default="", help="of the rows, such as de; default: that of the documents"
@@ -98,14 +100,14 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=0, help="the same seed, the same passages")
         parser.add_argument("--concurrency", type=int, default=8)
         parser.add_argument(
-            "--budget", default="", metavar="USD", help="never passed; with --resume, the new one"
+            "--budget", default="", metavar="USD", help="never exceeded; with --resume, the new budget"
         )
         parser.add_argument(
             "--probe",
             type=int,
             default=0,
             metavar="N",
-            help="pause after N candidates with an estimate of the whole",
+            help="pause after N candidates with a cost estimate",
         )
         parser.add_argument("--user", default="", metavar="EMAIL", help="who asks (default: the first owner)")
 
@@ -170,8 +172,7 @@ class Command(BaseCommand):
         if not options["dataset"] and (before := _before(tenant, actor, dataset, options, settings)):
             if before.state == GenerationState.COMPLETED:
                 self.stderr.write(
-                    f"Job {before.pk} has made these rows before, so they are written again and none is generated. For more "
-                    f"rows, add them with --dataset {dataset.slug}, or give a new dataset its name with --name."
+                    f"Job {before.pk} has already made these rows, so they are only written again. For more rows, add them with --dataset {dataset.slug}, or give a new dataset its name with --name."
                 )
             return before
         return generation_start(
@@ -285,7 +286,7 @@ def _before(
         return None
     add = f"add rows to it with --dataset {dataset.slug}, or make another one with --name"
     if job is None or not _is_same(job, options["model"], settings):
-        raise CommandError(f"There is a dataset “{dataset.slug}” already, made with other settings: {add}.")
+        raise CommandError(f"The dataset “{dataset.slug}” already exists with other settings: {add}.")
     if job.state in (*JOB_ACTIVE, GenerationState.COMPLETED):
         return job
     again = f"manage.py dataset_generate --tenant {tenant.slug} --resume {job.pk} --out {options['out']}"
@@ -308,7 +309,7 @@ def _shares(text: str) -> dict[str, float]:
         try:
             shares[name.strip()] = float(share or 1)
         except ValueError as error:
-            raise CommandError(f"“{part}” is no share: write it like factual=5.") from error
+            raise CommandError(f"“{part}” isn't a share. Write it like factual=5.") from error
     return shares
 
 
@@ -337,6 +338,6 @@ def _actor(tenant: Tenant, email: str) -> Actor:
     rows = rows.filter(user__email__iexact=email) if email else rows.filter(role="owner")
     membership = rows.order_by("pk").first()
     if membership is None:
-        who = f"“{email}” is no member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
+        who = f"“{email}” isn't a member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
         raise CommandError(f"{who} Name a member with --user.")
     return user_actor(membership)

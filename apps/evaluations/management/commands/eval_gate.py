@@ -32,9 +32,9 @@ class Command(BaseCommand):
         parser.add_argument("--experiment", type=int, metavar="ID", help="default: the newest one")
         parser.add_argument("--arm", type=int, default=0, metavar="N", help="its place, from 0")
         parser.add_argument("--baseline", default="main", metavar="NAME")
-        parser.add_argument("--tolerance", default="0", metavar="FALL", help="accepted fall, 0 to 1")
+        parser.add_argument("--tolerance", default="0", metavar="FALL", help="allowed drop, 0 to 1")
         parser.add_argument(
-            "--min", action="append", default=[], metavar="SCORE=VALUE", help="least mean of a score"
+            "--min", action="append", default=[], metavar="SCORE=VALUE", help="minimum mean of a score"
         )
         parser.add_argument("--most-failed-rows", type=int, metavar="N")
         parser.add_argument(
@@ -43,15 +43,18 @@ class Command(BaseCommand):
             type=int,
             default=[],
             metavar="ROW",
-            help="a row that must pass whatever the means are",
+            help="a row that must pass regardless of the means",
         )
         parser.add_argument(
-            "--bar", default=str(BAR), metavar="KAPPA", help=f"trust in a judge (default {BAR})"
+            "--bar",
+            default=str(BAR),
+            metavar="KAPPA",
+            help=f"minimum judge agreement (kappa) (default {BAR})",
         )
         parser.add_argument(
             "--calibrated",
             action="store_true",
-            help="read judges' scores on the scale of people, by their newest calibration",
+            help="adjust judges' scores to people's grades, using the newest calibration",
         )
         parser.add_argument("--junit", type=Path, metavar="FILE", help="write JUnit XML")
         parser.add_argument("--json", type=Path, metavar="FILE", help="write JSON")
@@ -74,7 +77,7 @@ class Command(BaseCommand):
                 rows = rows.filter(experiment_id=options["experiment"])
             arm = rows.first()
             if arm is None:
-                raise CommandError("There is no such experiment or arm.", returncode=USAGE_CODE)
+                raise CommandError("This experiment or arm doesn't exist.", returncode=USAGE_CODE)
             result = gate_run(
                 actor=actor,
                 arm=arm,
@@ -123,7 +126,7 @@ class Command(BaseCommand):
         try:
             number = float(Decimal(text))
         except InvalidOperation as error:
-            raise CommandError(f"“{text}” is no number.", returncode=USAGE_CODE) from error
+            raise CommandError(f"“{text}” isn't a number.", returncode=USAGE_CODE) from error
         if not 0 <= number <= 1:
-            raise CommandError(f"{text} is not from 0 to 1.", returncode=USAGE_CODE)
+            raise CommandError(f"{text} isn't between 0 and 1.", returncode=USAGE_CODE)
         return number

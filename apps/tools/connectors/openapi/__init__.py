@@ -52,12 +52,12 @@ def source_read(source: ToolSource) -> Sequence[FoundTool]:
         try:
             source.document = data.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            raise SourceError("The document is no text in UTF-8.") from error
+            raise SourceError("The document isn't UTF-8 text. Save it as UTF-8 and try again.") from error
     found = document_read(source.document, prefix=source.name, base=source.document_url)
     if not source.url:
         if not found.server:
             raise SourceError(
-                "The document does not say where the API is (“servers”): enter its address at the source."
+                "The document does not say where the API is (“servers”): enter the address in the source's settings."
             )
         source.url = _server_checked(found.server, policy)
     source.title = source.title or found.title
@@ -76,7 +76,7 @@ def _server_checked(server: str, policy: NetPolicy) -> str:
         raise SourceError(f"The document says that the API is at {server[:200]}. {error.message}") from error
     if url.query or url.fragment or len(server) > 500:
         raise SourceError(
-            f"The document says that the API is at {server[:200]}, which is no address of a server: enter it at the source."
+            f"The document says that the API is at {server[:200]}, which isn't a server address. Enter the address in the source's settings."
         )
     return server
 

@@ -54,7 +54,8 @@ async def _call(
     base = str(wire.get("server") or source.url).rstrip("/")
     if not base:
         raise ToolError(
-            "The address of this API is not known: an admin must enter it at the source.", severity="fatal"
+            "The address of this API is not known: an admin must enter it in the source's settings.",
+            severity="fatal",
         )
     try:
         request = request_build(wire, base, arguments)

@@ -76,12 +76,12 @@ class Document:
                 return node, at
             ref = node["$ref"]
             node, at = self.find(ref, at), str(ref)
-        raise SourceError(f"At {at}: its references lead in a circle.")
+        raise SourceError(f"At {at}: the references are circular.")
 
     def find(self, ref: Any, at: str) -> Any:
         """Return what a reference points to. Raises SourceError."""
         if not isinstance(ref, str):
-            raise SourceError(f"At {at}: “$ref” is no text.")
+            raise SourceError(f"At {at}: “$ref” must be text.")
         if not ref.startswith("#"):
             raise SourceError(
                 f"At {at}: it refers to another document ({ref[:200]}), and others are not fetched. Bundle the API's "
@@ -97,7 +97,7 @@ class Document:
             else:
                 raise SourceError(f"At {at}: {ref[:200]} points to nothing in the document.")
         if ref != "#" and not ref.startswith("#/"):
-            raise SourceError(f"At {at}: {ref[:200]} is no path into the document (#/...).")
+            raise SourceError(f"At {at}: {ref[:200]} isn't a path in the document (#/...).")
         return node
 
 
@@ -135,12 +135,12 @@ def _parsed(text: str) -> dict[str, Any]:
         value = json.loads(text) if text.lstrip().startswith("{") else _yaml(text)
     except json.JSONDecodeError as error:
         raise SourceError(
-            f"The document is no JSON: line {error.lineno}, column {error.colno}: {error.msg}."
+            f"The document isn't valid JSON: line {error.lineno}, column {error.colno}: {error.msg}."
         ) from error
     except RecursionError as error:
         raise SourceError("The document is nested too deeply.") from error
     if not isinstance(value, dict):
-        raise SourceError("This is no OpenAPI document: expected an object with “openapi” and “paths”.")
+        raise SourceError("This isn't an OpenAPI document: expected an object with “openapi” and “paths”.")
     plain: dict[str, Any] = _plain(value, "", 0, [MAX_NODES])
     return plain
 
@@ -176,7 +176,7 @@ def _plain(value: Any, at: str, depth: int, left: list[int]) -> Any:
         return [_plain(item, at, depth + 1, left) for item in value]
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise SourceError(f"At {at or 'its top'}: {type(value).__name__} is no value that JSON has.")
+    raise SourceError(f"At {at or 'its top'}: {type(value).__name__} isn't a JSON value.")
 
 
 def _key(key: Any, at: str) -> str:
@@ -200,4 +200,4 @@ def _version(root: Mapping[str, Any]) -> int:
     if isinstance(given, str) and given.startswith("3.1"):
         return 31
     shown = f"version {str(given)[:20]}" if given is not None else "no “openapi” field"
-    raise SourceError(f"This is no OpenAPI document of version 3.0 or 3.1: it has {shown}.")
+    raise SourceError(f"This isn't an OpenAPI document of version 3.0 or 3.1: it has {shown}.")
