@@ -71,8 +71,7 @@ def disk_full(error: BaseException) -> DomainError | None:
         if is_full or getattr(seen, "sqlstate", None) == _SQL_DISK_FULL:
             return DomainError(
                 "disk_full",
-                "There is no space left on the server's disk, so nothing more could be kept. Ask the operator to free "
-                "some, then try again.",
+                "The server's disk is full, so nothing more could be stored. Ask the operator to free some space, then try again.",
                 status=507,
             )
         seen = seen.__cause__ or seen.__context__

@@ -132,7 +132,7 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
     try:
         url = httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
-        raise AddressRefused("This is no address of a web page: expected https://host/path.") from error
+        raise AddressRefused("This isn't a web address. Expected https://host/path.") from error
     if url.scheme not in ("http", "https") or not url.raw_host:
         raise AddressRefused("Only addresses that begin with http:// or https:// can be read.")
     if url.userinfo or "@" in url.netloc.decode("ascii", "replace"):

@@ -60,7 +60,7 @@ def engine_for(tenant: Tenant, model: str) -> Engine:
     if is_extractive(model):
         raise Invalid(
             "no_batches",
-            "Rules answer at once and cost nothing, so there is no half price. Choose a language model, or have it done now.",
+            "Rules answer immediately and for free, so there is no batch price. Choose a language model, or have it done now.",
         )
     provider = provider_for(tenant, model)
     info = provider.info

@@ -249,7 +249,7 @@ def way_out(kind: str, period: str, starts_at: datetime.datetime | None) -> str:
     if kind == "job":
         return ""
     anew = budget_resets(period, starts_at)
-    when = "" if anew is None else f" It begins anew on {anew.day} {anew:%B} (UTC)."
+    when = "" if anew is None else f" It starts again on {anew.day} {anew:%B} (UTC)."
     return f"{when} An owner can raise it under Settings > Budgets."
 
 

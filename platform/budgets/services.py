@@ -148,7 +148,7 @@ def _subject_check(tenant: Tenant, actor: Actor, kind: str, subject_id: int | No
     if subject_id is None:
         return
     if kind == BudgetKind.TENANT:
-        raise _invalid("subject_id", "The workspace's budget names nobody.")
+        raise _invalid("subject_id", "A workspace budget can't name a person.")
     if kind == BudgetKind.MEMBER:
         if not Membership.objects.filter(tenant=tenant, user_id=subject_id).exists():
             raise Missing("member")

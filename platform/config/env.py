@@ -91,7 +91,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_SIGNUP",
-            "Who may register: open (anyone gets an own workspace) or invite.",
+            "Who may register: open (anyone, with their own workspace) or invite.",
             "invite",
             values.as_choice("open", "invite"),
         ),
@@ -163,7 +163,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_RERANKER",
-            "Cross-encoder that orders the best passages of every search anew: path of an ONNX file, with tokenizer.json beside it. Unset: none.",
+            "Cross-encoder that reorders the best passages of every search: path of an ONNX file, with tokenizer.json next to it. Unset: none.",
             "",
             str,
         ),
@@ -209,7 +209,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_OCR_CPU_SECONDS",
-            "Processor seconds a month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 10. 0: no text recognition on this server.",
+            "Processor seconds per month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 10. 0: no text recognition on this server.",
             "36000",
             values.as_count,
         ),
@@ -234,7 +234,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_APPROVAL_HOURS",
-            "Hours a run waits for somebody's decision about a tool call; then the call is rejected.",
+            "Hours a run waits for a decision about a tool call; then the call is rejected.",
             "72",
             values.as_positive,
         ),

@@ -309,7 +309,7 @@ class Up:
         sign_in = self.data_dir / "run" / "sign_in.txt"
         if self._is_public:
             self.output.plain(
-                "Other machines may reach it, so there is no demo, and nobody signs in with its password.\n"
+                "Other machines can reach it, so there is no demo, and no one can sign in with its password.\n"
                 "Make the first account with: python manage.py createsuperuser"
             )
         elif sign_in.exists():
@@ -321,7 +321,7 @@ class Up:
     def _ask_to_stop(self) -> None:
         self._stops += 1
         if self._stops == 1:
-            self.output.line("up", "stopping (once more: at once)")
+            self.output.line("up", "stopping (press again to stop immediately)")
 
     async def _stop_all(self) -> None:
         def hurry() -> bool:

@@ -88,4 +88,4 @@ def _label(row: PendingDecision, names: dict[int, str]) -> str:
         return "you"
     if row.approver_kind == ApproverKind.ROLE:
         return role_label(row.approver)
-    return names.get(int(row.approver), "somebody who has left")
+    return names.get(int(row.approver), "someone who has left")

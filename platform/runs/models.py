@@ -118,7 +118,7 @@ UNENDED = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING)
 
 class CallDecision(models.TextChoices):
     ALLOW = "allow", "allowed"
-    ASK = "ask", "asked (somebody approves each call)"
+    ASK = "ask", "asked (someone approves each call)"
     DENY = "deny", "denied"
 
 
@@ -156,7 +156,7 @@ class ToolCall(TenantModel):
         default=False, help_text="Not run again when its outcome is unknown."
     )
     status = models.CharField(max_length=10, choices=ToolCallStatus.choices, default=ToolCallStatus.RUNNING)
-    content = models.TextField(blank=True, help_text="What the model was told.")
+    content = models.TextField(blank=True, help_text="What the model received.")
     payload = models.JSONField(null=True, help_text="What stays with the application.")
     result_size = models.PositiveIntegerField(
         null=True, help_text="Characters of the whole output; the model may have been told less."
@@ -204,7 +204,7 @@ class ApproverKind(models.TextChoices):
     """Who decides about a call; see ``runs.deciders``."""
 
     SELF = "self", "whoever asked"
-    ROLE = "role", "somebody else of a role, or above it"
+    ROLE = "role", "someone else with this role or higher"
     MEMBER = "member", "one person, who did not ask"
 
 

@@ -21,7 +21,7 @@ from tenancy.actors import Actor
 
 MOST_DAYS = 366
 DEFAULT_DAYS = 30
-GONE = "somebody who is gone"
+GONE = "someone who has left"
 
 # Names are compared by bytes: the language's order would cost more than everything else here.
 _CALLS = """

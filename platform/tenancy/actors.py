@@ -43,7 +43,7 @@ class Actor:
 
     def _refusal(self, action: str) -> str:
         if self.kind != "api_key":
-            return f"You may not do this here: it needs the right “{action}”. Ask an owner of the workspace."
+            return f"You can't do this here: it needs the right “{action}”. Ask an owner of the workspace."
         if action not in KEY_SCOPES:
             return f"No API key may do this: the right “{action}” stays with people."
         every = f"{action.partition('.')[0]}.*"

@@ -208,7 +208,7 @@ class ProviderCredentialAdmin(JournalAdmin):
 
     @confirmed_action(
         description="Forget the selected keys",
-        lost="The workspace can no longer ask these providers until somebody enters the keys anew.",
+        lost="The workspace can't use these providers until someone enters the keys again.",
     )
     def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.each(

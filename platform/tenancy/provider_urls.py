@@ -36,7 +36,7 @@ def checked_url(text: str) -> str:
     # A backslash or a space is read differently by different parsers: neither belongs in a URL.
     is_odd = not text.isascii() or not text.isprintable() or " " in text or "\\" in text
     if is_odd or parts.scheme not in {"http", "https"} or not host or len(text) > 200:
-        raise _invalid("This is no address of a server: expected https://host/path.")
+        raise _invalid("This isn't a server address. Expected https://host/path.")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise _invalid("The address may have no user name, question mark or hash in it.")
     if _is_inside(host):

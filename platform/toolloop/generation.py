@@ -252,5 +252,5 @@ class GenerationStream:
             RuntimeError: the last event was not read.
         """
         if not self._gatherer.is_ended:
-            raise RuntimeError("read the stream to its end before you ask what came of it")
+            raise RuntimeError("read the stream to its end before asking for its result")
         return self._gatherer.answer(has_form=self._form is not None)

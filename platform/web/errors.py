@@ -12,7 +12,7 @@ from django.template.loader import render_to_string
 from basics.errors import DomainError, database_busy
 
 _HEADINGS = {
-    403: "You may not do this",
+    403: "You can't do this",
     404: "There is nothing here",
     409: "Not possible right now",
     429: "Too many attempts",

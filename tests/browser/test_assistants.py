@@ -20,7 +20,7 @@ def test_assistant_is_made_tried_published_and_asked(
     portal.upload({"name": "r.txt", "mimeType": "text/plain", "buffer": b"Lots are kept for 7 years."})
     portal.expect_ready("r.txt")
     portal.open("assistants/")
-    page.get_by_role("link", name="Make the first one").click()
+    page.get_by_role("link", name="Create one").click()
     page.get_by_label("Name", exact=True).fill("Entry clerk")
     page.get_by_label("Instructions").fill("Be brief.")
     # Another mode keeps what was typed.

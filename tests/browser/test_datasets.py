@@ -95,9 +95,9 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     expect(page.get_by_text("Needs a decision")).to_be_visible(timeout=30_000)
     expect(page.get_by_text("jane.doe@acme-corp.com")).to_have_count(0)
     picture(portal, "blocked")
-    page.get_by_label("Let pass: email").check()
+    page.get_by_label("Allowed: email").check()
     page.get_by_label("Why is this safe to export?").fill("It is a public address.")
-    page.get_by_role("button", name="Let pass and export again").click()
+    page.get_by_role("button", name="Allow and export again").click()
     expect(page.get_by_text("3 rows read back and equal")).to_be_visible(timeout=30_000)
     picture(portal, "export")
     with page.expect_download() as waiting:

@@ -113,7 +113,7 @@ def test_main_job_is_done_without_a_mouse(new_page: Callable[..., Page], cast: C
     page.keyboard.press("/")
     expect(portal.box).to_be_focused()
     page.keyboard.press("ArrowUp")
-    edit = page.get_by_label("Your question in other words")
+    edit = page.get_by_label("Your edited question")
     expect(edit).to_be_focused()
     page.keyboard.type(" Since when?")
     page.keyboard.press("Enter")

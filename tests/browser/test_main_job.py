@@ -83,7 +83,7 @@ def test_extractive_answer_quotes_and_says_what_it_is_when_no_model_is_chosen(po
     portal.wait_end()
     expect(portal.answer).to_contain_text("lot 7 for 10 years")
     footer = portal.turns.last.locator("footer")
-    expect(footer.get_by_text("extractive, no language model")).to_be_visible()
+    expect(footer.get_by_text("Quotes only (no AI model)")).to_be_visible()
     quote = open_source(portal)
     page = follow_to_page(portal)
     assert squeezed(quote)[:80] in squeezed(page.locator("#passage").inner_text())

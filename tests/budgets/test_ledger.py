@@ -266,7 +266,7 @@ def test_refusal_says_what_happened_and_what_to_do(cast: Cast) -> None:
         month = now.strftime("%B")
         later = now.replace(day=28) + datetime.timedelta(days=4)
         assert refusal(cast).message == (
-            f"The workspace's budget of $20 for {month} is used up. It begins anew on 1 {later:%B} (UTC). "
+            f"The workspace's budget of $20 for {month} is used up. It starts again on 1 {later:%B} (UTC). "
             "An owner can raise it under Settings > Budgets."
         )
 

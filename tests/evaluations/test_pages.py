@@ -61,7 +61,7 @@ def test_an_arm_that_is_not_there_is_not_found(cast, query):
 
 def test_nothing_to_compare_names_the_next_step(cast):
     page = client_of(cast, "viewer").get(at(cast, "compare/"))
-    assert "Two arms are needed" in page.content.decode()
+    assert "Two arms needed" in page.content.decode()
 
 
 def test_another_workspace_sees_nothing(cast):

@@ -115,7 +115,7 @@ async def test_run_fails_with_the_reason_when_nothing_is_left(cast: Cast, lane_t
     provider = ScriptedProvider([says("Never said.")], name="anthropic")
     run = await carry(cast, lane_threads, provider, budget="0")
     assert (run.status, run.error_code, run.limit_reached) == ("failed", "budget_exceeded", "budget")
-    assert "is used up. It begins anew on 1 " in run.error_message
+    assert "is used up. It starts again on 1 " in run.error_message
     assert "An owner can raise it under Settings > Budgets." in run.error_message
     assert provider.requests == []
 

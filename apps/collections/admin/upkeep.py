@@ -148,7 +148,7 @@ class SpaceSwapAdmin(JournalAdmin):
 
     @confirmed_action(
         description="Remove the old vectors",
-        lost="There is no way back to the old embedding model without embedding everything anew.",
+        lost="Going back to the old embedding model would mean embedding everything again.",
     )
     def drop(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Remove them for good."""

@@ -60,7 +60,7 @@ class ChunkInput(serializers.Serializer[Any]):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if ("text" in attrs) == ("is_disabled" in attrs):
-            raise serializers.ValidationError("Give a text or is_disabled, one of them.")
+            raise serializers.ValidationError("Send either text or is_disabled, not both.")
         return attrs
 
 

@@ -28,7 +28,7 @@ class CollectionForm(RefusableForm):
         initial=1200,
         min_value=CHUNK_SIZES[0],
         max_value=CHUNK_SIZES[1],
-        help_text="Characters per chunk, at most. Counts for documents added from now on.",
+        help_text="Maximum characters per passage. Applies to new documents only.",
     )
     chunk_overlap = forms.IntegerField(
         initial=200, min_value=0, help_text="Characters that two neighbouring chunks share."
@@ -38,14 +38,14 @@ class CollectionForm(RefusableForm):
         required=False,
         choices=[(name, name.capitalize()) for name in LANGUAGES],
         initial="english",
-        help_text="How words are reduced to stems; “Simple” leaves them. A change reads every document again.",
+        help_text="Language of the documents, for better search; “Simple” searches words as they are. Changing it re-indexes every document.",
     )
     links_by = forms.ChoiceField(
         label="Key points and links",
         required=False,
         choices=[(LinkOrigin.RULE, "By rules, at no cost"), (LinkOrigin.MODEL, "By a model")],
         initial=LinkOrigin.RULE,
-        help_text="Who writes what each passage says, and joins passages. Counts for documents read from now on.",
+        help_text="How summaries and cross-references of passages are made. Applies to documents read from now on.",
     )
     links_model = forms.CharField(
         label="Model",
@@ -58,7 +58,7 @@ class CollectionForm(RefusableForm):
         required=False,
         choices=RerankerChoice.choices,
         initial=RerankerChoice.DEFAULT,
-        help_text="What reads the best passages of each search once more and orders them anew.",
+        help_text="Model that reorders the best passages of each search.",
     )
     reranker_model = forms.CharField(
         label="Reranking model",

@@ -209,7 +209,7 @@ def _collection_values(
     if not 0 <= keep_versions <= MAX_VERSIONS:
         fields["keep_versions"] = [f"Choose from 0 to {MAX_VERSIONS}."]
     if "\x00" in name or "\x00" in description:
-        fields["name"] = ["Text may not hold NUL characters."]
+        fields["name"] = ["Text can't contain NUL characters."]
     if fields:
         raise Invalid(
             "collection_invalid", "Some values are not right; see details.", data={"fields": fields}

@@ -32,7 +32,7 @@ class CollectionInput(serializers.Serializer[Any]):
     language = serializers.ChoiceField(
         choices=list(LANGUAGES),
         required=False,
-        help_text="How words are reduced to stems; a change reads every document again.",
+        help_text="Language of the documents, for better search; changing it re-indexes every document.",
     )
     links_by = serializers.ChoiceField(
         choices=LinkOrigin.choices, required=False, help_text="Who writes key points and links."
@@ -43,7 +43,7 @@ class CollectionInput(serializers.Serializer[Any]):
     reranker = serializers.ChoiceField(
         choices=RerankerChoice.choices,
         required=False,
-        help_text="What reads the best passages of a search once more and orders them anew.",
+        help_text="Model that reorders the best passages of a search.",
     )
     reranker_model = serializers.CharField(
         required=False, allow_blank=True, max_length=120, help_text="The model, where reranker is `model`."

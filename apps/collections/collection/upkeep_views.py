@@ -82,7 +82,7 @@ def swap_start(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
     except DomainError as error:
         messages.error(request, f"Nothing was begun: {error.message}")
     else:
-        messages.success(request, "The new vectors are being made. Search goes on with the old ones.")
+        messages.success(request, "The new vectors are being built. Search continues with the old ones.")
     return redirect("collections:settings", tenant_slug, pk)
 
 

@@ -74,8 +74,7 @@ def ingestion_finish(
             break
         if time.monotonic() > deadline:
             raise CommandError(
-                f"{len(waiting)} documents are not done after {timeout_s:.0f} s. They stay queued; the worker goes "
-                "on with them."
+                f"{len(waiting)} documents are not done after {timeout_s:.0f} s. They stay queued; the worker continues with them."
             )
         time.sleep(POLL_S)
     by_id = Document.objects.filter(tenant=tenant).in_bulk(list(documents))
@@ -105,7 +104,7 @@ def import_finish(tenant: Tenant, row: Import, *, timeout_s: float) -> Import:
             return found
         if time.monotonic() > deadline:
             raise CommandError(
-                f"The import of {row.name} is not done after {timeout_s:.0f} s. The worker goes on with it."
+                f"The import of {row.name} is not done after {timeout_s:.0f} s. The worker continues with it."
             )
         time.sleep(POLL_S)
 

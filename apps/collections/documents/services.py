@@ -219,7 +219,7 @@ def document_path(path: str) -> str:
     if bad:
         raise Invalid(
             "name_invalid",
-            "This is no path inside the collection: use folder/name with at most 1000 characters, without “..”.",
+            "This isn't a path inside the collection. Use folder/name with at most 1000 characters, without “..”.",
             data={"fields": {"path": ["Not a path inside the collection."]}},
         )
     return "/".join(parts)

@@ -108,7 +108,7 @@ def text_diff(
     """
     if before is None or after is None:
         raise Invalid(
-            "file_binary", "One of the two is no text, so there is nothing to compare line by line."
+            "file_binary", "One of the two isn't text, so they can't be compared line by line."
         )
     lines = before.lines, after.lines
     if max(map(len, lines)) > MAX_DIFF_LINES:

@@ -246,6 +246,5 @@ def _in_form(form: FileText, text: str, path: str) -> bytes:
     except UnicodeEncodeError as error:
         raise Invalid(
             "encoding_invalid",
-            f"“{path}” is in {form.encoding}, which has no {error.object[error.start]!r}. Use other characters, or write the "
-            "file anew under another name.",
+            f"“{path}” is in {form.encoding}, which has no {error.object[error.start]!r}. Use other characters, or write the file again under another name.",
         ) from error

@@ -43,7 +43,7 @@ def batch_undo(
         standing = rows.filter(is_undone=False).exclude(action__in=_TURNS)
         chosen = standing.order_by("-pk").first() if batch is None else rows.filter(pk=batch.pk).first()
         if chosen is None:
-            raise Conflict("nothing_to_undo", "There is no change to take back.")
+            raise Conflict("nothing_to_undo", "There is no change to undo.")
         if chosen.is_undone or chosen.action in _TURNS:
             raise Conflict(
                 "batch_undone", "This change is taken back already, or is itself a step back or forth."
@@ -84,7 +84,7 @@ def batch_redo(
         )
         chosen = last.undoes if last is not None else None
         if chosen is None:
-            raise Conflict("nothing_to_redo", "There is no change that was taken back.")
+            raise Conflict("nothing_to_redo", "There is no undone change to redo.")
         made = _turn(tenant, actor, collection, chosen, FileBatch.Action.REDO, run)
         chosen.is_undone = False
         chosen.save(update_fields=["is_undone"])
@@ -159,7 +159,7 @@ def _turn(
         undoes=batch,
     )
     if made is None:
-        raise Conflict("nothing_to_undo", "The files are so already.")
+        raise Conflict("nothing_to_undo", "Already up to date.")
     return made
 
 

@@ -219,7 +219,7 @@ def revision(request: TenantRequest, tenant_slug: str, pk: int, revision: int) -
 @allowed("document.write")
 def undo(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Take a change back."""
-    return _turn(request, tenant_slug, pk, files_undo.batch_undo, "The change is taken back.")
+    return _turn(request, tenant_slug, pk, files_undo.batch_undo, "The change was undone.")
 
 
 @require_POST

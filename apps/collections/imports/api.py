@@ -73,7 +73,7 @@ class ImportInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=200,
-        help_text="Take vectors over as this model's, which must be the collection's own; else chunks are embedded anew.",
+        help_text="Take vectors over as this model's, which must be the collection's own; else passages are embedded again.",
     )
 
     class Meta:

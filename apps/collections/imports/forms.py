@@ -68,7 +68,7 @@ class ImportForm(forms.Form):
         required=False,
         max_length=200,
         label="Model of the Chroma vectors",
-        help_text="Takes the vectors over; must be this collection's own model. Empty: chunks are embedded anew.",
+        help_text="Takes the vectors over; must be this collection's own model. Empty: passages are embedded again.",
     )
 
     def options(self) -> ImportOptions:

@@ -261,13 +261,13 @@ def _check(tenant: Tenant, source: str, options: ImportOptions, *, has_file: boo
         if source not in UPLOADED:
             raise _wrong("file", "This source is not uploaded; give a path on the server.")
         if not is_archive(name):
-            raise _wrong("file", f"This is no archive that can be opened: {', '.join(ARCHIVE_SUFFIXES)}.")
+            raise _wrong("file", f"This archive can't be opened: {', '.join(ARCHIVE_SUFFIXES)}.")
     elif source not in ON_SERVER:
         raise _wrong("file", "Choose the archive to import.")
     elif not options.path.startswith("/"):
         raise _wrong("path", "Give the absolute path of the folder on the server, or upload an archive.")
     if len(options.path) > 1000 or not options.path.isprintable():
-        raise _wrong("path", "This is no path of a folder.")
+        raise _wrong("path", "This isn't a folder path.")
     for field_name in ("include", "exclude"):
         patterns = getattr(options, field_name)
         if len(patterns) > MAX_PATTERNS or any(len(one) > 200 or not one.isprintable() for one in patterns):

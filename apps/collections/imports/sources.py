@@ -187,8 +187,8 @@ def _chroma_request(row: Import) -> dict[str, Any]:
     if model and model != space.model:
         raise SourceFailure(
             "vectors_of_another_model",
-            f"The vectors are said to be of {model}; this collection's are of {space.model}, and the two cannot be "
-            "compared. Leave the option “vectors_model” away: then the chunks are embedded anew.",
+            f"The vectors are from {model}; this collection's are of {space.model}, and the two cannot be "
+            "compared. Leave out the option “vectors_model”: then the passages are embedded again.",
         )
     return {
         "collection": row.options.get("chroma_collection", ""),

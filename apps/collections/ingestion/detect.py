@@ -371,6 +371,6 @@ def _unsupported(name: str, kind: str) -> ReadFailure:
     said = f" (its name says {suffix})" if _BY_SUFFIX.get(suffix) else ""
     return ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
-        f"This file is: {kind}{said}. It cannot be read yet. {_HELP}",
+        f"{kind}{said}: this kind of file can't be read yet. {_HELP}",
         data={"kind": kind},
     )

@@ -31,11 +31,11 @@ def garbled_warning(texts: Iterable[str]) -> str:
         shown = " and ".join(f"“{bad}” for “{good}”" for bad, good in examples)
         return (
             f"Letters are garbled in {count:,} places of this text, for example {shown}: it was saved in another "
-            "encoding than it says. Search finds them as they stand; save the file as UTF-8 and upload it again."
+            "encoding than it says. Search finds them as they are. Save the file as UTF-8 and upload it again."
         )
     if lost >= _LEAST:
         return (
-            f"{lost:,} characters of this text could not be decoded and stand as “{_LOST}”. Save the file as UTF-8 and "
+            f"{lost:,} characters of this text could not be decoded and were replaced by “{_LOST}”. Save the file as UTF-8 and "
             "upload it again."
         )
     return ""

@@ -73,7 +73,7 @@ class JunkReason(StrEnum):
 
 _JUNK_SENTENCES: Mapping[JunkReason, str] = {
     JunkReason.TOO_SHORT: "The page holds too little text to answer anything (under 40 characters).",
-    JunkReason.TABLE_OF_CONTENTS: "The page is a table of contents: it repeats headings that stand elsewhere.",
+    JunkReason.TABLE_OF_CONTENTS: "The page is a table of contents: it repeats headings found elsewhere.",
     JunkReason.INTENTIONALLY_BLANK: "The page says that it was left blank on purpose.",
     JunkReason.INDEX: "The page is an index: terms with page numbers, nothing to quote.",
     JunkReason.HEADER_ONLY: "The page holds only the header and footer that other pages carry too.",

@@ -80,7 +80,7 @@ class Collection(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
     language = models.CharField(
-        max_length=20, default="english", help_text="How words are reduced to stems; “simple” leaves them."
+        max_length=20, default="english", help_text="Language of the documents, for better search; “simple” searches words as they are."
     )
     links_by = models.CharField(
         max_length=10,
@@ -95,7 +95,7 @@ class Collection(TenantModel):
         max_length=13,
         choices=RerankerChoice.choices,
         default=RerankerChoice.DEFAULT,
-        help_text="What reads the best passages of a search once more and orders them anew.",
+        help_text="Model that reorders the best passages of a search.",
     )
     reranker_model = models.CharField(
         max_length=120, blank=True, help_text="Model that grades passages, with its routing prefix."

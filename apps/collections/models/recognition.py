@@ -19,7 +19,7 @@ class Recognition(TenantModel):
         help_text="Tesseract's codes joined with +; empty: the models that come along (English, Chinese).",
     )
     cpu_seconds = models.PositiveIntegerField(
-        null=True, help_text="Processor seconds a month; empty: the server's number."
+        null=True, help_text="Processor seconds per month; empty: the server's number."
     )
     used_seconds = models.FloatField(default=0, db_default=0)
     used_month = models.DateField(null=True, help_text="First day of the month of ``used_seconds``.")

@@ -384,7 +384,7 @@ def _ledger_mismatch(document: Document, ledger: Ledger) -> DomainError:
         "ledger_mismatch",
         f"The counts of this document do not agree ({document.chunk_count} chunks made; found {ledger.chunks} "
         f"chunks, {ledger.vectors} vectors, {ledger.lexical} lexical rows), so it was not opened to search. "
-        "Retry it: that makes its chunks anew.",
+        "Retry it to build its passages again.",
         status=500,
     )
 

@@ -185,7 +185,7 @@ def git_commit(
     if FileRules.of(collection.file_rules).read_only:
         raise Denied(
             "files_read_only",
-            "The files of this collection may not be changed. Its settings say so (read_only).",
+            "The files of this collection can't be changed: its settings make them read-only (read_only).",
         )
     head = _branch(row, branch)
     contents, paths = _changes(actor, collection, row, paths)

@@ -122,7 +122,7 @@ def parse_filters(filters: Mapping[str, Any] | None) -> list[SearchFilter]:
     for name, condition in filters.items():
         operations = condition if isinstance(condition, Mapping) else {"eq": condition}
         if not operations:
-            raise _invalid(str(name), "It says nothing; give a value.")
+            raise _invalid(str(name), "The value is empty. Enter one.")
         for operator, value in operations.items():
             found.append(_filter(str(name), str(operator), value))
     if len(found) > MAX_CONDITIONS:

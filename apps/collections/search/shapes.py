@@ -129,7 +129,7 @@ class TraceOutput(serializers.Serializer[Any]):
     hidden = HiddenOutput(allow_null=True, help_text="Documents passed over before ranking.")
     timings_ms = serializers.DictField(child=serializers.FloatField())
     reranker = serializers.CharField(
-        allow_null=True, help_text="What ordered the best passages anew; null where nothing did."
+        allow_null=True, help_text="What reordered the best passages; null where nothing did."
     )
 
     class Meta:

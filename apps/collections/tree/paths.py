@@ -58,12 +58,12 @@ def path_parts(path: str, *, is_folder: bool = False) -> tuple[str, ...]:
 
 def _name_check(name: str) -> None:
     if name in ("", ".", ".."):
-        raise PathRefused("The path may not have empty names, “.” or “..” in it.")
+        raise PathRefused("The path can't contain empty names, “.” or “..”.")
     if name != name.strip() or name.endswith("."):
-        raise PathRefused("A name may not begin or end with a space or end with a dot.")
+        raise PathRefused("A name can't begin or end with a space, or end with a dot.")
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:
-        raise PathRefused("The path is no valid text.") from error
+        raise PathRefused("The path isn't valid text.") from error
     if size > MAX_NAME_BYTES:
         raise PathRefused(f"A name has at most {MAX_NAME_BYTES} bytes.")

@@ -99,7 +99,7 @@ class FileRules:
         if self.read_only:
             raise Denied(
                 "files_read_only",
-                "The files of this collection may not be changed. Its settings say so (read_only).",
+                "The files of this collection can't be changed: its settings make them read-only (read_only).",
             )
         if why := self._why_hidden(path):
             raise Denied("path_denied", f"“{path}” may not be written: {why}.", data={"path": path})

@@ -43,7 +43,7 @@ class AssistantAdmin(JournalAdmin):
     inlines = (VersionInline,)
     actions = ("archive", "restore")
 
-    @admin.action(description="Archive: nobody can choose it")
+    @admin.action(description="Archive: no one can choose it")
     def archive(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.each(
             request,

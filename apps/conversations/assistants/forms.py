@@ -49,7 +49,7 @@ class AssistantForm(forms.Form):
         required=False,
         max_length=MAX_PROMPT,
         widget=forms.Textarea(attrs={"rows": 8}),
-        help_text="What the model reads beside the platform's own rules (search first, cite, say when the documents do not tell).",
+        help_text="What the model reads in addition to the platform's own rules (search first, cite, say when the documents do not tell).",
     )
     searches = forms.ChoiceField(
         label="Searches",

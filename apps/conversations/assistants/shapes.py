@@ -34,7 +34,7 @@ class SpecInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=MAX_PROMPT,
         default="",
-        help_text="What the model reads beside the platform's own rules.",
+        help_text="What the model reads in addition to the platform's own rules.",
     )
     collections = serializers.ListField(
         child=_id(),

@@ -168,7 +168,7 @@ def archive(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        done = "back" if restore else "archived: nobody can choose it until it is restored"
+        done = "back" if restore else "archived: no one can choose it until it is restored"
         messages.success(request, f"“{assistant.name}” is {done}.")
     return redirect("assistants:detail", tenant_slug, pk)
 

@@ -82,7 +82,7 @@ def turn_continue(*, tenant: Tenant, actor: Actor, turn: Turn, client_id: uuid.U
     ):
         raise Conflict(
             "turn_not_stopped",
-            "Only an answer that was stopped, or met a limit, can go on. Ask a question instead.",
+            "Only an answer that was stopped or hit a limit can continue. Ask a question instead.",
         )
     return turn_submit(
         tenant=tenant,

@@ -107,7 +107,7 @@ class ShareOutput(serializers.Serializer[ConversationShare]):
 class ShareMadeOutput(ShareOutput):
     limited_sources = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Names of the documents it rests on that not everybody here may read; readers who may not see nothing of these.",
+        help_text="Names of the documents it is based on that not everyone here may read; other readers don't see their content.",
     )
 
     class Meta:

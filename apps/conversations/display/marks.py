@@ -27,8 +27,8 @@ LABELS = {
 """What stands behind a marked sentence, by reason."""
 NOTES = {
     UNSUPPORTED: "No source of this answer says this: check it yourself.",
-    "number": "A number of this sentence stands in none of its sources: check it yourself.",
-    "name": "A name of this sentence stands in none of its sources: check it yourself.",
+    "number": "A number in this sentence isn't in any of its sources. Check it yourself.",
+    "name": "A name in this sentence isn't in any of its sources. Check it yourself.",
     "polarity": "A source of this sentence may say the opposite: check it yourself.",
     LANGUAGE: "The source is in another language, so this sentence was not compared with it.",
 }

@@ -247,6 +247,6 @@ def _stop(followed: Followed) -> None:
         completion_stop(tenant=followed.tenant, actor=followed.actor, run=followed.run)
 
 
-LOST = problem_json("permission_denied", "You may not read this any more.", is_retryable=False)
+LOST = problem_json("permission_denied", "You can no longer read this.", is_retryable=False)
 """What a client reads whose right was taken away while an answer was streamed."""
 CHUNKS_LOST = _data({"error": LOST}) + b"data: [DONE]\n\n"

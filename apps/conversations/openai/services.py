@@ -229,7 +229,7 @@ def _resume(tenant: Tenant, actor: Actor, request: CompletionRequest) -> Run | N
         open_ = PendingDecision.objects.filter(run=run, status=DecisionStatus.PENDING)
         waiting = set(open_.values_list("pk", flat=True))
         if waiting - {decision for _, decision in named.values()}:
-            raise Conflict("calls_open", "Answer all calls of the assistant message before it goes on.")
+            raise Conflict("calls_open", "Answer all calls of the assistant message before continuing.")
         if begun["tool_choice"] != request.tool_choice:
             begun["tool_choice"] = request.tool_choice
             run.save(update_fields=["request"])

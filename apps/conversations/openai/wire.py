@@ -87,7 +87,7 @@ def messages_read(
             )
     whole = "input" if places is not None else "messages"
     if not history:
-        raise _invalid(whole, "Send at least one message of a user.")
+        raise _invalid(whole, "Send at least one user message.")
     if isinstance(history[-1], Turn):
         raise _invalid(whole, "The last message is the assistant's: there is nothing to answer.")
     return ParsedRequest("\n\n".join(filter(None, system)), history, answers)
@@ -104,7 +104,7 @@ def _text(content: Any, where: str) -> str:
     for number, part in enumerate(content):
         text = part.get("text") if isinstance(part, dict) else None
         if not isinstance(text, str):
-            raise _invalid(f"{where}.content[{number}]", "Only parts of text can stand here.")
+            raise _invalid(f"{where}.content[{number}]", "Only text parts are allowed here.")
         texts.append(text)
     return "\n".join(texts)
 

@@ -36,7 +36,7 @@ def shares(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_POST
 @allowed("conversation.write")
 def share_revoke(request: TenantRequest, tenant_slug: str, pk: int, share_pk: int) -> HttpResponse:
-    """Make a link work no more."""
+    """Create link work no more."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     services.share_revoke(tenant=request.tenant, actor=request.actor, conversation=conversation, pk=share_pk)
     return _shares(request, conversation)

@@ -180,7 +180,7 @@ def system_prompt(collections: Iterable[str], prompt: str = "", *, has_files: bo
         has_files: the user has attached some.
     """
     names = ", ".join(f"“{name}”" for name in collections)
-    searched = f"The collections are: {names}." if names else "There is no collection yet."
+    searched = f"The collections are: {names}." if names else "No collections yet."
     rules = (
         "You answer questions from the documents of a team. You know them only through your tools, search_documents above all: search "
         f"before you answer, and search again with other words when the passages found do not answer. {searched}\n\n"

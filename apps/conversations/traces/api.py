@@ -80,7 +80,7 @@ class TracePlanStepOutput(serializers.Serializer[Any]):
 
 class TracePlanOutput(serializers.Serializer[Any]):
     reasoning = serializers.CharField()
-    attempt = serializers.IntegerField(help_text="1 for the first plan; more: it was made anew.")
+    attempt = serializers.IntegerField(help_text="1 for the first plan; higher: it was remade.")
     steps = TracePlanStepOutput(many=True)
 
     class Meta:

@@ -78,8 +78,7 @@ def _model_there(tenant: Tenant, assistant: Assistant, model: str) -> None:
     if model not in {info.id for info in selectors.model_list(tenant)}:
         raise Conflict(
             "assistant_model_gone",
-            f"“{assistant.name}” answers with {model}, which is not available here any more. Ask whoever edits it to choose "
-            "another model.",
+            f"“{assistant.name}” answers with {model}, which is no longer available here. Ask its editor to choose another model.",
         )
 
 

@@ -60,7 +60,7 @@ def question_queue(
         if assistant is not None:
             raise Conflict(
                 "conversation_busy",
-                "A question that waits is answered by whoever answers in the conversation then. Leave the assistant out, or wait.",
+                "A queued question is answered by the conversation's assistant at that time. Leave the assistant out, or wait.",
             )
         if len(waiting) >= MOST_QUEUED:
             raise Conflict("queue_full", f"{MOST_QUEUED} questions wait already. Remove one first.")

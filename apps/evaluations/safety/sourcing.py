@@ -31,7 +31,7 @@ _KINDS: Sequence[tuple[str, Sequence[ChunkKind], str]] = (
 def materials_read(*, actor: Actor, collections: Sequence[int], seed: int) -> list[Material]:
     """Return texts of collections that rules can ask about, at most ``MOST_TEXTS`` of a kind.
 
-    Documents that are limited to some people are left out: whoever reads the suite reads their words.
+    Restricted documents are excluded, because everyone with the suite would see their text.
 
     Raises:
         Missing: a collection is not there for the actor.

@@ -28,7 +28,7 @@ class EntryForm(forms.Form):
     timeout_s = forms.FloatField(
         label="Time limit",
         required=False,
-        help_text=f"Seconds a call may take, at most {MAX_TIMEOUT_S:g}; empty keeps the tool's own.",
+        help_text=f"Seconds per call may take, at most {MAX_TIMEOUT_S:g}; empty keeps the tool's own.",
     )
 
     def changes(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class LimitForm(forms.Form):
         what.choices = [*_WHAT, _REQUESTS] if actor.can("tenant.manage") else _WHAT
         whose: Any = self.fields["whose"]
         whose.choices = [
-            ("tenant", "the whole workspace together"),
+            ("tenant", "Whole workspace"),
             ("member", "each member"),
             ("key", "each API key"),
             *((f"member:{m.user_id}", str(m.user)) for m in member_list(actor=actor)),

@@ -171,7 +171,7 @@ class Migration(InitialMigration):
                 ('arguments', models.JSONField(blank=True, default=list, help_text="Conditions on the call's arguments; all must hold.")),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('note', models.CharField(blank=True, max_length=200)),
-                ('approver_kind', models.CharField(choices=[('self', 'whoever asked'), ('role', 'somebody else of a role, or above it'), ('member', 'one person, who did not ask')], default='self', help_text='Who decides, when the effect is ask.', max_length=6)),
+                ('approver_kind', models.CharField(choices=[('self', 'whoever asked'), ('role', 'someone else with this role or higher'), ('member', 'one person, who did not ask')], default='self', help_text='Who decides, when the effect is ask.', max_length=6)),
                 ('approver', models.CharField(blank=True, help_text='The role, or the id of the person.', max_length=20)),
                 ('approval_hours', models.PositiveSmallIntegerField(blank=True, help_text="Hours a call may wait; empty: the server's setting.", null=True)),
                 ('needs_reason', models.BooleanField(default=False, help_text='Rejecting requires a reason.')),
@@ -187,7 +187,7 @@ class Migration(InitialMigration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('kind', models.CharField(choices=[('tenant', 'the whole workspace together'), ('member', 'a member'), ('key', 'an API key')], max_length=10)),
+                ('kind', models.CharField(choices=[('tenant', 'Whole workspace'), ('member', 'a member'), ('key', 'an API key')], max_length=10)),
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('api_key', tenancy.fields.TenantForeignKey(blank=True, db_on_delete='CASCADE', null=True, related_name='+', to='tenancy.apikey')),
                 ('target_kind', models.CharField(choices=[('all', 'all tools together'), ('group', 'a group of tools together'), ('tool', 'one tool')], default='all', max_length=5)),

@@ -18,7 +18,7 @@ class ToolLimit(TenantModel):
     """
 
     class Kind(models.TextChoices):
-        TENANT = "tenant", "the whole workspace together"
+        TENANT = "tenant", "Whole workspace"
         MEMBER = "member", "a member"
         KEY = "key", "an API key"
 

@@ -57,7 +57,7 @@ class GrantsView(TenantAPIView):
 
     @extend_schema(operation_id="tool_grants_list", tags=["tools"], responses=GrantOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List who may call what, the newest first. Deny wins, then ask, then allow; what is not granted is denied."""
+        """List who may call what, the newest first. Deny beats Ask, Ask beats Allow. Anything without a rule is denied."""
         pages = self.pagination_class()
         found = pages.paginate_queryset(grant_list(actor=self.actor), request, view=self)
         return pages.get_paginated_response(_grants_out(self.actor, found or []))

@@ -112,12 +112,12 @@ def programs(account: Account | None, system_dir: Path) -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise EmbeddedPostgresError(
-            f"The package {PACKAGE} is not installed. Run `make install`, or set DATABASE_URL to an own Postgres."
+            f"The package {PACKAGE} is not installed. Run `make install`, or set DATABASE_URL to your own Postgres."
         )
     tree = Path(spec.submodule_search_locations[0]) / "pginstall18"
     if not (tree / "bin" / "postgres").exists():
         raise EmbeddedPostgresError(
-            f"{PACKAGE} has no PostgreSQL 18 for this machine. Set DATABASE_URL to an own Postgres with pgvector."
+            f"{PACKAGE} has no PostgreSQL 18 for this machine. Set DATABASE_URL to your own Postgres with pgvector."
         )
     if account is None or can_reach(account, tree / "bin"):
         return tree / "bin"
@@ -154,7 +154,7 @@ def _copy(tree: Path, system_dir: Path, account: Account) -> Path:
     if not can_reach(account, bin_dir):
         raise EmbeddedPostgresError(
             f"User {account.name} cannot enter {target}. Make {system_dir} and the folders above it enterable (o+x), "
-            "run as an ordinary user, or set DATABASE_URL to an own Postgres."
+            "run as an ordinary user, or set DATABASE_URL to your own Postgres."
         )
     return bin_dir
 

@@ -119,7 +119,7 @@ class EmbeddedPostgres:
                 self._user_lock = state.join_users(self.data_dir)
         except PermissionError as error:
             raise EmbeddedPostgresError(
-                f"This user may not use {self.data_dir} ({error.strerror}: {error.filename}). Run as its owner, or choose "
+                f"This user can't use {self.data_dir} ({error.strerror}: {error.filename}). Run as its owner, or choose "
                 "another folder with GROUNDWORK_DATA_DIR."
             ) from error
         try:

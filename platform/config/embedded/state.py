@@ -61,7 +61,7 @@ def load(data_dir: Path) -> State | None:
         return None
     except PermissionError as error:
         raise EmbeddedPostgresError(
-            f"{path} may not be read by this user. Run as the user who started the database, "
+            f"{path} can't be read by this user. Run as the user who started the database, "
             "or give this one its own folder with GROUNDWORK_DATA_DIR."
         ) from error
     except (ValueError, TypeError):

@@ -83,7 +83,7 @@ def call_decide(
         if decision.kind != "reject" and found.value(waiting.arguments) != waiting.arguments:
             raise Denied(
                 "call_withheld",
-                "This call rests on a document that you may not read. Reject it, or hand it over.",
+                "This call uses a document you can't read. Reject it, or hand it over.",
             )
         now = timezone.now()
         if waiting.status == DecisionStatus.PENDING and waiting.expires_at <= now:
@@ -202,7 +202,7 @@ def _resume_when_decided(tenant: Tenant, actor: Actor, run: Run) -> None:
         return
     before = run.job
     if before is None:
-        raise Conflict("run_not_resumable", "This answer cannot go on. Stop it, and ask the question again.")
+        raise Conflict("run_not_resumable", "This answer can't continue. Stop it and ask the question again.")
     run.job = job_enqueue(
         tenant=tenant,
         actor=actor,
@@ -251,6 +251,6 @@ def _invalid(field: str, message: str) -> Invalid:
 def _decided(waiting: PendingDecision, how: str) -> Conflict:
     return Conflict(
         "call_decided",
-        f"Nothing is left to decide about this call: it is {how}. Reload to see where the answer stands.",
+        f"This call has already been decided: it is {how}. Reload to see the answer's state.",
         data={"decision": waiting.pk, "status": str(waiting.status)},
     )

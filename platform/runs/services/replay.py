@@ -107,7 +107,7 @@ def run_replay(
     """
     run = run_get(actor=actor, pk=run.pk)
     if run.status in ACTIVE:
-        raise Conflict("run_active", "This run still goes on. Replay it when it has ended.")
+        raise Conflict("run_active", "This run is still in progress. Replay it when it has ended.")
     if run.pruned_at is not None:
         raise Conflict("run_pruned", "The retention rule has removed what was said in this run.")
     steps = RunStep.objects.filter(tenant=tenant, run=run).order_by("index")

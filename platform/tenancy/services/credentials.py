@@ -67,7 +67,7 @@ def credential_set(
     secret = secret.strip()
     if not secret.isprintable() or " " in secret or len(secret) > 500:
         raise Invalid(
-            "invalid", "This is no key: keys have no spaces or line breaks.", data={"field": "secret"}
+            "invalid", "This isn't a key: keys have no spaces or line breaks.", data={"field": "secret"}
         )
     url = checked_url(base_url)
     if provider == "compatible" and not url:

@@ -54,7 +54,7 @@ def api_key_create(
     if beyond := actions - actor.actions:
         raise Denied(
             "scope_above_own",
-            f"A key cannot do what you may not: {', '.join(sorted(beyond))}.",
+            f"A key can't do what you aren't allowed to: {', '.join(sorted(beyond))}.",
             data={"scopes": sorted(beyond)},
         )
     if collections is not None:
@@ -102,7 +102,7 @@ def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey
         row = _locked(tenant, key_id)
         if row.user_id is not None and row.user_id != actor.user_id:
             raise Denied(
-                "key_of_another", "This key acts for somebody else. Revoke it, and let them make a new one."
+                "key_of_another", "This key acts for someone else. Revoke it and let them create a new one."
             )
         if row.client_id:
             raise Conflict("key_of_app", "This is a connected application: it gets its tokens by itself.")

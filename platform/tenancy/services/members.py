@@ -155,4 +155,4 @@ def _get(tenant: Tenant, member_id: int) -> Membership:
 
 def _keep_an_owner(tenant: Tenant) -> None:
     if Membership.objects.filter(tenant=tenant, role=Role.OWNER, user__is_active=True).count() < 2:
-        raise Conflict("last_owner", "This is the workspace's only owner. Make somebody else an owner first.")
+        raise Conflict("last_owner", "This is the workspace's only owner. Make someone else an owner first.")

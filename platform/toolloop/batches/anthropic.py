@@ -73,7 +73,7 @@ class AnthropicBatches:
         """Send the lines, each with the mark before its key."""
         submission_checked(lines, mark, self.limits)
         if not all(line.startswith(_BEGIN) for line in lines):
-            raise ConfigurationError("These are no lines of this provider.")
+            raise ConfigurationError("These lines aren't from this provider.")
         begin = _BEGIN + _prefix(mark).encode()
         entries = b",".join([begin + line[len(_BEGIN) :] for line in lines])
         body = b"".join((b'{"requests":[', entries, b"]}"))

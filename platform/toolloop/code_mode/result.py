@@ -50,7 +50,7 @@ ADVICE: Mapping[Ending, str] = {
     Ending.WALL_CLOCK: "The tools took too long together; make fewer calls, or several at once with parallel(...).",
     Ending.WORKER_CRASHED: "The program brought its interpreter down; write it in a simpler way.",
     Ending.BUSY: "No interpreter was free; send the same program again in a moment.",
-    Ending.PAUSED_APPROVAL: "A person must decide about this call first; the program goes on from there afterwards.",
+    Ending.PAUSED_APPROVAL: "A person must decide about this call first; the program then continues from there.",
     Ending.CANCELLED: "The program was stopped from outside.",
 }
 

@@ -32,9 +32,9 @@ _NOT_FOUND = (
     "I did not find this in your documents. (Extractive mode, no language model: it can only quote passages that "
     "share words with the question.)"
 )
-_NEAR = "Your documents may not answer this. The nearest passage says (quoted by the extractive mode, no language model):"
+_NEAR = "Your documents may not answer this. The nearest passage says (quotes only, no AI model):"
 _NO_SEARCH = "I have no documents to search here. (Extractive mode, no language model.)"
-_NOT_ALLOWED = "I may not search your documents here: {why}. (Extractive mode, no language model.)"
+_NOT_ALLOWED = "I can't search your documents here: {why}. (Quotes only, no AI model.)"
 _SEARCH_FAILED = "The search failed, so I cannot quote anything: "
 _MOST_QUOTES = 5
 _DELTA_CHARS = 24

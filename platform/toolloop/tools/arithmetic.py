@@ -62,7 +62,7 @@ def calculated(expression: str) -> Calculated:
         tree = ast.parse(f"(\n{text}\n)", mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         hint = " Write factorial(5) for 5!." if "!" in text else ""
-        raise CannotCalculate(f"This is no arithmetic expression.{hint}") from None
+        raise CannotCalculate(f"This isn't an arithmetic expression.{hint}") from None
     if sum(1 for _ in ast.walk(tree)) > _MOST_NODES:
         raise CannotCalculate("The expression is too long: compute it in parts.")
     try:
@@ -145,13 +145,13 @@ def _power(base: Number, exponent: Number) -> Number:
         return Fraction(base**exponent)
     found: Any = float(base) ** float(exponent)
     if isinstance(found, complex):
-        raise CannotCalculate("A root of a negative number is no real number.")
+        raise CannotCalculate("The root of a negative number isn't a real number.")
     return float(found)
 
 
 def _root(value: Number) -> Number:
     if value < 0:
-        raise CannotCalculate("A root of a negative number is no real number.")
+        raise CannotCalculate("The root of a negative number isn't a real number.")
     if isinstance(value, Fraction):
         above, below = math.isqrt(value.numerator), math.isqrt(value.denominator)
         if above**2 == value.numerator and below**2 == value.denominator:

@@ -18,7 +18,7 @@ from toolloop.tools.toolset import Toolset
 logger = logging.getLogger(__name__)
 
 Judged = Callable[[ToolCall, Verdict], None]
-_OTHER_APPROVER = "somebody else must approve it than did"
+_OTHER_APPROVER = "someone else must approve it"
 _TOOL_ASKS = "the tool asks for approval of such calls"
 
 

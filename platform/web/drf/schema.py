@@ -35,7 +35,7 @@ _COMMON = {
     "410": "Its file is not kept any more.",
     "413": "The body is larger than this server takes.",
     "422": "What is stored cannot be read like this, or the Idempotency-Key was sent with another request.",
-    "429": "Too many requests of this caller or workspace; `Retry-After` and `details` say when to go on.",
+    "429": "Too many requests of this caller or workspace; `Retry-After` and `details` say when to retry.",
 }
 IDEMPOTENCY = {
     "in": "header",

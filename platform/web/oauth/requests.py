@@ -107,6 +107,6 @@ def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: st
     if not scopes:
         raise Invalid(
             "invalid_scope",
-            f"The application asks for nothing that there is: {', '.join(sorted(APP_SCOPES))}.",
+            f"The application asks for no known permission. Known: {', '.join(sorted(APP_SCOPES))}.",
         )
     return AuthorizationRequest(client, redirect_uri, scopes, state, challenge, issuer)

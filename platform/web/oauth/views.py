@@ -215,7 +215,7 @@ def _rate_check(request: HttpRequest, action: str) -> None:
         wait = 60 - elapsed
         raise DomainError(
             "temporarily_unavailable",
-            f"Too many requests of this address. Try again in {wait} s.",
+            f"Too many requests from this address. Try again in {wait} s.",
             status=429,
             data={"retry_after": wait},
         )

@@ -45,7 +45,7 @@ class BudgetForm(forms.Form):
         super().__init__(*args, **kwargs)
         whose: Any = self.fields["whose"]
         whose.choices = [
-            ("tenant", "the whole workspace together"),
+            ("tenant", "Whole workspace"),
             ("member", "each member"),
             ("key", "each API key"),
             ("assistant", "each assistant"),

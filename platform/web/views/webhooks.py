@@ -83,7 +83,7 @@ def webhook(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         return _one(request, changed, secret=secret)
     elif action == "test":
         services.webhook_ping(**who, pk=pk)
-        messages.success(request, "A test event is on its way; reload to see what came of it.")
+        messages.success(request, "A test event was sent. Reload to see the result.")
     elif action == "redeliver":
         try:
             services.delivery_repeat(**who, pk=pk, delivery_pk=posted_id(request, "delivery"))

@@ -56,17 +56,17 @@ def go(cast: Cast, collection: Collection) -> Any:
 @pytest.mark.usefixtures("other")
 def test_panel_leads_through_the_move_to_another_model(go: Any, cast: Cast, collection: Collection) -> None:
     ingest(cast, collection, "lamps.md", LAMPS)
-    assert "Make its vectors" in go("settings", collection.pk).content.decode()
+    assert "Build vectors" in go("settings", collection.pk).content.decode()
     page = go("swap-start", collection.pk, post={"embedder": "test/other"}).content.decode()
     swap = SpaceSwap.objects.get()
     assert "passages have a new vector" in page
     assert 'hx-trigger="every 2s"' in go("swap", collection.pk).content.decode()
     work(swap)
     panel = go("swap", collection.pk).content.decode()
-    assert "Switch to it" in panel
+    assert "Switch to this model" in panel
     assert "hx-trigger" not in panel, "it asks no longer when there is nothing to wait for"
-    assert "Same best passage" in panel
-    for step, says in (("switch", "Undo the switch"), ("undo", "Make its vectors")):
+    assert "Same top passage" in panel
+    for step, says in (("switch", "Undo the switch"), ("undo", "Build vectors")):
         page = go("swap-step", collection.pk, swap.pk, post={"step": step}).content.decode()
         assert says in page
     refused = go("swap-step", collection.pk, swap.pk, post={"step": "switch"}).content.decode()

@@ -58,7 +58,7 @@ def resets(cast: Cast) -> str:
         row = BudgetSpend.objects.select_related("budget").latest("pk")
         anew = budget_resets(row.budget.period, row.starts_at)
     assert anew is not None
-    return f"It begins anew on {anew.day} {anew:%B} (UTC)."
+    return f"It starts again on {anew.day} {anew:%B} (UTC)."
 
 
 def test_chat_warns_at_eighty_percent_and_says_clearly_why_it_stops(

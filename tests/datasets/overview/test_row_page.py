@@ -54,7 +54,7 @@ def test_a_row_shows_its_conversation_and_where_it_comes_from(cast: Cast) -> Non
         for pk in pks
     ]
     for page, words in zip(
-        pages, ("?item=9#trace", "Row 12 of", "Asked in a chat, and judged bad", "Failed in"), strict=False
+        pages, ("?item=9#trace", "Row 12 of", "From a chat, and judged bad", "Failed in"), strict=False
     ):
         assert words in flat(page)
     review = client.get(reverse("datasets:review", args=[cast.tenant.slug, dataset.pk]))

@@ -206,7 +206,7 @@ def test_a_look_embeds_nothing_and_groups_follow_what_fails(cast, arm, client, m
     assert embedder.asked == []
     assert run_jobs(cast) == 1
     assert embedder.asked == [5]
-    assert "Like no other" in client.get(page).content.decode()
+    assert "Unlike any other" in client.get(page).content.decode()
     assert embedder.asked == [5]
     with tenant_scope(cast.tenant.pk):
         judged_again(cast, arm)

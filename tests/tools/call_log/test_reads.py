@@ -115,7 +115,7 @@ def page(cast: Cast, role: str = "owner", **query: str) -> str:
 
 def test_page_says_when_there_is_nothing_and_when_a_filter_means_nothing(cast: Cast) -> None:
     assert "Nothing read yet" in page(cast)
-    assert "Nobody has read it" in page(cast, document="5")
+    assert "Not read yet" in page(cast, document="5")
     assert "These filters can't be used" in page(cast, document="x")
 
 

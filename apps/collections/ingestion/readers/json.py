@@ -79,7 +79,7 @@ class JsonLinesReader:
         if bad:
             shown = ", ".join(map(str, bad[:10])) + (" ..." if len(bad) > 10 else "")
             reading.warnings.append(
-                f"{len(bad)} of {len(records)} lines are not valid JSON and were kept as they stand: {shown}."
+                f"{len(bad)} of {len(records)} lines are not valid JSON and were kept as they are: {shown}."
             )
         return reading
 

@@ -262,7 +262,7 @@ def _prepared(rows: list[_Row], path: str, model: str, vectors: Mapping[str, Any
     if model and not has_all:
         missing = sum(1 for vector in found if vector is None)
         warnings.append(
-            f"Chroma has no vector for {missing} chunks, so all of the document are embedded anew."
+            f"Chroma has no vector for {missing} chunks, so all passages of the document are embedded again."
         )
     return PreparedDocument(
         chunks=tuple(

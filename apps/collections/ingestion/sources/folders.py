@@ -205,5 +205,5 @@ def _blocks(folder: int, name: str, budget: Budget) -> Iterator[bytes]:
         after = os.fstat(descriptor)
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
         raise EntryFailure(
-            Reason.CHANGED, "It was changed while it was read. Import again when nobody writes to it."
+            Reason.CHANGED, "The file changed while it was being read. Import it again when it is no longer being written."
         )

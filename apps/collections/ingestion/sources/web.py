@@ -160,7 +160,7 @@ def _next(here: httpx2.URL, location: str, policy: NetPolicy) -> httpx2.URL:
     try:
         target = here.join(location)
     except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
-        raise EntryFailure(Reason.FETCH, "It redirects to something that is no address.") from error
+        raise EntryFailure(Reason.FETCH, "It redirects to something that isn't an address.") from error
     if here.scheme == "https" and target.scheme == "http":
         raise EntryFailure(Reason.FETCH, "It redirects from https to http, which is not followed.")
     return url_check(str(target), policy)

@@ -180,5 +180,5 @@ def _records(stream: IO[bytes], length: int, stop_at: int) -> int:
 def _damaged() -> SourceFailure:
     return SourceFailure(
         "archive_damaged",
-        "This is no complete ZIP archive; it may be cut off. Pack it again and import the new one.",
+        "This ZIP archive is incomplete; it may have been cut off. Create it again and import the new one.",
     )

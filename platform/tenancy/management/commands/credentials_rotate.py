@@ -36,8 +36,7 @@ class Command(BaseCommand):
         unreadable += lost
         if unreadable:
             raise CommandError(
-                f"{unreadable} value(s) cannot be read with any key of this server and were left as they are. Put the key "
-                "back that they were stored with, or enter them anew."
+                f"{unreadable} value(s) cannot be read with any key of this server and were left as they are. Restore the key they were stored with, or enter them again."
             )
 
     def _column(self, model: type[Model], name: str) -> int:
