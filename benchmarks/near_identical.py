@@ -75,9 +75,8 @@ def ingested(cast: Any, folder: Path, *, is_named: bool, pages: int) -> tuple[An
             tenant=cast.tenant, actor=actor, collection=collection, name=name, chunks=[content(path, pages)]
         )
         row = uploaded.document
-        while (
-            row.status == "processing"
-        ):  # A job gives way after a slice of time; pages without text are another job's.
+        # A job gives way to others after a slice of time; pages without text are another job's.
+        while row.status in ("queued", "processing"):
             run_here(cast.tenant.pk, row.job_id)
             row = Document.objects.get(pk=row.pk)
         if row.status != "ready":
