@@ -39,7 +39,8 @@ class MeView(TenantAPIView):
         kind = serializers.ChoiceField(choices=["user", "api_key"])
         tenant = TenantOutput()
         user = UserOutput(
-            allow_null=True, help_text="The person, or the one a key acts for; null for a key that acts for no one."
+            allow_null=True,
+            help_text="The person, or the one a key acts for; null for a key that acts for no one.",
         )
         role = serializers.ChoiceField(choices=Role.choices, allow_null=True, help_text="Null for a key.")
         actions = serializers.ListField(

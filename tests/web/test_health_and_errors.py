@@ -31,7 +31,7 @@ def test_healthz_looks_at_nothing(django_assert_num_queries, db):
 def test_readyz_is_ready_with_a_live_worker(worker: Worker):
     response = Client().get("/readyz")
     assert response.status_code == 200, response.json()
-    assert set(response.json()["checks"]) == {"database", "migrations", "queue", "worker"}
+    assert set(response.json()["checks"]) == {"database", "listen", "migrations", "queue", "worker"}
 
 
 def test_readyz_fails_when_the_worker_was_last_seen_too_long_ago(worker: Worker):

@@ -98,7 +98,9 @@ class ReaderCursor:
                 raise ValueError
             where = ChunkFilter(**{**said, "kinds": tuple(said.get("kinds", ()))})
         except (ValueError, TypeError, RecursionError) as error:
-            raise Invalid("cursor_invalid", "This isn't a valid reader cursor. Start again from the beginning.") from error
+            raise Invalid(
+                "cursor_invalid", "This isn't a valid reader cursor. Start again from the beginning."
+            ) from error
         return cls(collection_id, where, document_id, index)
 
 

@@ -177,7 +177,9 @@ def _original(chunk: Chunk) -> str:
 
 def _check_document(document: Document) -> None:
     if document.live_to is not None:
-        raise Conflict("document_retired", "This passage belongs to an earlier version, which can't be changed.")
+        raise Conflict(
+            "document_retired", "This passage belongs to an earlier version, which can't be changed."
+        )
     if document.status != DocumentStatus.READY:
         raise Conflict("document_busy", "The document is being read. Change it when that is done.")
 

@@ -107,9 +107,7 @@ def text_diff(
         Invalid: ``file_binary``, or ``file_too_large`` beyond 20,000 lines.
     """
     if before is None or after is None:
-        raise Invalid(
-            "file_binary", "One of the two isn't text, so they can't be compared line by line."
-        )
+        raise Invalid("file_binary", "One of the two isn't text, so they can't be compared line by line.")
     lines = before.lines, after.lines
     if max(map(len, lines)) > MAX_DIFF_LINES:
         raise Invalid("file_too_large", f"Texts of more than {MAX_DIFF_LINES} lines are not compared.")

@@ -80,7 +80,9 @@ class Collection(TenantModel):
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
     language = models.CharField(
-        max_length=20, default="english", help_text="Language of the documents, for better search; “simple” searches words as they are."
+        max_length=20,
+        default="english",
+        help_text="Language of the documents, for better search; “simple” searches words as they are.",
     )
     links_by = models.CharField(
         max_length=10,

@@ -87,7 +87,9 @@ def connection_allow(
     if not chosen or set(chosen) - set(APP_SCOPES):
         raise Invalid("invalid", "Choose what the application may do.", data={"field": "scopes"})
     if beyond := set(chosen) - actor.actions:
-        raise Denied("scope_above_own", f"It can't do what you aren't allowed to: {', '.join(sorted(beyond))}.")
+        raise Denied(
+            "scope_above_own", f"It can't do what you aren't allowed to: {', '.join(sorted(beyond))}."
+        )
     _, prefix, digest = keys.make()  # nobody is given this secret
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(

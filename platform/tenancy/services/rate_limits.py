@@ -42,7 +42,9 @@ def rate_limit_set(
     if not 1 <= per_minute <= MAX_PER_MINUTE:
         raise _invalid("per_minute", f"Give 1 to {MAX_PER_MINUTE:,} requests.")
     if (user is not None and kind != "member") or (api_key is not None and kind != "key"):
-        raise _invalid("kind", "A member limit needs a member, a key limit a key, and a workspace limit neither.")
+        raise _invalid(
+            "kind", "A member limit needs a member, a key limit a key, and a workspace limit neither."
+        )
     with tenant_scope(tenant.pk):
         if user is not None and not Membership.objects.filter(tenant=tenant, user_id=user).exists():
             raise Missing("member")

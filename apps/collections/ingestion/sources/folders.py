@@ -205,5 +205,6 @@ def _blocks(folder: int, name: str, budget: Budget) -> Iterator[bytes]:
         after = os.fstat(descriptor)
     if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
         raise EntryFailure(
-            Reason.CHANGED, "The file changed while it was being read. Import it again when it is no longer being written."
+            Reason.CHANGED,
+            "The file changed while it was being read. Import it again when it is no longer being written.",
         )
