@@ -19,10 +19,11 @@ from tenancy.models import User
 from tests.browser.portal import Portal, watch_console
 from tests.cast import Cast, make_cast
 from tests.fake_provider import FakeProvider, running
+from tests.patience import PATIENCE_S
 from tests.servers import Stack
 
 # What comes at all comes soon; on a machine that runs other tests beside, "soon" is longer than playwright's 5 s.
-expect.set_options(timeout=20_000)
+expect.set_options(timeout=PATIENCE_S * 1000)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = [
@@ -120,7 +121,7 @@ def new_page(site: Site, chromium: Browser) -> Iterator[Callable[..., Page]]:
         context = chromium.new_context(
             **{"base_url": site.url, "viewport": {"width": 1440, "height": 900}} | options
         )
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(PATIENCE_S * 1000)
         contexts.append(context)
         context.on("page", lambda page: watch_console(page, problems))
         return context.new_page()

@@ -11,8 +11,9 @@ from typing import Any
 
 from playwright.sync_api import ConsoleMessage, Locator, Page, Response, expect
 
-READY_MS = 20_000
-ANSWER_MS = 30_000
+from tests.patience import PATIENCE_S
+
+READY_MS = ANSWER_MS = PATIENCE_S * 1000
 
 # What a conversation shows, without what belongs to this tab alone: streams, opened cards, the pinned source.
 SHOWN = """() => {

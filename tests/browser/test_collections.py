@@ -69,10 +69,10 @@ def test_reason_and_retry_are_in_the_row_when_a_file_cannot_be_read(portal: Port
     portal.create_collection("Trouble")
     portal.upload(file("locked.pdf", locked))
     row = portal.row("locked.pdf")
-    expect(row.get_by_text("Failed", exact=True)).to_be_visible(timeout=30_000)
+    expect(row.get_by_text("Failed", exact=True)).to_be_visible()
     expect(row).to_contain_text("password")
     row.get_by_role("button", name="Retry locked.pdf").click()
-    expect(row.get_by_text("Failed", exact=True)).to_be_visible(timeout=30_000)
+    expect(row.get_by_text("Failed", exact=True)).to_be_visible()
     expect(portal.page.locator("#collection-stats")).to_contain_text("Failed 1")
 
 
@@ -180,7 +180,7 @@ def test_import_runs_live_to_its_end_and_lists_what_became_no_document(portal: P
     page.get_by_label("Archive").set_input_files(file("guide.zip", archive))
     page.get_by_role("button", name="Start import").click()
     state = page.locator("#import-state")
-    expect(state.get_by_text("Completed", exact=True)).to_be_visible(timeout=30_000)
+    expect(state.get_by_text("Completed", exact=True)).to_be_visible()
     expect(state.get_by_role("status")).to_contain_text("2 new")
     expect(state).not_to_have_attribute("hx-trigger", "every 1s")
     expect(state.get_by_role("row", name="guide/.secret")).to_contain_text("hidden")

@@ -87,7 +87,7 @@ def test_question_waits_and_is_asked_after_the_answer(portal: Portal) -> None:
     expect(portal.box).to_have_value("And after that?")
     expect(page.locator(".qitem")).to_have_count(1)
     portal.box.press("Escape")
-    expect(portal.turns).to_have_count(2, timeout=20_000)
+    expect(portal.turns).to_have_count(2)
     expect(portal.turns.last.locator(".user")).to_have_text("Then what?")
     expect(page.locator(".qitem")).to_have_count(0)
     expect(portal.turns.first.get_by_text("Stopped", exact=True)).to_be_visible()

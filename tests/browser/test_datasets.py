@@ -60,7 +60,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     )
     page.get_by_label("Try it first").uncheck()
     page.get_by_role("button", name="Read the file").click()
-    expect(page.get_by_text("3 new, to be reviewed")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("3 new, to be reviewed")).to_be_visible()
     expect(page.get_by_text("The row is no JSON")).to_be_visible()
     picture(portal, "import")
     page.get_by_role("link", name="Review the rows").click()
@@ -92,13 +92,13 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     picture(portal, "exports")
     page.get_by_label("Format", exact=True).select_option("openai")
     page.get_by_role("button", name="Export", exact=True).click()
-    expect(page.get_by_text("Needs a decision")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Needs a decision")).to_be_visible()
     expect(page.get_by_text("jane.doe@acme-corp.com")).to_have_count(0)
     picture(portal, "blocked")
     page.get_by_label("Allowed: email").check()
     page.get_by_label("Why is this safe to export?").fill("It is a public address.")
     page.get_by_role("button", name="Allow and export again").click()
-    expect(page.get_by_text("3 rows read back and equal")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("3 rows read back and equal")).to_be_visible()
     picture(portal, "export")
     with page.expect_download() as waiting:
         page.get_by_role("link", name="Download").click()
@@ -107,12 +107,12 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
 
     portal.open(f"datasets/{dataset.pk}/checks/")
     page.get_by_role("button", name="Preview").click()
-    expect(page.get_by_text("nothing has moved yet")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("nothing has moved yet")).to_be_visible()
     page.get_by_role("button", name=re.compile(r"^Move \d+ rows?$")).click()
-    expect(page.get_by_role("button", name="Undo the last division")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("button", name="Undo the last division")).to_be_visible()
     expect(page.get_by_text("No document stands in two splits")).to_be_visible()
     page.get_by_label("Personal data and secrets").get_by_role("button", name="Check").click()
-    expect(page.get_by_text("ja…om")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("ja…om")).to_be_visible()
     picture(portal, "checks")
 
 
@@ -141,10 +141,10 @@ def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(portal: Portal
             tenant=cast.tenant, owner=job.topic, round=3, model=job.model, mark="m", total=120, hours=24
         )
         batch_sent(batch, {"id": "b"})
-    expect(page.get_by_text("0 of 120 answers are back")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("0 of 120 answers are back")).to_be_visible()
     with tenant_scope(cast.tenant.pk):
         batch_looked(batch, BatchStanding("running", 120, 41, 0))
-    expect(page.get_by_text("41 of 120 answers are back")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("41 of 120 answers are back")).to_be_visible()
     expect(page.get_by_text("at most until")).to_be_visible()
     picture(portal, "half-price-job")
 
@@ -178,5 +178,5 @@ def test_a_running_import_stops_at_a_click(portal: Portal, cast: Cast) -> None:
         job.refresh_from_db()
         assert job.cancel_requested_at is not None
         job_end(job, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
-    expect(page.get_by_text("Nothing of it was kept.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("Nothing of it was kept.")).to_be_visible()
     picture(portal, "import-stopped")
