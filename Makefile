@@ -12,7 +12,7 @@ DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --no-config --line-width 110
 CLIENT := clients/python/src/groundwork_client/client.py
 STYLED := static/css static/js tests/conversations/openai/client.mjs
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client lock prices clean
+.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client ownership lock prices clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ openapi: install ## Write the API schema that `make check` compares with, and th
 	$(PY) clients/python/generate.py
 
 client: $(CLIENT) ## Write the Python client from docs/openapi.yaml (pip wheel ./clients/python does by itself)
+
+ownership: ## One line for each module: what it answers for
+	@$(PYTHON) docs/ownership.py $(ARGS)
 
 lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	@test -x $(BIN)/uv || $(PY) -m pip install --quiet uv

@@ -1,0 +1,1 @@
+"""Collections of documents: upload, ingestion, chunks, vectors, search."""

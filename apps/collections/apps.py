@@ -1,3 +1,5 @@
+"""App configuration."""
+
 from importlib import import_module
 
 from django.apps import AppConfig

@@ -1,0 +1,1 @@
+"""Conversations: questions, cited answers, their live pages."""

@@ -1,0 +1,1 @@
+"""QA datasets made from collections (to come)."""

@@ -1,0 +1,1 @@
+"""Evaluation of models and settings on datasets (to come)."""

@@ -1,0 +1,1 @@
+"""Model calls at half price, through providers' batch APIs: lines, batches, and who carries them."""

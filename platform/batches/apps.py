@@ -1,3 +1,5 @@
+"""Django app of batches."""
+
 from django.apps import AppConfig
 
 

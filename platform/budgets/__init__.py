@@ -1,0 +1,1 @@
+"""Budgets in money: what may be spent on models, and the ledger that holds and counts."""

@@ -1,3 +1,5 @@
+"""Django app: the ledger's functions and the sweep."""
+
 from django.apps import AppConfig
 
 

@@ -1,4 +1,4 @@
-"""Money in words. Pure."""
+"""Amounts of money in words. Pure."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Settings, URL configuration, the embedded database, supervisor and commands."""

@@ -1,3 +1,5 @@
+"""App configuration, and the admin's with our site."""
+
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin
 

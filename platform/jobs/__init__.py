@@ -1,0 +1,1 @@
+"""Background jobs on leases over django-q2."""

@@ -1,0 +1,1 @@
+"""Runs of the loop, their journal and their event streams."""

@@ -1,0 +1,1 @@
+"""Workspaces, people, keys, audit, and the walls between tenants."""

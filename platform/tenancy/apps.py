@@ -1,3 +1,5 @@
+"""App configuration; raises the walls after every migrate."""
+
 from __future__ import annotations
 
 from typing import Any

@@ -1,0 +1,1 @@
+"""The edge: requests, errors, shell pages, settings, health, REST basics."""

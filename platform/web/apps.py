@@ -1,3 +1,5 @@
+"""App configuration; finds each app's palette and registers API documentation."""
+
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 

@@ -1,0 +1,1 @@
+"""From bytes to checked pages and chunks, in a limited child process."""

@@ -1,4 +1,4 @@
-"""REST of tools. The views hold no rules: the policy decides, services act."""
+"""REST of tool calls: the policy decides, services act."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forms of tools. They parse and show; the services decide."""
+"""Forms of the tool catalog. They parse and show; the services decide."""
 
 from __future__ import annotations
 

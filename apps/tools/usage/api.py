@@ -1,4 +1,4 @@
-"""REST of usage. The view holds no rules."""
+"""REST of tool and model usage."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Django settings: base, and dev, test and prod on top."""
