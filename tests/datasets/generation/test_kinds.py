@@ -73,7 +73,7 @@ def test_question_over_two_passages_is_tried_without_each(
     tried = PaidCall.objects.filter(job=job, stage="filter").order_by("attempt")
     assert list(tried.values_list("attempt", flat=True)) == [0, 1, 2]
     model.is_enough = True
-    assert reason(made(cast, library, "comparison", name="Again")).endswith("alone answers it.")
+    assert reason(made(cast, library, "comparison", name="Again")).endswith("One passage alone answers it")
 
 
 def test_question_is_worded_anew_once_and_its_lineage_is_kept(

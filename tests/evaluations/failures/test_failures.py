@@ -278,7 +278,7 @@ def test_people_tag_failures_and_make_a_dataset_of_a_tag(cast, arm, client):
     shown = client.get(f"{page}?tag=wrong+chapter").content.decode()
     listed = shown.partition('id="tagged-h"')[2]
     assert [q in listed for q in DUTIES] == [True, True, False]
-    assert "No failing question has this tag" in client.get(f"{page}?tag=%3Cb%3E").content.decode()
+    assert "No failing questions have this tag" in client.get(f"{page}?tag=%3Cb%3E").content.decode()
     answer = client.post(at, {"remove": "law"}, headers={"hx-request": "true"}).content.decode()
     assert "Undo" in answer
     assert 'name="add" value="law"' in answer

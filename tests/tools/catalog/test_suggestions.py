@@ -100,7 +100,7 @@ def test_search_box_answers_a_sentence_with_what_may_fit(cast: Cast, client: Cli
     assert shown.index("invoice_search") < shown.index("invoice_find")
     assert "20 of 20 calls in the last 90 days succeeded" in shown
     assert "Close matches" not in page(cast, client, q="invoice")  # tools have that word
-    assert "No tool fits" in page(cast, client, q="zzqx qqvw")
+    assert "No matching tools" in page(cast, client, q="zzqx qqvw")
     narrowed = page(cast, client, q="which invoice has number 7?", calls="changes")
     assert "invoice_search" not in narrowed
 
