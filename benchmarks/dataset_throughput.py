@@ -145,7 +145,7 @@ def ingested(cast: Any, rows: int) -> Any:
         )
     while Document.objects.exclude(status__in=("ready", "failed")).exists():
         time.sleep(0.2)
-    assert Chunk.objects.filter(collection=collection).count() >= rows, "too few suitable passages"
+    assert Chunk.objects.filter(collection=collection).count() >= rows, "too few passages"
     return collection
 
 

@@ -114,4 +114,4 @@ def test_an_interval_without_zero_is_not_said_to_hold_it():
     assert not found.leading.is_shown
     told = verdict(found)[1]
     assert "includes 0" not in told
-    assert f"does not agree: p {found.leading.p_corrected:.2f}, corrected for 5 scores" in told
+    assert f"the test is not significant: p {found.leading.p_corrected:.2f}, corrected for 5 scores" in told

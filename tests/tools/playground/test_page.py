@@ -94,7 +94,9 @@ def test_call_runs_and_its_result_is_shown(cast: Cast) -> None:
         tool="send_letter",
         **{"do": "run", "/to#": "2", "/to/0": "Ada", "/to/1": "Alan", "/urgent": "true"},
     )
-    assert "The call waits" in asked  # the workspace asks about what changes something, and ask beats allow
+    assert (
+        "The call is waiting" in asked
+    )  # the workspace asks about what changes something, and ask beats allow
     assert made == []
 
 
@@ -118,7 +120,7 @@ def test_form_and_json_change_into_each_other(cast: Cast) -> None:
     )
     assert 'name="/to/1"' in back
     assert "Alan" in back
-    assert "This is no JSON" in send(cast, do="run", mode="json", json="{")
+    assert "This isn't valid JSON" in send(cast, do="run", mode="json", json="{")
     assert "one JSON object" in send(cast, do="run", mode="json", json="[]")
     assert "unknown" in send(cast, do="run", mode="json", json='{"expression": "1", "nothing": 1}')
     assert "42" in send(cast, do="run", mode="json", json='{"expression": "6*7"}')
