@@ -48,7 +48,7 @@ def test_the_form_starts_a_batch_and_the_page_says_what_is_out(
     answer = client.post(page, filled)
     assert answer.status_code == 302, answer.context["form"].errors
     job = GenerationJob.objects.get(dataset=dataset)
-    assert "gathered and sent to the provider in batches" in client.get(answer["Location"]).content.decode()
+    assert "requests are sent to the provider in batches" in client.get(answer["Location"]).content.decode()
     look(job)
     shown = " ".join(client.get(answer["Location"]).content.decode().split())
     assert "Round 1: 2 calls at the provider since " in shown

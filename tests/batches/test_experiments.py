@@ -299,7 +299,7 @@ def test_what_cannot_go_by_batch_is_refused_at_the_start(
     search = {"kind": "retriever", "collections": [library.collection.pk]}
     for given, words in (
         ({**target, "model": "extractive"}, "Rules answer at once"),
-        (search, "Nothing here asks a language model"),
+        (search, "Nothing here uses a language model"),
         ({**target, "service_tier": "flex"}, "price and a pace of their own"),
     ):
         with pytest.raises(Invalid, match=words) as refused:
@@ -380,7 +380,7 @@ def test_the_form_starts_it_and_page_and_rest_say_what_is_out(
     assert answer.status_code == 302, answer.context["form"].errors
     experiment = Experiment.objects.get()
     path = f"/api/v1/experiments/{experiment.pk}"
-    assert "gathered and sent to the provider" in client.get(answer["Location"]).content.decode()
+    assert "requests are sent to the provider" in client.get(answer["Location"]).content.decode()
     assert client.get(path).json()["batch"] is None
     server.batches.polls = 3
     work(experiment)

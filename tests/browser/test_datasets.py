@@ -61,7 +61,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     page.get_by_label("Try it first").uncheck()
     page.get_by_role("button", name="Read the file").click()
     expect(page.get_by_text("3 new, to be reviewed")).to_be_visible()
-    expect(page.get_by_text("The row is no JSON")).to_be_visible()
+    expect(page.get_by_text("The row isn't valid JSON")).to_be_visible()
     picture(portal, "import")
     page.get_by_role("link", name="Review the rows").click()
     picture(portal, "review")
@@ -135,7 +135,7 @@ def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(portal: Portal
     page.get_by_label("When and for how much").select_option("batch")
     picture(portal, "half-price-form")
     portal.open(f"datasets/{dataset.pk}/jobs/{job.pk}/")
-    expect(page.get_by_text("gathered and sent to the provider in batches")).to_be_visible()
+    expect(page.get_by_text("requests are sent to the provider in batches")).to_be_visible()
     with tenant_scope(cast.tenant.pk):
         batch = Batch.objects.create(
             tenant=cast.tenant, owner=job.topic, round=3, model=job.model, mark="m", total=120, hours=24

@@ -132,7 +132,7 @@ def test_it_is_set_on_the_page_over_rest_and_in_the_admin(cast: Cast, admin: dic
     assert "Sums" in listed
     again = {"collection": here.pk, "toolkit": kit.pk}
     refused = client.post(reverse("admin:tools_collectiontoolkit_add"), again).content.decode()
-    assert "has a toolkit already" in refused
+    assert "already has a toolkit" in refused
     gone = reverse("admin:tools_collectiontoolkit_delete", args=[row.pk])
     assert client.post(gone, {"post": "yes"}).status_code == 302
     assert client.get(rest).json() == {"toolkit": None, "name": ""}

@@ -73,7 +73,7 @@ def test_question_over_two_passages_is_tried_without_each(
     tried = PaidCall.objects.filter(job=job, stage="filter").order_by("attempt")
     assert list(tried.values_list("attempt", flat=True)) == [0, 1, 2]
     model.is_enough = True
-    assert reason(made(cast, library, "comparison", name="Again")).endswith("alone answers it.")
+    assert reason(made(cast, library, "comparison", name="Again")).startswith("One passage alone answers it")
 
 
 def test_question_is_worded_anew_once_and_its_lineage_is_kept(
@@ -116,7 +116,7 @@ def test_answer_that_obeys_a_planted_instruction_is_dropped(
     assert not is_obeyed(instruction, f"A passage says “{instruction}”, which I leave aside.")
     model.answer = f"The duty is 2.5 percent. {canary_of(instruction)}"
     assert is_obeyed(instruction, model.answer)
-    assert "obeyed" in reason(made(cast, library, "injected", name="Again"))
+    assert "followed an instruction" in reason(made(cast, library, "injected", name="Again"))
 
 
 def test_adversarial_rows_expect_a_refusal(cast: Cast, library: Library) -> None:

@@ -261,7 +261,7 @@ def test_people_tag_failures_and_make_a_dataset_of_a_tag(cast, arm, client):
         version = failures_collect(**who, arm=arm, name="Chapters", tag="wrong chapter")
         kept = [row.record for row in version_rows(actor=cast.actor("member"), version=version)]
         assert {row.question for row in kept} == set(DUTIES[:2])
-        with pytest.raises(Conflict, match="does not fail"):
+        with pytest.raises(Conflict, match="this one passes"):
             failure_tags_change(**who, trial=fine, add=["x"])
         for wrong in (" ", "x" * 41):
             with pytest.raises(Invalid):
@@ -278,7 +278,7 @@ def test_people_tag_failures_and_make_a_dataset_of_a_tag(cast, arm, client):
     shown = client.get(f"{page}?tag=wrong+chapter").content.decode()
     listed = shown.partition('id="tagged-h"')[2]
     assert [q in listed for q in DUTIES] == [True, True, False]
-    assert "No failing question has this tag" in client.get(f"{page}?tag=%3Cb%3E").content.decode()
+    assert "No failing questions have this tag" in client.get(f"{page}?tag=%3Cb%3E").content.decode()
     answer = client.post(at, {"remove": "law"}, headers={"hx-request": "true"}).content.decode()
     assert "Undo" in answer
     assert 'name="add" value="law"' in answer
@@ -323,7 +323,7 @@ def test_every_failing_row_is_on_a_page_and_a_page_is_grouped_by_itself(cast, ar
         assert failures_collect(**who, name="All").row_count == 5
         assert failures_collect(**who, name="Law", tag="law").row_count == 2
         failures_group(**who, page=3)
-        with pytest.raises(Invalid, match="pages"):
+        with pytest.raises(Invalid, match="page of failing rows"):
             failures_group(**who, page=4)
     assert run_jobs(cast) == 1
     with tenant_scope(cast.tenant.pk):

@@ -392,7 +392,7 @@ def test_a_suite_of_own_documents_carries_open_text_alone(cast, library):
     assert version.manifest["safety_suite"]["built_in_kinds"] == ["code", "table"]
     with tenant_scope(cast.tenant.pk):
         Document.objects.filter(pk=library.document.pk).update(is_restricted=True)
-    with pytest.raises(Invalid, match="could be asked about"):
+    with pytest.raises(Invalid, match="can be used for questions"):
         make_suite(cast, collections=[library.collection.pk], name="Closed")
     with tenant_scope(cast.other_tenant.pk), pytest.raises(Missing):
         suite_create(

@@ -141,7 +141,7 @@ def test_the_gate_says_what_it_decides_and_how_a_build_server_asks(cast):
         baseline_set(tenant=cast.tenant, actor=cast.actor("member"), arm=b, note="Second release")
     page = read(cast, "viewer", path)
     text = page.content.decode()
-    assert "Passed" in text  # judges alone have scored, and people agree with none of them
+    assert "Can be released" in text  # judges alone have scored, and people agree with none of them
     assert flat(text).count("Advisory</span>") == len(page.context["checks"])
     assert "Second release" in text
     assert "Make baseline" not in text

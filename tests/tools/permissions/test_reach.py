@@ -81,7 +81,7 @@ def test_rules_about_who_is_gone_are_told_of_and_kept(cast: Cast, lose: str) -> 
         gone = "member" if lose in ("removed", "deactivated") else "api_key"
         told = grant_warnings(actor=actor, grants=grant_list(actor=actor))
         assert set(told) == {grants[gone].pk}
-        assert "about nobody now" in told[grants[gone].pk]
+        assert "applies to no one" in told[grants[gone].pk]
 
 
 def test_toolkit_matches_by_what_it_contains(cast: Cast) -> None:

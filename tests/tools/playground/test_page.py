@@ -56,7 +56,7 @@ def send(cast: Cast, role: str = "member", tool: str = "calculate", **values: st
 
 def test_call_is_checked_without_being_run(cast: Cast) -> None:
     assert "This call would run." in send(cast, **{"do": "check", "/expression": "6*7"})
-    assert "wait until somebody approves" in send(
+    assert "wait for approval" in send(
         cast, tool="send_letter", **{"do": "check", "/to#": "1", "/to/0": "Ada"}
     )
     with tenant_scope(cast.tenant.pk):
@@ -94,7 +94,9 @@ def test_call_runs_and_its_result_is_shown(cast: Cast) -> None:
         tool="send_letter",
         **{"do": "run", "/to#": "2", "/to/0": "Ada", "/to/1": "Alan", "/urgent": "true"},
     )
-    assert "The call waits" in asked  # the workspace asks about what changes something, and ask beats allow
+    assert (
+        "The call is waiting" in asked
+    )  # the workspace asks about what changes something, and ask beats allow
     assert made == []
 
 
@@ -118,20 +120,20 @@ def test_form_and_json_change_into_each_other(cast: Cast) -> None:
     )
     assert 'name="/to/1"' in back
     assert "Alan" in back
-    assert "This is no JSON" in send(cast, do="run", mode="json", json="{")
+    assert "valid JSON:" in send(cast, do="run", mode="json", json="{")
     assert "one JSON object" in send(cast, do="run", mode="json", json="[]")
     assert "unknown" in send(cast, do="run", mode="json", json='{"expression": "1", "nothing": 1}')
     assert "42" in send(cast, do="run", mode="json", json='{"expression": "6*7"}')
     more = send(cast, tool="send_letter", **{"do": "add:/to", "/to#": "1", "/to/0": "Ada"})
     assert 'name="/to/1"' in more
-    assert "This is needed" not in more
+    assert "This field is required" not in more
 
 
 def test_page_tells_managers_who_may_call_it_and_others_not(cast: Cast) -> None:
     url = reverse("tools:tool", args=[cast.tenant.slug, "calculate"])
     first = client_of(cast, "admin").get(url).content.decode()
     assert "Who may call it" in first
-    assert "This is needed" not in first
+    assert "This field is required" not in first
     page = client_of(cast, "member").get(url).content.decode()
     assert "Who may call it" not in page
     assert "Your recent calls" in page
@@ -144,7 +146,7 @@ def test_page_tells_managers_who_may_call_it_and_others_not(cast: Cast) -> None:
 def test_recent_calls_of_others_are_not_shown(cast: Cast) -> None:
     send(cast, "owner", **{"do": "run", "/expression": "6*7"})
     url = reverse("tools:tool", args=[cast.tenant.slug, "calculate"])
-    assert "Nobody has called it yet" in client_of(cast, "member").get(url).content.decode()
+    assert "Not called yet" in client_of(cast, "member").get(url).content.decode()
     assert cast.user("owner").email in client_of(cast, "admin").get(url).content.decode()
 
 

@@ -96,7 +96,7 @@ def test_what_is_left_empty_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("sent", "at", "says"),
     [
-        ({}, "query", "needed"),
+        ({}, "query", "required"),
         ({"/query": "ab"}, "query", "at least 3"),
         ({"/query": "abc", "/limit": "ten"}, "limit", "number"),
         ({"/query": "abc", "/limit": "NaN"}, "limit", "number"),
@@ -106,9 +106,9 @@ def test_what_is_left_empty_is_left_out() -> None:
         ({"/query": "abc", "/extra": "{"}, "extra", "JSON"),
         ({"/query": "abc", "/extra": '{"n": "x"}'}, "extra.n", "integer"),
         ({"/query": "abc", "/tags#": "4", **{f"/tags/{i}": "x" for i in range(4)}}, "tags", "at most 3"),
-        ({"/query": "abc", "/tags#": "1", "/tags/0": ""}, "tags[0]", "needed"),
-        ({"/query": "abc", "/filter/a~1b~0c": "x"}, "filter.range.from", "needed"),
-        ({"/query": "abc", "/filter/range/to": "5"}, "filter.range.from", "needed"),
+        ({"/query": "abc", "/tags#": "1", "/tags/0": ""}, "tags[0]", "required"),
+        ({"/query": "abc", "/filter/a~1b~0c": "x"}, "filter.range.from", "required"),
+        ({"/query": "abc", "/filter/range/to": "5"}, "filter.range.from", "required"),
     ],
     ids=[
         "missing",
