@@ -39,7 +39,7 @@ class Batch(TenantModel):
     hours = models.PositiveIntegerField(help_text="The provider takes no longer.")
     created_at = models.DateTimeField(db_default=Now())
     trying_until = models.DateTimeField(
-        null=True, help_text="Until then somebody may be sending it; empty: nobody has begun."
+        null=True, help_text="Until then it may be being sent; empty: not started."
     )
     sent_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)

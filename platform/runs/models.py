@@ -241,7 +241,7 @@ class PendingDecision(TenantModel):
         null=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Whom somebody has handed it to.",
+        help_text="Who it was handed to.",
     )
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"

@@ -61,7 +61,7 @@ def test_stages_and_counts_move_without_a_reload_when_a_document_is_read(portal:
     assert len(seen) >= 4, seen
     chunks = portal.row("long.md").locator("td").nth(3).inner_text()
     assert int(chunks.replace(",", "")) > 20
-    expect(portal.page.locator("#collection-stats")).to_contain_text(f"Chunks {chunks}")
+    expect(portal.page.locator("#collection-stats")).to_contain_text(f"Passages {chunks}")
 
 
 def test_reason_and_retry_are_in_the_row_when_a_file_cannot_be_read(portal: Portal) -> None:

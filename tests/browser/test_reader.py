@@ -31,7 +31,7 @@ def test_passage_is_found_by_its_new_words_when_it_is_edited_and_comes_back(port
     portal.upload(file("rules.md", RULEBOOK))
     portal.expect_ready("rules.md")
     page = portal.page
-    page.get_by_role("link", name="Chunks", exact=True).click()
+    page.get_by_role("link", name="Passages", exact=True).click()
     page.locator(".chunk").first.get_by_role("link", name="Details").click()
     before = page.get_by_label("Text", exact=True).input_value()
     page.get_by_label("Text", exact=True).fill("Bicycles with seven gears pay eleven percent.")
@@ -66,7 +66,7 @@ def test_links_lead_from_passage_to_passage_and_code_to_its_callers(portal: Port
     expect(page.locator(".chunk.on")).to_have_count(1)
     portal.page.go_back()
     page.get_by_role("link", name="Linked").first.click()
-    page.get_by_role("link", name="Chunks", exact=True).click()
+    page.get_by_role("link", name="Passages", exact=True).click()
     page.get_by_label("Kind").select_option("function")
     card = page.locator(".chunk").filter(has_text="Look a code up")
     card.get_by_role("link", name="Details").click()

@@ -61,7 +61,7 @@ def test_factors_rotate_and_those_of_before_are_encrypted(factors: tuple[TOTP, R
     for anew, kept in ((3, 0), (0, 3)):
         out = StringIO()
         call_command("credentials_rotate", stdout=out)
-        assert f"mfa.Authenticator: {anew} encrypted anew, {kept} left, 0 unreadable" in out.getvalue()
+        assert f"mfa.Authenticator: {anew} encrypted again, {kept} left, 0 unreadable" in out.getvalue()
     plain.refresh_from_db()
     assert SECRET not in str(plain.data)
     settings.CREDENTIAL_KEYS = [new]

@@ -60,7 +60,7 @@ def parse_embedder(setting: str) -> EmbedderName:
     model, _, dims_text = rest.partition("@")
     if provider == "local":
         if dims_text or (model not in BUILT_IN and not NAME.fullmatch(model)):
-            raise _misconfigured(setting, "that is no name of a local model")
+            raise _misconfigured(setting, "that isn't the name of a local model")
         return EmbedderName(provider, model, 0)
     if provider not in ("openai", "google") or not model:
         raise _misconfigured(setting, "the provider is unknown or the model is missing")

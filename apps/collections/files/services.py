@@ -133,7 +133,7 @@ def files_edit(
             )
         text = file_text(file_bytes(collection.pk, tenant.pk, stored))
         if text is None:
-            raise Invalid("file_binary", f"“{path}” is no text and cannot be edited.")
+            raise Invalid("file_binary", f"“{path}” isn't text and can't be edited.")
         changed = _in_form(text, text_edit(text.text, edit.edits, path=path), path)
         changes.append(FileChange(path, changed, expected=stored.sha256))
     return files_change(

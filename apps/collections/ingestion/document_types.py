@@ -211,7 +211,7 @@ def _signal(data: object, where: str) -> Signal:
     try:
         is_empty = _compiled(pattern).match("", timeout=_SECONDS) is not None
     except (regex.error, TimeoutError, RecursionError, OverflowError, ValueError) as error:
-        raise RulesInvalid(f"{where}: {pattern!r} is no regular expression: {error}.") from error
+        raise RulesInvalid(f"{where}: {pattern!r} isn't a regular expression: {error}.") from error
     if is_empty:
         raise RulesInvalid(f"{where}: {pattern!r} matches anything. Say what must be there.")
     weight = _number(given.get("weight", 1), f'{where}: "weight"')

@@ -82,7 +82,7 @@ class SourceTree:
 
         Raises:
             FileNotFoundError: there is none.
-            TreeRefused: it is no plain file, has more names than this one, is too large, or a link leads to it.
+            TreeRefused: it isn't a plain file, has more names than this one, is too large, or a link leads to it.
         """
         name = "/".join(parts)
         for _ in range(_REPLACED_TRIES):
@@ -256,7 +256,7 @@ def tree_remove(base: Path, names: Parts) -> None:
 def _single(name: str) -> None:
     """Refuse what the kernel would not take as one name in this folder: the last net, below ``path_parts``."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise TreeRefused(repr(name), "it is no name of a file")
+        raise TreeRefused(repr(name), "it isn't a file name")
 
 
 @contextmanager
@@ -268,12 +268,12 @@ def _refusing(name: str) -> Iterator[None]:
         raise
     except OSError as error:
         why = {
-            errno.ELOOP: "a link stands there",
-            errno.EMLINK: "a link stands there",
-            errno.ENOTDIR: "a file or a link stands where a folder is needed",
+            errno.ELOOP: "there is a link",
+            errno.EMLINK: "there is a link",
+            errno.ENOTDIR: "there is a file or a link where a folder is needed",
             errno.EISDIR: "it is a folder",
-            errno.ENXIO: "it is no plain file",
-            errno.ENODEV: "it is no plain file",
+            errno.ENXIO: "it isn't a plain file",
+            errno.ENODEV: "it isn't a plain file",
             errno.EACCES: "it may not be opened",
             errno.EPERM: "it may not be changed",
             errno.ENAMETOOLONG: "its name is too long",
@@ -287,7 +287,7 @@ def _refusing(name: str) -> Iterator[None]:
 
 def _plain(found: os.stat_result, name: str) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise TreeRefused(name, "it is no plain file")
+        raise TreeRefused(name, "it isn't a plain file")
     if found.st_nlink != 1:
         raise TreeRefused(name, "it has another name elsewhere (a hard link)")
 

@@ -42,7 +42,7 @@ class Assistant(TenantModel):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     created_at = models.DateTimeField(db_default=Now())
-    archived_at = models.DateTimeField(null=True, help_text="Since then nobody can choose it.")
+    archived_at = models.DateTimeField(null=True, help_text="When it was archived; from then on it cannot be chosen.")
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tenant", "slug"], name="assistant_one_per_slug")]
@@ -62,7 +62,7 @@ class AssistantVersion(TenantModel):
         blank=True,
         help_text="With its routing prefix; empty: the workspace's default when a question is asked.",
     )
-    prompt = models.TextField(blank=True, help_text="What the model reads beside our own rules.")
+    prompt = models.TextField(blank=True, help_text="What the model reads in addition to our own rules.")
     searches_all = models.BooleanField(default=True, help_text="Every collection, later ones too.")
     toolkit = TenantForeignKey(
         Toolkit,

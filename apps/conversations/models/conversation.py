@@ -56,7 +56,7 @@ class Conversation(TenantModel):
         db_on_delete=SET_NULL,
         null=True,
         related_name="+",
-        help_text="The version that answers in place of the published one, while somebody tries it.",
+        help_text="The version that answers instead of the published one while it is being tried.",
     )
     head = TenantForeignKey(
         "conversations.Turn",

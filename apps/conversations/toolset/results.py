@@ -99,7 +99,7 @@ def chunk_number(chunk_id: str) -> int:
     """Return the number in a passage's id such as "c123". Raises ToolError."""
     digits = chunk_id.strip().strip("[]").lower().removeprefix("c")
     if not digits.isascii() or not digits.isdigit() or len(digits) > 18:
-        raise ToolError(f"{chunk_id!r} is no passage id: use one from a search result, such as c123.")
+        raise ToolError(f"{chunk_id!r} isn't a passage id: use one from a search result, such as c123.")
     return int(digits)
 
 

@@ -21,7 +21,7 @@ class ShareGpt(ChatLines):
 
     name = "sharegpt"
     title = "ShareGPT"
-    purpose = "Fine-tuning with LLaMA-Factory, axolotl and others. Sources, scores and words beside a tool call are left out."
+    purpose = "Fine-tuning with LLaMA-Factory, axolotl and others. Sources, scores and text around a tool call are left out."
 
     def encode_chat(self, messages: Sequence[TraceMessage], tools: Sequence[ToolSpec]) -> dict[str, Any]:
         """Return ``conversations``, and ``system`` and ``tools`` where there are some."""

@@ -284,7 +284,7 @@ def _read_rows(
     return experiment_create(
         tenant=tenant,
         actor=actor,
-        name=f"{name}: answers as they stand"[:120],
+        name=f"{name}: existing answers"[:120],
         version=version,
         arms=[ArmSpec({"kind": "reference"})],
         scorers=[{"kind": kind or "rubric", "options": options}],

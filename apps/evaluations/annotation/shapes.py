@@ -33,7 +33,7 @@ class QueueInput(serializers.Serializer[Any]):
         default=None,
         min_value=1,
         max_value=_BIGINT,
-        help_text="Of a dataset: the answers that stand in its rows.",
+        help_text="Of a dataset: the answers in its rows.",
     )
     reviews = serializers.IntegerField(
         required=False, default=2, min_value=1, max_value=MAX_REVIEWS, help_text="People per answer."

@@ -37,7 +37,7 @@ def floats(values: ArrayLike, name: str) -> Floats:
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"{name} must be a list of at least one number")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} has a value that is no finite number; leave unscored rows out")
+        raise ValueError(f"{name} has a value that isn't a finite number; leave out unscored rows")
     return array
 
 

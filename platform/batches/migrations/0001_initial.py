@@ -30,7 +30,7 @@ class Migration(InitialMigration):
                 ('failed', models.PositiveIntegerField(default=0)),
                 ('hours', models.PositiveIntegerField(help_text='The provider takes no longer.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('trying_until', models.DateTimeField(help_text='Until then somebody may be sending it; empty: nobody has begun.', null=True)),
+                ('trying_until', models.DateTimeField(help_text='Until then it may be being sent; empty: not started.', null=True)),
                 ('sent_at', models.DateTimeField(null=True)),
                 ('looked_at', models.DateTimeField(null=True)),
                 ('cancelled_at', models.DateTimeField(help_text='When the provider was told to stop.', null=True)),

@@ -153,7 +153,7 @@ class Migration(InitialMigration):
                 ('approver_kind', models.CharField(choices=[('self', 'whoever asked'), ('role', 'someone else with this role or higher'), ('member', 'one person, who did not ask')], default='self', help_text="Who decides; whoever asked is the run's user.", max_length=6)),
                 ('approver', models.CharField(blank=True, help_text='The role, or the id of the person.', max_length=20)),
                 ('needs_reason', models.BooleanField(default=False, help_text='A rejection must say why.')),
-                ('assigned_to', models.ForeignKey(help_text='Whom somebody has handed it to.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('assigned_to', models.ForeignKey(help_text='Who it was handed to.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('decided_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('decided_at', models.DateTimeField(null=True)),
                 ('edited_arguments', models.JSONField(help_text='What runs in their place.', null=True)),

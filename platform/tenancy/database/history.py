@@ -51,7 +51,7 @@ def adopt(connection: Any) -> bool:
     if missing:
         raise CommandError(
             f"This database was left by an old version of Groundwork that did not reach {missing[0]}. Start the last "
-            "version before the migrations were made anew (commit 1e77bd5) on it once, then this one."
+            "version before the migrations were reset (commit 1e77bd5) on it once, then this one."
         )
     with transaction.atomic(using=connection.alias):
         recorder.migration_qs.filter(app__in=LAST).exclude(name=_INITIAL).delete()

@@ -158,7 +158,7 @@ class Migration(InitialMigration):
                 ('scopes', models.JSONField(default=list)),
                 ('collections', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, help_text='It sees these collections alone, what was deleted included; empty: all.', null=True, size=None)),
                 ('user', models.ForeignKey(blank=True, help_text="On whose behalf the key acts; its rights never exceed this person's role.", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('client_id', models.TextField(blank=True, default='', help_text='The OAuth client of a connected application; empty for a key that somebody made.')),
+                ('client_id', models.TextField(blank=True, default='', help_text='The OAuth client of a connected application; empty for a key created by a person.')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),
                 ('last_used_at', models.DateTimeField(blank=True, null=True)),

@@ -38,7 +38,7 @@ class ApiKey(TenantModel):
     client_id = models.TextField(
         blank=True,
         default="",
-        help_text="The OAuth client of a connected application; empty for a key that somebody made.",
+        help_text="The OAuth client of a connected application; empty for a key created by a person.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(null=True, blank=True)

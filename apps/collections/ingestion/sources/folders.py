@@ -140,7 +140,7 @@ def _problem(where: str, facts: os.stat_result) -> Problem | None:
             shown(where), Reason.LINK, "It is a symbolic link; only what links point to is imported."
         )
     if not stat.S_ISREG(facts.st_mode):
-        return Problem(shown(where), Reason.SPECIAL, "It is no regular file (a device, pipe or socket).")
+        return Problem(shown(where), Reason.SPECIAL, "It isn't a regular file (a device, pipe or socket).")
     if facts.st_nlink > 1:
         return Problem(
             shown(where),

@@ -258,4 +258,4 @@ def _files(
         elif stat.S_ISREG(mode):
             yield where, item.sha
         else:
-            yield Problem(where, Reason.SPECIAL, "It is no regular file.")
+            yield Problem(where, Reason.SPECIAL, "It isn't a regular file.")

@@ -132,7 +132,7 @@ def _opened(path: Path, budget: _Bytes) -> IO[bytes]:
     found = os.fstat(stream.fileno())
     if not stat.S_ISREG(found.st_mode):
         stream.close()
-        raise SourceFailure("history_damaged", f"{shown(path.name)} of the repository is no plain file.")
+        raise SourceFailure("history_damaged", f"{shown(path.name)} of the repository isn't a plain file.")
     budget.take(found.st_size)
     return stream
 
@@ -241,7 +241,7 @@ def _small(control: Path, name: str) -> str:
     with os.fdopen(descriptor, "rb") as stream:
         found = os.fstat(stream.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_size > _MAX_SMALL:
-            raise ValueError(f"{name} is no small plain file")
+            raise ValueError(f"{name} isn't a small plain file")
         return stream.read(_MAX_SMALL).decode("utf-8", "replace")
 
 

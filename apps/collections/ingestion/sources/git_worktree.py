@@ -82,7 +82,7 @@ def _walk(
             yield Problem(
                 shown(prefix) or ".",
                 Reason.UNCOMMITTED,
-                f"Beyond {_MAX_ENTRIES} files nobody looked for changes that are not committed.",
+                f"Beyond {_MAX_ENTRIES} files, uncommitted changes were not looked for.",
             )
             return
         path = prefix + entry.name

@@ -227,7 +227,7 @@ def _problem(name: str, info: tarfile.TarInfo, *, is_sparse: bool) -> Problem | 
     if is_sparse:
         return Problem(shown(name), Reason.SPECIAL, "It is a sparse file, which is not read.")
     if info.type not in _REGULAR:
-        return Problem(shown(name), Reason.SPECIAL, "It is no regular file (a device, pipe or socket).")
+        return Problem(shown(name), Reason.SPECIAL, "It isn't a regular file (a device, pipe or socket).")
     return None
 
 

@@ -93,7 +93,7 @@ def _problem(name: str, info: zipfile.ZipInfo, overlapping: set[int]) -> Problem
             shown(name), Reason.LINK, "It is a symbolic link; only what links point to is imported."
         )
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        return Problem(shown(name), Reason.SPECIAL, "It is no regular file (a device, pipe or socket).")
+        return Problem(shown(name), Reason.SPECIAL, "It isn't a regular file (a device, pipe or socket).")
     if info.flag_bits & _ENCRYPTED_FLAG:
         return Problem(
             shown(name), Reason.ENCRYPTED, "It is protected by a password. Pack it again without one."

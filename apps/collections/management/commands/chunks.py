@@ -30,7 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--collection", metavar="NAME", help="name or id")
         parser.add_argument("--chunk", metavar="ID", help="where links and chain begin, such as c123")
-        parser.add_argument("--cursor", help="where a walk goes on, as the last one printed it")
+        parser.add_argument("--cursor", help="where a walk continues, as the last one printed it")
         parser.add_argument("--limit", type=int, default=20, help="chunks or steps (default 20)")
         parser.add_argument("--path", default="", help="of this source file")
         parser.add_argument("--header", default="", help="under a heading with these words")

@@ -184,6 +184,6 @@ def _actor(tenant: Tenant, email: str) -> Actor:
     rows = rows.filter(user__email__iexact=email) if email else rows.filter(role="owner")
     membership = rows.order_by("pk").first()
     if membership is None:
-        who = f"“{email}” is no member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
+        who = f"“{email}” isn't a member of {tenant.slug}." if email else f"{tenant.slug} has no owner."
         raise CommandError(f"{who} Name a member with --user.")
     return user_actor(membership)

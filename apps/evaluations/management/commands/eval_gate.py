@@ -63,7 +63,7 @@ class Command(BaseCommand):
             "--sarif-at",
             default="",
             metavar="PATH",
-            help="file of your repository beside which a code host shows what SARIF reports",
+            help="file of your repository at which a code host shows the SARIF results",
         )
         parser.add_argument("--promote", action="store_true", help="make the arm the baseline when it passes")
 

@@ -87,8 +87,7 @@ def _result(answer: SourceReply, what: str) -> Any:
     if text is None:
         kind = answer.media_type or "an unnamed kind"
         return ToolOutput(
-            f"Done (status {answer.status}). The answer is {len(answer.body):,} bytes of {kind}, which is no text and cannot "
-            "be shown.",
+            f"Done (status {answer.status}). The answer is {len(answer.body):,} bytes of {kind}, which isn't text and can't be shown.",
             {"status": answer.status, "media_type": answer.media_type, "bytes": len(answer.body)},
         )
     return text

@@ -32,7 +32,7 @@ class Command(BaseCommand):
                     if field.name.endswith(SUFFIX):
                         unreadable += self._column(model, field.name)
             anew, kept, lost = factors_rotate()
-        self.stdout.write(f"mfa.Authenticator: {anew} encrypted anew, {kept} left, {lost} unreadable")
+        self.stdout.write(f"mfa.Authenticator: {anew} encrypted again, {kept} left, {lost} unreadable")
         unreadable += lost
         if unreadable:
             raise CommandError(
@@ -64,6 +64,6 @@ class Command(BaseCommand):
                     data={"kind": str(model._meta.verbose_name), "count": done[tenant.pk]},
                 )
         self.stdout.write(
-            f"{model._meta.label}: {done.total()} encrypted anew, {kept} left, {unreadable} unreadable"
+            f"{model._meta.label}: {done.total()} encrypted again, {kept} left, {unreadable} unreadable"
         )
         return unreadable
