@@ -42,7 +42,9 @@ class Assistant(TenantModel):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     created_at = models.DateTimeField(db_default=Now())
-    archived_at = models.DateTimeField(null=True, help_text="When it was archived; from then on it cannot be chosen.")
+    archived_at = models.DateTimeField(
+        null=True, help_text="When it was archived; from then on it cannot be chosen."
+    )
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tenant", "slug"], name="assistant_one_per_slug")]
