@@ -44,7 +44,7 @@ def test_the_form_starts_a_batch_and_the_page_says_what_is_out(
     }
     refused = client.post(page, {**filled, "model": "extractive"})
     assert refused.status_code == 422
-    assert b"Rules answer at once and cost nothing" in refused.content
+    assert b"Rules answer immediately and for free" in refused.content
     answer = client.post(page, filled)
     assert answer.status_code == 302, answer.context["form"].errors
     job = GenerationJob.objects.get(dataset=dataset)

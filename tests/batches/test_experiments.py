@@ -298,7 +298,7 @@ def test_what_cannot_go_by_batch_is_refused_at_the_start(
     target = {"kind": "model", "model": name}
     search = {"kind": "retriever", "collections": [library.collection.pk]}
     for given, words in (
-        ({**target, "model": "extractive"}, "Rules answer at once"),
+        ({**target, "model": "extractive"}, "Rules answer immediately"),
         (search, "Nothing here uses a language model"),
         ({**target, "service_tier": "flex"}, "price and a pace of their own"),
     ):
@@ -375,7 +375,7 @@ def test_the_form_starts_it_and_page_and_rest_say_what_is_out(
     }
     refused = client.post(page, {**filled, "models": ["extractive"]})
     assert refused.status_code == 422
-    assert b"Rules answer at once and cost nothing" in refused.content
+    assert b"Rules answer immediately and for free" in refused.content
     answer = client.post(page, filled)
     assert answer.status_code == 302, answer.context["form"].errors
     experiment = Experiment.objects.get()

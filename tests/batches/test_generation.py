@@ -303,7 +303,7 @@ def test_what_cannot_be_batched_is_refused_with_a_way_out(
 ) -> None:
     monkeypatch.setenv("GROUNDWORK_COMPATIBLE_BASE_URL", "http://127.0.0.1:9/v1")
     for options, field, words in (
-        ({"model": "extractive"}, "delivery", "Rules answer at once"),
+        ({"model": "extractive"}, "delivery", "Rules answer immediately"),
         ({"judge_model": "extractive"}, "delivery", "Choose a language model"),
         ({"model": "compatible/fake-rows"}, "delivery", "or have it done now"),
         ({"delivery": "tomorrow"}, "delivery", "Enter now or batch."),

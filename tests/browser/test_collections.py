@@ -137,7 +137,7 @@ def test_viewer_may_look_but_not_touch(new_page: Any, cast: Cast) -> None:
     page.goto(f"/t/{cast.tenant.slug}/collections/{made.pk}/")
     expect(page.get_by_role("heading", name="For all")).to_be_visible()
     expect(page.locator("form[data-upload]")).to_have_count(0)
-    expect(page.get_by_text("Nobody has added a document")).to_be_visible()
+    expect(page.get_by_text("No one has added a document")).to_be_visible()
 
 
 def test_pages_turn_and_the_passage_is_marked_when_a_search_hit_is_opened(portal: Portal) -> None:

@@ -150,7 +150,7 @@ def test_share_is_read_by_a_member_until_it_is_revoked(
     expect(page.locator("#shares")).to_contain_text("Opened by")
     shot(page, "share")
     page.get_by_role("button", name="Revoke").click()
-    expect(page.locator("#shares")).to_contain_text("There is no link yet")
+    expect(page.locator("#shares")).to_contain_text("No links yet")
     reader.reload()
     expect(reader.locator(".user")).to_have_count(0)
 

@@ -92,7 +92,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     picture(portal, "exports")
     page.get_by_label("Format", exact=True).select_option("openai")
     page.get_by_role("button", name="Export", exact=True).click()
-    expect(page.get_by_text("Needs a decision")).to_be_visible()
+    expect(page.get_by_text("Needs a decision", exact=True)).to_be_visible()
     expect(page.get_by_text("jane.doe@acme-corp.com")).to_have_count(0)
     picture(portal, "blocked")
     page.get_by_label("Allowed: email").check()

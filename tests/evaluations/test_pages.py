@@ -51,7 +51,7 @@ def test_the_comparison_takes_its_choices_from_the_address(cast):
     row = page.context["rows"][3][0].row
     page = client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&row={row}"))
     assert page.context["found"].leading.name == "overall"
-    assert "have no score" in client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&score=nope")).content.decode()
+    assert "has a score" in client.get(at(cast, f"compare/?a={a.pk}&b={b.pk}&score=nope")).content.decode()
 
 
 @pytest.mark.parametrize("query", ["a=x", "a=0", "a=99999999", "a=-1", "a=9999999999999999999999"])

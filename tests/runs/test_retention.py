@@ -178,7 +178,7 @@ def test_only_owners_set_the_rule_and_it_is_on_record(cast: Cast) -> None:
     client = Client()
     client.force_login(cast.owner.user, "django.contrib.auth.backends.ModelBackend")
     url = reverse("web:settings-retention", args=[cast.tenant.slug])
-    assert "kept for ever" in client.get(url).content.decode()
+    assert "kept forever" in client.get(url).content.decode()
     assert client.post(url, {"days": "30"}).status_code == 302
     assert "30 days after" in client.get(url).content.decode()
     assert client.post(url, {"days": "-1"}).status_code == 422

@@ -104,4 +104,4 @@ def test_used_link_says_so(cast: Cast, link: str):
     assert client.post(link).status_code == 302
     again = client.get(link)
     assert again.status_code == 410
-    assert "used already" in again.content.decode()
+    assert "already been used" in again.content.decode()

@@ -63,7 +63,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     health_check_enabled: bool
 
     def get_connection_params(self) -> dict[str, Any]:
-        return {**super().get_connection_params(), "cursor_factory": ScopedCursor}  # type: ignore[misc]
+        return {**super().get_connection_params(), "cursor_factory": ScopedCursor}
 
     def get_new_connection(self, conn_params: Any) -> Any:
         connection = super().get_new_connection(conn_params)
@@ -93,7 +93,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         if not name:
             return super().create_cursor()
         # Outside of a transaction it outlives the one that declares it.
-        cursor = ScopedServerCursor(
+        cursor = ScopedServerCursor(  # type: ignore[call-overload]
             self.connection, name=name, scrollable=False, withhold=self.connection.autocommit
         )
         register_tzloader(self.timezone, cursor)
@@ -102,7 +102,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def chunked_cursor(self) -> Any:
         # A cursor of the server's outlives its transaction only on a server connection that stays with us.
         if settings.LISTEN_DATABASE is not None and not self.in_atomic_block:
-            return self._cursor()
+            return self.cursor()
         return super().chunked_cursor()
 
     @contextmanager

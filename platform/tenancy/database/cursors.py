@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import Any, LiteralString, Self, cast
+from typing import Any, Self
 
 import psycopg
 from django.db.backends.postgresql.base import Cursor, ServerSideCursor
@@ -98,6 +98,8 @@ def _missing(raw: Any) -> str | None:
 class _Scoped(psycopg.Cursor[Any]):
     """Puts the scope in force before whatever it sends by a message of its own."""
 
+    _conn: Any
+
     def _apply(self) -> None:
         """Put the scope in force in the transaction that is open, or that begins with it."""
         wanted = _missing(self._conn)
@@ -113,7 +115,8 @@ class _Scoped(psycopg.Cursor[Any]):
         """Open a transaction unless there is one, or the next statement begins one."""
         raw = self._conn
         if raw.autocommit and raw.pgconn.transaction_status == TransactionStatus.IDLE:
-            return raw.transaction()
+            opened: AbstractContextManager[Any] = raw.transaction()
+            return opened
         return nullcontext()
 
     def executemany(self, query: Query, params_seq: Iterable[Params], *, returning: bool = False) -> None:
@@ -138,7 +141,7 @@ class _Scoped(psycopg.Cursor[Any]):
 class ScopedCursor(_Scoped, Cursor):
     """Django's cursor; the scope goes in front of a statement, in its message."""
 
-    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+    def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
         wanted = _missing(self._conn)
         if wanted is None:
@@ -153,7 +156,7 @@ class ScopedCursor(_Scoped, Cursor):
 class ScopedServerCursor(_Scoped, ServerSideCursor):
     """Django's cursor whose rows stay with the server until they are asked for."""
 
-    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+    def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Declare the cursor in the scope of this moment; arguments, result and errors are psycopg's."""
         with self._transaction():  # one WITH HOLD outlives it
             self._apply()
@@ -167,7 +170,7 @@ class BinaryCursor(_Scoped):
         super().__init__(raw)
         self.format = Format.BINARY
 
-    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+    def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
         with self._transaction():
             self._apply()
@@ -181,15 +184,15 @@ class BinaryServerCursor(_Scoped, psycopg.ServerCursor[Any]):
         super().__init__(raw, name)
         self.format = Format.BINARY
 
-    def execute(self, query: Query, params: Params | None = None, **options: Any) -> Self:
+    def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Declare the cursor in the scope of this moment; arguments, result and errors are psycopg's."""
         self._apply()
         return super().execute(query, params, **options)
 
 
-def _behind(prefix: str, query: Query) -> Query:
+def _behind(prefix: str, query: Any) -> Any:
     if isinstance(query, str):
-        return cast("Query", prefix + query)
+        return prefix + query
     if isinstance(query, bytes):
         return prefix.encode() + query
-    return sql.SQL(cast("LiteralString", prefix)) + query
+    return sql.SQL(prefix) + query

@@ -173,7 +173,7 @@ def test_undo_redo_and_restore_go_back_and_forth(cast: Cast, collection: Collect
         undo.batch_undo(**common)
     assert files_stored(cast.actor("member"), collection.pk) == {}
     assert not (root(cast, collection) / "a.txt").exists()
-    with pytest.raises(Conflict, match="no change to take back"):
+    with pytest.raises(Conflict, match="no change to undo"):
         undo.batch_undo(**common)
     undo.batch_redo(**common)
     assert text_of(cast, collection, "a.txt") == b"one\n"

@@ -207,7 +207,7 @@ def test_rows_of_a_generation_are_found_and_split_over_rest_and_pages(cast: Cast
     with tenant_scope(cast.tenant.pk):
         assert splits_of(rows) == ["test", "test", "test", "test", "", ""]
     move("undo", division)
-    assert "Taken back.</b> 3 rows moved back." in told_now()[0]
+    assert "Division undone.</b> 3 rows moved back." in told_now()[0]
     with tenant_scope(cast.tenant.pk):
         assert splits_of(rows) == ["train", "train", "train", "test", "", ""]
     client.force_login(cast.user("outsider"))

@@ -391,7 +391,7 @@ async def test_inbox_takes_decisions_and_keeps_what_does_not_fit(cast: Cast, lan
         good = client.post(url, {"decision": "approve", "arguments": '{"amount": 7}'})
         assert (good.status_code, good["Location"]) == (302, base)
         late = client_of(cast, "owner").post(url, {"decision": "reject"}, follow=True)
-        assert "Nothing is left to decide" in late.content.decode()
+        assert "already been decided" in late.content.decode()
         page = client.get(f"{base}{row.pk}/").content.decode()
         assert "<del>5</del>" in page
         assert "<ins>7</ins>" in page
@@ -410,7 +410,7 @@ async def test_chosen_calls_are_approved_at_once_each_by_itself(cast: Cast, lane
         chosen = {"approval": [str(row.pk) for row in rows] + ["999999999"]}
         page = client_of(cast, "admin").post(url, chosen, follow=True).content.decode()
         assert "2 calls approved." in page
-        assert "Nothing is left to decide" in page
+        assert "already been decided" in page
 
     await sync_to_async(click)()
     await _work(run, lane_threads)
