@@ -200,7 +200,7 @@ def test_plain_json_answer_is_kept(value: Any, api: ApiServer) -> None:
         (200, {}, b"plain", "plain"),
         (204, {}, b"", "Done (status 204)"),
         (200, {"Content-Type": "image/png"}, b"\x89PNG\x00\x01", "6 bytes of image/png"),
-        (200, {}, b"\x00\x01\xff", "cannot be shown"),
+        (200, {}, b"\x00\x01\xff", "can't be shown"),
         (200, {"Content-Type": "text/plain; charset=nonsense"}, b"abc", "abc"),
     ],
     ids=["latin", "unnamed", "empty", "image", "bytes", "charset"],
