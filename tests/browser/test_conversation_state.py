@@ -56,7 +56,7 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
     expect(switch).to_contain_text("2/ of 2")
     assert_like_fresh(portal)
 
-    page.get_by_role("button", name="Answer once more").click()
+    page.get_by_role("button", name="Regenerate").click()
     expect(switch).to_contain_text("3/ of 3")
     portal.wait_end()
     shot(page, "versions")

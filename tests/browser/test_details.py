@@ -279,7 +279,7 @@ def test_answer_without_a_source_says_so_and_what_is_used_is_chosen_in_the_compo
         calculate.check()
     expect(page.locator("#tools-label")).to_have_text("Tools")
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Answer once more").click()
+    page.get_by_role("button", name="Regenerate").click()
     expect(page.get_by_role("group", name="Versions of this question")).to_contain_text("2/ of 2")
     noticed.wait_end()
     assert "calculate" in offered()

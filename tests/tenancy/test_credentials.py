@@ -111,10 +111,10 @@ def test_old_key_can_go_once_everything_is_encrypted_anew(cast: Cast, settings):
         out = StringIO()
         call_command("credentials_rotate", stdout=out)
         said = out.getvalue()
-        assert f"tenancy.ProviderCredential: {anew} encrypted anew" in said
-        assert f"webhooks.Webhook: {anew} encrypted anew" in said
-        assert "tools.ToolCredential: 0 encrypted anew" in said
-        assert "tenancy.IdempotentAnswer: 0 encrypted anew" in said
+        assert f"tenancy.ProviderCredential: {anew} encrypted again" in said
+        assert f"webhooks.Webhook: {anew} encrypted again" in said
+        assert "tools.ToolCredential: 0 encrypted again" in said
+        assert "tenancy.IdempotentAnswer: 0 encrypted again" in said
         assert SECRET not in said
     settings.CREDENTIAL_KEYS = [new]
     assert found(cast).secret.reveal() == SECRET
