@@ -68,7 +68,7 @@ def test_edit_and_regenerate_make_versions_to_switch_between(portal: Portal) -> 
     assert_like_fresh(portal)
 
     portal.turns.first.hover()
-    portal.turns.first.get_by_role("button", name=re.compile("^Fork")).click()
+    portal.turns.first.get_by_role("button", name=re.compile("^Continue from here")).click()
     old = page.url
     page.wait_for_url(lambda url: url != old)
     expect(portal.turns).to_have_count(1)
