@@ -118,6 +118,7 @@ def _alone(collection: Collection, check: Callable[[], None]) -> Iterator[None]:
     ``CREATE INDEX CONCURRENTLY`` would wait in turn.
     """
     key = [_LOCKS, collection.pk % 2**31]
+    check()
     with connection.wrap_database_errors, direct_connection() as line:  # its end gives the lock back
         while not _locked(line, key):
             time.sleep(_LOCK_POLL_S)
