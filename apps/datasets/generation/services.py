@@ -269,7 +269,7 @@ def _rules_checked(settings: Settings) -> None:
         )
     for name in ("personas", "styles"):
         if getattr(settings, name):
-            raise _field(name, f"{name} need a language model. Choose one, or leave them out.")
+            raise _field(name, f"{name.capitalize()} need a language model. Choose one, or leave them out.")
     if settings.script:
         raise _field(
             "script",

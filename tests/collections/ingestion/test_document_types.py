@@ -119,7 +119,7 @@ def broken(**changes: object) -> dict[str, object]:
         ({"version": 1, "rules": "x"}, "rules"),
         ({"version": 1, "rules": [], "defualt": "x"}, "defualt"),
         ({"version": 1, "rules": [], "default": "Général"}, "default"),
-        (broken(pattern="(unclosed"), "no regular expression"),
+        (broken(pattern="(unclosed"), "isn't a regular expression"),
         (broken(pattern="a*"), "matches anything"),
         (broken(pattern=""), "1 to 500"),
         (broken(pattern="x" * 501), "1 to 500"),

@@ -73,7 +73,7 @@ def test_json_holds_answer_and_sources(cast: Cast, library: Library, found: Any,
     [
         (("x", "--collection", "nowhere"), "no collection"),
         (("x", "--model", "openai/none"), "not available"),
-        (("x", "--user", "stranger@example.org"), "no member"),
+        (("x", "--user", "stranger@example.org"), "isn.t a member"),
         ((" ",), "Write a question"),
     ],
 )

@@ -68,7 +68,7 @@ def test_command_and_rest_make_the_same_whole_rows(
 def test_command_runs_twice_and_makes_nothing_twice(cast: Cast, tmp_path: Path) -> None:
     make_open_library(cast)
     out = tmp_path / "rows.jsonl"
-    with pytest.raises(CommandError, match="Rules know no personas"):
+    with pytest.raises(CommandError, match="Personas need a language model"):
         call_command(
             "dataset_generate", tenant=cast.tenant.slug, collection=["Tariff"], out=out, persona=["a broker"]
         )
@@ -94,10 +94,10 @@ def test_command_runs_twice_and_makes_nothing_twice(cast: Cast, tmp_path: Path) 
     ("options", "told"),
     [
         ({"collection": ["Nowhere"]}, "There is no collection “Nowhere”"),
-        ({"persona": ["a broker"]}, "Rules know no personas"),
+        ({"persona": ["a broker"]}, "Personas need a language model"),
         ({"language": "de"}, "questions are English"),
         ({"language": "Klingon!"}, "language: Enter a language"),
-        ({"types": "factual=often"}, "is no share"),
+        ({"types": "factual=often"}, "isn't a share"),
         ({"out": Path("/nowhere/at/all.jsonl")}, "folder that exists"),
         ({"collection": None, "resume": 999_999_999}, "generation job"),
     ],

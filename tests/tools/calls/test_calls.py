@@ -258,7 +258,7 @@ def test_toolkit_is_granted_as_one_and_kept_while_a_grant_uses_it(cast: Cast) ->
     kit = toolkit_set(**who, name="Money", tools=["pay"])
     grant_create(**who, effect="deny", target_kind="toolkit", toolkit=kit.pk)
     assert execute(cast, ("pay", {"amount": 1})).results[0].is_error
-    with pytest.raises(Invalid, match="grants"):
+    with pytest.raises(Invalid, match="used in rules"):
         toolkit_delete(**who, pk=kit.pk)
     toolkit_set(**who, name="Money", tools=[])
     assert execute(cast, ("pay", {"amount": 1})).waiting is not None

@@ -376,10 +376,10 @@ BAD = {
     ),
     "file": (document(post({"$ref": "other.yaml#/X"})), "another document"),
     "nowhere": (document(post({"$ref": "#/components/schemas/X"})), "points to nothing"),
-    "anchor": (document(post({"$ref": "#here"})), "no path"),
+    "anchor": (document(post({"$ref": "#here"})), "isn't a path"),
     "circle": (
         document(get(parameters=[{"$ref": "#/components/parameters/a"}]), components={"parameters": LOOP}),
-        "circle",
+        "circular",
     ),
     "schema": (
         document(post({"type": "thing"})),

@@ -227,7 +227,7 @@ async def test_vanished_tool_refuses_in_clear_words(cast: Cast, shop: Shop) -> N
     assert isinstance(prepared, CheckedCall)
     result = await call_run(prepared, ToolContext(), timeout_s=1)
     assert result.is_error
-    assert "any more" in result.content
+    assert "no longer offered" in result.content
 
 
 def test_tool_that_comes_back_is_there_again(cast: Cast, shop: Shop) -> None:
@@ -282,7 +282,7 @@ def test_two_tools_of_one_name_are_a_problem_of_the_source(cast: Cast, shop: Sho
     with tenant_scope(cast.tenant.pk):
         source.refresh_from_db()
     assert source.status == "failed"
-    assert "one name" in source.problem
+    assert "the same name" in source.problem
 
 
 def test_update_reads_again_only_when_it_must(cast: Cast, shop: Shop) -> None:
@@ -501,7 +501,7 @@ def test_version_that_cannot_be_accepted_says_why(cast: Cast, shop: Shop) -> Non
         first, second = ToolVersion.objects.order_by("tool_name")
     with pytest.raises(Conflict, match="current"):
         accept(cast, first.pk)
-    with pytest.raises(Conflict, match="does not wait"):
+    with pytest.raises(Conflict, match="no longer waiting"):
         sources_versions.version_reject(tenant=cast.tenant, actor=cast.actor("admin"), pks=[second.pk])
     with pytest.raises(Missing):
         accept(cast, first.pk, 10**9)

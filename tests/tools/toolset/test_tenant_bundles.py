@@ -151,7 +151,7 @@ def test_source_that_is_off_or_lost_its_tool_answers_in_words(cast: Cast) -> Non
         ToolVersion.objects.filter(tool_name="shop_stock").update(is_gone=True)
     result = execute(cast, "shop_stock", article="pen").results[0]
     assert result.is_error
-    assert "any more" in result.content
+    assert "no longer offered" in result.content
     with tenant_scope(cast.tenant.pk):
         ToolSource.objects.filter(pk=source.pk).update(is_enabled=False)
     assert execute(cast, "shop_stock", article="pen").results[0].error_code == "unknown_tool"
