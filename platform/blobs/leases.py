@@ -177,29 +177,29 @@ def _make_room() -> None:
     if _fetched * 20 < limit:
         return
     _fetched = 0
-    found = sorted(_copies(), key=lambda one: one[1])
+    found = []
+    for path in blob_copies():
+        with suppress(FileNotFoundError):  # given up by another process
+            stat = path.stat()
+            found.append((stat.st_mtime, path, stat.st_size))
+    found.sort()
     total = sum(size for _, _, size in found)
     if total <= limit:
         return
-    for path, _, size in found:
+    for _, path, size in found:
         if total <= limit * _ROOM:
             return
-        if copy_drop(path):
+        if _give_up(path):
             total -= size
 
 
-def _copies() -> list[tuple[Path, float, int]]:
-    found = []
+def blob_copies() -> Iterator[Path]:
+    """Yield this machine's copies; those that are being fetched are none yet."""
     for folder, _, names in os.walk(blob_cache()):
-        for name in names:
-            path = Path(folder) / name
-            with suppress(FileNotFoundError):  # given up by another process
-                stat = path.stat()
-                found.append((path, stat.st_mtime, stat.st_size))
-    return found
+        yield from (Path(folder) / name for name in names if not name.startswith(_PARTIAL))
 
 
-def copy_drop(path: Path) -> bool:
+def _give_up(path: Path) -> bool:
     """Delete a copy unless somebody reads it; returns whether it is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
