@@ -51,6 +51,7 @@ def store_copy(
                 done.there += 1
                 on_progress(done)
                 continue
+            here.unlink(missing_ok=True)  # a folder that has taken it shares its bytes
             try:
                 source.fetch(kept.key, here)
             except BlobMissing:

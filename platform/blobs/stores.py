@@ -52,7 +52,10 @@ class Store(Protocol):
     is_local: bool
 
     def put(self, key: str, source: Path) -> None:
-        """Make the bytes of a local file those of the key, whole or not at all. The file stays, for whoever made it."""
+        """Make the bytes of a local file those of the key, whole or not at all.
+
+        The file stays for whoever made it, who may delete it and must not write to it: a folder shares its bytes.
+        """
 
     def here(self, key: str) -> Path | None:
         """Return where a key's bytes are or would be on this machine, None for a store elsewhere."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
@@ -21,8 +22,7 @@ from tests.cast import Cast
 
 
 def placed(content: bytes, folder: Path) -> str:
-    source = folder / "source"
-    source.parent.mkdir(parents=True, exist_ok=True)
+    source = folder / uuid4().hex
     source.write_bytes(content)
     sha256 = hashlib.sha256(content).hexdigest()
     key = f"t1/2/{sha256[:2]}/{sha256}"

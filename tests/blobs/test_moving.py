@@ -11,14 +11,15 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from blobs import stores
+from blobs.errors import StoreAway
 from blobs.stores import store, store_open
 from tests.bucket import Bucket
 
 
 def place(content: bytes, folder: Path, *, key: str = "") -> str:
-    source = folder / "source"
-    source.write_bytes(content)
     sha256 = hashlib.sha256(content).hexdigest()
+    source = folder / f"source-{sha256}"
+    source.write_bytes(content)
     key = key or f"t1/2/{sha256[:2]}/{sha256}"
     store().put(key, source)
     return key
@@ -43,6 +44,8 @@ def test_folder_to_bucket_and_back(home: Path, bucket: Bucket, tmp_path: Path, s
     assert "4 copied" in copy(back)
     assert {kept.key for kept in store_open(back).below("")} == keys
     assert (tmp_path / "back" / "datasets/t1/2/export-3").read_bytes() == b"rows"
+    settings.FILES_URL = back
+    assert "4 already there" in copy(bucket.url, "--verify"), "each is what it was"
 
 
 def test_interrupted_copy_goes_on(
@@ -54,7 +57,7 @@ def test_interrupted_copy_goes_on(
     def failing(self: Any, key: str, source: Path) -> None:
         left[0] -= 1
         if left[0] < 0:
-            raise stores.StoreAway("it went away")
+            raise StoreAway("it went away")
         real(self, key, source)
 
     with monkeypatch.context() as patch:

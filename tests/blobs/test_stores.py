@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -14,7 +15,7 @@ KEY = "t1/2/ab/" + "ab" * 32
 
 
 def put(store: Store, tmp_path: Path, key: str, content: bytes) -> None:
-    source = tmp_path / "source"
+    source = tmp_path / uuid4().hex
     source.write_bytes(content)
     store.put(key, source)
     assert source.read_bytes() == content, "the caller's file is the caller's"
