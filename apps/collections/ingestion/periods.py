@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from functools import lru_cache
 
@@ -67,7 +67,7 @@ _FISCAL = r"(?:fiscal|financial|FY|geschäftsjahr(?:e?s)?|exercice|ejercicio|añ
 _CALENDAR = r"(?:calendar|CY|kalenderjahr(?:e?s)?)"
 _NUMBER = rf"""(?:(?P<fiscal_ahead>{_FISCAL})\s+|(?P<calendar_ahead>{_CALENDAR})\s+)?(?:
     Q\s?(?P<q>[1-4]) | (?P<of_q>[1-4])Q
-  | (?P<word>{_ORDINAL})\s+(?:(?P<fiscal_quarter>fiscal|geschäfts)\s*-?)?(?:quarter|quartals?|trimestre)(?:\s*\(Q[1-4]\))?
+  | (?P<word>{_ORDINAL})\s+(?:(?P<fiscal_quarter>fiscal|geschäfts)\s*-?|(?P<calendar_quarter>calendar)\s+)?(?:quarter|quartals?|trimestre)(?:\s*\(Q[1-4]\))?
 )"""
 # Two digits are a year behind an apostrophe, a word for a fiscal year, or in “3Q22” alone.
 _YEAR = rf"""(?:
@@ -124,12 +124,14 @@ class AskedPeriod:
         end: the last day of a month where it names only that.
         year: which year it means: ``fiscal``, ``calendar``, or "" where it does not say.
         span: where in the question.
+        is_set_aside: the question means others (“since Q3 2022”, “not the first quarter of 2023”).
     """
 
     quarter: int | None
     end: date | None
     year: str
     span: tuple[int, int]
+    is_set_aside: bool = False
 
 
 def quarter_ended(end: date) -> int:
@@ -168,7 +170,7 @@ def period_of(line: str) -> Period:
 
 
 def periods_asked(question: str) -> list[AskedPeriod]:
-    """Return the quarters and ends of periods that a question names, in its order; none that it sets aside."""
+    """Return the quarters and ends of periods that a question names, in its order."""
     found = [
         AskedPeriod(quarter, None, year, match.span()) for quarter, year, match in _quarters_in(question)
     ]
@@ -178,7 +180,8 @@ def periods_asked(question: str) -> list[AskedPeriod]:
         if end is not None:
             found.append(AskedPeriod(None, end, "", match.span()))
     return sorted(
-        (one for one in found if not _BUT_NOT.search(question[: one.span[0]])), key=lambda one: one.span
+        (replace(one, is_set_aside=bool(_BUT_NOT.search(question[: one.span[0]]))) for one in found),
+        key=lambda one: one.span,
     )
 
 
@@ -259,5 +262,3 @@ def _month_end(year: int, month: int) -> date:
 
 def _quarter_end(quarter: int) -> date:
     return _month_end(quarter // 4, quarter % 4 * 3 + 3)
-
-
