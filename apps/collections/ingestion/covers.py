@@ -36,7 +36,14 @@ _PERIOD = re.compile(
     + _DATE
     + ")"
 )
-_ANY_DATE = re.compile(_DATE)
+# A date of its own: alone in a line, maybe behind a place, or said to be it. Others are of what the text tells.
+_OWN_DATE = re.compile(
+    rf"^[ \t#*_>-]*(?:[^\W\d_]+,[ \t]*)?(?P<alone>{_DATE})[ \t.*_]*$"
+    r"|\b(?i:dated?|issued|published|released|posted|updated|revised|modified|adopted|approved|effective|version|as\s+of"
+    r"|datum|stand|vom|gültig\s+ab|veröffentlicht|aktualisiert|publié|mis\s+à\s+jour|fecha|publicado|actualizado)\b"
+    rf"[^\w\n]{{0,4}}(?:(?i:on|of|from|as\s+of|am|le|el)[ \t]+)?(?P<said>{_DATE})",
+    re.MULTILINE,
+)
 _FORM = re.compile(r"\b(?:FORM|Form)[ \t]+(?P<form>\d{1,3}-[A-Z]{1,3}|[A-Z]{1,3}-\d{1,4}[A-Z]?)\b")
 _OF_QUARTER = re.compile(r"(?i)quarter|\b(?:three|3)\s+months|\b(?:thirteen|13|fourteen|14)\s+weeks")
 _ORDINALS = ("first", "second", "third", "fourth")
@@ -133,8 +140,8 @@ def _period(head: str, body: str) -> list[str]:
     """Return the end of the period that a document is about, and its quarter as people ask for it; else its date."""
     match = _PERIOD.search(head)
     if match is None:
-        dates = _ANY_DATE.search(head[: _HEAD_CHARS // 4])
-        return [" ".join(dates.group().split())] if dates else []
+        found = _OWN_DATE.search(head[: _HEAD_CHARS // 4])
+        return [" ".join((found["alone"] or found["said"]).split())] if found else []
     end = " ".join(match["end"].split())
     # The number of months stands before the word.
     is_quarter = _OF_QUARTER.search(head[max(0, match.start() - 12) : match.end()])

@@ -245,9 +245,9 @@ def _day(match: re.Match[str]) -> date | None:
             one, other, year = map(int, match["slashes"].split("/"))
             month, day = min(one, other), max(one, other)
             return date(year, month, day) if day > 12 or day == month else None
-        name = match["month_first"] or match["month_second"]
-        year = match["year_third"] or match["year_last"]
-        return date(int(year), _month(name), int(match["day_second"] or match["day_first"]))
+        written = match["year_third"] or match["year_last"]
+        named = match["month_first"] or match["month_second"]
+        return date(int(written), _month(named), int(match["day_second"] or match["day_first"]))
     except ValueError:  # 30 February
         return None
 

@@ -100,6 +100,23 @@ def test_fiscal_quarter_is_read_from_what_is_added_up(text: str, quarters: str) 
     assert covered(text) == quarters
 
 
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("Memo\nDate: May 5, 2024\nLamps", "May 5, 2024"),
+        ("Guidance\n\nIssued on 5 May 2024 by the board", "5 May 2024"),
+        ("Berlin, 5. Mai 2024\nSehr geehrte Damen", "5. Mai 2024"),
+        ("# Rates\n**2024-05-05**\n", "2024-05-05"),
+        ("Preisliste, Stand: 05.05.2024", "05.05.2024"),
+        # What the text tells of happened then; the document is not of that day.
+        ("Ada Lovelace (born December 10, 1815) wrote notes.", ""),
+        ("The battle of May 5, 1862 was lost.", ""),
+    ],
+)
+def test_date_is_the_documents_own(text: str, day: str) -> None:
+    assert covered(text) == day
+
+
 def test_kind_of_company_is_no_company() -> None:
     form = (
         "BOREALIS CORPORATION\nSmaller Reporting Company [ ] Shell Company [ ]\n"
