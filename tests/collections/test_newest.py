@@ -19,6 +19,8 @@ from apps.collections.search.newest import newest_asked, newest_lifts
         ("What does our current handbook say?", "current"),
         ("up-to-date rates", "up-to-date"),
         ("Was ist der aktuelle Zollsatz?", "aktuelle"),
+        ("Umsatz im letzten Quartal", "letzten Quartal"),
+        ("Was steht im letzten Quartalsbericht?", "letzten Quartalsbericht"),
         ("Quel est le dernier rapport ?", "dernier"),
         ("¿Cuál es la tarifa más reciente?", "más reciente"),
         ("какая последняя версия", "последняя"),
@@ -63,6 +65,8 @@ def test_words_for_the_newest_are_heard(query: str, asked: str) -> None:
         "¿Cómo cambió en los últimos cinco años?",
         "Por último, ¿qué dice el contrato?",
         "la tarifa actualizada",
+        "Was zählt letzten Endes?",
+        "Umsatz der letzten drei Jahre",
     ],
 )
 def test_words_that_look_like_it_are_not(query: str) -> None:

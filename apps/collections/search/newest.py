@@ -18,6 +18,7 @@ from apps.collections.search.named import MOST
 # Words that ask for the newest, in languages that put blanks between words; each stands for itself, inflected.
 _WORDS = r"""
     latest | newest | (?:most|more)\s+(?:recent|current) | (?:most\s+)?up[-\s]to[-\s]date
+    | letzte[nrsm]?\s+(?:\w*bericht\w*|\w*quartal\w*|\w*abschluss\w*|fassung|version|ausgabe|stand)
     | neu(?:e)?ste[nrsm]? | jüngste[nrsm]? | aktuell(?:e[nrsm]?|ste[nrsm]?)? | derzeitige[nrsm]?
     | derni(?:er|ers|ère|ères) | plus\s+récente?s? | actuel(?:le)?s? | en\s+vigueur
     | más\s+recientes? | últim[oa]s? | vigentes? | (?:el|la|los|las)\s+(?:\w+\s+){0,2}actual(?:es)?
