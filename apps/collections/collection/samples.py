@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from django.db import transaction
-
-from apps.collections.collection.services import collection_create
+from apps.collections.collection.services import collection_create, collection_delete
 from apps.collections.documents.services import document_upload
 from apps.collections.models import Collection
-from tenancy.actors import Actor
+from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 
 FOLDER = Path(__file__).resolve().parents[1] / "demo"
@@ -45,10 +43,10 @@ def sample_add(*, tenant: Tenant, actor: Actor, sample: Sample = TARIFFS) -> Col
         Denied: without the right ``collection.write``.
         Conflict: there is a collection of that name.
     """
-    with transaction.atomic():
-        collection = collection_create(
-            tenant=tenant, actor=actor, name=sample.name, description=sample.description
-        )
+    collection = collection_create(
+        tenant=tenant, actor=actor, name=sample.name, description=sample.description
+    )
+    try:
         for name in sample.files:
             with (FOLDER / name).open("rb") as file:
                 document_upload(
@@ -58,4 +56,8 @@ def sample_add(*, tenant: Tenant, actor: Actor, sample: Sample = TARIFFS) -> Col
                     name=name,
                     chunks=iter(lambda: file.read(_BLOCK), b""),
                 )
+    except BaseException:
+        # No transaction takes it back: the file store is waited for outside of any.
+        collection_delete(tenant=tenant, actor=system_actor(tenant.pk, actor.user_id), collection=collection)
+        raise
     return collection
