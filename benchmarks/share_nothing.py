@@ -330,8 +330,8 @@ class Work:
         until = time.monotonic() + END_S
         while time.monotonic() < until:
             state = self.client.get(f"{path}/{found['id']}", web=number)
-            if state is not None and state["status"] in ("ready", "failed"):
-                return "" if state["status"] == "ready" else "attachment failed"
+            if state is not None and state["state"] in ("ready", "failed"):
+                return "" if state["state"] == "ready" else f"attachment {state['problem']}"
             time.sleep(0.2)
         return "attachment never read"
 
@@ -553,7 +553,15 @@ def main() -> None:
     ):
         from tests.many_tenants import workspaces_make
 
+        from apps.collections.index.embedding import space_default
+        from apps.collections.models import Collection
+        from tenancy.scope import platform_scope
+
         workspace = workspaces_make(1)[0]
+        with platform_scope():
+            collection = Collection.objects.select_related("tenant").get(pk=workspace.collection)
+            collection.space = space_default(tenant=collection.tenant)
+            collection.save()
         machines = Machines(Path(folder), bucket.url)
         client = Client(machines, workspace)
         result: dict[str, Any] = {}
