@@ -42,9 +42,9 @@ class Command(BaseCommand):
             raise CommandError(wrong)
         with as_login_role():
             adopt(connection)
+            _version_check()
             executor = MigrationExecutor(connection)
             pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-        _version_check()
         # Called without pending ones too: the tenant walls are raised after each migrate.
         what = f"applying {pending} migrations" if pending else "checking the tenant walls"
         self._call(what, "migrate", interactive=False, verbosity=0)
