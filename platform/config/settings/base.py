@@ -139,6 +139,7 @@ ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
 ACCOUNT_FORMS = {"login": "web.sign_in.LoginForm", "signup": "web.signup.SignupForm"}
 MFA_ADAPTER = "tenancy.second_factors.SecondFactorAdapter"
+MFA_FORMS = {"authenticate": "web.sign_in.CodeForm", "reauthenticate": "web.sign_in.CodeAgainForm"}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 SIGNUP: str = env.get("GROUNDWORK_SIGNUP")
 
