@@ -16,8 +16,9 @@ from django.core.signals import request_started  # noqa: E402
 from django.db import close_old_connections, reset_queries  # noqa: E402
 
 from web.departures import departures_noted, holding_noted  # noqa: E402
+from web.draining import drain_noted  # noqa: E402
 
-application = holding_noted(departures_noted(get_asgi_application()))
+application = drain_noted(holding_noted(departures_noted(get_asgi_application())))
 # A request has a thread of its own, in which nothing is old: what Django tidies before each one costs a way there and back.
 request_started.disconnect(close_old_connections)
 request_started.disconnect(reset_queries)
