@@ -25,16 +25,19 @@ class Follower(threading.Thread):
         port: of the server that it follows from, or did last.
     """
 
-    def __init__(self, run_id: int, key: str, ports: Sequence[int]) -> None:
+    def __init__(
+        self, run_id: int, key: str, ports: Sequence[int], *, seconds: float = 4 * PATIENCE_S
+    ) -> None:
         super().__init__(name=f"follower-{run_id}", daemon=True)
         self.events: list[tuple[int, str, dict[str, Any]]] = []
         self.moved = self.cut = 0
         self.has_ended = False
         self.port = 0
+        self._seconds = seconds
         self._path, self._key, self._ports = f"/api/v1/runs/{run_id}/events", key, ports
 
     def run(self) -> None:
-        until = time.monotonic() + PATIENCE_S * 4
+        until = time.monotonic() + self._seconds
         while not self.has_ended and time.monotonic() < until:
             for port in self._ports:
                 if self._follow(port):
