@@ -75,6 +75,18 @@ async def wait(ctx: JobContext, path: str, milliseconds: int) -> None:
     _note(path, f"done {ctx.attempt} {os.getpid()}")
 
 
+@job("tests.step", lane="loop")
+async def step(ctx: JobContext, path: str) -> None:
+    """One step that ends when the test makes a file, and one that must be another attempt's when the worker ends."""
+    if not Path(path).stat().st_size:  # noqa: ASYNC240
+        _note(path, f"began {ctx.attempt}")
+        while not Path(path).with_suffix(".go").exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        _note(path, f"done {ctx.attempt}")
+        ctx.leave_at_step()
+    _note(path, "second step")
+
+
 @job("tests.slices", max_attempts=2, on_end=_ended)
 def slices(ctx: JobContext, path: str) -> None:
     """Three steps, each of which is kept."""

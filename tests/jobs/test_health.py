@@ -18,13 +18,15 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from jobs.health import STALLED_S, ProbeServer, WorkerHealth
-from jobs.models import JobStatus, Worker
+from jobs.models import Job, JobStatus, Worker
 from jobs.selectors import WORKER_FRESH_S
 from jobs.sweeper import workers_forget
 from tenancy import health as checks
 from tenancy.database.base import as_login_role
+from tenancy.scope import tenant_scope
 from tests.cast import make_cast
 from tests.jobs.test_worker import _enqueue, _status
+from tests.patience import PATIENCE_S
 from tests.servers import free_port, status_of, wait_for
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -188,9 +190,31 @@ def test_real_worker_is_ready_drains_and_leaves_its_port(notes: Path, start_work
     wait_for(lambda: status_of(f"{url}/readyz") == 503, "the drain")
     assert status_of(f"{url}/livez") == 200
     notes.with_suffix(".go").touch()
-    process.wait(30)
+    process.wait(PATIENCE_S)
     assert status_of(f"{url}/livez") == 0
     assert _status(job) == JobStatus.SUCCEEDED
+
+
+@pytest.mark.servers
+@pytest.mark.django_db(transaction=True)
+def test_worker_that_ends_waits_for_a_step_and_no_longer(notes: Path, start_worker: Start) -> None:
+    cast, port = make_cast(), free_port()
+    url = f"http://127.0.0.1:{port}"
+    process = start_worker(GROUNDWORK_WORKER_HEALTH_PORT=str(port), GROUNDWORK_DRAIN_SECONDS="600")
+    wait_for(lambda: status_of(f"{url}/readyz") == 200, "the worker")
+    job = _enqueue(cast, "tests.step", notes)
+    wait_for(lambda: "began" in notes.read_text())
+    process.send_signal(signal.SIGTERM)
+    wait_for(lambda: status_of(f"{url}/readyz") == 503, "the drain")
+    notes.with_suffix(".go").touch()
+    process.wait(PATIENCE_S)
+    assert notes.read_text().splitlines() == ["began 1", "done 1"]
+    assert _status(job) == JobStatus.QUEUED
+    with tenant_scope(cast.tenant.pk):
+        assert Job.objects.get(pk=job.pk).attempts == 0, "given back, not failed"
+    start_worker()
+    wait_for(lambda: _status(job) == JobStatus.SUCCEEDED)
+    assert notes.read_text().splitlines() == ["began 1", "done 1", "second step"]
 
 
 @pytest.mark.servers

@@ -94,7 +94,7 @@ class Command(BaseCommand):
             stop.set()
             runner.stop_flag.set()
             cluster.stop_event.set()
-            cluster.sentinel.join(STOP_S)
+            cluster.sentinel.join(STOP_S + settings.DRAIN_SECONDS)
             if cluster.sentinel.is_alive():
                 log.warning("worker_stop_forced")
                 cluster.sentinel.kill()  # and the kernel ends what is below it
