@@ -1,4 +1,4 @@
-"""What the edge counts for all processes together."""
+"""What the edge counts and keeps for all processes together."""
 
 from __future__ import annotations
 
@@ -15,6 +15,17 @@ class AttemptWindow(models.Model):
     key = models.CharField(max_length=64, primary_key=True, help_text="A keyed hash of whose limit it is.")
     taken = ArrayField(models.DateTimeField(), help_text="When, oldest first.")
     forget_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return self.key[:12]
+
+
+class SharedValue(models.Model):
+    """A value of Django's cache (``web.shared_cache``). Unlogged, as ``AttemptWindow`` is."""
+
+    key = models.CharField(max_length=64, primary_key=True, help_text="A keyed hash of the cache's key.")
+    value = models.JSONField()
+    expires_at = models.DateTimeField()
 
     def __str__(self) -> str:
         return self.key[:12]

@@ -167,8 +167,8 @@ async def test_run_leaves_a_worker_that_ends_at_a_step_and_asks_for_no_turn_twic
     second = ScriptedProvider(turns[1:])
     await execute(again, run, second, world.tools())
     assert (len(first.requests), len(second.requests), world.sent) == (1, 1, 1)
-    await sync_to_async(run.refresh_from_db)()
-    assert (run.status, run.answer) == (RunStatus.COMPLETED, "Sent.")
+    ended, _ = await sync_to_async(state)(run)
+    assert (ended.status, ended.answer) == (RunStatus.COMPLETED, "Sent.")
 
 
 async def test_old_worker_writes_nothing_when_its_job_was_taken_over(

@@ -138,6 +138,7 @@ ACCOUNT_LOGOUT_ON_GET = False
 # Attempts to sign in are counted by ``web.attempts``: allauth's count by address lets anybody lock anybody out.
 ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
 ACCOUNT_FORMS = {"login": "web.sign_in.LoginForm", "signup": "web.signup.SignupForm"}
+CACHES = {"default": {"BACKEND": "web.shared_cache.SharedCache"}}  # of allauth: mails, sign-ups, used codes
 MFA_ADAPTER = "tenancy.second_factors.SecondFactorAdapter"
 MFA_FORMS = {"authenticate": "web.sign_in.CodeForm", "reauthenticate": "web.sign_in.CodeAgainForm"}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
