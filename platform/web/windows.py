@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from django.db import connection
 from django.utils.crypto import salted_hmac
 
-from web.models import AttemptWindow
-
 # Rows are locked in the order of their keys, so that two attempts never wait for each other.
 TAKE_SIGNATURE = "attempts_take(text[], integer[], integer[])"
 TAKE_SQL = """
@@ -112,11 +110,6 @@ def windows_expire() -> int:
             "WHERE forget_at < clock_timestamp() FOR UPDATE SKIP LOCKED)"
         )
         return int(cursor.rowcount)
-
-
-def windows_clear() -> None:
-    """Forget everything (tests)."""
-    AttemptWindow.objects.all().delete()
 
 
 def _hashed(key: str) -> str:
