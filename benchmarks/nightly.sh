@@ -68,6 +68,7 @@ run streams
 run waiting_routes
 run concurrency
 run restarts
+run drain
 run fairness --embedder local
 run fairness --embedder remote
 run loop_overhead

@@ -551,11 +551,10 @@ def main() -> None:
         served() as (door, bucket),
         tempfile.TemporaryDirectory(prefix="groundwork-nothing-") as folder,
     ):
-        from tests.many_tenants import workspaces_make
-
         from apps.collections.index.embedding import space_default
         from apps.collections.models import Collection
         from tenancy.scope import platform_scope
+        from tests.many_tenants import workspaces_make
 
         workspace = workspaces_make(1)[0]
         with platform_scope():

@@ -7,7 +7,7 @@ named by the model, so that one server serves every test at once:
 times, one call a turn, then answers with a citation of what it found), ``use_<tool>`` (calls that tool instead, with the
 same argument), ``words<N>`` (length of the answer, default 20), ``gap<MS>`` (milliseconds between words, default 0),
 ``think<MS>`` (milliseconds before the first byte of each call, default 0), ``fail<STATUS>`` (answers with this status),
-``ends_<reason>`` (finish_reason of the answer, default stop), ``tier_<word>`` (service tier that it says it was served in), ``cut`` (drops the connection in mid-answer), ``clock`` (each word is the time at which it was said, in seconds).
+``ends_<reason>`` (finish_reason of the answer, default stop), ``tier_<word>`` (service tier that it says it was served in), ``cut`` (drops the connection in mid-answer), ``held`` (waits in mid-answer until ``release`` is called), ``clock`` (each word is the time at which it was said, in seconds).
 
 A model named in ``FakeProvider.replies`` says what the function there makes of the request, and nothing else: a text, or
 a list of calls, each ``{"name", "arguments"}``, made side by side in one turn; with None its name says it after all.
@@ -52,6 +52,11 @@ class FakeProvider:
         self.replies: dict[str, Callable[[dict[str, Any]], str | int | list[dict[str, Any]] | None]] = {}
         self.retry_after = ""
         self.batches = FakeBatches(self.replies)
+        self._is_released = False
+
+    def release(self) -> None:
+        """Let every answer that is held go on, now and from now on; from any thread."""
+        self._is_released = True
 
     async def serve(self, port: int = 0) -> asyncio.Server:
         """Listen on loopback; port 0 picks a free one."""
@@ -187,6 +192,8 @@ class FakeProvider:
                         await writer.drain()
                         return False
                     await writer.drain()
+                    if "held" in options and index == count // 2:
+                        await self._held(reader)
                     if gap := number("gap", 0):
                         with contextlib.suppress(TimeoutError):
                             async with asyncio.timeout(gap / 1000):
@@ -203,6 +210,14 @@ class FakeProvider:
             entry |= {"closed_early": True, "closed_at": time.time()}
             return False
         return True
+
+    async def _held(self, reader: asyncio.StreamReader) -> None:
+        """Wait for ``release``; raises ConnectionResetError when the client goes away meanwhile."""
+        while not self._is_released:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.02):
+                    await reader.read(1)
+                    raise ConnectionResetError
 
     def _event(
         self,

@@ -112,6 +112,17 @@ class JobContext:
         if self.interrupted.is_set():
             raise JobInterrupted(f"the worker of job {self.job_id} is shutting down")
 
+    def leave_at_step(self) -> None:
+        """Let the job go back to the queue when its process ends; call it between two steps, where all is stored.
+
+        For jobs of the loop lane, which would otherwise be cancelled wherever they are once the process waits no longer.
+
+        Raises:
+            asyncio.CancelledError: the process ends.
+        """
+        if self.interrupted.is_set():
+            raise asyncio.CancelledError(f"the worker of job {self.job_id} is shutting down")
+
     def give_way(self) -> None:
         """Let others have their turn: raise JobYielded when this slice is over and somebody else comes next.
 

@@ -60,8 +60,17 @@ class Lane:
         self._futures.discard(future)
         self._slots.release()
 
-    def drain(self, seconds: float) -> None:
-        """Cancel what still runs and wait for it to write its state (jobs go back to the queue)."""
+    def drain(self, seconds: float, *, steps_s: float = 0.0) -> None:
+        """Cancel what still runs and wait for it to write its state (jobs go back to the queue).
+
+        Args:
+            seconds: most that writing may take.
+            steps_s: most that jobs may take first to come to the end of a step, where they leave by themselves
+                (``JobContext.leave_at_step``); a step that is cut is done again, and paid for again.
+        """
+        until = time.monotonic() + steps_s
+        while self._futures and time.monotonic() < until:
+            time.sleep(0.02)
         for future in list(self._futures):
             future.cancel()
         until = time.monotonic() + seconds
@@ -106,4 +115,4 @@ def lane() -> Lane:
 def drain_if_started(seconds: float = 3.0) -> None:
     """Drain this process's lane when it has one; called as the process exits."""
     if _lane is not None and _lane.pid == os.getpid():
-        _lane.drain(seconds)
+        _lane.drain(seconds, steps_s=settings.DRAIN_SECONDS)

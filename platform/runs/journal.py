@@ -111,6 +111,7 @@ class RunJournal:
         require: asked before each further model turn, and before calls of tools that no policy guards; raises where the run's
             person or key may not go on. Before the first turn the caller has asked itself, unless the run ``has_begun``.
         begins: told the number of each turn.
+        leave: raises where the attempt ends before the next turn, which is asked for elsewhere.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class RunJournal:
         remember: Callable[[int, str], Awaitable[object]] | None = None,
         responses: Mapping[int, str] | None = None,
         begins: Callable[[int], None] | None = None,
+        leave: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._recorder = recorder
         self._rows = rows or {}
@@ -134,7 +136,7 @@ class RunJournal:
         self._paused = paused
         self._require, self._has_begun = require, has_begun
         self._remember, self._responses = remember, responses or {}
-        self._begins = begins
+        self._begins, self._leave = begins, leave
         self._usage: dict[str, Any] | None = None
         self.helped, self.helped_usd = Usage(), 0.0
         self._shares: dict[int, Decimal] = {}
@@ -142,6 +144,8 @@ class RunJournal:
     async def turn_started(self, step: int) -> None:
         """See ``Journal``. Nothing is stored at once: a step without a stored turn is simply asked again."""
         await self._recorder.settle()
+        if self._leave is not None:
+            await self._leave()
         if self._has_begun:
             await self._may_go_on()
         self._has_begun = True

@@ -17,6 +17,7 @@ from typing import Literal
 import psycopg
 import structlog
 
+from runs.draining import draining, farewell
 from runs.hub import hub
 from runs.stream import frame, rows_read
 from tenancy.actors import Actor
@@ -99,6 +100,8 @@ async def while_allowed(
 ) -> AsyncGenerator[bytes, None]:
     """Yield a stream's frames for as long as the actor may read them; then say so, and close the stream.
 
+    A browser's stream also ends when this process does: its client comes back, and another process goes on after what it has.
+
     Args:
         right: what whoever opened the stream had to have.
         last: tells the client in its own form that nothing more comes. None for a browser's stream, which is told in ours,
@@ -114,6 +117,8 @@ async def while_allowed(
     inside = contextvars.copy_context()
     ending = look.changed if last is None else look.lost
     ended = asyncio.create_task(ending.wait())
+    drained = asyncio.create_task(draining().wait()) if last is None else None
+    watched = {ended} if drained is None else {ended, drained}
     coming: asyncio.Task[bytes | None] | None = None
     looked = time.monotonic()
     try:
@@ -121,11 +126,16 @@ async def while_allowed(
             if coming is None or coming.done():
                 coming = asyncio.create_task(_next(frames), context=inside)
             await asyncio.wait(
-                {coming, ended}, timeout=None if also is None else LOOK_S, return_when=asyncio.FIRST_COMPLETED
+                {coming, *watched},
+                timeout=None if also is None else LOOK_S,
+                return_when=asyncio.FIRST_COMPLETED,
             )
             if ending.is_set():
                 if look.lost.is_set():
                     yield SIGNED_OUT if last is None else last
+                return
+            if drained is not None and drained.done():
+                yield farewell()
                 return
             if also is not None and time.monotonic() - looked >= LOOK_S:
                 if not await also():
@@ -139,7 +149,8 @@ async def while_allowed(
                 return
             yield found
     finally:
-        ended.cancel()
+        for task in watched:
+            task.cancel()
         if coming is not None:
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)

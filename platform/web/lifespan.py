@@ -5,26 +5,27 @@ ASGI: https://asgi.readthedocs.io/en/latest/specs/lifespan.html
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
-Message = Mapping[str, Any]
-Application = Callable[
-    [dict[str, Any], Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]
-]
+from web.departures import Application
 
 
-def beginning_with(start: Callable[[], None], application: Application) -> Application:
-    """Return an ASGI application that calls ``start`` when its server starts; one that imports it alone starts nothing."""
+def beginning_with(application: Application, *starts: Callable[[], None]) -> Application:
+    """Return an ASGI application that calls these, in its event loop, when its server starts; an import alone calls none."""
 
     async def begun(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "lifespan":
             await application(scope, receive, send)
             return
-        await receive()
-        start()
-        await send({"type": "lifespan.startup.complete"})
-        await receive()
-        await send({"type": "lifespan.shutdown.complete"})
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                for start in starts:
+                    start()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await send({"type": "lifespan.shutdown.complete"})
+                return
 
     return begun

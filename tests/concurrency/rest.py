@@ -25,6 +25,16 @@ def make_key(cast: Cast, role: str = "owner") -> str:
     return key
 
 
+def streamed(text: str) -> list[tuple[int, str, dict[str, Any]]]:
+    """Return the server-sent events of a text as (id, kind, data); the last one, ``end``, is none of them."""
+    found = []
+    for frame in text.split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in frame.splitlines() if ": " in line and line[0] != ":")
+        if fields.get("event") not in (None, "end"):
+            found.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
+    return found
+
+
 @dataclass(frozen=True)
 class Answer:
     """Status and headers of an answer, its text, and its value where it is JSON (else None)."""

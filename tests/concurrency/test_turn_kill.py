@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ from tests.concurrency.conftest import LOOKING_UP, SENDING, STEPS, STREAMING, Si
 from tests.concurrency.documents import make_collection, upload
 from tests.concurrency.holds import TOOL
 from tests.concurrency.ledger import assert_nothing_runs, wait_ended
-from tests.concurrency.rest import Rest, make_key
+from tests.concurrency.rest import Rest, make_key, streamed
 from tests.fake_provider import WORDS
 from tests.processes import kill_hard
 from tests.servers import wait_for
@@ -57,16 +56,6 @@ def _run(cast: Cast, turn: Turn) -> Run:
 def _calls(cast: Cast, turn: Turn) -> list[ToolCall]:
     with tenant_scope(cast.tenant.pk):
         return list(ToolCall.objects.filter(run=turn.run_id).order_by("step"))
-
-
-def _streamed(text: str) -> list[tuple[int, str, dict[str, object]]]:
-    """Parse server-sent events."""
-    found = []
-    for frame in text.split("\n\n"):
-        fields = dict(line.split(": ", 1) for line in frame.splitlines() if ": " in line and line[0] != ":")
-        if fields.get("event") not in (None, "end"):
-            found.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
-    return found
 
 
 def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_killed(
@@ -132,7 +121,7 @@ def test_turns_end_without_saying_or_doing_anything_twice_when_their_worker_is_k
     stored = _events(cast, writing)
     for after in (0, 5, len(stored) - 1):
         answered = rest.get(f"/api/v1/runs/{writing.run_id}/events?after={after}")
-        assert _streamed(answered.text) == stored[after:]
+        assert streamed(answered.text) == stored[after:]
 
 
 def test_question_that_waits_is_neither_lost_nor_sent_twice_when_its_worker_is_killed(

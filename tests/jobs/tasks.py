@@ -60,11 +60,31 @@ def sleep(ctx: JobContext, path: str, seconds: int) -> None:
     _note(path, f"done {ctx.attempt}")
 
 
+@job("tests.stubborn")
+def stubborn(ctx: JobContext, path: str) -> None:
+    """Does not look whether it should stop; ends when the test makes a file."""
+    _note(path, f"began {ctx.attempt} {os.getpid()}")
+    while not Path(path).with_suffix(".go").exists():
+        time.sleep(0.02)
+
+
 @job("tests.wait", lane="loop", max_attempts=3, on_end=_ended)
 async def wait(ctx: JobContext, path: str, milliseconds: int) -> None:
     _note(path, f"began {ctx.attempt} {os.getpid()}")
     await asyncio.sleep(milliseconds / 1000)
     _note(path, f"done {ctx.attempt} {os.getpid()}")
+
+
+@job("tests.step", lane="loop")
+async def step(ctx: JobContext, path: str) -> None:
+    """One step that ends when the test makes a file, and one that must be another attempt's when the worker ends."""
+    if not Path(path).stat().st_size:  # noqa: ASYNC240
+        _note(path, f"began {ctx.attempt}")
+        while not Path(path).with_suffix(".go").exists():  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        _note(path, f"done {ctx.attempt}")
+        ctx.leave_at_step()
+    _note(path, "second step")
 
 
 @job("tests.slices", max_attempts=2, on_end=_ended)

@@ -14,6 +14,7 @@ from jobs.models import Job, JobStatus, Worker
 from jobs.services import job_cancel, job_enqueue
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
+from tests.patience import PATIENCE_S
 from tests.processes import kill_hard
 from tests.servers import wait_for
 
@@ -96,7 +97,7 @@ def test_stopped_worker_gives_its_jobs_back_and_leaves_no_process(
     chat = _enqueue(cast, "tests.wait", notes, milliseconds=30_000)
     wait_for(lambda: notes.read_text().count("began") == 2)
     process.send_signal(signal.SIGTERM)
-    process.wait(10)
+    process.wait(PATIENCE_S)
     with tenant_scope(cast.tenant.pk):
         for job in Job.objects.filter(pk__in=[slow.pk, chat.pk]):
             assert (job.status, job.attempts) == (JobStatus.QUEUED, 0)
@@ -114,7 +115,7 @@ def test_worker_stops_in_order_when_the_whole_group_is_told_to(
     chat = _enqueue(cast, "tests.wait", notes, milliseconds=30_000)
     wait_for(lambda: notes.read_text().count("began") == 2)
     os.killpg(process.pid, signal.SIGTERM)
-    process.wait(10)
+    process.wait(PATIENCE_S)
     assert [_status(slow), _status(chat)] == [JobStatus.QUEUED, JobStatus.QUEUED]
 
 

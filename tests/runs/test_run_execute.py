@@ -142,6 +142,35 @@ async def test_step_is_reset_when_the_worker_dies_in_mid_text(cast: Cast, lane_t
     assert (await sync_to_async(transcript)(run)).text == "Whole."
 
 
+async def test_run_leaves_a_worker_that_ends_at_a_step_and_asks_for_no_turn_twice(
+    cast: Cast, lane_threads: Executor
+) -> None:
+    run, job = await sync_to_async(make_run)(cast)
+    world, turns = World(), [calls(call("send", to="Ada")), says("Sent.")]
+    first = ScriptedProvider(turns)
+    ctx = await sync_to_async(take)(job, "w1", lane_threads)
+
+    @tool(side_effects=True)
+    async def send(to: str) -> str:
+        """Send a letter, while the worker is told to end.
+
+        Args:
+            to: whom.
+        """
+        ctx.interrupted.set()
+        world.sent += 1
+        return f"sent to {to}"
+
+    with pytest.raises(asyncio.CancelledError):
+        await execute(ctx, run, first, Toolset([send]))
+    again = await sync_to_async(take)(job, "w2", lane_threads)
+    second = ScriptedProvider(turns[1:])
+    await execute(again, run, second, world.tools())
+    assert (len(first.requests), len(second.requests), world.sent) == (1, 1, 1)
+    ended, _ = await sync_to_async(state)(run)
+    assert (ended.status, ended.answer) == (RunStatus.COMPLETED, "Sent.")
+
+
 async def test_old_worker_writes_nothing_when_its_job_was_taken_over(
     cast: Cast, lane_threads: Executor
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -11,7 +12,7 @@ from asgiref.sync import sync_to_async
 
 from apps.conversations.chat import frames
 from jobs.notify import notify
-from runs import standing
+from runs import draining, standing
 from tenancy.models import User
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -78,3 +79,32 @@ async def test_first_look_after_the_loss_ends_the_stream(cast: Cast, monkeypatch
         await reading
     assert [said for after, said in found if after] == ["lost"], "one look was enough"
     assert told == [b"first", standing.SIGNED_OUT]
+
+
+@pytest.mark.parametrize(("last", "told"), [(None, b"retry: "), (b"over", b"second")])
+async def test_stream_that_can_be_followed_elsewhere_ends_with_its_process(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, last: bytes | None, told: bytes
+) -> None:
+    """Another client's, which could not come back to it, is left to its end."""
+    monkeypatch.setattr(draining, "_begun", weakref.WeakKeyDictionary())
+    may_go_on, is_closed = asyncio.Event(), False
+
+    async def frames_two() -> AsyncGenerator[bytes, None]:
+        nonlocal is_closed
+        try:
+            yield b"first"
+            await may_go_on.wait()
+            yield b"second"
+        finally:
+            is_closed = True
+
+    actor = await sync_to_async(cast.actor)("member")
+    stream = standing.while_allowed(frames_two(), actor=actor, right="conversation.read", last=last)
+    assert await anext(stream) == b"first"
+    draining.drain_begin(asyncio.get_running_loop())
+    if last is not None:
+        may_go_on.set()
+    rest = [part async for part in stream]
+    assert len(rest) == 1
+    assert rest[0].startswith(told)
+    assert is_closed

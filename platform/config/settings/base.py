@@ -141,7 +141,9 @@ ACCOUNT_LOGOUT_ON_GET = False
 # Attempts to sign in are counted by ``web.attempts``: allauth's count by address lets anybody lock anybody out.
 ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
 ACCOUNT_FORMS = {"login": "web.sign_in.LoginForm", "signup": "web.signup.SignupForm"}
+CACHES = {"default": {"BACKEND": "web.shared_cache.SharedCache"}}  # of allauth: mails, sign-ups, used codes
 MFA_ADAPTER = "tenancy.second_factors.SecondFactorAdapter"
+MFA_FORMS = {"authenticate": "web.sign_in.CodeForm", "reauthenticate": "web.sign_in.CodeAgainForm"}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 SIGNUP: str = env.get("GROUNDWORK_SIGNUP")
 
@@ -265,6 +267,9 @@ SPECTACULAR_SETTINGS = {
 BROKER: str = env.get("GROUNDWORK_BROKER")
 JOB_LEASE_S: int = env.get("GROUNDWORK_JOB_LEASE_S")
 LOOP_SLOTS: int = env.get("GROUNDWORK_LOOP_SLOTS")
+DRAIN_SECONDS: int = env.get("GROUNDWORK_DRAIN_SECONDS")
+WORKER_HEALTH_PORT: int = env.get("GROUNDWORK_WORKER_HEALTH_PORT")
+WORKER_HEALTH_HOST: str = env.get("GROUNDWORK_WORKER_HEALTH_HOST")
 RUN_SECONDS: int = env.get("GROUNDWORK_RUN_SECONDS")
 BATCH_LOOK_S: int = env.get("GROUNDWORK_BATCH_LOOK_SECONDS")
 APPROVAL_HOURS: int = env.get("GROUNDWORK_APPROVAL_HOURS")

@@ -149,6 +149,7 @@ async def run_execute(
                 remember=lambda step, key: ctx.in_db(_response_keep, ctx, run.pk, step, key),
                 responses=start.responses,
                 begins=None if later is None else later.turn_begins,
+                leave=lambda: _leave(ctx, recorder),
             )
             reservations = RunReservations(run_billing_account(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
@@ -209,6 +210,13 @@ async def run_execute(
             await recorder.close()
     finally:
         await _close(provider)
+
+
+async def _leave(ctx: JobContext, recorder: Recorder) -> None:
+    """Go back to the queue between two turns when the worker ends, with the last one stored: it was paid for."""
+    if ctx.interrupted.is_set():
+        await recorder.flush()
+        ctx.leave_at_step()
 
 
 async def _close(provider: Provider) -> None:
