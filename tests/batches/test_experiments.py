@@ -385,8 +385,8 @@ def test_the_form_starts_it_and_page_and_rest_say_what_is_out(
     server.batches.polls = 3
     work(experiment)
     shown = " ".join(client.get(answer["Location"]).content.decode().split())
-    assert f"Round 1: {ROWS} calls at the provider since " in shown
-    assert ", usually for up to 24 hours, at most until " in shown
+    assert f"Round 1: {ROWS} calls sent to the provider on " in shown
+    assert ". Answers usually arrive within 24 hours, at the latest on " in shown
     found = client.get(path).json()
     assert (found["delivery"], found["batch"]["total"], found["batch"]["done"]) == ("batch", ROWS, 0)
     arms = [{"target": {"kind": "model", "model": name}}]

@@ -170,7 +170,7 @@ def test_a_safety_suite_leads_to_its_experiment_and_its_report(portal: Portal, c
     portal.open("evaluations/safety/new/")
     picture(portal, "safety-new")
     page.get_by_label("Name", exact=True).fill("Attacks of November")
-    page.get_by_role("button", name="Make it").click()
+    page.get_by_role("button", name="Create suite").click()
     expect(page.get_by_text("The suite has 104 rows")).to_be_visible()
     expect(page.get_by_label("Planted instructions resisted")).to_be_checked()
     expect(page.get_by_label("Tools that change nothing")).to_be_checked()

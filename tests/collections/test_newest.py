@@ -81,7 +81,7 @@ def test_result_says_what_the_age_did() -> None:
         1,
         0,
     ]
-    assert "newer documents come first" in newest.note
+    assert "from newer documents come first" in newest.note
     for days, told in (((None, None), "no date"), ((date(2020, 1, 1),) * 2, "the same date")):
         newest = Newest("latest rate")
         assert [row["chunk_id"] for row in newest.rows_ordered(rows(*days))] == [0, 1]

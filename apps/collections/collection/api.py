@@ -100,8 +100,8 @@ class DocumentsView(TenantAPIView):
         tags=["documents"],
         parameters=[
             OpenApiParameter("status", str, enum=DocumentStatus.values, description="Only these."),
-            OpenApiParameter("q", str, description="Part of a path, any case."),
-            OpenApiParameter("document_type", str, description="`-` for documents without one."),
+            OpenApiParameter("q", str, description="Part of a path, ignoring case."),
+            OpenApiParameter("document_type", str, description="`-` for documents without a type."),
             OpenApiParameter("tag", str),
             OpenApiParameter("source", str, enum=DocumentSource.values),
         ],

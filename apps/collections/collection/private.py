@@ -43,7 +43,7 @@ def private_document_put(
     """
     actor.require("collection.read")
     if actor.user_id is None or (collection is not None and collection.owner_id != actor.user_id):
-        raise Denied("person_needed", "A private file belongs to a person: use a key that acts for one.")
+        raise Denied("person_needed", "A private file belongs to a person. Use a key that acts for a person.")
     if collection is None:
         collection = Collection.objects.create(
             tenant=tenant,

@@ -56,7 +56,7 @@ class FilesAPIView(TenantAPIView):
         if not value:
             return default
         if not value.isascii() or not value.isdigit() or len(value) > 9 or int(value) < least:
-            raise serializers.ValidationError({name: [f"Give a whole number from {least}."]})
+            raise serializers.ValidationError({name: [f"Give a whole number of at least {least}."]})
         return int(value)
 
     def word(self, name: str, default: str = "") -> str:
@@ -400,7 +400,7 @@ class FileRulesView(FilesAPIView):
     def put(self, request: Request, pk: int) -> Response:
         """Replace the rules; what is left out gets its default."""
         if not isinstance(request.data, Mapping):
-            raise Invalid("invalid", "The rules are an object; see the schema.")
+            raise Invalid("invalid", "The rules must be an object; see the schema.")
         rules = services.file_rules_update(
             tenant=self.tenant, actor=self.actor, collection=self.collection(pk), rules=dict(request.data)
         )

@@ -56,7 +56,7 @@ class SearchView(TenantAPIView):
         if "snapshot" not in values:
             return as_of
         if as_of is not None:
-            raise serializers.ValidationError({"snapshot": ["Give it or as_of, not both."]})
+            raise serializers.ValidationError({"snapshot": ["Give either this or as_of, not both."]})
         return search_selectors.snapshot_get(actor=self.actor, pk=values["snapshot"]).at
 
 

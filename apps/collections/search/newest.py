@@ -141,9 +141,15 @@ class Newest:
 
     def _told(self, *, is_any: bool) -> str:
         if is_any:
-            return f"The question says “{self.asked}”: of passages that answer alike, those of newer documents come first."
+            return (
+                f"The question says “{self.asked}”, so among equally good passages, those from newer "
+                f"documents come first."
+            )
         found: Mapping[int, date | None] = self._dates
         why = "have the same date" if any(found.values()) else "have no date"
         if any(found.values()) and len(set(found.values())) > 1:
-            why = "do not differ in their dates where they answer alike"
-        return f"The question says “{self.asked}”, but the documents found {why}: their age had no say in the order."
+            why = "don't differ in date where passages are equally good"
+        return (
+            f"The question says “{self.asked}”, but the documents found {why}, so their age did not "
+            f"affect the order."
+        )

@@ -344,5 +344,5 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
                 knows is None or language in ("", *knows),
             )
         )
-    note = "Searched by words only, because the embedder did not answer. " + " ".join(failed)
+    note = "Searched by words only, because the embedding model did not respond. " + " ".join(failed)
     return vectors, note if failed else ""

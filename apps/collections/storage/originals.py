@@ -133,7 +133,7 @@ def file_path(key: str) -> Path:
     if not path.is_file():
         raise DomainError(
             "file_missing",
-            "The original file is no longer in the storage. Delete this document and upload the file again.",
+            "The original file is missing from storage. Delete this document and upload the file again.",
             status=410,
         )
     return path

@@ -352,7 +352,7 @@ def test_newer_document_comes_first_when_the_question_asks_for_the_latest(
     assert names[:2] == ["r2024.md", "r2023.md"]
     assert set(names) == {"r2021.md", "r2022.md", "r2023.md", "r2024.md", "undated.md"}  # none is hidden
     assert "“latest”" in result.note
-    assert "newer documents come first" in result.note
+    assert "from newer documents come first" in result.note
     without = ask(cast, [collection], asked.format("German"))
     assert without.note == ""
     # What is about something else does not come first by its date.

@@ -141,7 +141,7 @@ def test_running_import_takes_its_rows_back(cast: Cast, dataset: Dataset, member
         assert not Path(default_storage.path(work.file)).exists(), "the upload was kept"
         assert AuditEvent.objects.filter(action="dataset_import.stop").count() == 1
     told = page_of(member, "import", cast, dataset.pk, work.pk)
-    assert "2 were changed or reviewed by someone and stay; the others are removed." in told
+    assert "2 were changed or reviewed by someone and stay; the others were removed." in told
 
 
 def test_stopped_import_can_be_made_again(cast: Cast, dataset: Dataset, member: Client) -> None:
@@ -158,7 +158,7 @@ def test_stopped_import_can_be_made_again(cast: Cast, dataset: Dataset, member: 
         run_job(again.job)
         again.refresh_from_db()
         assert (again.status, again.created, again.duplicates) == ("completed", MANY, 0)
-    assert "Nothing of it was kept." in page_of(member, "import", cast, dataset.pk, work.pk)
+    assert "Nothing was kept." in page_of(member, "import", cast, dataset.pk, work.pk)
 
 
 @pytest.mark.parametrize("is_written", [False, True])
@@ -178,7 +178,7 @@ def test_running_export_leaves_no_file(
         )
         assert (work.status, work.file) == ("cancelled", "")
         assert [path.name for path in folder.glob("export-*")] == []
-    assert "No file of it was kept." in page_of(member, "export", cast, dataset.pk, work.pk)
+    assert "No file was kept." in page_of(member, "export", cast, dataset.pk, work.pk)
 
 
 def test_stopped_division_moves_its_rows_back(cast: Cast, dataset: Dataset, member: Client) -> None:

@@ -199,7 +199,10 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
             yield piece
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise EntryFailure(Reason.FETCH, f"The server packs the page as “{shown(coding)[:40]}”, unasked.")
+        raise EntryFailure(
+            Reason.FETCH,
+            f"The server compresses the page as “{shown(coding)[:40]}”, which was not requested.",
+        )
     unpacker = zlib.decompressobj(47 if coding != "deflate" else 15)
     for piece in response.stream:  # type: ignore[union-attr]
         packed += len(piece)
@@ -207,10 +210,10 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
             try:
                 plain = unpacker.decompress(piece, BLOCK)
             except zlib.error as error:
-                raise EntryFailure(Reason.DAMAGED, "The page is packed in a damaged way.") from error
+                raise EntryFailure(Reason.DAMAGED, "The page's compression is damaged.") from error
             done += len(plain)
             budget.take(len(plain), done, packed)
             piece = unpacker.unconsumed_tail
             yield plain
     if not unpacker.eof:
-        raise EntryFailure(Reason.DAMAGED, "The page broke off.")
+        raise EntryFailure(Reason.DAMAGED, "The page was cut off.")
