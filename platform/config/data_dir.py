@@ -56,7 +56,8 @@ def data_dir_open(path: Path) -> Path:
         if not path.exists():
             if not path.parent.is_dir():
                 raise SettingsError(
-                    f"The data directory {path} cannot be made: there is no folder {path.parent}. Create it, or set "
+                    f"The data directory {path} can't be created: there is no folder {path.parent}. Create "
+                    f"it, or set "
                     "GROUNDWORK_DATA_DIR (or --data-dir) to another folder."
                 )
             path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)

@@ -38,8 +38,8 @@ def examine() -> list[Check]:
     return [
         *found,
         guarded("embedder", check_embedder, "Correct GROUNDWORK_EMBEDDER."),
-        guarded("models", check_models, "Correct the providers' variables; see .env.example."),
-        guarded("disk", check_disk, "Make the data directory."),
+        guarded("models", check_models, "Fix the providers' variables; see .env.example."),
+        guarded("disk", check_disk, "Create the data directory."),
         guarded("data directory", check_data_dir, "Run: python manage.py prepare"),
     ]
 
@@ -82,7 +82,7 @@ def check_row_security() -> Check:
         roles = int(cursor.fetchone()[0])
     if missing or roles != 2:
         detail = (
-            f"no wall around: {', '.join(missing)}" if missing else "the two roles are not as they must be"
+            f"no wall around: {', '.join(missing)}" if missing else "the two roles are not set up correctly"
         )
         return Check("walls", False, detail, "Run: python manage.py migrate")
     return Check("walls", True, f"{len(tables)} tables")

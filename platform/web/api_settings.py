@@ -22,7 +22,8 @@ class OutgoingHostsShape(serializers.Serializer[Any]):
     hosts = serializers.ListField(
         child=serializers.CharField(max_length=MAX_PATTERN),
         max_length=MAX_HOSTS,
-        help_text="Hosts such as api.example.com, or *.example.com for all below one. Empty: every public host.",
+        help_text="Hosts such as api.example.com, or *.example.com for all subdomains. Empty: every public "
+        "host.",
     )
 
     class Meta:
@@ -34,7 +35,7 @@ class RetentionInput(serializers.Serializer[Any]):
         allow_null=True,
         min_value=0,
         max_value=MOST_DAYS,
-        help_text="0 keeps it for ever; null goes back to the server's default.",
+        help_text="0 keeps it forever; null restores the server's default.",
     )
 
     class Meta:
@@ -43,9 +44,9 @@ class RetentionInput(serializers.Serializer[Any]):
 
 class RetentionOutput(serializers.Serializer[Any]):
     days = serializers.IntegerField(
-        allow_null=True, help_text="The workspace's own rule; null where the default holds."
+        allow_null=True, help_text="The workspace's own rule; null if the default applies."
     )
-    default_days = serializers.IntegerField(help_text="The server's; 0 keeps it for ever.")
+    default_days = serializers.IntegerField(help_text="The server's default; 0 keeps it forever.")
 
     class Meta:
         ref_name = "Retention"

@@ -36,7 +36,7 @@ class WebhookOutput(serializers.Serializer[Any]):
     events = serializers.ListField(child=serializers.CharField())
     description = serializers.CharField()
     is_enabled = serializers.BooleanField()
-    failures = serializers.IntegerField(help_text="Events given up one after another.")
+    failures = serializers.IntegerField(help_text="Failed events in a row.")
     disabled_at = serializers.DateTimeField(
         allow_null=True, help_text="When it was switched off because of its failures."
     )
@@ -48,7 +48,7 @@ class WebhookOutput(serializers.Serializer[Any]):
 
 
 class WebhookCreated(WebhookOutput):
-    secret = serializers.CharField(help_text="Signs the calls; shown this once.")
+    secret = serializers.CharField(help_text="Signs the calls; shown only once.")
 
     class Meta:
         ref_name = "WebhookCreated"
@@ -62,7 +62,7 @@ class DeliveryOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=DeliveryStatus.choices)
     attempts = serializers.IntegerField()
     response_status = serializers.IntegerField(allow_null=True)
-    error = serializers.CharField(help_text="Of the last attempt; empty when it was taken.")
+    error = serializers.CharField(help_text="Error of the last attempt; empty if it was delivered.")
     duration_ms = serializers.IntegerField(allow_null=True)
     created_at = serializers.DateTimeField()
     attempted_at = serializers.DateTimeField(allow_null=True)

@@ -51,7 +51,9 @@ class AssistantsView(_Base):
         operation_id="assistants_list",
         tags=["assistants"],
         parameters=[
-            OpenApiParameter("archived", bool, description="Those that are archived, in place of the others.")
+            OpenApiParameter(
+                "archived", bool, description="Return archived assistants instead of active ones."
+            )
         ],
         responses=AssistantOutput(many=True),
     )
@@ -177,7 +179,7 @@ class AssistantChangesView(_Base):
             OpenApiParameter(
                 "against",
                 int,
-                description="Number of the version to compare with; the one before it if not given.",
+                description="Number of the version to compare with; default: the previous one.",
             )
         ],
         responses=ChangesOutput,

@@ -278,7 +278,7 @@ class RunEventsView(StreamingAPIView):
         operation_id="runs_events",
         tags=["runs"],
         parameters=[
-            OpenApiParameter("after", int, description="Go on after this event."),
+            OpenApiParameter("after", int, description="Continue after this event."),
             OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER),
         ],
         responses={

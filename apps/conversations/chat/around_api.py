@@ -231,7 +231,10 @@ class ConversationSearchView(TenantAPIView):
         responses=FoundOutput(many=True),
         parameters=[
             OpenApiParameter(
-                "q", str, required=True, description="Words; each finds longer words too that begin with it."
+                "q",
+                str,
+                required=True,
+                description="Search words; each also finds longer words that begin with it.",
             )
         ],
     )

@@ -113,7 +113,7 @@ class ComparisonView(TenantAPIView):
         b = selectors.arm_get(actor=self.actor, pk=pk)
         text = request.query_params.get("against", "")
         if not (text.isascii() and text.isdigit() and len(text) < 19):
-            raise Invalid("against_invalid", "Name the arm to compare with: ?against=<id>.")
+            raise Invalid("against_invalid", "Choose the arm to compare with: ?against=<id>.")
         a = selectors.arm_get(actor=self.actor, pk=int(text))
         is_calibrated = valid(CalibratedInput, request.query_params)["calibrated"]
         read = arms_read(actor=self.actor, a=a, b=b, is_calibrated=is_calibrated)

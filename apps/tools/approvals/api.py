@@ -17,7 +17,8 @@ _BOX = OpenApiParameter(
     str,
     enum=BOXES,
     default="to_decide",
-    description="`to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: everything you can see.",
+    description="`to_decide`: waiting for your decision; `waiting`: your calls, waiting for others; "
+    "`decided`: already decided; `all`: everything you can see.",
 )
 _TOOL = OpenApiParameter("tool", str, description="Only calls of this tool.")
 

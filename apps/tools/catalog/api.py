@@ -20,7 +20,7 @@ _MOST = 20
 class SuggestionQuery(serializers.Serializer[Any]):
     """What is asked."""
 
-    question = serializers.CharField(max_length=_LONGEST, help_text="What is to be done, in plain words.")
+    question = serializers.CharField(max_length=_LONGEST, help_text="What you want to do, in plain words.")
     limit = serializers.IntegerField(min_value=1, max_value=_MOST, default=5)
 
 

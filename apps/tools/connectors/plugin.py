@@ -149,15 +149,15 @@ def source_check(source: ToolSource) -> None:
     unknown = sorted(set(source.settings) - {"plugin"})
     name = source.settings.get("plugin")
     if unknown or not isinstance(name, str):
-        raise _invalid("settings", 'Give {"plugin": "its name"} and nothing else.')
+        raise _invalid("settings", 'Give only {"plugin": "its name"}.')
     for field in ("url", "document_url", "document", "allowed_hosts"):
         if getattr(source, field):
-            raise _invalid(field, "A plug-in is code of this installation: leave this empty.")
+            raise _invalid(field, "A plug-in is code on this server. Leave this empty.")
     known = plugins_available()
     if name not in known:
         raise _invalid(
             "settings",
-            f"There is no plug-in “{name[:64]}”. This installation has: {', '.join(known) or 'none'}.",
+            f"There is no plug-in “{name[:64]}”. This server has: {', '.join(known) or 'none'}.",
         )
 
 

@@ -26,8 +26,8 @@ _ID: dict[str, Any] = {
 
 class ToolLimitInput(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=ToolLimit.Kind.choices, help_text="Whose calls count.")
-    user = serializers.IntegerField(**_ID, help_text="One member, by the person's id; null for each.")
-    api_key = serializers.IntegerField(**_ID, help_text="One key, by its id; null for each.")
+    user = serializers.IntegerField(**_ID, help_text="One member, by the person's id; null for each member.")
+    api_key = serializers.IntegerField(**_ID, help_text="One key, by its id; null for each key.")
     target_kind = serializers.ChoiceField(choices=ToolLimit.Target.choices, default=ToolLimit.Target.ALL)
     target = serializers.CharField(
         required=False,
@@ -37,7 +37,7 @@ class ToolLimitInput(serializers.Serializer[Any]):
         help_text="Name of the tool or group; empty for all.",
     )
     period = serializers.ChoiceField(choices=ToolLimit.Period.choices, help_text="In UTC.")
-    calls = serializers.IntegerField(min_value=1, max_value=MAX_CALLS, help_text="Most calls a period.")
+    calls = serializers.IntegerField(min_value=1, max_value=MAX_CALLS, help_text="Maximum calls per period.")
 
     class Meta:
         ref_name = "ToolLimitInput"
@@ -52,7 +52,9 @@ class ToolLimitOutput(serializers.Serializer[Any]):
     target = serializers.CharField(source="row.target")
     period = serializers.ChoiceField(source="row.period", choices=ToolLimit.Period.choices)
     calls = serializers.IntegerField(source="row.calls")
-    used = serializers.IntegerField(help_text="In the present period; of a limit for each, by who used most.")
+    used = serializers.IntegerField(
+        help_text="In the current period; for a limit that applies to each, by the one who used most."
+    )
     remaining = serializers.IntegerField()
     resets_at = serializers.DateTimeField(help_text="When the next period begins.")
 

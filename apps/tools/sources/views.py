@@ -111,7 +111,7 @@ def source_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         services.source_refresh(**who)
     elif do in ("on", "off"):
         services.source_update(**who, is_enabled=do == "on")
-        messages.success(request, f"{row} is {do} now.")
+        messages.success(request, f"{row} is now {do}.")
     elif do == "delete":
         if request.POST.get("confirm", "").strip() != row.name:
             messages.error(request, "Nothing was removed: the name you typed doesn't match.")

@@ -93,7 +93,11 @@ def test_type_rules_are_shown_saved_refused_and_removed(go: Any, cast: Cast, col
     said = b"# Schedule\n\nHarmonized Tariff Schedule of the United States, annotated for statistical reporting purposes.\n"
     hts = ingest(cast, collection, "hts-chapter-85.md", said + LAMPS)
     assert hts.document_type == "hts_schedule", hts.type_reason
-    for wrong, says in (("{", "isn&#x27;t JSON"), ('{"types": 3}', "types"), ("[" * 100_000, "isn&#x27;t JSON")):
+    for wrong, says in (
+        ("{", "isn&#x27;t JSON"),
+        ('{"types": 3}', "types"),
+        ("[" * 100_000, "isn&#x27;t JSON"),
+    ):
         answer = go("type-rules", post={"rules": wrong})
         assert answer.status_code == 422, wrong[:20]
         assert says in answer.content.decode()

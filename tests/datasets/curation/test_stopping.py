@@ -119,7 +119,7 @@ def test_waiting_check_ends_at_the_click(cast: Cast, dataset: Dataset, member: C
         (event,) = AuditEvent.objects.filter(action="dataset_check.stop")
         assert event.data == {"id": check.pk}
     again = stop(member, "check", cast, dataset.pk, check.pk)
-    assert "This has ended already." in again.content.decode()
+    assert "This has already ended." in again.content.decode()
 
 
 def test_running_import_takes_its_rows_back(cast: Cast, dataset: Dataset, member: Client) -> None:

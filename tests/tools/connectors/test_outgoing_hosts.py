@@ -206,7 +206,7 @@ def test_owner_sets_the_list_on_the_page_over_rest_and_in_the_admin(cast: Cast) 
     client = Client(headers={"X-Tenant": cast.tenant.slug})
     client.force_login(cast.owner.user, "django.contrib.auth.backends.ModelBackend")
     page = reverse("web:settings-outgoing", args=[cast.tenant.slug])
-    assert "every public host may be called" in client.get(page).content.decode()
+    assert "every public host can be called" in client.get(page).content.decode()
     assert client.post(page, {"hosts": "api.example.org\r\n*.example.com "}).status_code == 302
     shown = client.get(page).content.decode()
     assert "2 entries may be called" in shown
