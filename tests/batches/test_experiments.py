@@ -300,7 +300,7 @@ def test_what_cannot_go_by_batch_is_refused_at_the_start(
     for given, words in (
         ({**target, "model": "extractive"}, "Rules answer immediately"),
         (search, "Nothing here uses a language model"),
-        ({**target, "service_tier": "flex"}, "price and a pace of their own"),
+        ({**target, "service_tier": "flex"}, "their own price and speed"),
     ):
         with pytest.raises(Invalid, match=words) as refused:
             begin(cast, version, given)

@@ -173,7 +173,7 @@ def test_a_safety_suite_leads_to_its_experiment_and_its_report(portal: Portal, c
     page.get_by_role("button", name="Create suite").click()
     expect(page.get_by_text("The suite has 104 rows")).to_be_visible()
     expect(page.get_by_label("Planted instructions resisted")).to_be_checked()
-    expect(page.get_by_label("Tools that change nothing")).to_be_checked()
+    expect(page.get_by_label("Read-only tools")).to_be_checked()
     expect(page.get_by_label("Dataset", exact=True)).to_contain_text("Attacks of November")
     picture(portal, "safety-experiment")
     experiment = make_attacked(cast)

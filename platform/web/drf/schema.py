@@ -43,7 +43,7 @@ IDEMPOTENCY = {
     "name": HEADER,
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
     "description": "A unique value for this request, for example a UUID. For 24 hours, repeating the "
-    "request returns the first response with the header `{REPLAYED}: true` and changes nothing. While the "
+    f"request returns the first response with the header `{REPLAYED}: true` and changes nothing. While the "
     "first is in progress, the response is 409 with `Retry-After`; using the key for a different request "
     "is 422 (`idempotency_key_reused`). Refused requests don't use up the key.",
 }

@@ -118,7 +118,7 @@ def test_bad_files_are_refused_or_say_why(cast: Cast, settings: Any, monkeypatch
     for name in ("../../etc/passwd", "C:\\x\\notes.txt"):
         assert desk.attach(name, NOTE).name in ("passwd", "notes.txt")
     monkeypatch.setattr("apps.conversations.attachments.services.MAX_UNSENT", 4)
-    with pytest.raises(Conflict, match="wait to be sent"):
+    with pytest.raises(Conflict, match="waiting to be sent"):
         desk.attach("one more.txt", NOTE)
 
 

@@ -113,7 +113,7 @@ async def test_sound_goes_to_a_model_that_hears_and_is_named_to_one_that_does_no
 def test_no_model_that_hears_is_said_as_well(cast: Cast) -> None:
     desk = Desk(cast)
     file = desk.attach("call.wav", WAV)
-    with pytest.raises(Invalid, match="No model that this workspace offers can"):
+    with pytest.raises(Invalid, match="No model in this workspace can"):
         desk.ask("What is said?", file)
 
 

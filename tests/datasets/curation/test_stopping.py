@@ -198,7 +198,7 @@ def test_stopped_division_moves_its_rows_back(cast: Cast, dataset: Dataset, memb
         back = DatasetCheck.objects.filter(dataset=dataset).latest("pk")
         assert back.options == {"undo": check.pk}
         refused = stop(member, "check", cast, dataset.pk, back.pk).content.decode()
-        assert "must not stop halfway" in refused
+        assert "can&#x27;t be stopped halfway" in refused
         assert back.job is not None
         run_job(back.job)
         assert DatasetRow.objects.filter(dataset=dataset, split="").count() == MANY
