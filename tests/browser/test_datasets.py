@@ -60,7 +60,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     )
     page.get_by_label("Try it first").uncheck()
     page.get_by_role("button", name="Read the file").click()
-    expect(page.get_by_text("3 new, to be reviewed")).to_be_visible()
+    expect(page.get_by_text("3 new, waiting for review")).to_be_visible()
     expect(page.get_by_text("The row isn't valid JSON")).to_be_visible()
     picture(portal, "import")
     page.get_by_role("link", name="Review the rows").click()

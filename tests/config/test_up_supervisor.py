@@ -247,7 +247,7 @@ def test_next_start_works_when_everything_was_killed(folder: Path) -> None:
 def test_second_group_is_refused_when_one_runs(folder: Path) -> None:
     first = Group(folder).ready()
     second = Group(folder)
-    said = second.wait_for("runs already")
+    said = second.wait_for("is already running on")
     assert f"http://127.0.0.1:{first.port}" in said
     assert second.process.wait(10) == 1
     assert first.process.poll() is None

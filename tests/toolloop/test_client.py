@@ -315,7 +315,7 @@ async def test_nothing_asked_and_a_catalog_without_dynamic_tools_are_refused():
     with pytest.raises(ConfigurationError, match="dynamic_tools"):
         Client("m", catalog=Catalog([add]))
     async with scripted([]) as client:
-        with pytest.raises(ConfigurationError, match="open already"):
+        with pytest.raises(ConfigurationError, match="already open"):
             await client.__aenter__()
 
 

@@ -242,7 +242,7 @@ def test_question_of_any_characters_is_only_a_question(
 
 @pytest.mark.parametrize("query", ["", "   ", "x" * 4001])
 def test_question_is_refused_when_empty_or_too_long(cast: Cast, query: str) -> None:
-    with pytest.raises(Invalid, match="Ask something"):
+    with pytest.raises(Invalid, match="Enter a question"):
         ask(cast, None, query)
 
 

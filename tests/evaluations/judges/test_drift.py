@@ -137,7 +137,7 @@ async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, mo
     def go_on() -> None:
         with tenant_scope(cast.tenant.pk):
             row = Experiment.objects.get(pk=harsher.pk)
-            assert "otherwise than before" in row.reason
+            assert "differently than before" in row.reason
             experiment_resume(tenant=cast.tenant, actor=cast.actor("member"), experiment=row)
             assert Trial.objects.filter(experiment=row, state="answering").count() == 1
             rubric = RubricVersion.objects.get(rubric__slug=SIX.slug)

@@ -308,7 +308,7 @@ def check(**values: Any) -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        pytest.param({}, "Give the address", id="neither"),
+        pytest.param({}, "Give either the address", id="neither"),
         pytest.param({"url": "http://127.0.0.1/mcp", "settings": {"command": "shop"}}, "not both", id="both"),
         pytest.param({"url": "http://10.0.0.1/mcp"}, "not a public address", id="private address"),
         pytest.param({"url": "http://u:p@example.org/mcp"}, "user name", id="user name"),

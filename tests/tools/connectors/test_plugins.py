@@ -106,7 +106,7 @@ def test_only_names_that_are_listed_are_loaded(name: str) -> None:
         pytest.param({"settings": {"plugin": "other"}}, "This installation has: shop", id="unknown"),
         pytest.param({"settings": {"plugin": ["shop"]}}, "its name", id="no text"),
         pytest.param({"settings": {}}, "its name", id="missing"),
-        pytest.param({"settings": {"plugin": "shop", "path": "/tmp"}}, "nothing else", id="more"),
+        pytest.param({"settings": {"plugin": "shop", "path": "/tmp"}}, "Give only", id="more"),
     ],
 )
 def test_source_that_cannot_be_used_is_refused_in_words(values: dict[str, Any], said: str) -> None:

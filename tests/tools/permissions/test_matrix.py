@@ -265,7 +265,7 @@ def test_page_changes_a_cell_and_takes_it_back(cast: Cast) -> None:
     slug, before = cast.tenant.slug, set(ToolGrant.objects.values_list("pk", flat=True))
     send = {"cell": "tool|calculate|role|viewer|deny"}
     page = client.post(reverse("tools:permission-set", args=[slug]), send).content.decode()
-    assert "Stated: deny" in page
+    assert "Set to deny" in page
     undo = re.search(r'name="undo" value="([^"]+)"', page)
     assert undo is not None
     assert ToolGrant.objects.count() == len(before) + 1
