@@ -52,7 +52,7 @@ class MeView(TenantAPIView):
 
     @extend_schema(operation_id="me", tags=["workspace"], responses=Output)
     def get(self, request: Request) -> Response:
-        """Tell which workspace the key or session is in, for whom it acts and what it may do."""
+        """Return which workspace the key or session is in, who it acts for and what it can do."""
         person = actor_person(actor=self.actor)
         return Response(
             self.Output(

@@ -82,7 +82,7 @@ class BudgetsView(TenantAPIView):
         operation_id="budgets_set", tags=["budgets"], request=BudgetInput, responses={201: BudgetOutput}
     )
     def post(self, request: Request) -> Response:
-        """Set a budget, or another amount for the one of the same subject and period."""
+        """Set a budget, or change the amount of the one with the same subject and period."""
         shape = BudgetInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = budget_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)
@@ -102,7 +102,7 @@ class BudgetView(TenantAPIView):
 
     @extend_schema(operation_id="budgets_delete", tags=["budgets"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Remove a budget; what was spent stays recorded."""
+        """Remove a budget; past spending stays recorded."""
         budget_remove(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -114,7 +114,7 @@ class BudgetRulesView(TenantAPIView):
 
     @extend_schema(operation_id="budgets_rules", tags=["budgets"], responses=BudgetRulesShape)
     def get(self, request: Request) -> Response:
-        """Tell whether models without a known price are refused while a budget applies."""
+        """Return whether models without a known price are refused while a budget applies."""
         return Response({"refuses_unpriced": refuses_unpriced(actor=self.actor)})
 
     @extend_schema(
@@ -124,7 +124,7 @@ class BudgetRulesView(TenantAPIView):
         responses=BudgetRulesShape,
     )
     def put(self, request: Request) -> Response:
-        """Say whether they are."""
+        """Set whether models without a known price are refused."""
         shape = BudgetRulesShape(data=request.data)
         shape.is_valid(raise_exception=True)
         row = budget_rules_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)

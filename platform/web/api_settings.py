@@ -59,7 +59,7 @@ class OutgoingHostsView(TenantAPIView):
 
     @extend_schema(operation_id="outgoing_hosts_read", tags=["workspace"], responses=OutgoingHostsShape)
     def get(self, request: Request) -> Response:
-        """List the hosts that requests may go to; an empty list lets every public host be called."""
+        """List the hosts that requests can go to; an empty list allows every public host."""
         return Response({"hosts": outgoing_hosts(actor=self.actor)})
 
     @extend_schema(
@@ -69,7 +69,7 @@ class OutgoingHostsView(TenantAPIView):
         responses=OutgoingHostsShape,
     )
     def put(self, request: Request) -> Response:
-        """Replace the list. It needs a signed-in owner: no API key can widen where it may send."""
+        """Replace the list. Needs a signed-in owner, so that no API key can extend where it can send data."""
         shape = OutgoingHostsShape(data=request.data)
         shape.is_valid(raise_exception=True)
         hosts = outgoing_hosts_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)
@@ -90,7 +90,7 @@ class RetentionView(TenantAPIView):
         operation_id="retention_set", tags=["workspace"], request=RetentionInput, responses=RetentionOutput
     )
     def put(self, request: Request) -> Response:
-        """Set the rule; what it removes is gone for good."""
+        """Set the rule; removal is permanent."""
         shape = RetentionInput(data=request.data)
         shape.is_valid(raise_exception=True)
         retention_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)

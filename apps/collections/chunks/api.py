@@ -137,7 +137,7 @@ class ReaderView(TenantAPIView):
         responses=ReaderOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Go to the current, next or previous chunk, jump to a place, or begin anew; the cursor remembers the place."""
+        """Go to the current, next or previous passage, jump to a place, or start again; the cursor remembers the place."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         if given := text(request, "cursor"):
             cursor = ReaderCursor.from_text(given)
@@ -185,7 +185,7 @@ class ChunkView(TenantAPIView):
         operation_id="chunks_change", tags=["chunks"], request=ChunkInput, responses=ChunkDetailOutput
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Give a chunk another text, or leave it out of search; both are kept in its history."""
+        """Change a passage's text, or exclude it from search; both are kept in its history."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
         values = valid(ChunkInput, request.data)
         service = services.chunk_edit if "text" in values else services.chunk_disable
@@ -236,7 +236,7 @@ class ChunkChainView(TenantAPIView):
         responses=ChainStepOutput(many=True),
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Walk from a chunk along its strongest links, never to a chunk twice."""
+        """Follow a passage's strongest links, visiting each passage once."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
         walked = chunk_links.chain_walk(
             actor=self.actor,
@@ -282,7 +282,7 @@ class ChunkGraphView(TenantAPIView):
 
     @extend_schema(operation_id="chunk_graph_get", tags=["chunks"], responses=CodeEdgesOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return what a chunk of code defines, imports, calls and inherits from, and what does so with it."""
+        """Return what a code passage defines, imports, calls and inherits from, and what uses it in these ways."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
         outgoing, incoming = edges_of_chunk(actor=self.actor, chunk=chunk)
         return Response(CodeEdgesOutput({"outgoing": outgoing, "incoming": incoming}).data)
@@ -308,7 +308,7 @@ class ChunkRestoreView(TenantAPIView):
 
     @extend_schema(operation_id="chunk_history_restore", tags=["chunks"], request=None, responses=ChunkOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Put a chunk back to what it was before this change."""
+        """Restore a passage to its state before this change."""
         revision = history.chunk_revision_get(actor=self.actor, pk=pk)
         row = services.chunk_restore(tenant=self.tenant, actor=self.actor, revision=revision)
         return Response(ChunkOutput(row).data)

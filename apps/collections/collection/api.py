@@ -74,7 +74,7 @@ class CollectionView(TenantAPIView):
         responses=CollectionOutput,
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Change name, description or chunk sizes; sizes count for documents added from now on."""
+        """Change name, description or passage sizes; sizes apply to documents added from now on."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         values = valid(CollectionInput, request.data, partial=True)
         services.collection_update(tenant=self.tenant, actor=self.actor, collection=collection, **values)

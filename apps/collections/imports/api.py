@@ -179,7 +179,7 @@ class ImportCancelView(TenantAPIView):
         operation_id="imports_cancel", tags=["imports"], request=None, responses={202: ImportDetailOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Stop an import; what it brought stays."""
+        """Stop an import; documents already imported stay."""
         row = import_selectors.import_get(actor=self.actor, pk=pk)
         row = services.import_cancel(tenant=self.tenant, actor=self.actor, row=row)
         return Response(ImportDetailOutput(row).data, status=status.HTTP_202_ACCEPTED)
@@ -194,7 +194,7 @@ class ImportRetryView(TenantAPIView):
         operation_id="imports_retry", tags=["imports"], request=None, responses={202: ImportDetailOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Do an import again; what is here already with the same bytes stays as it is."""
+        """Run an import again; files that are already here unchanged are skipped."""
         row = import_selectors.import_get(actor=self.actor, pk=pk)
         row = services.import_retry(tenant=self.tenant, actor=self.actor, row=row)
         return Response(ImportDetailOutput(row).data, status=status.HTTP_202_ACCEPTED)

@@ -95,7 +95,7 @@ def queue(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_POST
 @allowed("conversation.write")
 def queue_remove(request: TenantRequest, tenant_slug: str, pk: int, queued_pk: int) -> HttpResponse:
-    """Take back a question that waits."""
+    """Remove a queued question."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turns_queue.queued_remove(
         tenant=request.tenant, actor=request.actor, conversation=conversation, pk=queued_pk

@@ -116,5 +116,5 @@ class RunTraceView(TenantAPIView):
 
     @extend_schema(operation_id="runs_trace", tags=["runs"], responses=TraceOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return what was searched for and found, turn by turn, with calls, tokens, money and times."""
+        """Return what was searched for and found, turn by turn, with calls, tokens, cost and times."""
         return Response(TraceOutput(trace_get(actor=self.actor, run_pk=pk)).data)

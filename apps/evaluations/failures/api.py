@@ -171,7 +171,7 @@ class FailuresView(TenantAPIView):
         responses={201: CollectedOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Create a dataset of the failing rows with a tag or of a group, with a version of them."""
+        """Create a dataset, with a version, from the failing rows with a tag or in a group."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
         values = valid(CollectInput, request.data)
         made = failures_collect(tenant=self.tenant, actor=self.actor, arm=arm, **values)
@@ -187,7 +187,7 @@ class FailureGroupsView(TenantAPIView):
         operation_id="arms_failures_group", tags=_TAGS, request=GroupingInput, responses={202: GroupingOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Have a job group a page of an arm's failing rows as they are now; its vectors count to the budgets."""
+        """Start a job that groups a page of an arm's current failing rows; its embeddings count toward budgets."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
         values = valid(GroupingInput, request.data)
         row = failures_group(tenant=self.tenant, actor=self.actor, arm=arm, **values)
@@ -201,7 +201,7 @@ class TrialTagsView(TenantAPIView):
 
     @extend_schema(operation_id="trials_failure_tags", tags=_TAGS, request=TagsInput, responses=TagsOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Give tags to a failing answer and take others from it; undone by the opposite."""
+        """Add tags to a failing answer and remove others; the reverse request undoes it."""
         trial = selectors.trial_get(actor=self.actor, pk=pk)
         values = valid(TagsInput, request.data)
         tags = failure_tags_change(tenant=self.tenant, actor=self.actor, trial=trial, **values)
@@ -216,6 +216,6 @@ class FailureTagsView(TenantAPIView):
 
     @extend_schema(operation_id="failure_tags_list", tags=_TAGS, responses=TagUseOutput(many=True))
     def get(self, request: Request) -> Response:
-        """Return the names that people of this workspace gave to failing answers."""
+        """Return the tags that people in this workspace gave to failing answers."""
         rows = [{"name": name, "answers": n} for name, n in selectors.failure_tag_list(actor=self.actor)]
         return self.paginated(rows, TagUseOutput)

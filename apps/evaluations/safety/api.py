@@ -158,7 +158,7 @@ class SuitesView(TenantAPIView):
         operation_id="safety_suites_create", tags=_TAGS, request=SuiteInput, responses={201: SuiteOutput}
     )
     def post(self, request: Request) -> Response:
-        """Create a dataset of planted instructions and harmless controls, with a version to ask in an experiment."""
+        """Create a dataset of planted instructions and harmless controls, with a version for experiments."""
         made = suite_create(tenant=self.tenant, actor=self.actor, **valid(SuiteInput, request.data))
         return Response(SuiteOutput(made).data, status=status.HTTP_201_CREATED)
 

@@ -51,7 +51,7 @@ class ApprovalHandOverView(TenantAPIView):
         operation_id="approvals_hand_over", tags=["runs"], request=HandOverInput, responses=DecisionOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Hand a decision over to another member who may decide; who could before still can."""
+        """Hand a decision over to another member who can decide; those who could before still can."""
         shape = HandOverInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = approval_get(actor=self.actor, pk=pk)

@@ -90,7 +90,7 @@ class ToolCallsView(TenantAPIView):
         operation_id="tool_calls_list", tags=["tools"], parameters=FILTERS, responses=CallOutput(many=True)
     )
     def get(self, request: Request) -> Response:
-        """List tool calls, the newest first: one's own, or everybody's with the right `audit.read`."""
+        """List tool calls, newest first: your own, or everyone's with the right `audit.read`."""
         rows = call_log(actor=self.actor, choice=call_choice(request.query_params))
         pages = Pagination()
         found = pages.paginate_queryset(rows, request, view=self) or []
@@ -132,7 +132,7 @@ class ToolCallsExportView(TenantAPIView):
         },
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """Download the calls that the filters leave, as CSV or as JSON lines."""
+        """Download the calls that match the filters as CSV or JSON lines."""
         form = word(request, "form", FORMS, "csv")
         choice = call_choice(request.query_params)
         return calls_export(tenant=self.tenant, actor=self.actor, choice=choice, form=form)

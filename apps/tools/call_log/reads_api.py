@@ -53,7 +53,7 @@ class ReadsView(TenantAPIView):
         responses=ReadOutput(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List which passages reached which answers, the newest first: one's own, or everybody's with `audit.read`."""
+        """List which passages were used in which answers, newest first: your own, or everyone's with `audit.read`."""
         rows = reads_list(actor=self.actor, **reads_choice(request.query_params))
         pages = Pagination()
         found = pages.paginate_queryset(rows, request, view=self) or []

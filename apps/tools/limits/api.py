@@ -70,7 +70,7 @@ class ToolLimitsView(TenantAPIView):
 
     @extend_schema(operation_id="tool_limits_list", tags=["tools"], responses=ToolLimitOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List the limits with what is used of each."""
+        """List the limits with their current use."""
         return self.paginated(tool_limit_uses(actor=self.actor), ToolLimitOutput)
 
     @extend_schema(
@@ -80,7 +80,7 @@ class ToolLimitsView(TenantAPIView):
         responses={201: ToolLimitOutput},
     )
     def post(self, request: Request) -> Response:
-        """Set a limit, or another number for the one of the same caller, tools and period."""
+        """Set a limit, or change the one with the same caller, tools and period."""
         shape = ToolLimitInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = tool_limit_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)
@@ -95,11 +95,11 @@ class ToolLimitView(TenantAPIView):
 
     @extend_schema(operation_id="tool_limits_read", tags=["tools"], responses=ToolLimitOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Show a limit with what is used of it."""
+        """Show a limit with its current use."""
         return Response(ToolLimitOutput(tool_limit_get(actor=self.actor, pk=pk)).data)
 
     @extend_schema(operation_id="tool_limits_delete", tags=["tools"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Remove a limit with what was counted."""
+        """Remove a limit and its counts."""
         tool_limit_remove(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -79,7 +79,7 @@ def source(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @allowed("tool.manage")
 def source_edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Change a source; it is read again when what is read has changed."""
+    """Change a source; it is read again if its document or address changed."""
     row = source_get(actor=request.actor, pk=pk)
     form = SourceForm(
         request.POST or None,

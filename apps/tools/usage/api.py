@@ -73,6 +73,6 @@ class UsageView(TenantAPIView):
         responses=UsageOutput,
     )
     def get(self, request: Request) -> Response:
-        """Show calls, failures, times, tokens and money by tool, member, model and day: one's own, or everybody's."""
+        """Show calls, failures, times, tokens and cost by tool, member, model and day: your own, or everyone's."""
         since, until = usage_range(request.query_params)
         return Response(UsageOutput(usage_read(actor=self.actor, since=since, until=until)).data)

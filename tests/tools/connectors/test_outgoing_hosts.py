@@ -193,7 +193,7 @@ def test_list_is_the_owners_recorded_and_read_in_any_scope(cast: Cast) -> None:
     assert outgoing_policy(cast.other_tenant.pk).hosts == frozenset()
     with pytest.raises(Denied):
         outgoing_hosts_set(tenant=cast.tenant, actor=cast.actor("admin"), hosts=[])
-    with pytest.raises(Invalid, match="isn.t a host"):
+    with pytest.raises(Invalid, match="isn't a host"):
         listed(cast, "https://c.example.org/")
     listed(cast, "a.example.org", "b.example.org")
     with tenant_scope(cast.tenant.pk):
