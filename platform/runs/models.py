@@ -382,7 +382,7 @@ class ChunkRead(TenantModel):
 class RunRetention(TenantModel):
     """How long a workspace keeps what was said in its runs; without a row the operator's default holds."""
 
-    days = models.PositiveIntegerField(help_text="0 keeps it for ever.")
+    days = models.PositiveIntegerField(help_text="0 keeps it forever.")
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -24,7 +24,7 @@ class FileRulesForm(RefusableForm):
         label="Allowed paths",
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
-        help_text="One pattern a line, as in .gitignore: src/, *.py. Empty allows all.",
+        help_text="One pattern per line, as in .gitignore: src/, *.py. Empty allows all.",
     )
     deny = forms.CharField(
         label="Blocked paths",

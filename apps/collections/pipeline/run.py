@@ -226,7 +226,7 @@ def _why_no_chunks(extracted: ExtractedDocument) -> str:
     skipped = sum(1 for page in extracted.pages if page.junk)
     return (
         f"Nothing in this document can be searched: of {len(extracted.pages)} pages, {skipped} were left out as "
-        "blank, contents or index pages, and the rest hold no text."
+        "blank, contents or index pages, and the rest have no text."
     )
 
 

@@ -288,7 +288,7 @@ def _changes(
     ]
     if not chosen:
         raise Conflict(
-            "nothing_to_commit", "Nothing differs from the last commit, so there is nothing to commit."
+            "nothing_to_commit", "Nothing has changed since the last commit, so there is nothing to commit."
         )
     base = len(row.folder) + 1 if row.folder else 0
     found = {one[base:]: now.get(one[base:]) for one in chosen}

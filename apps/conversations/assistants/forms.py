@@ -28,7 +28,7 @@ _HELP = {
     "neighbours": "Before and after each passage.",
     "document_types": "One per line, as in the documents; empty for any.",
     "filters": 'As in a search, for example {"tags": {"in": ["2026"]}}.',
-    "max_steps": "Model turns that may call tools.",
+    "max_steps": "Maximum model turns that call tools.",
     "max_replans": "After a step has failed.",
     "memory_turns": "How many earlier questions the model sees.",
     "temperature": "0 to 2; empty leaves it to the model.",

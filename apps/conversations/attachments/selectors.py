@@ -116,7 +116,7 @@ def sight_check(
 _UNSEEN: Final = {
     "image": ("model_sees_no_images", "is an image, and {model} can only read text."),
     "audio": ("model_hears_no_audio", "is a sound recording, and {model} cannot listen to it."),
-    "scan": ("model_reads_no_pdf", "holds no text, only pictures of pages, and {model} cannot look at them."),
+    "scan": ("model_reads_no_pdf", "has no text, only pictures of pages, and {model} cannot look at them."),
 }
 
 

@@ -239,7 +239,8 @@ def _as_is_type(received: ReceivedFile, name: str) -> str:
         if received.size > MAX_IMAGE_BYTES:
             raise Invalid(
                 "image_too_large",
-                f"An image may have {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller and attach it again.",
+                f"An image can have at most {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller and attach "
+                f"it again.",
                 status=413,
             )
         return found
@@ -253,7 +254,8 @@ def _as_is_type(received: ReceivedFile, name: str) -> str:
     if received.size > MAX_AUDIO_BYTES:
         raise Invalid(
             "audio_too_large",
-            f"A recording may have {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as MP3, and attach it again.",
+            f"A recording can have at most {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as "
+            f"MP3, and attach it again.",
             status=413,
         )
     return found

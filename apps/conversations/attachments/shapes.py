@@ -17,7 +17,8 @@ class AttachmentOutput(serializers.Serializer[Attachment]):
     media_type = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
     kind = serializers.SerializerMethodField(
-        help_text="text: read and searched; image, audio (MP3, WAV, OGG, FLAC), and scan (a short PDF without text): given as it is to a model that can take it."
+        help_text="text: read and searched; image, audio (MP3, WAV, OGG, FLAC), and scan (a short PDF "
+        "without text): sent as it is to a model that supports it."
     )
     state = serializers.SerializerMethodField(
         help_text="reading, ready or failed. You can already ask a question: the answer waits for the file."

@@ -23,7 +23,7 @@ _BIGINT = 2**63 - 1
 _NOT_HERE = {
     "functions": "Send tools.",
     "function_call": "Send tool_choice.",
-    "logprobs": "Leave it out: probabilities are not told.",
+    "logprobs": "Leave it out; probabilities aren't available.",
     "logit_bias": "Leave it out.",
     "audio": "Leave it out; answers are text.",
     "web_search_options": "Leave it out; the workspace's tools can search if its rules allow it.",

@@ -185,7 +185,7 @@ class _Accepted:
     def refusal(self, name: str, fingerprint: str) -> str:
         listed = self.server.definition(self.definition.name)
         if listed is None:
-            return "the server does not list it any more"
+            return "the server no longer lists it"
         stated = self.definition.name in self.source.settings.get("read_only", ())
         if self.is_read_only and not stated and not _says_read_only(listed):
             return "the server says now that it changes something; an admin must refresh the source and look"

@@ -115,14 +115,15 @@ def _files(folder: Path | None) -> list[Path]:
     try:
         if folder.stat().st_mode & stat.S_IWOTH:
             raise SourceError(
-                "The folder of plug-ins can be written by anybody on the server, so nothing is loaded from it. The operator "
-                "must take that right away.",
+                "Anyone on the server can write to the plug-in folder, so nothing is loaded from it. The "
+                "operator must remove that permission.",
                 code="plugin_folder_open",
             )
         paths = sorted(folder.glob("*.py"))
     except OSError as error:
         raise SourceError(
-            f"The folder of plug-ins cannot be read ({error.strerror}): the operator must look at GROUNDWORK_PLUGIN_DIR.",
+            f"The plug-in folder can't be read ({error.strerror}): the operator must look at "
+            f"GROUNDWORK_PLUGIN_DIR.",
             code="plugin_folder_unreadable",
         ) from error
     return [path for path in paths if path.is_file() and _NAME.fullmatch(path.stem)]

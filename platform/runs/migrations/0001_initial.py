@@ -601,7 +601,7 @@ class Migration(InitialMigration):
                         on_delete=django.db.models.deletion.CASCADE, related_name="+", to="tenancy.tenant"
                     ),
                 ),
-                ("days", models.PositiveIntegerField(help_text="0 keeps it for ever.")),
+                ("days", models.PositiveIntegerField(help_text="0 keeps it forever.")),
                 ("updated_at", models.DateTimeField(auto_now=True)),
             ],
             options={

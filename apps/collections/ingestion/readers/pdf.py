@@ -181,7 +181,7 @@ def _no_text(bad_pages: list[int], empty_pages: int) -> ReadFailure:
         )
     return ReadFailure(
         FailureCode.NO_TEXT,
-        "The pages of this PDF are empty: they hold neither text nor pictures. Export it again.",
+        "The pages of this PDF are empty: they contain neither text nor pictures. Export it again.",
     )
 
 

@@ -171,7 +171,9 @@ def _entry(response: httpx2.Response, url: str, final: str, before: Known | None
         raise EntryFailure(Reason.FETCH, f"The server answered with status {response.status_code}.")
     media_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
     if _REFUSED_TYPES.match(media_type):
-        raise EntryFailure(Reason.UNSUPPORTED, f"The server sends {shown(media_type)}, which holds no text.")
+        raise EntryFailure(
+            Reason.UNSUPPORTED, f"The server sends {shown(media_type)}, which contains no text."
+        )
     length = response.headers.get("content-length", "")
     if length.isdecimal() and int(length) > budget.limits.max_file_bytes:
         budget.take(0, int(length))

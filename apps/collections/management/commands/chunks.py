@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--text", default="", help="containing this text")
         parser.add_argument("--kind", action="append", default=[], choices=ChunkKind.values)
         parser.add_argument("--relation", default="", help="links of this relation")
-        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant = tenant_named(options["tenant"])
