@@ -47,7 +47,7 @@ class Missing(DomainError):
     default_status = 404
 
     def __init__(self, noun: str = "object", code: str = "not_found") -> None:
-        super().__init__(code, f"This {noun} doesn't exist, or you don't have access to it.")
+        super().__init__(code, f"This {noun} does not exist, or you don't have access to it.")
 
 
 class Conflict(DomainError):

@@ -77,7 +77,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404; the reason is kept back, it may name what the caller must not know of."""
     if wants_json(request) or request.headers.get("HX-Request"):
-        message = "This doesn't exist, or you don't have access to it."
+        message = "This does not exist, or you don't have access to it."
         return refusal(request, 404, "not_found", message)
     return render(request, "404.html", status=404)
 

@@ -198,7 +198,7 @@ def _check(query: str, k: int, expand: int) -> None:
     if not query or len(query) > MAX_QUERY_CHARS:
         raise Invalid(
             "query_invalid",
-            f"Ask something, in at most {MAX_QUERY_CHARS} characters.",
+            f"Enter a question of at most {MAX_QUERY_CHARS} characters.",
             data={"fields": {"query": ["Empty or too long."]}},
         )
     if not 1 <= k <= MAX_K:
