@@ -28,8 +28,8 @@ def test_unknown_scope_is_refused(scope: str):
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        ("run.read", "it needs the scope “run.read”, and"),
-        ("tool.manage", "it needs the scope “tool.manage” (“tool.*” does not include it), and"),
+        ("run.read", "It needs the scope “run.read”, and"),
+        ("tool.manage", "It needs the scope “tool.manage” (“tool.*” does not include it), and"),
         ("member.manage", "reserved for people"),
     ],
 )

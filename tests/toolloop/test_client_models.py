@@ -79,7 +79,7 @@ async def test_answers_of_two_endpoints_are_cached_apart() -> None:
     [
         ({"endpoints": {"openai": {"base_url": "http://x/v1"}}}, "t a valid endpoint name"),
         ({"endpoints": {"lab": {"api_key": "k"}}}, "needs a base_url"),
-        ({"endpoints": {"lab": {"base_url": "http://x"}}, "models": ModelCatalog()}, "does not know"),
+        ({"endpoints": {"lab": {"base_url": "http://x"}}, "models": ModelCatalog()}, "t know the endpoints"),
     ],
 )
 def test_endpoints_that_cannot_work_are_refused_at_once(settings: dict[str, Any], says_what: str) -> None:

@@ -58,7 +58,7 @@ def test_type_is_recognised_when_none_is_given(content: bytes, media_type: str, 
     [
         (b"", "", "is empty"),
         (b"<svg/>", "image/svg+xml", "said to be image/svg.xml but holds text/plain"),
-        (b"\x00\x01\x02", "", "none of image/png"),
+        (b"\x00\x01\x02", "", "one of image/png"),
         (PNG, "image/jpeg", "said to be image/jpeg but holds image/png"),
         (b"MZ" + PNG, "image/png", "one of"),
         (PNG + b"\0" * MAX_MEDIA_BYTES, "", "larger than 50 MB"),

@@ -172,7 +172,7 @@ async def test_failed_run_raises_at_the_end_of_its_values() -> None:
             async for value in stream.outputs():
                 values.append(value)  # noqa: PERF401 - what came before the failure is kept
 
-    with pytest.raises(RunFailed, match="requested form"):
+    with pytest.raises(RunFailed, match="form asked for"):
         await read()
     assert values[-1] == [1]
 

@@ -139,7 +139,7 @@ async def test_a_changed_description_withholds_the_tool_when_the_server_tells_of
         assert "shop__stock" not in [spec.name for spec in toolset.specs()]
         for refused in (old, toolset.get("shop__stock")):
             assert refused is not None
-            with pytest.raises(ToolError, match="has changed and was not reviewed"):
+            with pytest.raises(ToolError, match="has changed and has not been reviewed"):
                 await refused.function(article="pen")
         server.accept(change)
         assert not server.drift

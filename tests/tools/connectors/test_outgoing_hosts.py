@@ -209,7 +209,7 @@ def test_owner_sets_the_list_on_the_page_over_rest_and_in_the_admin(cast: Cast) 
     assert "every public host can be called" in client.get(page).content.decode()
     assert client.post(page, {"hosts": "api.example.org\r\n*.example.com "}).status_code == 302
     shown = client.get(page).content.decode()
-    assert "2 entries may be called" in shown
+    assert "2 entries can be called" in shown
     assert client.get("/api/v1/outgoing-hosts").json() == {"hosts": ["*.example.com", "api.example.org"]}
     wrong = client.post(page, {"hosts": "https://x.example.org"})
     assert wrong.status_code == 422

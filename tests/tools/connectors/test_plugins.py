@@ -98,12 +98,12 @@ def test_only_names_that_are_listed_are_loaded(name: str) -> None:
     ("values", "said"),
     [
         pytest.param(
-            {"settings": {"plugin": "shop"}, "url": "https://example.org"}, "leave this empty", id="url"
+            {"settings": {"plugin": "shop"}, "url": "https://example.org"}, "Leave this empty", id="url"
         ),
         pytest.param(
-            {"settings": {"plugin": "shop"}, "allowed_hosts": ["example.org"]}, "leave this empty", id="hosts"
+            {"settings": {"plugin": "shop"}, "allowed_hosts": ["example.org"]}, "Leave this empty", id="hosts"
         ),
-        pytest.param({"settings": {"plugin": "other"}}, "This installation has: shop", id="unknown"),
+        pytest.param({"settings": {"plugin": "other"}}, "This server has: shop", id="unknown"),
         pytest.param({"settings": {"plugin": ["shop"]}}, "its name", id="no text"),
         pytest.param({"settings": {}}, "its name", id="missing"),
         pytest.param({"settings": {"plugin": "shop", "path": "/tmp"}}, "Give only", id="more"),
