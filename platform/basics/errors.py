@@ -47,7 +47,7 @@ class Missing(DomainError):
     default_status = 404
 
     def __init__(self, noun: str = "object", code: str = "not_found") -> None:
-        super().__init__(code, f"This {noun} does not exist or is not yours to see.")
+        super().__init__(code, f"This {noun} does not exist, or you don't have access to it.")
 
 
 class TryAgain(DomainError):

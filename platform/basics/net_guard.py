@@ -107,7 +107,7 @@ def address_refusal(address: Address, policy: NetPolicy = PUBLIC) -> str:
     if isinstance(address, IPv4Address):
         return next((why for net, why in _BLOCKED if address in net), "")
     if address.ipv4_mapped is not None:
-        return address_refusal(address.ipv4_mapped, policy) or "an IPv4 address in IPv6 dress"
+        return address_refusal(address.ipv4_mapped, policy) or "an IPv4 address written as IPv6"
     if address.is_loopback:
         return "loopback"
     if address not in _UNICAST6:
@@ -128,7 +128,7 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
         raise AddressRefused(f"The address has more than {MAX_URL} characters.")
     # A backslash, a blank or a control character is read differently by different parsers.
     if not text.isprintable() or any(mark in text for mark in " \\"):
-        raise AddressRefused("The address holds blanks, backslashes or control characters.")
+        raise AddressRefused("The address contains blanks, backslashes or control characters.")
     try:
         url = httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
@@ -136,7 +136,7 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
     if url.scheme not in ("http", "https") or not url.raw_host:
         raise AddressRefused("Only addresses that begin with http:// or https:// can be read.")
     if url.userinfo or "@" in url.netloc.decode("ascii", "replace"):
-        raise AddressRefused("The address must not hold a user name or password.")
+        raise AddressRefused("The address can't contain a user name or password.")
     port = url.port or (443 if url.scheme == "https" else 80)
     host = url.raw_host.decode("ascii", "replace").strip("[]")
     _judge_host(host, policy)
@@ -163,7 +163,8 @@ def _name_refused(host: str) -> AddressRefused:
     # One text for a name that nobody knows and for one that leads inside: two would let a stranger ask our own DNS which
     # names and addresses our network has.
     return AddressRefused(
-        f"The name {host[:200]} is not known, or leads to no public address, so it is not called. The operator can allow "
+        f"The name {host[:200]} is unknown or has no public address, so it is not called. The operator can "
+        f"allow "
         "networks with GROUNDWORK_FETCH_NETWORKS."
     )
 

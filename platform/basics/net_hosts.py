@@ -24,8 +24,8 @@ def host_pattern(text: str) -> str:
     is_wide = bare.startswith("*.")
     name = bare.removeprefix("*.")
     problem = (
-        f"“{text.strip()[:80]}” is no host. Give a name such as api.example.com, or *.example.com for all below it, without "
-        "https://, port or path."
+        f"“{text.strip()[:80]}” isn't a host. Enter a name such as api.example.com, or *.example.com "
+        f"for all its subdomains, without https://, port or path."
     )
     if address := _address(name):
         if is_wide:
@@ -41,7 +41,7 @@ def host_pattern(text: str) -> str:
     if not _NAME.match(host):
         raise ValueError(problem)
     if is_wide and "." not in host:
-        raise ValueError(f"“*.{host}” is too wide: name at least two parts after *, as in *.example.com.")
+        raise ValueError(f"“*.{host}” is too broad. Use at least two parts after *, as in *.example.com.")
     pattern = f"*.{host}" if is_wide else host
     if len(pattern) > MAX_PATTERN:
         raise ValueError(problem)

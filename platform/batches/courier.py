@@ -183,7 +183,7 @@ class Courier:
                 await self._hurry(batch, engine)
                 return
             if standing.status == "failed":
-                reason = standing.message or "The provider refused the batch and did not say why."
+                reason = standing.message or "The provider refused the batch without giving a reason."
                 await self._in_db(lines.batch_refused, batch, reason)
                 raise BatchRefused(reason)
             await self._results(batch, engine)

@@ -60,19 +60,21 @@ def engine_for(tenant: Tenant, model: str) -> Engine:
     if is_extractive(model):
         raise Invalid(
             "no_batches",
-            "Rules answer immediately and for free, so there is no batch price. Choose a language model, or have it done now.",
+            "Rules answer immediately and for free, so there is no batch price. Choose a language model, "
+            "or run it now.",
         )
     provider = provider_for(tenant, model)
     info = provider.info
     if isinstance(provider.adapter, PlannerExecutor):
         raise Invalid(
             "no_batches",
-            f"{info.label} calls tools in two steps, which a batch cannot wait for. Choose another model, or have it done now.",
+            f"{info.label} calls tools in two steps, which a batch can't do. Choose another model, or run "
+            f"it now.",
         )
     try:
         api = batches_of(provider.adapter)
     except UnsupportedFeature as error:
-        message = f"{info.label} cannot be asked at half price. {error.message} Choose another model, or have it done now."
+        message = f"{info.label} has no half price. {error.message} Choose another model, or run it now."
         raise Invalid("no_batches", message) from error
     return Engine(model, provider, api, batch_profile(info.profile))
 

@@ -39,8 +39,8 @@ SLACK_S = 3600
 """Money stays held for so long behind the time that the provider has for a batch: one that has not ended by half of it is
 cancelled, and given up at its end."""
 RESERVED_AT_ONCE = 500
-NO_ANSWER = "The provider returned no answer within its time."
-NEVER_ENDED = "The provider did not end the batch within its time, nor when it was told to stop."
+NO_ANSWER = "The provider did not return an answer in time."
+NEVER_ENDED = "The provider did not finish the batch in time, nor when it was asked to stop."
 
 
 @dataclass(frozen=True, slots=True)

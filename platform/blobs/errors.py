@@ -23,6 +23,6 @@ class BlobMissing(DomainError):
     def __init__(self) -> None:
         super().__init__(
             "file_missing",
-            "The original file is no longer in the storage. Delete this document and upload the file again.",
+            "The original file is missing from storage. Delete this document and upload the file again.",
             status=410,
         )

@@ -26,7 +26,7 @@ class BudgetAdmin(JournalAdmin):
 
     @confirmed_action(
         description="Remove the selected budgets",
-        lost="Nothing stops spending at their amounts from now on; what was spent stays recorded.",
+        lost="They no longer limit spending; past spending stays recorded.",
     )
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         for row in queryset.select_related("tenant"):

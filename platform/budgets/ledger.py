@@ -114,12 +114,16 @@ class Refusal:
         """Return what happened and what to do."""
         if self.why == "unpriced" or self.amount_usd is None or self.left_usd is None:
             return (
-                "The price of this model is not known, and this workspace uses no such models while it has a budget. "
-                "Choose another model, or ask an owner to state its price under Settings > Models."
+                "The price of this model is unknown, and this workspace doesn't use such models while a "
+                "budget applies. Choose another model, or ask an owner to enter its price under Settings > "
+                "Models."
             )
         whose = budget_named(self.kind, self.amount_usd, self.period, self.starts_at)
         if self.why == "held":
-            return f"What is left of {whose[0].lower()}{whose[1:]} is held for answers under way. Try again in a minute."
+            return (
+                f"What is left of {whose[0].lower()}{whose[1:]} is reserved for answers in progress. "
+                f"Try again in a minute."
+            )
         raised = way_out(self.kind, self.period, self.starts_at)
         if self.left_usd > self.amount_usd / 20:
             return f"{whose} has {dollars(self.left_usd)} left, which is not enough for this request.{raised}"

@@ -201,7 +201,7 @@ def _names(actor: Actor, rows: list[Budget], top: dict[int, BudgetSpend]) -> dic
     found = {}
     for kind, pk in wanted:
         if kind == "member":
-            found[kind, pk] = person.get(pk, "Somebody who has left")
+            found[kind, pk] = person.get(pk, "A former member")
         elif kind == "key":
             found[kind, pk] = f"The key “{named.get(pk, pk)}”"
         elif kind == "assistant":

@@ -35,8 +35,8 @@ _HINT = "Set GROUNDWORK_DATA_DIR (or --data-dir) to another folder."
 _REASONS = {
     errno.EACCES: "cannot be written by this user: give it to the user, or run as its owner",
     errno.EPERM: "cannot be written by this user: give it to the user, or run as its owner",
-    errno.EROFS: "lies on a file system that is read-only",
-    errno.ENOSPC: "lies on a disk that is full: free some space",
+    errno.EROFS: "is on a read-only file system",
+    errno.ENOSPC: "is on a full disk: free some space",
     errno.EDQUOT: "is over its quota: free some space",
 }
 
@@ -56,7 +56,8 @@ def data_dir_open(path: Path) -> Path:
         if not path.exists():
             if not path.parent.is_dir():
                 raise SettingsError(
-                    f"The data directory {path} cannot be made: there is no folder {path.parent}. Create it, or set "
+                    f"The data directory {path} can't be created: there is no folder {path.parent}. Create "
+                    f"it, or set "
                     "GROUNDWORK_DATA_DIR (or --data-dir) to another folder."
                 )
             path.mkdir(mode=0o711 if os.geteuid() == 0 else 0o700)

@@ -89,7 +89,7 @@ def check_row_security() -> Check:
         roles = int(cursor.fetchone()[0])
     if missing or roles != 2:
         detail = (
-            f"no wall around: {', '.join(missing)}" if missing else "the two roles are not as they must be"
+            f"no wall around: {', '.join(missing)}" if missing else "the two roles are not set up correctly"
         )
         return Check("walls", False, detail, "Run: python manage.py migrate")
     return Check("walls", True, f"{len(tables)} tables")

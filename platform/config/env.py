@@ -43,13 +43,14 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_LISTEN_URL",
-            "Direct address of the same database, for what needs a session of its own (LISTEN, session locks, index builds), where DATABASE_URL leads through a transaction pooler such as PgBouncer. Unset: DATABASE_URL.",
+            "Direct address of the same database, needed if DATABASE_URL goes through a transaction pooler "
+            "such as PgBouncer (for LISTEN, session locks and index builds). Unset: DATABASE_URL.",
             "",
             str,
         ),
         Variable(
             "GROUNDWORK_DATA_DIR",
-            "Where the embedded database, uploaded files and the embedder's model live.",
+            "Folder of the embedded database, uploaded files and the embedder's model.",
             "var",
             values.as_path,
         ),
@@ -103,7 +104,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_SIGNUP",
-            "Who may register: open (anyone, with their own workspace) or invite.",
+            "Who can register: open (anyone, with their own workspace) or invite.",
             "invite",
             values.as_choice("open", "invite"),
         ),
@@ -123,19 +124,20 @@ VARIABLES: dict[str, Variable] = {
         Variable("GROUNDWORK_LOG_FORMAT", "console or json.", "console", values.as_choice("console", "json")),
         Variable(
             "GROUNDWORK_MAX_UPLOAD_MB",
-            "Largest file a person may upload, in megabytes.",
+            "Largest file a person can upload, in megabytes.",
             "200",
             values.as_positive,
         ),
         Variable(
             "GROUNDWORK_RATE_PER_MINUTE",
-            "REST requests a minute of each member and API key, where their workspace sets no limit; a sixth of it may come at once. 0: no limit.",
+            "REST requests per minute for each member and API key, if their workspace sets no limit; a "
+            "sixth of them may come at once. 0: no limit.",
             "6000",
             values.as_count,
         ),
         Variable(
             "GROUNDWORK_TENANT_RATE_PER_MINUTE",
-            "Most REST requests a minute of a whole workspace. 0: no limit.",
+            "Maximum REST requests per minute for a whole workspace. 0: no limit.",
             "30000",
             values.as_count,
         ),
@@ -145,25 +147,28 @@ VARIABLES: dict[str, Variable] = {
             "",
             values.as_import_paths,
         ),
-        Variable("GROUNDWORK_IMPORT_MAX_FILES", "Most entries of one import.", "50000", values.as_positive),
+        Variable("GROUNDWORK_IMPORT_MAX_FILES", "Maximum entries per import.", "50000", values.as_positive),
         Variable(
-            "GROUNDWORK_IMPORT_MAX_MB", "Most megabytes of one import, unpacked.", "4000", values.as_positive
+            "GROUNDWORK_IMPORT_MAX_MB", "Maximum megabytes per import, unpacked.", "4000", values.as_positive
         ),
         Variable(
             "GROUNDWORK_FETCH_NETWORKS",
-            "Comma-separated networks (10.2.0.0/16) that web pages may be fetched from, webhooks sent to, and tools of workspaces call, although they are not public.",
+            "Comma-separated private networks (10.2.0.0/16) that web imports, webhooks and workspace tools "
+            "may still reach.",
             "",
             values.as_networks,
         ),
         Variable(
             "GROUNDWORK_PLUGIN_DIR",
-            "Folder of the server with Python files whose tools workspaces may add: code that runs with all rights of the server. Unset: none, only installed packages.",
+            "Server folder with Python files whose tools workspaces can add: code that runs with all "
+            "rights of the server. Unset: none, only installed packages.",
             "",
             values.as_optional_path,
         ),
         Variable(
             "GROUNDWORK_MCP_COMMANDS",
-            "MCP servers that are programs of the server and that every workspace may add, by name: files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. No shell reads them. Unset: none.",
+            "MCP servers that run as programs on this server and that every workspace can add, by name: "
+            "files=/usr/local/bin/mcp-files /srv/files;git=mcp-git. They aren't run by a shell. Unset: none.",
             "",
             values.as_commands,
         ),
@@ -187,7 +192,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_BROKER",
-            "Queue under the jobs: notify (Postgres LISTEN/NOTIFY), orm or redis.",
+            "Job queue: notify (Postgres LISTEN/NOTIFY), orm or redis.",
             "notify",
             values.as_choice("notify", "orm", "redis"),
         ),
@@ -217,7 +222,10 @@ VARIABLES: dict[str, Variable] = {
             str,
         ),
         Variable(
-            "GROUNDWORK_LOOP_SLOTS", "Chat runs one worker process carries at once.", "64", values.as_positive
+            "GROUNDWORK_LOOP_SLOTS",
+            "Chat runs that one worker process handles at once.",
+            "64",
+            values.as_positive,
         ),
         Variable(
             "GROUNDWORK_JOB_LEASE_S",
@@ -239,7 +247,8 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_OCR_CPU_SECONDS",
-            "Processor seconds per month that text recognition (OCR) may cost a workspace that sets no number of its own; a dense page takes 5 to 10. 0: no text recognition on this server.",
+            "Processor seconds per month for text recognition (OCR) in a workspace without its own "
+            "setting; a dense page takes 5 to 10. 0: no text recognition on this server.",
             "36000",
             values.as_count,
         ),
@@ -251,14 +260,16 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_DEFAULT_MODEL",
-            "Model a new conversation starts with; unset: the one its owner asked last, else the first configured one, else extractive.",
+            "Model a new conversation starts with. Unset: the one its owner used last, otherwise the first "
+            "configured one, otherwise extractive.",
             "",
             str,
         ),
-        Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit of one chat run.", "300", values.as_positive),
+        Variable("GROUNDWORK_RUN_SECONDS", "Wall-clock limit for one chat run.", "300", values.as_positive),
         Variable(
             "GROUNDWORK_BATCH_LOOK_SECONDS",
-            "Most seconds between two looks at a batch of half-price model calls; the first looks come sooner.",
+            "Maximum seconds between two checks of a batch of half-price model calls; the first checks "
+            "come sooner.",
             "600",
             values.as_positive,
         ),
@@ -270,19 +281,23 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_RETENTION_DAYS",
-            "Days after which what was said in ended runs is removed (events, arguments and results of tools), where a workspace has no rule of its own; 0 keeps it for ever. Answers, citations, usage and audit stay.",
+            "Days after which the content of ended runs (events, tool arguments and results) is removed, "
+            "if a workspace has no rule of its own; 0 keeps it forever. Answers, citations, usage and "
+            "audit stay.",
             "0",
             values.as_count,
         ),
         Variable(
             "GROUNDWORK_CONVERSATION_DAYS",
-            "Days after their last question in which conversations are kept, where a workspace has no rule of its own; 0 keeps them for ever. What they cost and the audit trail stay.",
+            "Days conversations are kept after their last question, if a workspace has no rule of its own; "
+            "0 keeps them forever. Their cost and the audit trail stay.",
             "0",
             values.as_count,
         ),
         Variable(
             "GROUNDWORK_TELEMETRY",
-            "OpenTelemetry spans of runs, model and tool calls: off, metadata, or content (what was said goes in too). Needs opentelemetry-sdk and its OTEL_ variables.",
+            "OpenTelemetry spans of runs, model and tool calls: off, metadata, or content (which includes "
+            "messages). Needs opentelemetry-sdk and its OTEL_ variables.",
             "off",
             values.as_choice("off", "metadata", "content"),
         ),
@@ -292,16 +307,16 @@ VARIABLES: dict[str, Variable] = {
             "",
             values.as_url("https", "http"),
         ),
-        Variable("GROUNDWORK_COMPATIBLE_API_KEY", "Key of that server, if it wants one.", "", str),
+        Variable("GROUNDWORK_COMPATIBLE_API_KEY", "Key of that server, if it needs one.", "", str),
         Variable(
             "GROUNDWORK_COMPATIBLE_MODELS",
-            "Comma-separated model names of that server; unset: asked from its /models.",
+            "Comma-separated model names of that server. Unset: read from its /models.",
             "",
             values.as_list,
         ),
         Variable(
             "GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS",
-            "1 lets a workspace's admins name model servers in this server's own network.",
+            "1 lets workspace admins use model servers in this server's own network.",
             "0",
             values.as_bool,
         ),
@@ -319,8 +334,8 @@ VARIABLES: dict[str, Variable] = {
             "",
             values.as_url("http", "https"),
         ),
-        Variable("OPENAI_ORG_ID", "OpenAI organisation that the key of the environment acts for.", "", str),
-        Variable("OPENAI_PROJECT_ID", "OpenAI project that it acts for.", "", str),
+        Variable("OPENAI_ORG_ID", "OpenAI organisation for the key from the environment.", "", str),
+        Variable("OPENAI_PROJECT_ID", "OpenAI project for that key.", "", str),
         Variable("ANTHROPIC_API_KEY", "Makes Anthropic models available.", "", str),
         Variable("ANTHROPIC_BASE_URL", "Another Anthropic endpoint.", "", values.as_url("http", "https")),
         Variable("GEMINI_API_KEY", "Makes Gemini models available (GOOGLE_API_KEY too).", "", str),

@@ -210,7 +210,7 @@ class Up:
         self._db_log = LogFollower(
             self._postgres.log_path, "db", self.output, lambda line: bool(_DB_TROUBLE.search(line))
         )
-        verb = "started" if self._postgres.process else "runs already"
+        verb = "started" if self._postgres.process else "is already running"
         self.output.line(
             "db",
             f"PostgreSQL 18 {verb} on 127.0.0.1:{self._postgres.port} ({time.monotonic() - began:.1f} s)",
@@ -253,7 +253,7 @@ class Up:
             for service in (self.web, self.worker):
                 self._keep(service, now)
                 if not is_ready and service.crashes >= _TRIES_BEFORE_READY:
-                    self.output.line("up", f"{service.name} does not start; see its lines above.")
+                    self.output.line("up", f"{service.name} doesn't start; see its output above.")
                     return 1
             if is_ready or now < next_probe:
                 continue
@@ -321,8 +321,8 @@ class Up:
         sign_in = self.data_dir / "run" / "sign_in.txt"
         if self._is_public:
             self.output.plain(
-                "Other machines can reach it, so there is no demo, and no one can sign in with its password.\n"
-                "Make the first account with: python manage.py createsuperuser"
+                "Other machines can reach it, so the demo and its password are disabled.\n"
+                "Create the first account with: python manage.py createsuperuser"
             )
         elif sign_in.exists():
             self.output.plain(sign_in.read_text(encoding="utf-8").rstrip())
@@ -391,12 +391,12 @@ def choose_port(wanted: int | None, host: str, output: Output) -> int:
     """
     if wanted is not None:
         if not is_free(wanted, host):
-            raise UpError(f"Port {wanted} on {host} is taken. Choose another one with --port.")
+            raise UpError(f"Port {wanted} on {host} is in use. Choose another one with --port.")
         return wanted
     for port in range(DEFAULT_PORT, DEFAULT_PORT + 50):
         if is_free(port, host):
             if port != DEFAULT_PORT:
-                output.line("up", f"port {DEFAULT_PORT} is taken; using {port}")
+                output.line("up", f"port {DEFAULT_PORT} is in use; using {port}")
             return port
     raise UpError(
         f"No free port from {DEFAULT_PORT} to {DEFAULT_PORT + 49} on {host}. Choose one with --port."
@@ -415,7 +415,7 @@ def _only_one(data_dir: Path) -> Iterator[None]:
                 time.sleep(0.1)
                 continue
             raise UpError(
-                f"Groundwork runs already on {data_dir}: {running.get('url', 'it is starting')} "
+                f"Groundwork is already running on {data_dir}: {running.get('url', 'it is starting')} "
                 f"(pid {running.get('pid', '?')}). Stop it with Ctrl-C there, or use another folder (--data-dir)."
             )
         yield

@@ -95,8 +95,8 @@ def _take_back(pk: int, gone: Q) -> None:
                 job,
                 JobStatus.FAILED,
                 "worker_lost",
-                f"The worker died {_times(job.deaths)} during the same step of this, so it was given up. "
-                "Try again; if it happens again, the file or question needs more memory than there is.",
+                f"The worker crashed {_times(job.deaths)} in the same step, so this job was given up. Try "
+                f"again; if it happens again, the file or question needs more memory than the server has.",
             )
         else:
             job_requeue(job)

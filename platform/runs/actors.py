@@ -69,7 +69,7 @@ def _actor(tenant_id: int, user_id: int | None, by_key: bool, key_id: int | None
         return user_actor(membership)
     key = ApiKey.objects.filter(tenant_id=tenant_id, pk=key_id or 0, revoked_at=None).first()
     if key is None or (key.expires_at is not None and key.expires_at <= timezone.now()):
-        raise Denied("actor_gone", "The API key that asked was revoked or has expired.")
+        raise Denied("actor_gone", "The API key used was revoked or has expired.")
     return Actor(
         "api_key",
         tenant_id,

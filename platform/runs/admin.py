@@ -194,7 +194,7 @@ class ChunkReadAdmin(JournalAdmin):
 
 class RetentionForm(forms.ModelForm):  # type: ignore[type-arg]
     days = forms.IntegerField(
-        min_value=0, max_value=MOST_DAYS, help_text="0 keeps it for ever. What is removed is gone for good."
+        min_value=0, max_value=MOST_DAYS, help_text="0 keeps it forever. Removal is permanent."
     )
 
 

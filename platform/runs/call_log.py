@@ -21,7 +21,7 @@ from tenancy.models import User
 
 PRIVATE = "private"
 """Key of ``Run.request``: what the run works on is its person's alone, and so are the results of its calls."""
-WITHHELD = "Not shown: this run worked on files that are its person's alone."
+WITHHELD = "Not shown: this run used files that only their owner can see."
 SEARCHED = 4000
 """Characters of a result that a search looks at."""
 EXPORT_BATCH = 500
@@ -90,17 +90,17 @@ def call_choice(given: Mapping[str, Any]) -> CallChoice:
 
 def _read(name: str, text: str) -> tuple[Any, str]:
     if len(text) > _MAX_TEXT or "\x00" in text:
-        return None, f"Text of at most {_MAX_TEXT} characters."
+        return None, f"Enter text of at most {_MAX_TEXT} characters."
     if name in ("who", "run"):
         if text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _BIGINT:
             return int(text), ""
-        return None, "An id is a whole number."
+        return None, "Ids are whole numbers."
     if name in ("since", "until"):
         try:
             day = parse_date(text)
         except ValueError:
             day = None
-        return day, "" if day else "A day is written 2026-11-22."
+        return day, "" if day else "Write a day like 2026-11-22."
     known = _WORDS.get(name)
     if known is not None and text not in known:
         return None, f"Choose one of {', '.join(known)}."

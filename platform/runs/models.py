@@ -203,9 +203,9 @@ class DecisionStatus(models.TextChoices):
 class ApproverKind(models.TextChoices):
     """Who decides about a call; see ``runs.deciders``."""
 
-    SELF = "self", "whoever asked"
+    SELF = "self", "the requester"
     ROLE = "role", "someone else with this role or higher"
-    MEMBER = "member", "one person, who did not ask"
+    MEMBER = "member", "one other person"
 
 
 class PendingDecision(TenantModel):
@@ -225,23 +225,23 @@ class PendingDecision(TenantModel):
     name = models.CharField(max_length=100)
     arguments = models.JSONField(null=True)
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    reason = models.TextField(blank=True, help_text="What the tool says to who decides.")
+    reason = models.TextField(blank=True, help_text="The tool's message to the approver.")
     state = models.JSONField(null=True, help_text="What the tool wants back; opaque.")
     status = models.CharField(max_length=10, choices=DecisionStatus.choices, default=DecisionStatus.PENDING)
     approver_kind = models.CharField(
         max_length=6,
         choices=ApproverKind.choices,
         default=ApproverKind.SELF,
-        help_text="Who decides; whoever asked is the run's user.",
+        help_text="Who decides; the requester is the run's user.",
     )
     approver = models.CharField(max_length=20, blank=True, help_text="The role, or the id of the person.")
-    needs_reason = models.BooleanField(default=False, help_text="A rejection must say why.")
+    needs_reason = models.BooleanField(default=False, help_text="A rejection needs a reason.")
     assigned_to = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Who it was handed to.",
+        help_text="Who it was handed over to.",
     )
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -382,7 +382,7 @@ class ChunkRead(TenantModel):
 class RunRetention(TenantModel):
     """How long a workspace keeps what was said in its runs; without a row the operator's default holds."""
 
-    days = models.PositiveIntegerField(help_text="0 keeps it for ever.")
+    days = models.PositiveIntegerField(help_text="0 keeps it forever.")
     updated_at = models.DateTimeField(auto_now=True)
 
     class Meta:

@@ -21,7 +21,7 @@ from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 
-REMOVED = "Removed by the retention rule of this workspace."
+REMOVED = "Removed by this workspace's retention rule."
 MOST_DAYS = 3650
 BATCH = 100
 _KEPT = ("actor", "path", "conversation", "collections", "request_id", "limits", "tools", "replay")

@@ -27,9 +27,10 @@ from runs.transcript import FINISHED, REASONING, TEXT, Transcript
 from tenancy.actors import Actor
 from toolloop.messages import ModelMessage, ToolResult, UserMessage
 
-HIDDEN = "A source you may not see"
+HIDDEN = "A source you can't see"
 SOURCE_LOST = (
-    "A document that this answer rests on was deleted, or limited to others, while it was written. Ask again."
+    "A document this answer is based on was deleted, or limited to others, while it was being "
+    "written. Ask again."
 )
 _MARK = f"[{HIDDEN[:1].lower()}{HIDDEN[1:]}]"
 _WORD = re.compile(r"\w+", re.UNICODE)

@@ -45,10 +45,13 @@ class Actor:
         if self.kind != "api_key":
             return f"You can't do this here: it needs the right “{action}”. Ask an owner of the workspace."
         if action not in KEY_SCOPES:
-            return f"No API key may do this: the right “{action}” stays with people."
+            return f"API keys can't do this: the right “{action}” is reserved for people."
         every = f"{action.partition('.')[0]}.*"
         hint = f" (“{every}” does not include it)" if action in BY_NAME_ALONE else ""
-        return f"This key may not do this: it needs the scope “{action}”{hint}, and its maker the same right."
+        return (
+            f"This key can't do this. It needs the scope “{action}”{hint}, and its owner needs the same "
+            f"right."
+        )
 
 
 def system_actor(tenant_id: int, user_id: int | None = None) -> Actor:

@@ -207,7 +207,7 @@ class ProviderCredentialAdmin(JournalAdmin):
     actions = ("forget",)
 
     @confirmed_action(
-        description="Forget the selected keys",
+        description="Delete the selected keys",
         lost="The workspace can't use these providers until someone enters the keys again.",
     )
     def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
@@ -232,8 +232,9 @@ class ModelEntryAdmin(JournalAdmin):
     actions = ("forget",)
 
     @confirmed_action(
-        description="Forget what is stated about the selected models",
-        lost="Stated limits and prices are gone, and models that only the workspace had added cannot be asked.",
+        description="Reset the selected models",
+        lost="Their limits and prices are removed, and models that only the workspace had added can no "
+        "longer be used.",
     )
     def forget(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         self.each(

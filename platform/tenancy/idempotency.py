@@ -53,7 +53,7 @@ class KeyInUse(DomainError):
     def __init__(self) -> None:
         super().__init__(
             "idempotency_key_in_use",
-            "A request with this Idempotency-Key is still under way: send it again in a moment.",
+            "A request with this Idempotency-Key is still in progress. Send it again in a moment.",
             data={"retry_after": self.retry_after_s},
         )
 
@@ -66,7 +66,8 @@ class KeyReused(DomainError):
     def __init__(self) -> None:
         super().__init__(
             "idempotency_key_reused",
-            "This Idempotency-Key was sent with another request. Make a new key for each thing you want done.",
+            "This Idempotency-Key was already used for a different request. Create a new key for each "
+            "request.",
         )
 
 

@@ -21,7 +21,7 @@ from tenancy.outgoing import model_policy
 
 log = structlog.get_logger(__name__)
 
-UNREACHED = "nothing at its address answered as a model server does; check address, port and certificate"
+UNREACHED = "no model server answered at its address; check address, port and certificate"
 SECONDS = 120.0
 """What one request of the blocking client may take in all."""
 _FAILURES = (AddressRefused, httpx2.TransportError, OSError)

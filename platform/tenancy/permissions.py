@@ -69,8 +69,8 @@ BY_NAME_ALONE = frozenset({"tool.manage", "budget.manage", "retention.manage"})
 APP_SCOPES: dict[str, str] = {
     "collection.read": "See your collections and read their documents",
     "search.run": "Search the documents",
-    "tool.run": "Run the tools that you may run",
-    "run.read": "See what became of its calls",
+    "tool.run": "Run the tools you can run",
+    "run.read": "See the results of its calls",
     "document.write": "Add and change documents and files",
 }
 APP_DEFAULT = frozenset(APP_SCOPES) - {"document.write"}

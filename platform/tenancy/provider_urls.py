@@ -38,10 +38,10 @@ def checked_url(text: str) -> str:
     if is_odd or parts.scheme not in {"http", "https"} or not host or len(text) > 200:
         raise _invalid("This isn't a server address. Expected https://host/path.")
     if parts.username or parts.password or parts.query or parts.fragment:
-        raise _invalid("The address may have no user name, question mark or hash in it.")
+        raise _invalid("The address can't contain a user name, ? or #.")
     if _is_inside(host):
         raise _invalid(
-            "This address lies in the server's own network. The operator can allow such addresses with "
+            "This address is in the server's own network. The operator can allow such addresses with "
             "GROUNDWORK_ALLOW_PRIVATE_MODEL_URLS=1."
         )
     if port is not None and port < 1024 and port not in _PORTS and not model_policy().allow:

@@ -312,7 +312,7 @@ def credential_open(row: ProviderCredential) -> Credential:
     except crypto.DecryptionError as error:
         raise Conflict(
             "credential_unreadable",
-            f"The stored {row.provider} key cannot be read any more. Enter it again under Settings, Models.",
+            f"The stored {row.provider} key can no longer be read. Enter it again under Settings, Models.",
         ) from error
     return Credential(row.provider, secret, row.base_url, tuple(row.model_names), row.label, row.endpoint)
 

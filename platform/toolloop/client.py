@@ -121,10 +121,10 @@ class Client:
                 given.append(_as_tool(entry))
         if sources and dynamic_tools:
             raise ConfigurationError(
-                "an MCP server says itself what it offers now: give it to a client without dynamic_tools"
+                "an MCP server lists its tools itself: pass it to a client without dynamic_tools"
             )
         if catalog is not None and (given or not dynamic_tools):
-            raise ConfigurationError("a catalog takes the place of tools, with dynamic_tools on")
+            raise ConfigurationError("a catalog replaces tools and needs dynamic_tools")
         self._all = _joined((*self._core, *given), sources)
         self._facts = facts_checked(models, endpoints or {})
         self._catalog = catalog or Catalog(given)
@@ -143,7 +143,7 @@ class Client:
 
     async def __aenter__(self) -> Self:
         if self._kept is not None:
-            raise ConfigurationError("this client is open already: make another one")
+            raise ConfigurationError("this client is already open: create another one")
         self._kept = (asyncio.get_running_loop(), {})
         return self
 
@@ -309,7 +309,7 @@ class Client:
             unknown = [n for n in wanted if self._all.get(n) is None and n not in self._catalog]
             if unknown:
                 raise ConfigurationError(
-                    f"use_tools names {', '.join(unknown)}, which this client does not have"
+                    f"use_tools contains {', '.join(unknown)}, which this client doesn't have"
                 )
         if not self._dynamic or (wanted is not None and not wanted):
             if wanted is None:

@@ -72,7 +72,9 @@ def input_history(before: Sequence[ModelMessage], given: Input) -> list[ModelMes
     asked = given.messages if isinstance(given, Generation) else given
     history = histories_merge(before, [asked] if isinstance(asked, UserMessage) else asked)
     if not history:
-        raise ConfigurationError("nothing is asked: give a question, or a history that ends in one")
+        raise ConfigurationError(
+            "there is nothing to answer: pass a question, or a history that ends with one"
+        )
     return history
 
 
@@ -87,7 +89,8 @@ def facts_checked(models: ModelCatalog | None, endpoints: Mapping[str, Mapping[s
     for name, settings in endpoints.items():
         if not is_endpoint_name(name):
             raise ConfigurationError(
-                f"{name!r} cannot name an endpoint: use small letters, digits and '-', at most 30, and no provider's name"
+                f"{name!r} isn't a valid endpoint name: use at most 30 lower-case letters, digits and '-', "
+                f"and not a provider's name"
             )
         if not settings.get("base_url"):
             raise ConfigurationError(f"The endpoint {name!r} needs a base_url.")
@@ -96,6 +99,6 @@ def facts_checked(models: ModelCatalog | None, endpoints: Mapping[str, Mapping[s
     unknown = sorted(set(endpoints) - models.endpoints)
     if unknown:
         raise ConfigurationError(
-            f"The model catalog does not know the endpoints {', '.join(unknown)}: make it with endpoints=."
+            f"The model catalog doesn't know the endpoints {', '.join(unknown)}: create it with endpoints=."
         )
     return models

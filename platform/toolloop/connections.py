@@ -127,11 +127,11 @@ def endpoint_open(name: str, endpoints: Mapping[str, Mapping[str, Any]], *, is_o
     """
     if name not in endpoints:
         raise ConfigurationError(
-            f"The endpoint {name!r} has no settings here: give its base_url in endpoints."
+            f"The endpoint {name!r} has no settings here: pass its base_url in endpoints."
         )
     if is_overridden:
         raise ConfigurationError(
-            f"The endpoint {name!r} has its URL and key in endpoints: give none beside them."
+            f"The endpoint {name!r} has its URL and key in endpoints: don't pass them again."
         )
     return make_provider("compatible", **endpoints[name])
 
@@ -148,10 +148,10 @@ def provider_open(
     if settings is None:
         if name == "compatible":
             raise ConfigurationError(
-                "A compatible server needs its URL: give base_url, or set GROUNDWORK_COMPATIBLE_BASE_URL."
+                "A compatible server needs a URL: pass base_url, or set GROUNDWORK_COMPATIBLE_BASE_URL."
             )
         if not api_key:
-            raise ConfigurationError(f"There is no key for {name}: give api_key, or set {variable}.")
+            raise ConfigurationError(f"There is no key for {name}: pass api_key, or set {variable}.")
         settings = {}
     if api_key:
         settings["api_key"] = api_key

@@ -192,7 +192,7 @@ class Gatherer:
                 self._end.error_message, self._end.error_code, retryable=self._end.retryable, generation=made
             )
         if has_form and made.status == "completed" and not (self._end and self._end.has_output):
-            text = f"The model gave no answer of the form asked for (it stopped with {made.stop!r})."
+            text = f"The model gave no answer in the requested form (it stopped with {made.stop!r})."
             raise RunFailed(text, "no_answer", retryable=False, generation=made)
         return made
 
@@ -224,7 +224,7 @@ class GenerationStream:
             RunFailed: as for ``Client.generate``.
         """
         if self._form is None:
-            raise ConfigurationError("there are no structured values without output=")
+            raise ConfigurationError("structured values need output=")
         partial = PartialOutput(self._form)
         async for event in self:
             if partial.see(event) and not isinstance(event, StepReset):
@@ -252,5 +252,5 @@ class GenerationStream:
             RuntimeError: the last event was not read.
         """
         if not self._gatherer.is_ended:
-            raise RuntimeError("read the stream to its end before asking for its result")
+            raise RuntimeError("read the stream to its end before getting its result")
         return self._gatherer.answer(has_form=self._form is not None)

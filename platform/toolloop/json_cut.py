@@ -40,7 +40,7 @@ def json_cut(text: str, limit: int) -> str | None:
 
 
 def _refused(name: str) -> Never:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} isn't JSON")
 
 
 def _dumped(value: Any) -> str:

@@ -96,7 +96,7 @@ class Media:
         said = type_said(media_type)
         found = whole_type(content, said)
         if not found:
-            raise MediaRefused(f"The file {name!r} is none of {_KNOWN}.")
+            raise MediaRefused(f"The file {name!r} isn't one of {_KNOWN}.")
         if said and said != found:
             raise MediaRefused(f"The file {name!r} is said to be {said} but holds {found}.")
         encoded = base64.b64encode(content).decode("ascii")
@@ -120,7 +120,7 @@ class Media:
         except ValueError:
             host, parts = None, urlsplit("")
         if parts.scheme != "https" or not host or parts.username or parts.password:
-            raise MediaRefused("The URL of a file must begin with https:// and hold no password.")
+            raise MediaRefused("The URL of a file must begin with https:// and can't contain a password.")
         return cls(media_type, "", url, name, _PAGE_TOKENS if media_type == PDF else _IMAGE_TOKENS)
 
     def to_json(self) -> dict[str, Any]:

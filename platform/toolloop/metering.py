@@ -139,7 +139,7 @@ class UsageReporter:
     ) -> None:
         if inspect.iscoroutinefunction(hook):
             raise ConfigurationError(
-                "on_usage must be a plain function: put the event into a queue and do the waiting elsewhere"
+                "on_usage must be a plain function: put the event into a queue and do slow work elsewhere"
             )
         self._hook, self._provider, self._model = hook, provider, model
         self._metadata = dict(metadata or {})

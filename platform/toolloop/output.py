@@ -228,7 +228,7 @@ def extract_json(text: str, *, exact_numbers: bool = False) -> Any:
         cleaned = clean_json(text)
     if cleaned[:1] not in ("{", "["):
         # Among words, a bare number or string is hardly the answer.
-        raise ValueError("the answer holds no JSON")
+        raise ValueError("the answer contains no JSON")
     try:
         return decoder.decode(cleaned)
     except RecursionError:
@@ -241,7 +241,7 @@ def extract_json(text: str, *, exact_numbers: bool = False) -> Any:
 
 
 def _refused(word: str) -> NoReturn:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} isn't JSON")
 
 
 def _float(text: str) -> float:

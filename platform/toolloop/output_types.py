@@ -15,9 +15,9 @@ from typing import Any
 from toolloop.errors import ConfigurationError
 
 _NO_VALUES = {
-    "generator": "it is read while the answer is long gone: use list",
-    "call": "it is a function, and no type",
-    "arguments": "it is a function, and no type",
+    "generator": "it would be read after the answer has ended: use list",
+    "call": "it is a function, not a type",
+    "arguments": "it is a function, not a type",
     "callable": "a function cannot be written as JSON",
     "is-subclass": "a class cannot be written as JSON",
     "is-instance": "only an instance made in Python fits it",
@@ -56,7 +56,7 @@ class OutputType:
         except ValidationError as error:
             return None, _problems(error)
         if not _is_finite(made):
-            return None, "it holds NaN or an infinite number, which JSON has none of"
+            return None, "it contains NaN or an infinite number, which JSON doesn't have"
         return made, ""
 
 
@@ -90,7 +90,7 @@ def _read(form: Any) -> OutputType:
     from pydantic_core import SchemaError
 
     if isinstance(form, str | bytes | int | float | list | tuple | set | Mapping):
-        raise ConfigurationError(f"{form!r} is a value: output takes a type or a JSON Schema")
+        raise ConfigurationError(f"{form!r} is a value: output needs a type or a JSON Schema")
     try:
         adapter: Any = form
         if not isinstance(form, pydantic.TypeAdapter):
@@ -100,13 +100,11 @@ def _read(form: Any) -> OutputType:
     except (PydanticUserError, PydanticUndefinedAnnotation, SchemaError, TypeError, NameError) as error:
         said = str(error).split("\n\nFor further information", maxsplit=1)[0]
         raise ConfigurationError(
-            f"{_name(form) or form!r} cannot be the form of an answer: {' '.join(said.split())}"
+            f"{_name(form) or form!r} can't be used as output: {' '.join(said.split())}"
         ) from error
     unfit = sorted(kinds & set(_NO_VALUES))
     if unfit:
-        raise ConfigurationError(
-            f"{_name(form) or form!r} cannot be the form of an answer: {_NO_VALUES[unfit[0]]}"
-        )
+        raise ConfigurationError(f"{_name(form) or form!r} can't be used as output: {_NO_VALUES[unfit[0]]}")
     return OutputType(_name(form), schema, adapter, "decimal" in kinds)
 
 

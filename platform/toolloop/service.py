@@ -58,13 +58,13 @@ class Service:
         tier, ttl = options.get("service_tier") or "", options.get("cache_ttl") or ""
         background = options.get("background") or False
         if tier not in ("", *TIERS):
-            raise UnsupportedFeature(f"There is no service tier {tier!r}. Choose one of: {', '.join(TIERS)}.")
+            raise UnsupportedFeature(f"Unknown service tier {tier!r}. Choose one of: {', '.join(TIERS)}.")
         if ttl not in ("", *CACHE_TTLS):
             raise UnsupportedFeature(
-                f"A prompt cannot be kept for {ttl!r}. Choose one of: {', '.join(CACHE_TTLS)}."
+                f"A prompt can't be cached for {ttl!r}. Choose one of: {', '.join(CACHE_TTLS)}."
             )
         if not isinstance(background, bool):
-            raise UnsupportedFeature("background is true or false.")
+            raise UnsupportedFeature("background must be true or false.")
         return cls(tier, ttl, background)
 
     def problem(self, profile: Profile, model: str) -> str:
@@ -75,7 +75,7 @@ class Service:
         if self.cache_ttl and self.cache_ttl not in profile.cache_ttls:
             has = ", ".join(profile.cache_ttls)
             tail = f"It has: {has}." if has else "Leave the setting out."
-            return f"{model} cannot keep a prompt for {self.cache_ttl}. {tail}"
+            return f"{model} can't cache a prompt for {self.cache_ttl}. {tail}"
         if self.background and not profile.background:
             return f"{model} cannot answer in the background. Leave the setting out."
         return ""

@@ -104,6 +104,6 @@ async def generate(
     if end.status != "completed":
         raise GenerationFailed(end.error_message, end.error_code, retryable=end.retryable, usage=end.usage)
     if form is not None and not end.has_output:
-        text = f"The model gave no answer of the form asked for (it stopped with {end.stop!r})."
+        text = f"The model gave no answer in the requested form (it stopped with {end.stop!r})."
         raise GenerationFailed(text, "no_answer", retryable=False, usage=end.usage)
     return Generated(end.text, end.output, end.usage, end.data["cost_usd"])

@@ -203,7 +203,7 @@ class TurnRunner:
             raise TurnFailed(error.code, str(error), retryable=False) from error
         except Exception as error:
             self._unsettled = False
-            logger.exception("provider %s broke its contract", self._provider.name)
+            logger.exception("provider %s violated its contract", self._provider.name)
             text = f"The {self._provider.name} adapter failed ({type(error).__name__})."
             raise TurnFailed("internal_error", text, retryable=False) from error
         if not isinstance(event, TurnFinished):

@@ -119,11 +119,13 @@ class Spending:
             )
         if self._estimates:
             found.append(
-                f"{self._estimates} model calls were ended before the provider had counted them: their usage is an estimate."
+                f"{self._estimates} model calls ended before the provider counted them, so their usage is "
+                f"an estimate."
             )
         if self.usage.server_tools:
             found.append(
-                f"The provider ran {self.usage.server_tools} searches, page reads or programs of its own: their price is not counted."
+                f"The provider ran {self.usage.server_tools} searches, page reads or programs itself; "
+                f"their price is not counted."
             )
         if self._reporter.note:
             found.append(self._reporter.note)

@@ -43,8 +43,8 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     error_messages: ClassVar[dict[str, Any]] = {
         **DefaultAccountAdapter.error_messages,
-        "email_password_mismatch": "The address or the password is not right, or the address is not confirmed yet: then follow "
-        "the link in the mail, or have a new password sent.",
+        "email_password_mismatch": "The email address or password is wrong, or the address isn't confirmed "
+        "yet. Follow the link in our email, or reset your password.",
     }
 
     def is_open_for_signup(self, request: Any) -> bool:

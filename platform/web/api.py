@@ -52,7 +52,7 @@ class MeView(TenantAPIView):
 
     @extend_schema(operation_id="me", tags=["workspace"], responses=Output)
     def get(self, request: Request) -> Response:
-        """Tell which workspace the key or session is in, for whom it acts and what it may do."""
+        """Return which workspace the key or session is in, who it acts for and what it can do."""
         person = actor_person(actor=self.actor)
         return Response(
             self.Output(
@@ -75,8 +75,8 @@ class MembersView(TenantAPIView):
     pagination_class = Pagination
 
     class Output(serializers.Serializer[Any]):
-        id = serializers.IntegerField(help_text="Of the membership.")
-        user_id = serializers.IntegerField(help_text="Of the person: what other operations name them by.")
+        id = serializers.IntegerField(help_text="Id of the membership.")
+        user_id = serializers.IntegerField(help_text="Id of the person, used in other operations.")
         email = serializers.EmailField(source="user.email")
         name = serializers.CharField(source="user.get_full_name")
         role = serializers.ChoiceField(choices=Role.choices)

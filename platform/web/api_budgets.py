@@ -27,7 +27,7 @@ class BudgetInput(serializers.Serializer[Any]):
         default=None,
         min_value=1,
         max_value=2**63 - 1,
-        help_text="The id of one person, key or assistant; null for each of them.",
+        help_text="The id of one person, key or assistant; null for each.",
     )
     period = serializers.ChoiceField(choices=BudgetPeriod.choices, default=BudgetPeriod.MONTH)
     amount_usd = serializers.DecimalField(max_digits=12, decimal_places=4, min_value=0)
@@ -37,21 +37,21 @@ class BudgetOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField(source="row.pk")
     kind = serializers.ChoiceField(source="row.kind", choices=BudgetKind.choices)
     subject_id = serializers.IntegerField(source="row.subject_id", allow_null=True)
-    whose = serializers.CharField(help_text="Whose it is, in words.")
+    whose = serializers.CharField(help_text="Who it applies to, in words.")
     period = serializers.ChoiceField(source="row.period", choices=BudgetPeriod.choices)
     amount_usd = serializers.DecimalField(source="row.amount_usd", max_digits=12, decimal_places=4)
     spent_usd = serializers.DecimalField(
         max_digits=16,
         decimal_places=8,
-        help_text="In the present period; of a budget for each, by who spent most.",
+        help_text="In the current period; for a budget that applies to each, by the one who spent most.",
     )
     held_usd = serializers.DecimalField(
-        max_digits=16, decimal_places=8, help_text="Held back for model calls under way."
+        max_digits=16, decimal_places=8, help_text="Reserved for model calls in progress."
     )
     left_usd = serializers.DecimalField(max_digits=16, decimal_places=8)
-    state = serializers.ChoiceField(choices=["ok", "warned", "exceeded"], help_text="`warned` from 80 % on.")
+    state = serializers.ChoiceField(choices=["ok", "warned", "exceeded"], help_text="`warned` from 80 %.")
     starts_at = serializers.DateTimeField(
-        allow_null=True, help_text="Of the present period; null before anything was spent in it."
+        allow_null=True, help_text="End of the current period; null before anything was spent in it."
     )
 
     class Meta:
@@ -82,7 +82,7 @@ class BudgetsView(TenantAPIView):
         operation_id="budgets_set", tags=["budgets"], request=BudgetInput, responses={201: BudgetOutput}
     )
     def post(self, request: Request) -> Response:
-        """Set a budget, or another amount for the one of the same subject and period."""
+        """Set a budget, or change the amount of the one with the same subject and period."""
         shape = BudgetInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = budget_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)
@@ -102,7 +102,7 @@ class BudgetView(TenantAPIView):
 
     @extend_schema(operation_id="budgets_delete", tags=["budgets"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Remove a budget; what was spent stays recorded."""
+        """Remove a budget; past spending stays recorded."""
         budget_remove(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -114,7 +114,7 @@ class BudgetRulesView(TenantAPIView):
 
     @extend_schema(operation_id="budgets_rules", tags=["budgets"], responses=BudgetRulesShape)
     def get(self, request: Request) -> Response:
-        """Tell whether models without a known price are refused while a budget applies."""
+        """Return whether models without a known price are refused while a budget applies."""
         return Response({"refuses_unpriced": refuses_unpriced(actor=self.actor)})
 
     @extend_schema(
@@ -124,7 +124,7 @@ class BudgetRulesView(TenantAPIView):
         responses=BudgetRulesShape,
     )
     def put(self, request: Request) -> Response:
-        """Say whether they are."""
+        """Set whether models without a known price are refused."""
         shape = BudgetRulesShape(data=request.data)
         shape.is_valid(raise_exception=True)
         row = budget_rules_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)

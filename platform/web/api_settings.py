@@ -22,7 +22,8 @@ class OutgoingHostsShape(serializers.Serializer[Any]):
     hosts = serializers.ListField(
         child=serializers.CharField(max_length=MAX_PATTERN),
         max_length=MAX_HOSTS,
-        help_text="Hosts such as api.example.com, or *.example.com for all below one. Empty: every public host.",
+        help_text="Hosts such as api.example.com, or *.example.com for all subdomains. Empty: every public "
+        "host.",
     )
 
     class Meta:
@@ -34,7 +35,7 @@ class RetentionInput(serializers.Serializer[Any]):
         allow_null=True,
         min_value=0,
         max_value=MOST_DAYS,
-        help_text="0 keeps it for ever; null goes back to the server's default.",
+        help_text="0 keeps it forever; null restores the server's default.",
     )
 
     class Meta:
@@ -43,9 +44,9 @@ class RetentionInput(serializers.Serializer[Any]):
 
 class RetentionOutput(serializers.Serializer[Any]):
     days = serializers.IntegerField(
-        allow_null=True, help_text="The workspace's own rule; null where the default holds."
+        allow_null=True, help_text="The workspace's own rule; null if the default applies."
     )
-    default_days = serializers.IntegerField(help_text="The server's; 0 keeps it for ever.")
+    default_days = serializers.IntegerField(help_text="The server's default; 0 keeps it forever.")
 
     class Meta:
         ref_name = "Retention"
@@ -58,7 +59,7 @@ class OutgoingHostsView(TenantAPIView):
 
     @extend_schema(operation_id="outgoing_hosts_read", tags=["workspace"], responses=OutgoingHostsShape)
     def get(self, request: Request) -> Response:
-        """List the hosts that requests may go to; an empty list lets every public host be called."""
+        """List the hosts that requests can go to; an empty list allows every public host."""
         return Response({"hosts": outgoing_hosts(actor=self.actor)})
 
     @extend_schema(
@@ -68,7 +69,7 @@ class OutgoingHostsView(TenantAPIView):
         responses=OutgoingHostsShape,
     )
     def put(self, request: Request) -> Response:
-        """Replace the list. It needs a signed-in owner: no API key can widen where it may send."""
+        """Replace the list. Needs a signed-in owner, so that no API key can extend where it can send data."""
         shape = OutgoingHostsShape(data=request.data)
         shape.is_valid(raise_exception=True)
         hosts = outgoing_hosts_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)
@@ -89,7 +90,7 @@ class RetentionView(TenantAPIView):
         operation_id="retention_set", tags=["workspace"], request=RetentionInput, responses=RetentionOutput
     )
     def put(self, request: Request) -> Response:
-        """Set the rule; what it removes is gone for good."""
+        """Set the rule; removal is permanent."""
         shape = RetentionInput(data=request.data)
         shape.is_valid(raise_exception=True)
         retention_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)

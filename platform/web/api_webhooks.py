@@ -36,7 +36,7 @@ class WebhookOutput(serializers.Serializer[Any]):
     events = serializers.ListField(child=serializers.CharField())
     description = serializers.CharField()
     is_enabled = serializers.BooleanField()
-    failures = serializers.IntegerField(help_text="Events given up one after another.")
+    failures = serializers.IntegerField(help_text="Failed events in a row.")
     disabled_at = serializers.DateTimeField(
         allow_null=True, help_text="When it was switched off because of its failures."
     )
@@ -48,7 +48,7 @@ class WebhookOutput(serializers.Serializer[Any]):
 
 
 class WebhookCreated(WebhookOutput):
-    secret = serializers.CharField(help_text="Signs the calls; shown this once.")
+    secret = serializers.CharField(help_text="Signs the calls; shown only once.")
 
     class Meta:
         ref_name = "WebhookCreated"
@@ -62,7 +62,7 @@ class DeliveryOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=DeliveryStatus.choices)
     attempts = serializers.IntegerField()
     response_status = serializers.IntegerField(allow_null=True)
-    error = serializers.CharField(help_text="Of the last attempt; empty when it was taken.")
+    error = serializers.CharField(help_text="Error of the last attempt; empty if it was delivered.")
     duration_ms = serializers.IntegerField(allow_null=True)
     created_at = serializers.DateTimeField()
     attempted_at = serializers.DateTimeField(allow_null=True)
@@ -97,7 +97,7 @@ class WebhooksView(TenantAPIView):
         responses={201: WebhookCreated},
     )
     def post(self, request: Request) -> Response:
-        """Add a webhook; the answer holds the secret that signs its calls, this once."""
+        """Add a webhook; the response contains its signing secret, shown only once."""
         values = _valid(WebhookInput, request.data)
         row, secret = services.webhook_create(tenant=self.tenant, actor=self.actor, **values)
         row.secret = secret  # type: ignore[attr-defined]
@@ -128,7 +128,7 @@ class WebhookView(TenantAPIView):
 
     @extend_schema(operation_id="webhooks_delete", tags=["webhooks"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Remove a webhook with its log; what it was not told yet, it will not be told."""
+        """Remove a webhook with its log; waiting events are not sent."""
         services.webhook_delete(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -142,7 +142,7 @@ class RotateView(TenantAPIView):
         operation_id="webhooks_rotate", tags=["webhooks"], request=None, responses={200: WebhookCreated}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Make a new secret; the answer holds it, this once. The one before signs as well for 24 hours."""
+        """Create a new secret, shown only once in the response. The previous one stays valid for 24 hours."""
         row, secret = services.webhook_secret_rotate(tenant=self.tenant, actor=self.actor, pk=pk)
         row.secret = secret  # type: ignore[attr-defined]
         return Response(WebhookCreated(row).data)
@@ -157,7 +157,7 @@ class PingView(TenantAPIView):
         operation_id="webhooks_ping", tags=["webhooks"], request=None, responses={202: DeliveryOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Send a `ping`; look into the deliveries for what came of it."""
+        """Send a `ping`; see the deliveries for the result."""
         row = services.webhook_ping(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(DeliveryOutput(row).data, status=status.HTTP_202_ACCEPTED)
 
@@ -170,7 +170,7 @@ class DeliveriesView(TenantAPIView):
 
     @extend_schema(operation_id="webhooks_deliveries", tags=["webhooks"], responses=DeliveryOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List what was sent to a webhook in the last 30 days and what came of it, newest first."""
+        """List what was sent to a webhook in the last 30 days with the results, newest first."""
         webhook = webhook_get(actor=self.actor, pk=pk)
         return self.paginated(delivery_list(actor=self.actor, webhook=webhook), DeliveryOutput)
 

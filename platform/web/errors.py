@@ -77,14 +77,14 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404; the reason is kept back, it may name what the caller must not know of."""
     if wants_json(request) or request.headers.get("HX-Request"):
-        message = "This does not exist or is not yours to see."
+        message = "This does not exist, or you don't have access to it."
         return refusal(request, 404, "not_found", message)
     return render(request, "404.html", status=404)
 
 
 def too_many_requests(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
     """What allauth answers when one of its limits is reached (sign-up, password reset, addresses)."""
-    message = "This was tried too often from here. Wait a minute, then try again."
+    message = "Too many attempts from here. Wait a minute, then try again."
     return refusal(request, 429, "rate_limited", message, {"retry_after": 60})
 
 
@@ -98,7 +98,9 @@ def server_error(request: HttpRequest) -> HttpResponse:
     if busy is not None:
         return error_response(request, busy)
     ident = getattr(request, "request_id", "")
-    message = f"The server failed to answer. It is in the log under {ident or 'the time of this request'}."
+    message = (
+        f"The server failed to answer. The error is in the log under {ident or 'the time of this request'}."
+    )
     if wants_json(request):
         return JsonResponse(error_body(request, "server_error", message), status=500)
     # Without context processors: they may be what failed.
@@ -107,5 +109,5 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 def csrf_failure(request: HttpRequest, reason: str = "") -> HttpResponse:
     """Django's CSRF_FAILURE_VIEW."""
-    message = "This page was open for too long or in two sessions. Reload it and try again."
+    message = "This page was open for too long, or in two sessions. Reload it and try again."
     return refusal(request, 403, "csrf_failed", message, {"reason": reason})

@@ -47,7 +47,9 @@ class TenantForm(forms.Form):
         widget=forms.TextInput(attrs={"autocomplete": "organization", "autofocus": True}),
     )
     slug = forms.SlugField(
-        max_length=40, label="Address", help_text="Its part of the URL: small letters, digits and hyphens."
+        max_length=40,
+        label="Address",
+        help_text="Its part of the URL: lower-case letters, digits and hyphens.",
     )
 
 
@@ -69,12 +71,12 @@ class InviteForm(forms.Form):
 class ApiKeyForm(forms.Form):
     name = forms.CharField(max_length=80, help_text="What the key is for.")
     scopes = forms.MultipleChoiceField(
-        widget=forms.CheckboxSelectMultiple, help_text="What programs may do with it."
+        widget=forms.CheckboxSelectMultiple, help_text="What programs can do with it."
     )
     collections = forms.MultipleChoiceField(
         required=False,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Choose some to let the key see these alone, or none to let it see all.",
+        help_text="Choose collections to limit the key to them, or none to let it see all.",
     )
     expires = forms.ChoiceField(
         choices=[("30", "in 30 days"), ("90", "in 90 days"), ("365", "in a year"), ("", "never")],
@@ -106,7 +108,7 @@ class WebhookForm(forms.Form):
     url = forms.CharField(
         label="Address",
         max_length=2000,
-        help_text="An https address on a public host that takes the calls.",
+        help_text="An https address on a public host that receives the calls.",
         widget=forms.URLInput(attrs={"placeholder": "https://example.org/hooks/groundwork"}),
     )
     events = forms.MultipleChoiceField(
@@ -130,8 +132,8 @@ class CredentialForm(forms.Form):
         label="Endpoint",
         required=False,
         max_length=30,
-        help_text="Only for a further compatible server: a short name that begins its models' names, as in "
-        "compatible/lab/model. Small letters, digits and hyphens.",
+        help_text="Only for an additional compatible server: a short name that starts its models' names, "
+        "as in compatible/lab/model. Lower-case letters, digits and hyphens.",
     )
     base_url = forms.CharField(
         max_length=200,
@@ -166,22 +168,22 @@ class ModelEntryForm(forms.Form):
     label = forms.CharField(label="Shown as", required=False, max_length=80)
     is_enabled = forms.BooleanField(label="Offer this model", required=False, initial=True)
     context_window = forms.IntegerField(
-        label="Context window", required=False, min_value=1, help_text="Tokens; empty keeps what is known."
+        label="Context window", required=False, min_value=1, help_text="Tokens; empty keeps the known value."
     )
     max_output_tokens = forms.IntegerField(
-        label="Longest answer", required=False, min_value=1, help_text="Tokens."
+        label="Maximum answer length", required=False, min_value=1, help_text="Tokens."
     )
-    price_input = _price("Price of input", "USD per million tokens; empty keeps what is known.")
+    price_input = _price("Price of input", "USD per million tokens; empty keeps the known price.")
     price_output = _price("Price of output")
-    price_cached_read = _price("Price of cached input", "Empty counts as input.")
-    price_cache_write = _price("Price of writing the cache", "Empty counts as input.")
+    price_cached_read = _price("Price of cached input", "Empty: same as input.")
+    price_cache_write = _price("Price of cache writes", "Empty: same as input.")
     tiers = forms.CharField(
         label="Prices of long prompts",
         required=False,
         max_length=1000,
         widget=forms.Textarea(attrs={"rows": 2}),
-        help_text="A line each: tokens above which it applies, input, output, and if you like cached input and cache "
-        "writing. For example: 200000 4 15",
+        help_text="One per line: tokens above which it applies, input, output, and optionally cached input "
+        "and cache writes. For example: 200000 4 15",
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -202,7 +204,7 @@ class ModelEntryForm(forms.Form):
             return data
         for key in ("input", "output"):
             if base[key] is None and f"price_{key}" not in self.errors:
-                self.add_error(f"price_{key}", "Prices need both this and the other one.")
+                self.add_error(f"price_{key}", "Enter both input and output prices.")
         data["prices"] = [{**base, "above_tokens": 0}, *self._tiers(data.get("tiers") or "")]
         return data
 
@@ -253,8 +255,8 @@ class RetentionForm(forms.Form):
         required=False,
         min_value=0,
         max_value=MOST_DAYS,
-        label="Days to keep what was said",
-        help_text="0 keeps it for ever. Empty: the default of this server.",
+        label="Days to keep content",
+        help_text="0 keeps it forever. Empty: the server default.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
 
@@ -264,7 +266,8 @@ class OutgoingHostsForm(forms.Form):
         required=False,
         max_length=130_000,
         label="Allowed hosts",
-        help_text="One a line: api.example.com, or *.example.com for all hosts below it. Empty: every public host.",
+        help_text="One per line: api.example.com, or *.example.com for all its subdomains. Empty: every "
+        "public host.",
         widget=forms.Textarea(
             attrs={"rows": 8, "spellcheck": "false", "autocomplete": "off", "autocapitalize": "off"}
         ),

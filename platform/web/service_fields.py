@@ -18,7 +18,8 @@ LABELS: Final = {
 """What people call the settings."""
 HELP: Final = {
     "service_tier": "Flex costs about half, takes longer and is sometimes refused. Priority is faster and costs more. Only for models that have it.",
-    "cache_ttl": "How long the provider keeps what requests have in common. Longer costs more. Only for models that have it.",
+    "cache_ttl": "How long the provider caches the shared start of requests. Longer costs more. Only for "
+    "models that have it.",
     "background": "Long answers survive a lost connection. OpenAI stores questions and answers for a while. Only for OpenAI models.",
 }
 _LEFT: Final = "The provider's default"
@@ -47,8 +48,8 @@ def delivery() -> forms.ChoiceField:
         label="When and for how much",
         choices=Delivery.choices,
         initial=Delivery.NOW.value,
-        help_text="Half price: requests go to the provider in batches, which may take up to a day each. An answer that calls "
-        "tools takes a batch for each of its turns. Not every model has it.",
+        help_text="Half price: requests go to the provider in batches, which may take up to a day each. An "
+        "answer that calls tools takes one batch per turn. Not every model supports it.",
     )
 
 

@@ -31,5 +31,5 @@ class SignupForm(Base):  # type: ignore[misc]
     def clean_email(self) -> str:
         email: str = super().clean_email()
         if settings.SIGNUP != "open" and (self.invite is None or email.lower() != self.invite.email.lower()):
-            raise forms.ValidationError("Use the address that the invitation was sent to.")
+            raise forms.ValidationError("Use the address the invitation was sent to.")
         return email

@@ -16,7 +16,7 @@ from tenancy.crypto import Secret
 from webhooks.signing import signed_headers
 
 SECONDS = 10.0
-UNREACHED = "The receiver could not be reached, or gave no answer that could be used, in time."
+UNREACHED = "The receiver could not be reached, or didn't give a usable answer in time."
 _MAX_READ = 10_000  # bytes of the answer that are read at all; nothing of it is kept
 
 

@@ -47,7 +47,7 @@ def webhook_create(
     _fill(row, {"url": url, "events": events, "description": description})
     with tenant_scope(tenant.pk):
         if Webhook.objects.filter(tenant=tenant).count() >= MAX_WEBHOOKS:
-            raise Invalid("webhooks_full", f"There are {MAX_WEBHOOKS} webhooks already: remove one.")
+            raise Invalid("webhooks_full", f"There are already {MAX_WEBHOOKS} webhooks. Remove one first.")
         secret = secret_make()
         row.secret_encrypted = crypto.encrypt(secret, tenant_id=tenant.pk, purpose=PURPOSE)
         row.save()
@@ -145,7 +145,7 @@ def delivery_repeat(*, tenant: Tenant, actor: Actor, pk: int, delivery_pk: int) 
         if old is None:
             raise Missing("delivery")
         if old.status == DeliveryStatus.QUEUED:
-            raise Conflict("delivery_queued", "This event is still being sent; wait for its end.")
+            raise Conflict("delivery_queued", "This event is still being sent. Wait until it is finished.")
         _audit(tenant, actor, "webhook.redeliver", row, {"delivery": old.pk})
         return _outbox(row, actor, old.event, old.event_id, old.object_key, old.payload["data"])
 

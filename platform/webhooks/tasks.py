@@ -70,7 +70,7 @@ def _attempt(pk: int) -> str:
     try:
         secrets = webhook_secrets(hook)
     except crypto.DecryptionError:
-        outcome = DeliveryResult(None, "The webhook's secret cannot be read any more: make a new one.", 0)
+        outcome = DeliveryResult(None, "The webhook's secret can no longer be read. Create a new one.", 0)
     else:
         outcome = webhook_send(
             url=hook.url,

@@ -221,7 +221,7 @@ function drop(chip) {
       if (!r.ok && r.status !== 404) gw.toast(`${chip.dataset.name} could not be removed. Reload the page.`);
     })
     .catch(() =>
-      gw.toast(`${chip.dataset.name} could not be removed. Check your connection, and reload the page.`)
+      gw.toast(`${chip.dataset.name} could not be removed. Check your connection and reload the page.`)
     );
 }
 const settle = () => {

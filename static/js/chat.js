@@ -135,7 +135,7 @@ form.addEventListener("htmx:finally:request", (e) => {
     const waits = !sent.bubble;
     Object.assign(sent, { id: "", text: "", bubble: null });
     store(box.value);
-    if (waits) return gw.announce("Your question is asked next");
+    if (waits) return gw.announce("Your question is next");
     const last = turns.lastElementChild;
     if (last) anchor(last);
     for (const s of document.querySelectorAll(".srcset[data-active]")) s.removeAttribute("data-active");

@@ -146,7 +146,7 @@ document.addEventListener("click", async (e) => {
     button.dataset.done = "";
   } catch { // no clipboard permission (plain http): leave the text selected for the reader's own copy
     getSelection().selectAllChildren(from);
-    toast("Copying was refused by the browser. The text is selected: press Ctrl+C.");
+    toast("The browser blocked copying. The text is selected: press Ctrl+C.");
   }
 });
 // A button before code or a table copies it: a table as tab-separated values, without the marks of sources.
@@ -169,7 +169,7 @@ document.addEventListener("click", async (e) => {
     setTimeout(() => delete button.dataset.done, 2000);
   } catch {
     getSelection().selectAllChildren(from);
-    toast("Copying was refused by the browser. The text is selected: press Ctrl+C.");
+    toast("The browser blocked copying. The text is selected: press Ctrl+C.");
   }
 });
 // <input data-filter="#list"> hides the list's links whose text does not contain the input.

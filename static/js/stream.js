@@ -77,7 +77,7 @@ function giveUp(el) {
   if (!art) return;
   art.removeAttribute("data-live");
   art.removeAttribute("data-lost");
-  gw.toast("This answer can no longer be followed here. Reload the page to see where it stands.");
+  gw.toast("This answer can no longer be followed here. Reload the page to see its status.");
 }
 
 // hx-sse retries a stream that broke, but never one whose first request failed: arm it again, with backoff.

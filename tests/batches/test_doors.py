@@ -51,8 +51,8 @@ def test_the_form_starts_a_batch_and_the_page_says_what_is_out(
     assert "requests are sent to the provider in batches" in client.get(answer["Location"]).content.decode()
     look(job)
     shown = " ".join(client.get(answer["Location"]).content.decode().split())
-    assert "Round 1: 2 calls at the provider since " in shown
-    assert ", usually for up to 24 hours, at most until " in shown
+    assert "Round 1: 2 calls sent to the provider on " in shown
+    assert ". Answers usually arrive within 24 hours, at the latest on " in shown
     assert "0 of 2 answers are back." in shown
 
 

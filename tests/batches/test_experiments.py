@@ -300,7 +300,7 @@ def test_what_cannot_go_by_batch_is_refused_at_the_start(
     for given, words in (
         ({**target, "model": "extractive"}, "Rules answer immediately"),
         (search, "Nothing here uses a language model"),
-        ({**target, "service_tier": "flex"}, "price and a pace of their own"),
+        ({**target, "service_tier": "flex"}, "their own price and speed"),
     ):
         with pytest.raises(Invalid, match=words) as refused:
             begin(cast, version, given)
@@ -385,8 +385,8 @@ def test_the_form_starts_it_and_page_and_rest_say_what_is_out(
     server.batches.polls = 3
     work(experiment)
     shown = " ".join(client.get(answer["Location"]).content.decode().split())
-    assert f"Round 1: {ROWS} calls at the provider since " in shown
-    assert ", usually for up to 24 hours, at most until " in shown
+    assert f"Round 1: {ROWS} calls sent to the provider on " in shown
+    assert ". Answers usually arrive within 24 hours, at the latest on " in shown
     found = client.get(path).json()
     assert (found["delivery"], found["batch"]["total"], found["batch"]["done"]) == ("batch", ROWS, 0)
     arms = [{"target": {"kind": "model", "model": name}}]

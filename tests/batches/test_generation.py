@@ -305,7 +305,7 @@ def test_what_cannot_be_batched_is_refused_with_a_way_out(
     for options, field, words in (
         ({"model": "extractive"}, "delivery", "Rules answer immediately"),
         ({"judge_model": "extractive"}, "delivery", "Choose a language model"),
-        ({"model": "compatible/fake-rows"}, "delivery", "or have it done now"),
+        ({"model": "compatible/fake-rows"}, "delivery", "or run it now"),
         ({"delivery": "tomorrow"}, "delivery", "Enter now or batch."),
         ({"drivers": 2}, "drivers", "leave this at 1"),
     ):

@@ -50,7 +50,7 @@ def test_assistant_is_made_tried_published_and_asked(
 
     page.get_by_role("link", name="New version").click()
     page.get_by_label("Instructions").fill("Be brief.\nName the lot.")
-    page.get_by_label("What has changed").fill("Names lots")
+    page.get_by_label("What changed").fill("Names lots")
     page.get_by_role("button", name="Save as a new version").click()
     page.get_by_role("link", name="Version 2").click()
     expect(page.locator(".lines .added")).to_have_text(re.compile(r"Name the lot\."))

@@ -112,7 +112,7 @@ def test_files_dropped_and_pasted_can_be_taken_back(portal: Portal) -> None:
     expect(picture.get_by_text("cannot look at this")).to_be_visible(timeout=READY_MS)
     portal.box.fill("How many crates does lots.txt hold?")
     portal.box.press("Enter")
-    expect(page.locator("#composer-error")).to_contain_text("reads text alone")
+    expect(page.locator("#composer-error")).to_contain_text("can only read text")
     picture.get_by_role("button", name="Remove stamp.png").click()
     portal.ask("How many crates does lots.txt hold?")
     portal.wait_end()

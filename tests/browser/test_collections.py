@@ -207,5 +207,5 @@ def test_file_is_found_in_the_tree_and_by_search(portal: Portal) -> None:
     expect(page.get_by_text("1 file", exact=True)).to_be_visible()
     page.get_by_role("link", name="Files").last.click()
     page.get_by_role("link", name="Git", exact=True).click()
-    expect(page.get_by_text("This collection holds no repository")).to_be_visible()
+    expect(page.get_by_text("This collection has no repository")).to_be_visible()
     expect(page.get_by_role("link", name="Import a repository")).to_be_visible()

@@ -66,7 +66,7 @@ def test_member_connects_an_application_and_disconnects_it(
     page.goto(settings)
     row = page.get_by_role("row", name="Claude Code")
     expect(row).to_contain_text("connected")
-    expect(row).to_contain_text("Run the tools that you may run")
+    expect(row).to_contain_text("Run the tools you can run")
 
     problems: list[str] = []
     looking = new_page(bypass_csp=True)

@@ -83,7 +83,7 @@ def test_question_waits_and_is_asked_after_the_answer(portal: Portal) -> None:
         portal.box.press("Enter")
         expect(page.locator("#queue")).to_contain_text(text)
     shot(page, "queue")
-    page.get_by_role("button", name="Take back to edit it").last.click()
+    page.get_by_role("button", name="Edit queued question").last.click()
     expect(portal.box).to_have_value("And after that?")
     expect(page.locator(".qitem")).to_have_count(1)
     portal.box.press("Escape")

@@ -60,7 +60,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     )
     page.get_by_label("Try it first").uncheck()
     page.get_by_role("button", name="Read the file").click()
-    expect(page.get_by_text("3 new, to be reviewed")).to_be_visible()
+    expect(page.get_by_text("3 new, waiting for review")).to_be_visible()
     expect(page.get_by_text("The row isn't valid JSON")).to_be_visible()
     picture(portal, "import")
     page.get_by_role("link", name="Review the rows").click()
@@ -145,7 +145,7 @@ def test_a_job_at_half_price_says_what_it_waits_for_as_it_changes(portal: Portal
     with tenant_scope(cast.tenant.pk):
         batch_looked(batch, BatchStanding("running", 120, 41, 0))
     expect(page.get_by_text("41 of 120 answers are back")).to_be_visible()
-    expect(page.get_by_text("at most until")).to_be_visible()
+    expect(page.get_by_text("at the latest on")).to_be_visible()
     picture(portal, "half-price-job")
 
 
@@ -178,5 +178,5 @@ def test_a_running_import_stops_at_a_click(portal: Portal, cast: Cast) -> None:
         job.refresh_from_db()
         assert job.cancel_requested_at is not None
         job_end(job, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
-    expect(page.get_by_text("Nothing of it was kept.")).to_be_visible()
+    expect(page.get_by_text("Nothing was kept.")).to_be_visible()
     picture(portal, "import-stopped")

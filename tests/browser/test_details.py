@@ -169,7 +169,7 @@ def test_plan_lives_while_it_is_carried_out_and_waits_for_a_word(
         expect(calls.first).not_to_have_attribute("open", "")
         expect(calls.last).to_contain_text("Waiting for a decision:")
         side = page.locator("#recent-a a")
-        expect(side).to_contain_text("Waits for a decision", timeout=READY_MS)
+        expect(side).to_contain_text("Waiting for a decision", timeout=READY_MS)
         page.reload()
     expect(turn.locator(".decide")).to_have_count(1)
     page.get_by_role("button", name="Approve").press("Enter")
@@ -305,7 +305,7 @@ def test_list_shows_what_goes_on_without_a_reload(
     rows, side = listed.locator("#convs li"), listed.locator("#recent-a a")
     listed.evaluate("window.kept = true")
     for place in (rows, side):
-        expect(place.filter(has_text="Wait for me")).to_contain_text("Waits for a decision")
+        expect(place.filter(has_text="Wait for me")).to_contain_text("Waiting for a decision")
     other = Portal(waiting.context.new_page(), noticed.slug)
     other.open()
     other.ask("Fail at once", "fake-fail500")
@@ -325,7 +325,7 @@ def test_list_shows_what_goes_on_without_a_reload(
     waiting.get_by_role("button", name="Approve").click()
     noticed.wait_end()
     for place in (rows, side):
-        expect(place.filter(has_text="Waits for a decision")).to_have_count(0, timeout=READY_MS)
+        expect(place.filter(has_text="Waiting for a decision")).to_have_count(0, timeout=READY_MS)
         expect(place.get_by_label("Answering")).to_have_count(0, timeout=READY_MS)
     assert listed.evaluate("window.kept")
 

@@ -78,7 +78,7 @@ def test_extractive_answer_quotes_and_says_what_it_is_when_no_model_is_chosen(po
     portal.expect_ready("rules.md")
     portal.open("chat/")
     portal.choose_model("extractive")
-    expect(portal.page.get_by_text("Extractive, no language model: answers quote")).to_be_visible()
+    expect(portal.page.get_by_text("Quotes only (no AI model): answers quote")).to_be_visible()
     portal.ask(QUESTION, "extractive")
     portal.wait_end()
     expect(portal.answer).to_contain_text("lot 7 for 10 years")

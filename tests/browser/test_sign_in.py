@@ -26,7 +26,7 @@ def test_reason_is_shown_when_the_password_is_wrong(new_page: Callable[..., Page
     page.get_by_label("Email").fill(cast.user("member").email)
     page.get_by_label("Password", exact=True).fill("another-password")
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("alert")).to_contain_text("not right")
+    expect(page.get_by_role("alert")).to_contain_text("is wrong")
     expect(page.get_by_label("Email")).to_have_value(cast.user("member").email)
 
 

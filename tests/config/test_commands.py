@@ -95,7 +95,7 @@ def test_printed_key_works_and_acts_for_the_owner(cast: Cast):
         (["--tenant", "nobody", "--scopes", "search.run"], "no workspace"),
         (["--scopes", "everything"], "unknown scope"),
         (["--scopes", ""], "at least one scope"),
-        (["--scopes", "search.run", "--expires-days", "-1"], "expired already"),
+        (["--scopes", "search.run", "--expires-days", "-1"], "in the past"),
         (["--scopes", "search.run", "--user", "x@example.org"], "no member"),
     ],
 )

@@ -236,7 +236,7 @@ def test_server_moves_to_another_port_when_its_port_is_taken(server: EmbeddedPos
         assert server.is_ready()
         server.stop(force=True)
         wanted = EmbeddedPostgres(server.data_dir, port=port)
-        with pytest.raises(EmbeddedPostgresError, match=f"Port {port} .* is taken"):
+        with pytest.raises(EmbeddedPostgresError, match=f"Port {port} .* is in use"):
             wanted.start()
     server.start()
     assert server.port != port  # once moved, it stays: others may have noted the new port

@@ -247,7 +247,7 @@ def test_next_start_works_when_everything_was_killed(folder: Path) -> None:
 def test_second_group_is_refused_when_one_runs(folder: Path) -> None:
     first = Group(folder).ready()
     second = Group(folder)
-    said = second.wait_for("runs already")
+    said = second.wait_for("is already running on")
     assert f"http://127.0.0.1:{first.port}" in said
     assert second.process.wait(10) == 1
     assert first.process.poll() is None
@@ -298,7 +298,7 @@ def test_taken_port_is_refused_when_wished_for(folder: Path) -> None:
         squatter.listen()
         port = squatter.getsockname()[1]
         group = Group(folder, "--port", str(port))
-        assert "--port" in group.wait_for(f"Port {port} on 127.0.0.1 is taken")
+        assert "--port" in group.wait_for(f"Port {port} on 127.0.0.1 is in use")
         assert group.process.wait(10) == 1
 
 
@@ -312,7 +312,7 @@ def test_next_port_is_taken_and_said_when_default_is_taken(
         monkeypatch.setattr(up, "DEFAULT_PORT", taken)
         chosen = up.choose_port(None, "127.0.0.1", Output(sys.stdout))
     assert taken < chosen < taken + 50
-    assert f"port {taken} is taken; using {chosen}" in capsys.readouterr().out
+    assert f"port {taken} is in use; using {chosen}" in capsys.readouterr().out
 
 
 def test_it_stops_when_its_reader_goes_away(folder: Path) -> None:

@@ -95,7 +95,7 @@ async def test_a_model_judges_over_the_wire_and_what_cannot_be_read_is_unscored(
     for arm in (0, 1):
         unread = [scores[arm, 1, name] for name in SIX]
         assert {s.value for s in unread} == {None}
-        assert all("could be read" in s.reason for s in unread)
+        assert all("could not be read" in s.reason for s in unread)
         assert scores[arm, 1, "answer_relevancy"].value == 1
     faithful = scores[0, 0, "faithfulness"]
     assert faithful.value == 0.5

@@ -260,4 +260,4 @@ async def test_call_waits_for_money_that_others_hold(
     run = await carry(cast, lane_threads, ScriptedProvider([says("No.")], name="anthropic"))
     assert waited.is_set()
     assert (run.error_code, run.is_retryable) == ("budget_exceeded", True)
-    assert "is held for answers under way" in run.error_message
+    assert "is reserved for answers in progress" in run.error_message

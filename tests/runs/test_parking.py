@@ -292,7 +292,7 @@ async def test_call_is_rejected_when_nobody_decides_in_time(cast: Cast, lane_thr
     assert sent == ["Ann"]
     with tenant_scope(run.tenant_id):
         bob = await sync_to_async(ToolCall.objects.get)(run=run, call_id="b")
-    assert "Nobody decided about this call in time." in bob.content
+    assert "No one decided about this call in time." in bob.content
 
 
 async def test_run_parks_again_when_edited_arguments_do_not_fit(cast: Cast, lane_threads: Executor) -> None:

@@ -28,9 +28,9 @@ def test_unknown_scope_is_refused(scope: str):
 @pytest.mark.parametrize(
     ("action", "said"),
     [
-        ("run.read", "it needs the scope “run.read”, and"),
-        ("tool.manage", "it needs the scope “tool.manage” (“tool.*” does not include it), and"),
-        ("member.manage", "stays with people"),
+        ("run.read", "It needs the scope “run.read”, and"),
+        ("tool.manage", "It needs the scope “tool.manage” (“tool.*” does not include it), and"),
+        ("member.manage", "reserved for people"),
     ],
 )
 def test_refusal_names_the_scope_that_a_key_lacks(action: str, said: str):

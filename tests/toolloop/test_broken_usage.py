@@ -77,7 +77,7 @@ async def test_stopped_turn_is_counted_on_every_wire(wire: Wire) -> None:
         assert end.usage.input_total >= 100
     assert end.data["cost_usd"] == pytest.approx(event.cost_usd)
     assert (event.cost_usd or 0) > 0
-    assert "1 model calls were ended" in end.data["notes"][0]
+    assert "1 model calls ended" in end.data["notes"][0]
 
 
 async def test_count_of_the_provider_goes_before_the_estimate_when_it_is_higher() -> None:

@@ -310,12 +310,12 @@ async def test_answers_come_out_of_the_cache_and_are_reported_as_such():
 
 
 async def test_nothing_asked_and_a_catalog_without_dynamic_tools_are_refused():
-    with pytest.raises(ConfigurationError, match="nothing is asked"):
+    with pytest.raises(ConfigurationError, match="nothing to answer"):
         await scripted([says("x")]).generate("  ")
     with pytest.raises(ConfigurationError, match="dynamic_tools"):
         Client("m", catalog=Catalog([add]))
     async with scripted([]) as client:
-        with pytest.raises(ConfigurationError, match="open already"):
+        with pytest.raises(ConfigurationError, match="already open"):
             await client.__aenter__()
 
 

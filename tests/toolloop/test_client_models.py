@@ -77,9 +77,9 @@ async def test_answers_of_two_endpoints_are_cached_apart() -> None:
 @pytest.mark.parametrize(
     ("settings", "says_what"),
     [
-        ({"endpoints": {"openai": {"base_url": "http://x/v1"}}}, "cannot name an endpoint"),
+        ({"endpoints": {"openai": {"base_url": "http://x/v1"}}}, "t a valid endpoint name"),
         ({"endpoints": {"lab": {"api_key": "k"}}}, "needs a base_url"),
-        ({"endpoints": {"lab": {"base_url": "http://x"}}, "models": ModelCatalog()}, "does not know"),
+        ({"endpoints": {"lab": {"base_url": "http://x"}}, "models": ModelCatalog()}, "t know the endpoints"),
     ],
 )
 def test_endpoints_that_cannot_work_are_refused_at_once(settings: dict[str, Any], says_what: str) -> None:
@@ -90,9 +90,9 @@ def test_endpoints_that_cannot_work_are_refused_at_once(settings: dict[str, Any]
 @pytest.mark.parametrize(
     ("settings", "says_what"),
     [
-        ({"endpoints": {"lab": {"base_url": "http://x/v1"}}, "api_key": "k"}, "give none beside"),
+        ({"endpoints": {"lab": {"base_url": "http://x/v1"}}, "api_key": "k"}, "t pass them again"),
         ({"models": ModelCatalog(endpoints=["lab"])}, "no settings here"),
-        ({"endpoints": {"lab": {"base_url": "http://x/v1", "strickt": True}}}, "wrong setting"),
+        ({"endpoints": {"lab": {"base_url": "http://x/v1", "strickt": True}}}, "invalid setting"),
     ],
 )
 async def test_configuration_error_says_what_to_do_when_an_endpoint_cannot_be_used(

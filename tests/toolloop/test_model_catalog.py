@@ -108,7 +108,7 @@ def test_known_endpoint_names_decide_what_compatible_means() -> None:
 
 @pytest.mark.parametrize("name", ["compatible/lab", "compatible/lab/"])
 def test_endpoint_without_a_model_is_refused(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="names no model"):
+    with pytest.raises(ConfigurationError, match="isn't a model name"):
         model_route(name, ["lab"])
 
 

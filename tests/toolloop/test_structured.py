@@ -150,7 +150,7 @@ async def test_repairs_do_not_count_as_steps_and_void_what_was_streamed() -> Non
 
 async def test_failure_is_said_when_the_repairs_are_used_up() -> None:
     provider = ScriptedProvider([says("no")] * 3)
-    with pytest.raises(GenerationFailed, match="holds no JSON") as caught:
+    with pytest.raises(GenerationFailed, match="contains no JSON") as caught:
         await generate(provider=provider, model="m", prompt="Order.", output=Order)
     assert caught.value.code == "invalid_output"
     assert caught.value.usage.requests == 3

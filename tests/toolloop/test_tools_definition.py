@@ -98,7 +98,7 @@ def optional_but_plain(a: int) -> str:
         (unknown_type, "docstring says strng"),
         (unknown_name, "describes b"),
         (left_out, "leave out b"),
-        (unreadable, "no 'name: text'"),
+        (unreadable, "isn't 'name: text'"),
         (optional_but_plain, "docstring says list"),
     ],
 )

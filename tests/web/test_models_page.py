@@ -46,11 +46,11 @@ def page(cast: Cast, client: Client, query: str = "") -> str:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        ({"name": "llama3"}, "names no model"),
-        ({"name": "extractive"}, "Name the model as"),
+        ({"name": "llama3"}, "a model name"),
+        ({"name": "extractive"}, "Write the model as"),
         ({"name": "openai/x", "price_input": "-1", "price_output": "1"}, "greater than or equal"),
         ({"name": "openai/x", "price_input": "NaN", "price_output": "1"}, "Enter a number"),
-        ({"name": "openai/x", "price_input": "1"}, "both this and the other"),
+        ({"name": "openai/x", "price_input": "1"}, "Enter both input and output prices"),
         ({"name": "openai/x", "price_input": "1", "price_output": "1", "tiers": "9 nan 1"}, "A price"),
         ({"name": "openai/x", "price_input": "1", "price_output": "1", "tiers": "9"}, "Not understood"),
         ({"name": "openai/x", "price_input": "1", "price_output": "1", "tiers": "9 1 -1"}, "A price"),
@@ -119,7 +119,7 @@ def test_refusal_of_an_endpoint_name_stands_at_its_field(cast: Cast, client: Cli
     data = {"provider": "compatible", "base_url": "https://x.example.org", "endpoint": "default"}
     response = post(cast, client, "save", **data)
     assert response.status_code == 422
-    assert "small letters" in response.content.decode()
+    assert "lower-case letters" in response.content.decode()
 
 
 def test_rest_lists_the_workspaces_own_facts(cast: Cast, client: Client):

@@ -71,7 +71,7 @@ def test_refusal_of_a_service_stands_at_its_field(cast: Cast, client: Client):
     data = {"email": cast.user("viewer").email, "role": "viewer"}
     response = client.post(address(cast, "settings-invites"), data)
     assert response.status_code == 422
-    assert "member of this workspace already" in response.content.decode()
+    assert "already a member of this workspace" in response.content.decode()
 
 
 def test_last_owner_is_told_why(cast: Cast, client: Client):

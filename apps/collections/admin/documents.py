@@ -154,7 +154,7 @@ class CollectionAdmin(_Shared, TenantScopedAdmin):
                 found.append((row, check))
         if is_repair:
             repaired = sum(f.is_repaired for _, check in found for f in check.findings)
-            self.message_user(request, f"{repaired} put right.", messages.SUCCESS)
+            self.message_user(request, f"{repaired} repaired.", messages.SUCCESS)
         return self.own_page(
             request,
             "admin/collections/check.html",
@@ -213,7 +213,8 @@ class DocumentAdmin(_Shared, JournalAdmin):
 
     @confirmed_action(
         description="Delete with text, vectors and file",
-        lost="The documents are gone for good, with all that was read from them; answers keep the names and quotes they cite.",
+        lost="The documents and everything read from them are permanently deleted; answers keep the names "
+        "and quotes they cite.",
     )
     def delete_documents(self, request: HttpRequest, queryset: Any) -> None:
         """Delete the chosen documents."""

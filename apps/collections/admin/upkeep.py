@@ -50,7 +50,7 @@ class ImportAdmin(JournalAdmin):
             "cancelled",
         )
 
-    @admin.action(description="Try the selected imports again")
+    @admin.action(description="Retry the selected imports")
     def retry(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Queue imports that failed or were cancelled."""
         self.each(
@@ -79,7 +79,7 @@ class FileBatchAdmin(JournalAdmin):
     inlines = (RevisionInline,)
     actions = ("undo",)
 
-    @admin.action(description="Take the selected changes back")
+    @admin.action(description="Undo the selected changes")
     def undo(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Take them back, the newest first."""
         self.each(
@@ -88,7 +88,7 @@ class FileBatchAdmin(JournalAdmin):
             lambda tenant, actor, row: files_undo.batch_undo(
                 tenant=tenant, actor=actor, collection=row.collection, batch=row
             ),
-            "taken back",
+            "undone",
         )
 
 
@@ -108,7 +108,7 @@ class FileRevisionAdmin(JournalAdmin):
         rows: QuerySet[Any] = super().get_queryset(request)
         return rows.defer("before__content", "after__content")
 
-    @admin.action(description="Give the selected files this content again")
+    @admin.action(description="Restore this content in the selected files")
     def restore(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Restore each file as it was after its revision."""
         self.each(
@@ -141,18 +141,18 @@ class SpaceSwapAdmin(JournalAdmin):
         """Search with the new vectors from now on."""
         self._step(request, queryset, swaps.swap_switch, "switched")
 
-    @admin.action(description="Go back to the old model")
+    @admin.action(description="Switch back to the old model")
     def undo(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Search with the old vectors again."""
         self._step(request, queryset, swaps.swap_undo, "undone")
 
     @confirmed_action(
         description="Remove the old vectors",
-        lost="Going back to the old embedding model would mean embedding everything again.",
+        lost="Switching back to the old embedding model would mean embedding everything again.",
     )
     def drop(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Remove them for good."""
-        self._step(request, queryset, swaps.swap_drop, "to lose their old vectors")
+        self._step(request, queryset, swaps.swap_drop, "scheduled to have their old vectors removed")
 
     @admin.action(description="Cancel")
     def cancel(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
@@ -186,7 +186,7 @@ class SearchCaseAdmin(JournalAdmin):
 
     @confirmed_action(
         description="Delete the selected cases",
-        lost="Their questions and expected passages are gone for good.",
+        lost="Their questions and expected passages are permanently deleted.",
     )
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete cases."""
@@ -210,7 +210,7 @@ class CollectionSnapshotAdmin(JournalAdmin):
     actions = ("remove",)
 
     @confirmed_action(
-        description="Delete the selected snapshots", lost="The named moments are gone; the documents stay."
+        description="Delete the selected snapshots", lost="The named moments are deleted; the documents stay."
     )
     def remove(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
         """Delete names; the documents stay."""

@@ -38,16 +38,16 @@ STEPS = ("current", "next", "previous", "jump", "reset")
 MAX_NEIGHBOURS = 20
 
 FILTERS = [
-    OpenApiParameter("document_id", int, description="Of this document alone."),
-    OpenApiParameter("path", str, description="Of the source file at this path."),
-    OpenApiParameter("path_prefix", str, description="Of files below this folder."),
+    OpenApiParameter("document_id", int, description="Only from this document."),
+    OpenApiParameter("path", str, description="Only from the source file at this path."),
+    OpenApiParameter("path_prefix", str, description="Only from files below this folder."),
     OpenApiParameter("kind", str, enum=ChunkKind.values, many=True),
-    OpenApiParameter("header", str, description="Under a heading of this title."),
+    OpenApiParameter("header", str, description="Under a heading with this title."),
     OpenApiParameter("header_match", str, enum=["exact", "contains"]),
-    OpenApiParameter("text", str, description="With these characters, case aside."),
+    OpenApiParameter("text", str, description="Containing this text, ignoring case."),
     OpenApiParameter("page", int),
-    OpenApiParameter("qualified_name", str, description="Code whose full name begins so."),
-    OpenApiParameter("relation", str, description="With a link of this relation; `any` for any."),
+    OpenApiParameter("qualified_name", str, description="Code whose full name begins with this."),
+    OpenApiParameter("relation", str, description="With a link of this relation; `any` for any relation."),
     OpenApiParameter("has_points", bool),
     OpenApiParameter("points_by", str, enum=LinkOrigin.values),
     OpenApiParameter("is_disabled", bool),
@@ -127,20 +127,22 @@ class ReaderView(TenantAPIView):
         operation_id="chunks_read",
         tags=["chunks"],
         parameters=[
-            OpenApiParameter("step", str, enum=STEPS, description="`next` if not given."),
-            OpenApiParameter("cursor", str, description="Of the step before; filters are in it."),
-            OpenApiParameter("place", int, description="For `jump`: from 0; negative from the end."),
+            OpenApiParameter("step", str, enum=STEPS, description="Default: `next`."),
+            OpenApiParameter("cursor", str, description="From the previous step; it contains the filters."),
+            OpenApiParameter(
+                "place", int, description="For `jump`: counted from 0; negative counts from the end."
+            ),
             *FILTERS,
         ],
         responses=ReaderOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Go to the current, next or previous chunk, jump to a place, or begin anew; the cursor remembers the place."""
+        """Go to the current, next or previous passage, jump to a place, or start again; the cursor remembers the place."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         if given := text(request, "cursor"):
             cursor = ReaderCursor.from_text(given)
             if cursor.collection_id != collection.pk:
-                raise serializers.ValidationError({"cursor": ["It is of another collection."]})
+                raise serializers.ValidationError({"cursor": ["It belongs to another collection."]})
         else:
             cursor = ReaderCursor(collection.pk, filter_of(request))
         step = self._step(request, cursor)
@@ -155,7 +157,7 @@ class ReaderView(TenantAPIView):
         if word == "jump":
             place = number(request, "place", low=-(2**31), high=2**31 - 1)
             if place is None:
-                raise serializers.ValidationError({"place": ["Say where to."]})
+                raise serializers.ValidationError({"place": ["Say where to jump."]})
             return chunk_reader.reader_jump(actor=self.actor, cursor=cursor, place=place)
         steps = {
             "current": chunk_reader.reader_current,
@@ -183,7 +185,7 @@ class ChunkView(TenantAPIView):
         operation_id="chunks_change", tags=["chunks"], request=ChunkInput, responses=ChunkDetailOutput
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Give a chunk another text, or leave it out of search; both are kept in its history."""
+        """Change a passage's text, or exclude it from search; both are kept in its history."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
         values = valid(ChunkInput, request.data)
         service = services.chunk_edit if "text" in values else services.chunk_disable
@@ -202,7 +204,7 @@ class ChunkLinksView(TenantAPIView):
         tags=["chunks"],
         parameters=[
             OpenApiParameter("direction", str, enum=["outgoing", "incoming", "both"]),
-            OpenApiParameter("relation", str, description="These alone."),
+            OpenApiParameter("relation", str, description="Only these."),
         ],
         responses=LinkOutput(many=True),
     )
@@ -228,13 +230,13 @@ class ChunkChainView(TenantAPIView):
         operation_id="chunk_chain_walk",
         tags=["chunks"],
         parameters=[
-            OpenApiParameter("relation", str, many=True, description="Links to follow; `next` if not given."),
-            OpenApiParameter("depth", int, description="Steps at most, 1 to 100; 10 if not given."),
+            OpenApiParameter("relation", str, many=True, description="Links to follow; default: `next`."),
+            OpenApiParameter("depth", int, description="Maximum steps, 1 to 100; default: 10."),
         ],
         responses=ChainStepOutput(many=True),
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Walk from a chunk along its strongest links, never to a chunk twice."""
+        """Follow a passage's strongest links, visiting each passage once."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
         walked = chunk_links.chain_walk(
             actor=self.actor,
@@ -253,7 +255,7 @@ class ChunkNeighboursView(TenantAPIView):
     @extend_schema(
         operation_id="chunk_neighbours_get",
         tags=["chunks"],
-        parameters=[OpenApiParameter("reach", int, description="Chunks on either side, 1 to 20.")],
+        parameters=[OpenApiParameter("reach", int, description="Passages on each side, 1 to 20.")],
         responses=NeighboursOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
@@ -280,7 +282,7 @@ class ChunkGraphView(TenantAPIView):
 
     @extend_schema(operation_id="chunk_graph_get", tags=["chunks"], responses=CodeEdgesOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return what a chunk of code defines, imports, calls and inherits from, and what does so with it."""
+        """Return what a code passage defines, imports, calls and inherits from, and what uses it in these ways."""
         chunk = selectors.chunk_get(actor=self.actor, pk=pk).chunk
         outgoing, incoming = edges_of_chunk(actor=self.actor, chunk=chunk)
         return Response(CodeEdgesOutput({"outgoing": outgoing, "incoming": incoming}).data)
@@ -306,7 +308,7 @@ class ChunkRestoreView(TenantAPIView):
 
     @extend_schema(operation_id="chunk_history_restore", tags=["chunks"], request=None, responses=ChunkOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Put a chunk back to what it was before this change."""
+        """Restore a passage to its state before this change."""
         revision = history.chunk_revision_get(actor=self.actor, pk=pk)
         row = services.chunk_restore(tenant=self.tenant, actor=self.actor, revision=revision)
         return Response(ChunkOutput(row).data)

@@ -189,15 +189,15 @@ def _check(where: ChunkFilter) -> None:
         value = getattr(where, name)
         limit = 1000 if name.startswith("path") else MAX_TEXT
         if not isinstance(value, str) or "\x00" in value or len(value) > limit:
-            problems[name] = [f"Text of at most {limit} characters."]
+            problems[name] = [f"Enter text of at most {limit} characters."]
     for name in ("document_id", "page"):
         value = getattr(where, name)
         if value is not None and not _is_number(value, 2**63 - 1 if name == "document_id" else _MAX_INT):
-            problems[name] = ["A whole number."]
+            problems[name] = ["Enter a whole number."]
     if where.header_match not in ("exact", "contains"):
         problems["header_match"] = ["Choose exact or contains."]
     if problems:
-        raise Invalid("filter_invalid", "Some filters are not right; see details.", data={"fields": problems})
+        raise Invalid("filter_invalid", "Some filters are invalid; see details.", data={"fields": problems})
 
 
 def _is_number(value: Any, most: int = 2**63 - 1) -> bool:

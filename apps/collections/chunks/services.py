@@ -156,7 +156,7 @@ def _rewrite(collection: Collection, document: Document, row: Chunk, made: _Made
     if not vectors_replace(collection, row, made.vectors):
         raise Conflict(
             "space_changed",
-            "The collection has begun or ended a move to another embedding model meanwhile. Save again.",
+            "The collection has since started or finished switching to another embedding model. Save again.",
         )
     # Under the lock of the document, as an upgrade of its terms or an indexing of its codes anew would be: what comes last
     # knows their forms.
@@ -181,19 +181,21 @@ def _check_document(document: Document) -> None:
             "document_retired", "This passage belongs to an earlier version, which can't be changed."
         )
     if document.status != DocumentStatus.READY:
-        raise Conflict("document_busy", "The document is being read. Change it when that is done.")
+        raise Conflict(
+            "document_busy", "The document is still being read. Wait until it is ready, then change it."
+        )
 
 
 def _changed_meanwhile() -> Conflict:
     return Conflict(
-        "chunk_changed", "Somebody else has changed this passage meanwhile. Look at it and save again."
+        "chunk_changed", "Someone else has changed this passage in the meantime. Check it and save again."
     )
 
 
 def _text(text: str) -> str:
     clean = text.replace("\r\n", "\n").strip()
     if not clean or len(clean) > MAX_CHUNK_CHARS or "\x00" in clean:
-        problem = f"Write 1 to {MAX_CHUNK_CHARS} characters, or leave the passage out of search."
+        problem = f"Enter 1 to {MAX_CHUNK_CHARS} characters, or exclude the passage from search."
         raise Invalid("chunk_invalid", problem, data={"fields": {"text": [problem]}})
     return clean
 

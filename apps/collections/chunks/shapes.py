@@ -25,12 +25,12 @@ class ChunkOutput(serializers.Serializer[Any]):
     headings = serializers.ListField(child=serializers.CharField())
     metadata = serializers.DictField()
     path = serializers.CharField(source="document.path")
-    qualified_name = serializers.CharField(help_text="Of a function or class.")
+    qualified_name = serializers.CharField(help_text="Only for functions and classes.")
     line_start = serializers.IntegerField(allow_null=True)
     line_end = serializers.IntegerField(allow_null=True)
     key_points = serializers.ListField(child=serializers.CharField())
     points_by = serializers.CharField(help_text="`rule` or `model`.")
-    is_disabled = serializers.BooleanField(help_text="Left out of every search.")
+    is_disabled = serializers.BooleanField(help_text="Excluded from every search.")
     is_edited = serializers.BooleanField()
 
     class Meta:
@@ -41,7 +41,7 @@ class ChunkOutput(serializers.Serializer[Any]):
 
 
 class ChunkDetailOutput(ChunkOutput):
-    previous_id = serializers.IntegerField(allow_null=True, help_text="The chunk before it in the document.")
+    previous_id = serializers.IntegerField(allow_null=True, help_text="The previous passage in the document.")
     next_id = serializers.IntegerField(allow_null=True)
 
     class Meta:
@@ -50,9 +50,9 @@ class ChunkDetailOutput(ChunkOutput):
 
 class ChunkInput(serializers.Serializer[Any]):
     text = serializers.CharField(
-        required=False, max_length=MAX_CHUNK_CHARS, trim_whitespace=False, help_text="Another text."
+        required=False, max_length=MAX_CHUNK_CHARS, trim_whitespace=False, help_text="The new text."
     )
-    is_disabled = serializers.BooleanField(required=False, help_text="True leaves it out of every search.")
+    is_disabled = serializers.BooleanField(required=False, help_text="True excludes it from every search.")
     note = serializers.CharField(required=False, allow_blank=True, max_length=255, help_text="Why.")
 
     class Meta:
@@ -79,7 +79,7 @@ class ChunkBriefOutput(serializers.Serializer[Any]):
 
 
 class LinkOutput(serializers.Serializer[Any]):
-    chunk = ChunkBriefOutput(help_text="The other end.")
+    chunk = ChunkBriefOutput(help_text="The passage at the other end.")
     direction = serializers.CharField()
     relation = serializers.CharField()
     common_topic = serializers.CharField()
@@ -111,9 +111,9 @@ class NeighboursOutput(serializers.Serializer[Any]):
 class RevisionOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     chunk_id = serializers.IntegerField()
-    before = serializers.DictField(help_text="`text` and `is_disabled` as they were.")
+    before = serializers.DictField(help_text="The previous `text` and `is_disabled`.")
     after = serializers.DictField()
-    user = serializers.CharField(source="user.email", default="", help_text="Who made it.")
+    user = serializers.CharField(source="user.email", default="", help_text="Who made the change.")
     note = serializers.CharField()
     at = serializers.DateTimeField()
 
@@ -122,9 +122,9 @@ class RevisionOutput(serializers.Serializer[Any]):
 
 
 class ReaderOutput(serializers.Serializer[Any]):
-    cursor = serializers.CharField(help_text="Give it back with the next step.")
-    chunk = ChunkOutput(allow_null=True, help_text="Null when there is none in that direction.")
-    place = serializers.IntegerField(help_text="How many chunks lie before it.")
+    cursor = serializers.CharField(help_text="Send it with the next step.")
+    chunk = ChunkOutput(allow_null=True, help_text="Null at the end in that direction.")
+    place = serializers.IntegerField(help_text="Number of passages before it.")
     total = serializers.IntegerField()
 
     class Meta:
@@ -137,9 +137,9 @@ class CodeLinkOutput(serializers.Serializer[Any]):
     target = serializers.CharField()
     chunk_id = serializers.IntegerField()
     target_chunk_id = serializers.IntegerField(allow_null=True)
-    path = serializers.CharField(help_text="Of the source.")
+    path = serializers.CharField(help_text="In the source.")
     line = serializers.IntegerField()
-    is_ambiguous = serializers.BooleanField(help_text="Matched by name alone, or several fit.")
+    is_ambiguous = serializers.BooleanField(help_text="Matched by name only, or more than one match.")
 
     class Meta:
         ref_name = "CodeLink"
@@ -174,9 +174,9 @@ class LinkCountOutput(serializers.Serializer[Any]):
 
 
 class CoverageOutput(serializers.Serializer[Any]):
-    text = serializers.IntegerField(help_text="Characters of the documents.")
-    skipped = serializers.IntegerField(help_text="Of them on pages left out on purpose.")
-    covered = serializers.IntegerField(help_text="Of them in at least one chunk.")
+    text = serializers.IntegerField(help_text="Characters in the documents.")
+    skipped = serializers.IntegerField(help_text="Characters on pages left out on purpose.")
+    covered = serializers.IntegerField(help_text="Characters in at least one passage.")
     share = serializers.FloatField(allow_null=True)
 
     class Meta:

@@ -28,7 +28,7 @@ from web.requests import TenantRequest, allowed
 CHUNKS_PER_PAGE = 25
 _CODE = (ChunkKind.FUNCTION, ChunkKind.CLASS, ChunkKind.FILE)
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-STATES = [("edited", "Edited"), ("disabled", "Left out of search"), ("linked", "With links")]
+STATES = [("edited", "Edited"), ("disabled", "Excluded from search"), ("linked", "With links")]
 
 
 @require_GET
@@ -112,7 +112,7 @@ def _change(revision: ChunkRevision) -> dict[str, Any]:
     if before["text"] != after["text"]:
         words.append("Text changed")
     if before["is_disabled"] != after["is_disabled"]:
-        words.append("Left out of search" if after["is_disabled"] else "Taken into search again")
+        words.append("Excluded from search" if after["is_disabled"] else "Included in search again")
     return {"revision": revision, "what": ", ".join(words), "parts": word_diff(before["text"], after["text"])}
 
 
@@ -150,7 +150,7 @@ def chunk_edit(request: TenantRequest, tenant_slug: str, pk: int, chunk_pk: int)
     except DomainError as error:
         messages.error(request, f"Nothing was changed: {error.message}")
         return _page(request, detail, text=text, status=error.status if error.status < 500 else 422)
-    messages.success(request, "Saved. Search finds the passage by its new text from now on.")
+    messages.success(request, "Saved. Search now uses the passage's new text.")
     return _back(tenant_slug, row)
 
 
@@ -168,7 +168,10 @@ def chunk_disable(request: TenantRequest, tenant_slug: str, pk: int, chunk_pk: i
         note=request.POST.get("note", ""),
     )
     messages.success(
-        request, "No search finds this passage any more." if is_disabled else "Search finds it again."
+        request,
+        "This passage is now excluded from search."
+        if is_disabled
+        else "This passage is included in search again.",
     )
     return _back(tenant_slug, row)
 
@@ -188,7 +191,7 @@ def chunk_restore(
     except DomainError as error:
         messages.error(request, f"Nothing was changed: {error.message}")
     else:
-        messages.success(request, "It is as it was before that change.")
+        messages.success(request, "The change was undone.")
     return _back(tenant_slug, detail.chunk)
 
 

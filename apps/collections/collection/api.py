@@ -74,7 +74,7 @@ class CollectionView(TenantAPIView):
         responses=CollectionOutput,
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Change name, description or chunk sizes; sizes count for documents added from now on."""
+        """Change name, description or passage sizes; sizes apply to documents added from now on."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         values = valid(CollectionInput, request.data, partial=True)
         services.collection_update(tenant=self.tenant, actor=self.actor, collection=collection, **values)
@@ -100,8 +100,8 @@ class DocumentsView(TenantAPIView):
         tags=["documents"],
         parameters=[
             OpenApiParameter("status", str, enum=DocumentStatus.values, description="Only these."),
-            OpenApiParameter("q", str, description="Part of a path, any case."),
-            OpenApiParameter("document_type", str, description="`-` for documents without one."),
+            OpenApiParameter("q", str, description="Part of a path, ignoring case."),
+            OpenApiParameter("document_type", str, description="`-` for documents without a type."),
             OpenApiParameter("tag", str),
             OpenApiParameter("source", str, enum=DocumentSource.values),
         ],

@@ -31,7 +31,7 @@ class CollectionForm(RefusableForm):
         help_text="Maximum characters per passage. Applies to new documents only.",
     )
     chunk_overlap = forms.IntegerField(
-        initial=200, min_value=0, help_text="Characters that two neighbouring chunks share."
+        initial=200, min_value=0, help_text="Characters that neighbouring passages share."
     )
 
     language = forms.ChoiceField(
@@ -43,7 +43,7 @@ class CollectionForm(RefusableForm):
     links_by = forms.ChoiceField(
         label="Key points and links",
         required=False,
-        choices=[(LinkOrigin.RULE, "By rules, at no cost"), (LinkOrigin.MODEL, "By a model")],
+        choices=[(LinkOrigin.RULE, "By rules, free of charge"), (LinkOrigin.MODEL, "By a model")],
         initial=LinkOrigin.RULE,
         help_text="How summaries and cross-references of passages are made. Applies to documents read from now on.",
     )
@@ -51,7 +51,7 @@ class CollectionForm(RefusableForm):
         label="Model",
         required=False,
         max_length=120,
-        help_text="Of key points and links, where a model writes them; as under Settings, Models.",
+        help_text="For key points and links by a model; as listed under Settings, Models.",
     )
     reranker = forms.ChoiceField(
         label="Reranking",
@@ -64,7 +64,7 @@ class CollectionForm(RefusableForm):
         label="Reranking model",
         required=False,
         max_length=120,
-        help_text="Where a language model grades passages; each search then costs a request to it.",
+        help_text="If a language model reranks; each search then costs one request.",
     )
     keep_versions = forms.IntegerField(
         label="Earlier versions",
@@ -72,7 +72,7 @@ class CollectionForm(RefusableForm):
         initial=10,
         min_value=0,
         max_value=MAX_VERSIONS,
-        help_text="How many are kept of each document; older ones are removed.",
+        help_text="How many to keep of each document; older ones are removed.",
     )
 
     def clean(self) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class CollectionForm(RefusableForm):
                 self.add_error(name, "Choose one.")
         size, overlap = data.get("chunk_size"), data.get("chunk_overlap")
         if size is not None and overlap is not None and overlap >= size / 2:
-            self.add_error("chunk_overlap", "It must be less than half of the chunk size.")
+            self.add_error("chunk_overlap", "It must be less than half of the passage size.")
         return data
 
     @classmethod

@@ -88,7 +88,7 @@ def private_collection_forget(*, tenant: Tenant, actor: Actor, collection: Colle
 
 
 def _person_needed() -> Denied:
-    return Denied("person_needed", "A private file belongs to a person: use a key that acts for one.")
+    return Denied("person_needed", "A private file belongs to a person. Use a key that acts for a person.")
 
 
 def private_documents_remove(*, tenant: Tenant, actor: Actor, documents: Iterable[int]) -> None:

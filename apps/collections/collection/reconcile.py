@@ -130,7 +130,7 @@ def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -
                 row.status = DocumentStatus.QUEUED
                 document_enqueue(tenant, actor, row)
         yield RepairFinding(
-            "stuck", document.path, f"It is {document.status} and no job works on it.", repair
+            "stuck", document.path, f"Its status is “{document.status}”, but no job is working on it.", repair
         )
 
 
@@ -160,13 +160,13 @@ def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool)
                 vector_count=ledger.vectors,
                 lexical_count=ledger.lexical,
             )
-            yield RepairFinding("ledger", document.path, detail + " Counted again.", is_repaired=True)
+            yield RepairFinding("ledger", document.path, detail + " Recounted.", is_repaired=True)
         elif document.live_to is not None:
             yield RepairFinding(
                 "ledger",
                 document.path,
                 detail,
-                advice=f"It is the earlier version {document.version}: delete or restore it.",
+                advice=f"This is the earlier version {document.version}. Delete or restore it.",
             )
         else:
             yield _read_again(tenant, actor, document, detail)
@@ -176,10 +176,12 @@ def _read_again(tenant: Tenant, actor: Actor, document: Document, detail: str) -
     try:
         document_reindex(tenant=tenant, actor=actor, document=document)
     except Missing:
-        return RepairFinding("ledger", document.path, detail + " Deleted meanwhile.", is_repaired=True)
+        return RepairFinding(
+            "ledger", document.path, detail + " It has been deleted in the meantime.", is_repaired=True
+        )
     except DomainError as error:
         return RepairFinding("ledger", document.path, detail, advice=error.message)
-    return RepairFinding("ledger", document.path, detail + " It is read again.", is_repaired=True)
+    return RepairFinding("ledger", document.path, detail + " It is being read again.", is_repaired=True)
 
 
 _COUNTED = """
@@ -269,7 +271,7 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
             yield RepairFinding(
                 "original_missing",
                 f"{pack.repository.collection.name}: history of {pack.repository}",
-                "A pack of the repository is no longer in the storage; its files and search still work.",
+                "A pack of the repository is missing from storage; its files and search still work.",
                 advice="Import the repository again, or restore the storage from a backup.",
             )
     for key in sorted(keys):
@@ -280,7 +282,7 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
                 yield RepairFinding(
                     "original_missing",
                     path,
-                    "The original is no longer in the storage; search and the text of its pages still work.",
+                    "The original is missing from storage; search and the text of its pages still work.",
                     advice="Upload the same file again under this name, or restore it from a backup.",
                 )
     old = timezone.now() - timedelta(seconds=GRACE_S)
@@ -291,13 +293,15 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
             with transaction.atomic():
                 drop(tenant.pk, key)  # which asks once more whether a row names it
         yield RepairFinding(
-            "original_orphaned", key, f"{kept.size} bytes that no document points to.", repair
+            "original_orphaned", key, f"{kept.size} bytes that belong to no document.", repair
         )
     for folder in files.pages_orphaned(tenant.pk):
         if _is_old(folder):
             if repair:
                 shutil.rmtree(folder, ignore_errors=True)
-            yield RepairFinding("images_orphaned", folder.name, "Page images of no document.", repair)
+            yield RepairFinding(
+                "images_orphaned", folder.name, "Page images that belong to no document.", repair
+            )
 
 
 def _contents(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:

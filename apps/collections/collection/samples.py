@@ -31,7 +31,7 @@ TARIFFS = Sample(
 )
 PLANS = Sample(
     "Strategic plans",
-    "What two federal agencies set out to do.",
+    "Goals of two federal agencies.",
     ("dhs-strategic-plan-2020-2024.pdf", "gsa-strategic-plan-2022-2026.pdf"),
 )
 

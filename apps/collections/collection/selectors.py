@@ -26,7 +26,9 @@ def check_shown(*, actor: Actor, collection: Collection | None, check: Check) ->
     subjects = {finding.subject for finding in check.findings}
     paths = set(hidden.filter(path__in=subjects).values_list("path", flat=True))
     findings = [
-        replace(finding, subject="A document limited to others") if finding.subject in paths else finding
+        replace(finding, subject="A document you don't have access to")
+        if finding.subject in paths
+        else finding
         for finding in check.findings
     ]
     return replace(check, findings=findings)

@@ -190,19 +190,19 @@ def _collection_values(
     fields: dict[str, list[str]] = {}
     name = " ".join(str(name).split())
     if not name or len(name) > 120:
-        fields["name"] = ["Give it a name of 1 to 120 characters."]
+        fields["name"] = ["Enter a name of 1 to 120 characters."]
     low, high = CHUNK_SIZES
     if not low <= chunk_size <= high:
-        fields["chunk_size"] = [f"Choose from {low} to {high} characters."]
+        fields["chunk_size"] = [f"Enter {low} to {high} characters."]
     if not 0 <= chunk_overlap < chunk_size / 2:
-        fields["chunk_overlap"] = ["It must be 0 or more and less than half of the chunk size."]
+        fields["chunk_overlap"] = ["It must be 0 or more and less than half of the passage size."]
     if language not in LANGUAGES:
         fields["language"] = [f"Choose one of {', '.join(LANGUAGES)}."]
     if links_by not in LinkOrigin.values:
         fields["links_by"] = [f"Choose one of {', '.join(LinkOrigin.values)}."]
     links_model = str(links_model).strip()
     if links_by == LinkOrigin.MODEL and not links_model:
-        fields["links_model"] = ["Name the model that writes key points and links."]
+        fields["links_model"] = ["Enter the model that writes key points and links."]
     if len(links_model) > 120 or not links_model.isprintable():
         fields["links_model"] = ["A model's name has at most 120 characters."]
     if not 0 <= keep_versions <= MAX_VERSIONS:
@@ -210,9 +210,7 @@ def _collection_values(
     if "\x00" in name or "\x00" in description:
         fields["name"] = ["Text can't contain NUL characters."]
     if fields:
-        raise Invalid(
-            "collection_invalid", "Some values are not right; see details.", data={"fields": fields}
-        )
+        raise Invalid("collection_invalid", "Some values are invalid; see details.", data={"fields": fields})
     return {
         "name": name,
         "description": str(description).strip(),
@@ -239,6 +237,6 @@ def _name_taken(error: IntegrityError, name: str) -> DomainError:
         raise error
     return Conflict(
         "collection_name_taken",
-        f"There is a collection called “{name.strip()}” already. Choose another name.",
-        data={"fields": {"name": ["This name is taken."]}},
+        f"A collection named “{name.strip()}” already exists. Choose another name.",
+        data={"fields": {"name": ["This name is already taken."]}},
     )

@@ -20,13 +20,13 @@ class CollectionInput(serializers.Serializer[Any]):
         required=False,
         min_value=CHUNK_SIZES[0],
         max_value=CHUNK_SIZES[1],
-        help_text="Characters per chunk, at most; 1200 if not given.",
+        help_text="Maximum characters per passage; default: 1200.",
     )
     chunk_overlap = serializers.IntegerField(
         required=False,
         min_value=0,
         max_value=CHUNK_SIZES[1] // 2,
-        help_text="Less than half of chunk_size; 200 if not given.",
+        help_text="Less than half of chunk_size; default: 200.",
     )
 
     language = serializers.ChoiceField(
@@ -38,7 +38,7 @@ class CollectionInput(serializers.Serializer[Any]):
         choices=LinkOrigin.choices, required=False, help_text="Who writes key points and links."
     )
     links_model = serializers.CharField(
-        required=False, allow_blank=True, max_length=120, help_text="The model, where links_by is `model`."
+        required=False, allow_blank=True, max_length=120, help_text="The model, if links_by is `model`."
     )
     reranker = serializers.ChoiceField(
         choices=RerankerChoice.choices,
@@ -46,13 +46,13 @@ class CollectionInput(serializers.Serializer[Any]):
         help_text="Model that reorders the best passages of a search.",
     )
     reranker_model = serializers.CharField(
-        required=False, allow_blank=True, max_length=120, help_text="The model, where reranker is `model`."
+        required=False, allow_blank=True, max_length=120, help_text="The model, if reranker is `model`."
     )
     keep_versions = serializers.IntegerField(
         required=False,
         min_value=0,
         max_value=MAX_VERSIONS,
-        help_text="Earlier versions kept of each document; 10 if not given.",
+        help_text="Earlier versions kept of each document; default: 10.",
     )
 
 
@@ -68,11 +68,11 @@ class CollectionOutput(serializers.Serializer[Any]):
     reranker = serializers.CharField()
     reranker_model = serializers.CharField()
     keep_versions = serializers.IntegerField()
-    embedding_space = serializers.CharField(source="space", help_text="Model of the vectors.")
+    embedding_space = serializers.CharField(source="space", help_text="Embedding model.")
     document_count = serializers.IntegerField()
     processing_count = serializers.IntegerField()
     failed_count = serializers.IntegerField()
-    chunk_count = serializers.IntegerField(help_text="Chunks that can be searched.")
+    chunk_count = serializers.IntegerField(help_text="Searchable passages.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
@@ -83,9 +83,9 @@ class CollectionOutput(serializers.Serializer[Any]):
 class FindingOutput(serializers.Serializer[Any]):
     code = serializers.CharField()
     subject = serializers.CharField(help_text="What it is about.")
-    detail = serializers.CharField(help_text="What is wrong with it.")
+    detail = serializers.CharField(help_text="What is wrong.")
     is_repaired = serializers.BooleanField()
-    advice = serializers.CharField(help_text="What to do about what cannot be repaired here.")
+    advice = serializers.CharField(help_text="What to do if it can't be repaired here.")
 
     class Meta:
         ref_name = "Finding"
@@ -122,9 +122,9 @@ class SwapOutput(serializers.Serializer[Any]):
     from_space = serializers.CharField()
     to_space = serializers.CharField()
     status = serializers.CharField()
-    done = serializers.IntegerField(help_text="Chunks with a vector in the new space.")
+    done = serializers.IntegerField(help_text="Passages with a vector from the new model.")
     total = serializers.IntegerField()
-    comparison = serializers.DictField(help_text="How far the results of both spaces agree.")
+    comparison = serializers.DictField(help_text="How well the results of both models agree.")
     error_message = serializers.CharField()
     created_at = serializers.DateTimeField()
     switched_at = serializers.DateTimeField(allow_null=True)
@@ -147,7 +147,7 @@ class CodePatternsInput(serializers.Serializer[Any]):
 class CodePatternsOutput(CodePatternsInput):
     late = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Patterns that took too long on some passages: codes of theirs may be missing there.",
+        help_text="Patterns that took too long on some passages, where their codes may be missing.",
     )
 
     class Meta:

@@ -50,7 +50,7 @@ def swap_start(*, tenant: Tenant, actor: Actor, collection: Collection, embedder
         with transaction.atomic():
             row = collection_lock(tenant, collection.pk)
             if row.space_id == space.pk:
-                raise Conflict("swap_same", f"This collection uses {space} already.")
+                raise Conflict("swap_same", f"This collection already uses {space}.")
             swap: SpaceSwap = SpaceSwap.objects.create(
                 tenant=tenant,
                 collection=row,
@@ -65,7 +65,7 @@ def swap_start(*, tenant: Tenant, actor: Actor, collection: Collection, embedder
             raise
         raise Conflict(
             "swap_open",
-            "This collection is on its way to another embedding model already. Finish or cancel that first.",
+            "This collection is already switching to another embedding model. Finish or cancel that first.",
         ) from error
     return swap
 
@@ -142,7 +142,7 @@ def swap_retry(*, tenant: Tenant, actor: Actor, swap: SpaceSwap) -> SpaceSwap:
     except IntegrityError as error:
         if "space_swap_one_open" not in str(error):
             raise
-        raise Conflict("swap_open", "Another swap was begun meanwhile.") from error
+        raise Conflict("swap_open", "Another switch has started in the meantime.") from error
     return row
 
 
@@ -169,7 +169,8 @@ def _turn(tenant: Tenant, actor: Actor, swap: SpaceSwap, *, expected: Sequence[s
     if missing:
         raise Conflict(
             "swap_not_ready",
-            f"{missing} passages have no vector in that space yet. They are being made; try again when it is ready.",
+            f"{missing} passages have no vector from the new model yet. They are being built; try again "
+            f"when they are ready.",
             data={"missing": missing},
         )
     return row
@@ -185,7 +186,9 @@ def _locked(tenant: Tenant, swap: SpaceSwap, expected: Sequence[str]) -> SpaceSw
     if row is None:
         raise Missing("swap")
     if row.status not in expected:
-        raise Conflict("swap_not_ready", f"That cannot be done now: the swap is {row.get_status_display()}.")
+        raise Conflict(
+            "swap_not_ready", f"That isn't possible now: the switch is {row.get_status_display()}."
+        )
     return row
 
 

@@ -55,7 +55,7 @@ class CheckView(TenantAPIView):
 
     @extend_schema(operation_id="ingestion_repair", tags=["collections"], request=None, responses=CheckOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """The same, and put right what can be; the rest is returned with advice."""
+        """Check and repair what can be repaired; the rest is returned with advice."""
         return self._check(pk, repair=True)
 
     def _check(self, pk: int, *, repair: bool) -> Response:
@@ -73,7 +73,7 @@ class SwapsView(TenantAPIView):
 
     @extend_schema(operation_id="swaps_list", tags=["collections"], responses=SwapOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List the moves of a collection to other embedding models, newest first."""
+        """List a collection's switches to other embedding models, newest first."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         return self.paginated(kept_rows.swap_list(actor=self.actor, collection=collection), SwapOutput)
 
@@ -81,7 +81,7 @@ class SwapsView(TenantAPIView):
         operation_id="swaps_start", tags=["collections"], request=SwapInput, responses={202: SwapOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Begin to make vectors of another model beside the live ones; search goes on with these."""
+        """Start building vectors with another model; search continues with the current ones."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         swap = swaps.swap_start(
             tenant=self.tenant, actor=self.actor, collection=collection, **valid(SwapInput, request.data)
@@ -96,14 +96,14 @@ class SwapView(TenantAPIView):
 
     @extend_schema(operation_id="swaps_get", tags=["collections"], responses=SwapOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return how far it is and how both models compare."""
+        """Return its progress and how both models compare."""
         return Response(SwapOutput(kept_rows.swap_get(actor=self.actor, pk=pk)).data)
 
     @extend_schema(
         operation_id="swaps_step", tags=["collections"], request=SwapStepInput, responses=SwapOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Switch to the new vectors, undo that, drop the old ones, cancel, or retry after a failure."""
+        """Switch to the new vectors, switch back, delete the old ones, cancel, or retry after a failure."""
         swap = kept_rows.swap_get(actor=self.actor, pk=pk)
         steps = {
             "switch": swaps.swap_switch,
@@ -138,7 +138,7 @@ class CodePatternsView(TenantAPIView):
         responses=CodePatternsOutput,
     )
     def put(self, request: Request) -> Response:
-        """Replace the patterns; passages that are here are indexed by them in the background. Null removes them."""
+        """Replace the patterns; existing passages are re-indexed in the background. Null removes them."""
         patterns = valid(CodePatternsInput, request.data)["patterns"]
         code_patterns.code_patterns_set(tenant=self.tenant, actor=self.actor, patterns=patterns)
         return self.get(request)

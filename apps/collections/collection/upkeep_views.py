@@ -80,7 +80,7 @@ def swap_start(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
             embedder=clean(request.POST.get("embedder", "")),
         )
     except DomainError as error:
-        messages.error(request, f"Nothing was begun: {error.message}")
+        messages.error(request, f"Nothing was started: {error.message}")
     else:
         messages.success(request, "The new vectors are being built. Search continues with the old ones.")
     return redirect("collections:settings", tenant_slug, pk)
@@ -136,7 +136,7 @@ def snapshot_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRe
         told = [" ".join(texts) for texts in (error.data.get("fields") or {}).values()]
         messages.error(request, " ".join([error.message, *told]))
     else:
-        messages.success(request, "This moment has a name: the search test can search as of it.")
+        messages.success(request, "Moment saved. The search test can now search as of it.")
     return redirect("collections:settings", tenant_slug, pk)
 
 
@@ -160,11 +160,11 @@ def type_rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             rules = json.loads(text) if text.strip() else None
             documents_type_rules.type_rules_set(tenant=request.tenant, actor=request.actor, rules=rules)
         except (ValueError, RecursionError) as error:
-            status, problem = 422, f"This is no JSON: {error}"
+            status, problem = 422, f"This isn't JSON: {error}"
         except DomainError as error:
             status, problem = 422, error.message
         else:
-            messages.success(request, "Saved. Documents that are here get their types in the background.")
+            messages.success(request, "Saved. Existing documents get their types in the background.")
             return redirect("collections:type-rules", tenant_slug)
     else:
         example = request.GET.get("example")
@@ -194,9 +194,7 @@ def code_patterns(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 index_code_patterns.code_patterns_set(
                     tenant=request.tenant, actor=request.actor, patterns=patterns
                 )
-                messages.success(
-                    request, "Saved. Passages that are here are indexed by it in the background."
-                )
+                messages.success(request, "Saved. Existing passages are re-indexed in the background.")
                 return redirect("collections:code-patterns", tenant_slug)
         except (ValueError, RecursionError) as error:
             status, problem = 422, f"This isn't JSON: {error}"
@@ -221,7 +219,7 @@ def recognition(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if request.method == "POST":
         text = request.POST.get("cpu_seconds", "").strip()
         if text and not (text.isascii() and text.isdigit() and len(text) < 12):
-            problems["cpu_seconds"] = ["A whole number, or nothing."]
+            problems["cpu_seconds"] = ["Enter a whole number, or leave it empty."]
         else:
             try:
                 recognition_set(
@@ -234,7 +232,7 @@ def recognition(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             except DomainError as error:
                 problems = error.data.get("fields") or {"languages": [error.message]}
             else:
-                messages.success(request, "Saved. It counts for pages that are read from now on.")
+                messages.success(request, "Saved. It applies to pages read from now on.")
                 return redirect("collections:recognition", tenant_slug)
     state = recognition_state(request.tenant.pk)
     context = {

@@ -34,7 +34,7 @@ ORDERS = [
     ("oldest", "Oldest first"),
     ("path", "By path"),
     ("size", "Largest first"),
-    ("chunks", "Most chunks"),
+    ("chunks", "Most passages"),
 ]
 
 
@@ -143,7 +143,7 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Delete a collection whose name was typed to confirm."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
     if request.POST.get("confirm", "").strip() != collection.name:
-        messages.error(request, "Nothing was deleted: the name you typed is another one.")
+        messages.error(request, "Nothing was deleted: the name you typed doesn't match.")
         return redirect("collections:settings", tenant_slug, pk)
     services.collection_delete(tenant=request.tenant, actor=request.actor, collection=collection)
     messages.success(request, f"“{collection.name}” and its documents are deleted.")

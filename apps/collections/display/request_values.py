@@ -15,7 +15,7 @@ def text(request: Request, name: str) -> str:
     """Return a parameter as text, "" without it. Raises ValidationError."""
     value = request.query_params.get(name, "")
     if "\x00" in value or len(value) > _TEXT:
-        raise serializers.ValidationError({name: [f"Text of at most {_TEXT} characters."]})
+        raise serializers.ValidationError({name: [f"Enter text of at most {_TEXT} characters."]})
     return value
 
 
@@ -36,7 +36,7 @@ def number(
         return default
     digits = value.removeprefix("-")
     if not (digits.isascii() and digits.isdecimal() and len(digits) < 20) or not low <= int(value) <= high:
-        raise serializers.ValidationError({name: [f"A whole number from {low} to {high}."]})
+        raise serializers.ValidationError({name: [f"Enter a whole number from {low} to {high}."]})
     return int(value)
 
 

@@ -71,16 +71,16 @@ def _told(wait: Wait, documents: int) -> Waiting:
     seconds = math.ceil(wait.seconds)
     others = len(wait.before) - documents
     if wait.is_later:
-        return Waiting(f"Waiting: it failed and is tried again in {duration(seconds)}", 0, seconds)
+        return Waiting(f"Waiting: it failed and will be retried in {duration(seconds)}", 0, seconds)
     if not seconds:
-        return Waiting("Waiting: it comes next", 0, 0)
+        return Waiting("Waiting: next in line", 0, 0)
     parts = []
     if documents:
         parts.append(f"{documents:,} document{'s' if documents != 1 else ''}")
     if others:
         parts.append(f"{others:,} other job{'s' if others != 1 else ''}")
     what = " and ".join(parts) or "work of other workspaces"
-    return Waiting(f"Waiting: {what} before it, {duration(seconds)}", documents, seconds)
+    return Waiting(f"Waiting: {what} ahead of it, {duration(seconds)}", documents, seconds)
 
 
 def duration(seconds: float) -> str:

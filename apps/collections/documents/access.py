@@ -49,7 +49,8 @@ def document_access_set(
         if row.collection.owner_id is not None:
             raise Conflict(
                 "document_private",
-                "This file was attached to a conversation and is its owner's alone. To share it, upload it into a collection.",
+                "This file was attached to a conversation, so only its owner can see it. To share it, "
+                "upload it to a collection.",
             )
         versions = list(
             Document.objects.filter(tenant=tenant, collection_id=row.collection_id, path=row.path).order_by(
@@ -86,9 +87,9 @@ def _check(tenant: Tenant, actor: Actor, is_restricted: bool, roles: list[str], 
         Membership.objects.filter(tenant=tenant, user_id__in=users).values_list("user_id", flat=True)
     )
     if strangers := set(users) - members:
-        fields["users"] = [f"These are no members: {', '.join(map(str, sorted(strangers)))}."]
+        fields["users"] = [f"These aren't members: {', '.join(map(str, sorted(strangers)))}."]
     sees = actor.kind == "system" or actor.role in roles or actor.user_id in users
     if is_restricted and not sees and not fields:
-        fields["roles"] = ["Name your own role or yourself too, so that you can still see it."]
+        fields["roles"] = ["Include yourself or your role, so that you can still see it."]
     if fields:
         raise Invalid("access_invalid", "Some values are not right; see details.", data={"fields": fields})

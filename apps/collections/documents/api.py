@@ -51,7 +51,7 @@ class RestoreView(TenantAPIView):
         operation_id="documents_restore", tags=["documents"], request=None, responses={202: DocumentOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Make an earlier version the current one: its bytes are read anew as the newest version."""
+        """Make an earlier version the current one: its file is read again as the newest version."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         row = versions.document_restore(tenant=self.tenant, actor=self.actor, document=document)
         return Response(DocumentOutput(row).data, status=status.HTTP_202_ACCEPTED)
@@ -66,7 +66,7 @@ class ReindexView(TenantAPIView):
         operation_id="documents_reindex", tags=["documents"], request=None, responses={202: DocumentOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Read a document's original again; the version that is live answers until the new one is ready."""
+        """Read a document's original again; the current version stays searchable until the new one is ready."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         row = versions.document_reindex(tenant=self.tenant, actor=self.actor, document=document)
         return Response(DocumentOutput(row).data, status=status.HTTP_202_ACCEPTED)
@@ -81,7 +81,7 @@ class MoveView(TenantAPIView):
         operation_id="documents_move", tags=["documents"], request=MoveInput, responses=DocumentOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Give a document with all its versions another path."""
+        """Move a document with all its versions to another path."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         row = versions.document_move(
             tenant=self.tenant, actor=self.actor, document=document, **valid(MoveInput, request.data)
@@ -136,7 +136,7 @@ class TypeRulesView(TenantAPIView):
         responses=TypeRulesShape,
     )
     def put(self, request: Request) -> Response:
-        """Replace the rules; documents that are here get their types in the background. Null removes the rules."""
+        """Replace the rules; existing documents get their types in the background. Null removes the rules."""
         rules = valid(TypeRulesShape, request.data)["rules"]
         type_rules.type_rules_set(tenant=self.tenant, actor=self.actor, rules=rules)
         return self.get(request)
@@ -149,7 +149,7 @@ class TypeRulesExampleView(TenantAPIView):
 
     @extend_schema(operation_id="document_types_example", tags=["documents"], responses=TypeRulesShape)
     def get(self, request: Request) -> Response:
-        """Return the rules for trade compliance, as an example of what rules can say."""
+        """Return example rules, for trade compliance."""
         return Response({"rules": trade_compliance_data()})
 
 
@@ -160,7 +160,7 @@ class DocumentView(TenantAPIView):
 
     @extend_schema(operation_id="documents_get", tags=["documents"], responses=DocumentDetailOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return a document's state and its ledger: the counts of its row against those of the tables."""
+        """Return a document's state and its ledger: its recorded counts compared with what is stored."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         document.ledger = selectors.document_ledger(actor=self.actor, document=document)  # type: ignore[attr-defined]
         return Response(DocumentDetailOutput(document).data)
@@ -169,7 +169,7 @@ class DocumentView(TenantAPIView):
         operation_id="documents_describe", tags=["documents"], request=DescribeInput, responses=DocumentOutput
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Set type, tags, date or the team's own metadata; a type set here no rule changes."""
+        """Set type, tags, date or the team's own metadata; rules never change a type set here."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         values = valid(DescribeInput, request.data, partial=True)
         row = type_rules.document_describe(tenant=self.tenant, actor=self.actor, document=document, **values)
@@ -207,7 +207,7 @@ class DocumentCancelView(TenantAPIView):
         operation_id="documents_cancel", tags=["documents"], request=None, responses={202: DocumentOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Stop a document's ingestion: at once while it waits, within a second while it runs."""
+        """Stop a document's ingestion: immediately while it waits, within a second while it runs."""
         document = selectors.document_get(actor=self.actor, pk=pk)
         row = services.document_cancel(tenant=self.tenant, actor=self.actor, document=document)
         return Response(DocumentOutput(row).data, status=status.HTTP_202_ACCEPTED)

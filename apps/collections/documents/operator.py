@@ -98,7 +98,7 @@ def import_finish(tenant: Tenant, row: Import, *, timeout_s: float) -> Import:
             _run_due(tenant, row.job_id)
         found: Import | None = Import.objects.filter(tenant=tenant, pk=row.pk).first()
         if found is None:
-            raise CommandError(f"The import of {row.name} was deleted meanwhile.")
+            raise CommandError(f"The import of {row.name} has been deleted in the meantime.")
         if found.status not in (ImportStatus.QUEUED, ImportStatus.RUNNING):
             return found
         if time.monotonic() > deadline:

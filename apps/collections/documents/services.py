@@ -292,7 +292,7 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
             cancel_quietly(tenant, actor, job)
         row = document_lock(tenant, document)
         if not row.is_active and row.status != DocumentStatus.CANCELLED:
-            raise Conflict("document_not_active", "This document is not being read any more.")
+            raise Conflict("document_not_active", "This document is no longer being read.")
         if row.is_active and not active_jobs(tenant, Document.objects.filter(pk=row.pk)):
             row.status = DocumentStatus.CANCELLED
             row.save(update_fields=["status", "updated_at"])

@@ -13,7 +13,7 @@ from tenancy.models import Role
 
 
 class MoveInput(serializers.Serializer[Any]):
-    path = serializers.CharField(max_length=1000, help_text="Where it is to lie, folder/name.")
+    path = serializers.CharField(max_length=1000, help_text="Its path in the collection, folder/name.")
 
     class Meta:
         ref_name = "DocumentMove"
@@ -25,13 +25,13 @@ class AccessInput(serializers.Serializer[Any]):
         child=serializers.ChoiceField(choices=Role.choices),
         required=False,
         max_length=10,
-        help_text="Each alone: owners are not included by themselves.",
+        help_text="Exactly these: owners aren't included automatically.",
     )
     users = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=2**31 - 1),
         required=False,
         max_length=1000,
-        help_text="Ids of members.",
+        help_text="Ids of the members.",
     )
 
     class Meta:
@@ -48,7 +48,7 @@ class AccessOutput(serializers.Serializer[Any]):
 
 
 class CountOutput(serializers.Serializer[Any]):
-    count = serializers.IntegerField(help_text="Documents that were put into the queue.")
+    count = serializers.IntegerField(help_text="Documents that were queued.")
 
     class Meta:
         ref_name = "Count"
@@ -72,9 +72,9 @@ class UploadInput(serializers.Serializer[Any]):
 
 class WaitingOutput(serializers.Serializer[Any]):
     text = serializers.CharField(help_text="Why it waits, and about how long.")
-    documents = serializers.IntegerField(help_text="Documents of the workspace that come first.")
+    documents = serializers.IntegerField(help_text="Documents of the workspace ahead of it.")
     seconds = serializers.IntegerField(
-        allow_null=True, help_text="Until its turn, by estimate; null while no worker runs."
+        allow_null=True, help_text="Estimated time until its turn; null while no worker is running."
     )
 
     class Meta:
@@ -85,16 +85,16 @@ class DocumentOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     collection_id = serializers.IntegerField()
     name = serializers.CharField()
-    path = serializers.CharField(help_text="Its identity in the collection.")
+    path = serializers.CharField(help_text="Its path in the collection.")
     version = serializers.IntegerField()
-    live_from = serializers.DateTimeField(allow_null=True, help_text="When it began to be searched.")
+    live_from = serializers.DateTimeField(allow_null=True, help_text="When it became searchable.")
     live_to = serializers.DateTimeField(
-        allow_null=True, help_text="When a newer version took its place; null for the current one."
+        allow_null=True, help_text="When a newer version replaced it; null for the current one."
     )
     source = serializers.CharField()  # type: ignore[assignment]
     is_restricted = serializers.BooleanField()
     document_type = serializers.CharField()
-    type_reason = serializers.CharField(help_text="The rule that decided on the type.")
+    type_reason = serializers.CharField(help_text="The rule that decided the type.")
     tags = serializers.ListField(child=serializers.CharField())
     dated = serializers.DateField(allow_null=True)
     attributes = serializers.DictField(help_text="The team's own metadata.")
@@ -104,12 +104,12 @@ class DocumentOutput(serializers.Serializer[Any]):
     sha256 = serializers.CharField()
     status = serializers.ChoiceField(choices=DocumentStatus.choices)
     stage = serializers.ChoiceField(
-        choices=Stage.choices, help_text="The stage that runs, or the one where it failed."
+        choices=Stage.choices, help_text="The current stage, or the one in which it failed."
     )
     progress_current = serializers.IntegerField()
     progress_total = serializers.IntegerField()
     waiting = serializers.SerializerMethodField(
-        help_text="Set while it waits for its turn, at the start and between two slices of work."
+        help_text="Set while it waits for its turn, before and between slices of work."
     )
     error_code = serializers.CharField()
     error_message = serializers.CharField()
@@ -119,8 +119,8 @@ class DocumentOutput(serializers.Serializer[Any]):
     chunk_count = serializers.IntegerField()
     vector_count = serializers.IntegerField()
     lexical_count = serializers.IntegerField()
-    identifiers_total = serializers.IntegerField(help_text="Distinct codes and numbers of the original.")
-    identifiers_found = serializers.IntegerField(help_text="Of them found in some chunk.")
+    identifiers_total = serializers.IntegerField(help_text="Distinct codes and numbers in the original.")
+    identifiers_found = serializers.IntegerField(help_text="Of these, found in its passages.")
     timings = serializers.DictField(child=serializers.FloatField(), help_text="Seconds per stage.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -144,11 +144,13 @@ class DocumentOutput(serializers.Serializer[Any]):
 
 class DescribeInput(serializers.Serializer[Any]):
     document_type = serializers.CharField(
-        required=False, allow_blank=True, max_length=60, help_text="Empty gives it back to the rules."
+        required=False, allow_blank=True, max_length=60, help_text="Empty: the rules decide again."
     )
     tags = serializers.ListField(child=serializers.CharField(max_length=60), required=False, max_length=50)
     dated = serializers.DateField(required=False, allow_null=True)
-    attributes = serializers.DictField(required=False, help_text="The team's own metadata, whole.")
+    attributes = serializers.DictField(
+        required=False, help_text="The team's own metadata; replaces all of it."
+    )
 
     class Meta:
         ref_name = "DocumentDescribe"
@@ -156,7 +158,7 @@ class DescribeInput(serializers.Serializer[Any]):
 
 class UploadOutput(DocumentOutput):
     created = serializers.BooleanField(
-        help_text="False when the collection had a document with the same bytes: that one is returned."
+        help_text="False if the collection already had a document with the same bytes: that one is returned."
     )
 
     class Meta:
@@ -169,7 +171,7 @@ class LedgerOutput(serializers.Serializer[Any]):
     chunks = serializers.IntegerField(source="found.chunks")
     vectors = serializers.IntegerField(source="found.vectors")
     lexical = serializers.IntegerField(source="found.lexical")
-    agrees = serializers.BooleanField(help_text="Whether the document's counts are what the tables hold.")
+    agrees = serializers.BooleanField(help_text="Whether the document's counts match what is stored.")
 
     class Meta:
         ref_name = "Ledger"

@@ -40,7 +40,7 @@ def document_summarise_again(
         if row.status != DocumentStatus.READY:
             raise Conflict(
                 "document_not_ready",
-                "This document is not ready. Its key points are made when it is read: retry or await that.",
+                "This document isn't ready. Its key points are created when it is read: retry it, or wait.",
             )
         if everything:
             row.chunks.update(points_by=LinkOrigin.RULE)

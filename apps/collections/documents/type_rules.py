@@ -101,14 +101,14 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
         fields[name] = ["This cannot be changed."]
     kind = changes.get("document_type", "")
     if not isinstance(kind, str) or len(kind) > MAX_TYPE_CHARS or not kind.isprintable():
-        fields["document_type"] = [f"Text of at most {MAX_TYPE_CHARS} characters."]
+        fields["document_type"] = [f"Enter text of at most {MAX_TYPE_CHARS} characters."]
     tags = changes.get("tags", [])
     if (
         not isinstance(tags, list)
         or len(tags) > 50
         or not all(isinstance(t, str) and 0 < len(t) <= 60 and t.isprintable() for t in tags)
     ):
-        fields["tags"] = ["A list of at most 50 texts of 1 to 60 characters."]
+        fields["tags"] = ["Use a list of at most 50 texts of 1 to 60 characters."]
     if (problem := _attributes_problem(changes.get("attributes", {}))) != "":
         fields["attributes"] = [problem]
     if fields:
@@ -120,7 +120,7 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
 
 def _attributes_problem(attributes: Any) -> str:
     if not isinstance(attributes, dict) or len(attributes) > 100:
-        return "An object of at most 100 names."
+        return "Use an object with at most 100 names."
     for name, value in attributes.items():
         if not isinstance(name, str) or not 0 < len(name) <= 100 or "." in name or not name.isprintable():
             return "Names have 1 to 100 characters and no dot."

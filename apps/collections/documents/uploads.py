@@ -28,7 +28,7 @@ def posted_file(request: Any) -> dict[str, Any]:
     if file is None:
         raise Invalid(
             "file_missing",
-            "No file came with the request: send it as multipart/form-data in the field “file”.",
+            "The request has no file. Send it as multipart/form-data in the field “file”.",
             data={"fields": {"file": ["This field is required."]}},
         )
     return {"name": file.name or "", "chunks": file.chunks()}

@@ -93,7 +93,7 @@ def document_restore(*, tenant: Tenant, actor: Actor, document: Document) -> Doc
     with transaction.atomic():
         row = document_lock(tenant, document)
         if row.live_to is None:
-            raise Conflict("document_current", "This is the current version already.")
+            raise Conflict("document_current", "This is already the current version.")
         return _version_from(tenant, actor, row, "document.restore")
 
 
@@ -118,8 +118,8 @@ def document_move(*, tenant: Tenant, actor: Actor, document: Document, path: str
         if versions.filter(path=path).exists():
             raise Conflict(
                 "path_taken",
-                f"There is a document at “{path}” already. Choose another path.",
-                data={"fields": {"path": ["This path is taken."]}},
+                f"A document already exists at “{path}”. Choose another path.",
+                data={"fields": {"path": ["This path is already taken."]}},
             )
         before = row.path
         live: Document | None = versions.filter(

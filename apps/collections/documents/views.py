@@ -87,7 +87,9 @@ def describe(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
         }
     except (ValueError, RecursionError):
         messages.error(
-            request, "Nothing was changed: the date must be like 2026-11-20, and the metadata a JSON object."
+            request,
+            "Nothing was changed. The date must look like 2026-11-20, and the metadata must be a JSON "
+            "object.",
         )
         return redirect("collections:document-about", tenant_slug, pk, doc_pk)
     kind = clean(request.POST.get("document_type", ""))
@@ -109,7 +111,9 @@ def access(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> Ht
         tenant_slug,
         document,
         documents_access.document_access_set,
-        "Only those you named see it now." if is_restricted else "The whole workspace sees it now.",
+        "Only the people you named can see it now."
+        if is_restricted
+        else "The whole workspace can see it now.",
         is_restricted=is_restricted,
         roles=request.POST.getlist("roles") if is_restricted else (),
         users=users if is_restricted else (),
@@ -121,7 +125,7 @@ def access(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> Ht
 def restore(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Make an earlier version the current one."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    done = f"Version {document.version} is read again and becomes the current one when it is ready."
+    done = f"Version {document.version} is being read again and becomes the current one when it is ready."
     return _act(request, tenant_slug, document, versions.document_restore, done)
 
 
@@ -130,7 +134,9 @@ def restore(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> H
 def reindex(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Read a document again."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    done = "It is read again. The version that is live answers until the new one is ready."
+    done = (
+        "The document is being read again. The current version stays searchable until the new one is ready."
+    )
     return _act(request, tenant_slug, document, versions.document_reindex, done)
 
 
@@ -139,7 +145,7 @@ def reindex(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> H
 def summarise(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Make a document's key points and links again."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    done = "Key points and links are made again. Text, search and citations stay as they are."
+    done = "Key points and links are being created again. Text, search and citations stay as they are."
     return _act(request, tenant_slug, document, summaries.document_summarise_again, done)
 
 
@@ -180,7 +186,7 @@ def bulk(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     }
     action = actions.get(request.POST.get("action", ""))
     if action is None or not documents:
-        messages.error(request, "Nothing was done: choose documents and what to do with them.")
+        messages.error(request, "Nothing was done. Choose documents and an action.")
         return redirect("collections:detail", tenant_slug, pk)
     word, act = action
     done, refused = 0, []

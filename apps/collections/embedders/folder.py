@@ -113,7 +113,8 @@ def folder_check(path: Path, *, name: str = "", said: Mapping[str, Any] | None =
     name = name or _usual_name(folder)
     if not NAME.fullmatch(name) or name.startswith("all-MiniLM-L6-v2"):
         raise refused(
-            f"“{name[:80]}” can't be its name. Say one with --name: letters, digits, dots, dashes and underscores, at most "
+            f"“{name[:80]}” can't be its name. Choose one with --name: letters, digits, dots, dashes and "
+            f"underscores, at most "
             "60, and not the name of the built-in model."
         )
     options = options_read(folder, said or {})
@@ -140,7 +141,7 @@ def _measured(described: FolderModel, model: SentenceModel) -> Checked:
     alike, apart = float(first @ second), float(first @ other)
     if min(alike, apart) > _SAME:
         raise refused(
-            "The model gives one vector for different sentences. Check --pooling and the ONNX file."
+            "The model gives the same vector for different sentences. Check --pooling and the ONNX file."
         )
     embedder.embed_query(ALIKE[0])
     text = " ".join((*ALIKE, APART) * 5)
@@ -155,8 +156,8 @@ def _dimensions(model: SentenceModel, options: SentenceOptions) -> int:
         raise refused(f"The model's vectors have {found:,} numbers, but its files state {options.stated:,}.")
     if found > MAX_DIMENSIONS:
         raise refused(
-            f"The model's vectors have {found:,} numbers; at most {MAX_DIMENSIONS:,} can be searched. If it was "
-            "trained for shorter ones, say --dimensions."
+            f"The model's vectors have {found:,} numbers; at most {MAX_DIMENSIONS:,} can be searched. If "
+            f"it was trained for shorter ones, set --dimensions."
         )
     return found
 

@@ -77,7 +77,7 @@ def prepare_model(data_dir: Path, precision: Precision = "int8") -> Path:
     except OSError as error:
         raise EmbeddingError(
             "embedder_misconfigured",
-            f"The embedder's model cannot be kept in {target.parent}: {error.strerror or error}. "
+            f"The embedder's model cannot be stored in {target.parent}: {error.strerror or error}. "
             "Make the data directory writable.",
         ) from error
     return target

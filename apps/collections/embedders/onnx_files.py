@@ -52,7 +52,7 @@ class ModelFolder:
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
             raise refused(f"{self.path} has no file {name}.") from error
         if PurePosixPath(name).is_absolute() or not any(real.is_relative_to(a) for a in self._allowed):
-            raise refused(f"{name} leads out of {self.path}. Copy the file itself into the folder.")
+            raise refused(f"{name} points outside of {self.path}. Copy the file itself into the folder.")
         facts = real.stat()
         if not stat.S_ISREG(facts.st_mode):
             raise refused(f"{name} in {self.path} isn't a plain file.")
@@ -109,7 +109,7 @@ class ModelFolder:
         found = []
         for place in sorted({place for tensor in _tensors(model) for place in _places(tensor)}):
             if not place or PurePosixPath(place).is_absolute() or ".." in PurePosixPath(place).parts:
-                raise refused(f"{name} keeps weights in {place!r}, which leads out of {self.path}.")
+                raise refused(f"{name} keeps weights in {place!r}, which is outside of {self.path}.")
             found.append((below / place).as_posix())
             self.file(found[-1], most_bytes=MODEL_BYTES)
         return found

@@ -239,12 +239,14 @@ def _output(session: Any, pooling: str, *, is_firm: bool) -> tuple[str, str]:
     if whole and (pooling == "pooled" or goes_before):
         return whole[0], "pooled"
     if whole and not tokens:
-        raise refused(f"The model pools by itself (its output is {whole[0]}). Leave --pooling away.")
+        raise refused(f"The model does its own pooling (its output is {whole[0]}). Leave --pooling out.")
     if not tokens or pooling == "pooled":
-        raise refused(f"None of the model's outputs ({', '.join(ranks)}) can be used: no sentence model?")
+        raise refused(
+            f"None of the model's outputs ({', '.join(ranks)}) can be used. Is it a sentence model?"
+        )
     if not pooling:
         raise refused(
-            "Its files don't say how it pools. Say it with --pooling mean, cls or last; the model's page tells."
+            "Its files don't say how it pools. Set --pooling to mean, cls or last; see the model's page."
         )
     return tokens[0], pooling
 

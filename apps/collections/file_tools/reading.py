@@ -194,7 +194,7 @@ def _read(actor: Actor, row: Collection, path: str, start: int, end: int | None,
         actor=actor, collection=row, path=path, start=start, end=end, encoding=encoding
     )
     if found.is_binary:
-        raise ToolError(f"“{path}” is no text ({found.size} bytes).")
+        raise ToolError(f"“{path}” isn't text ({found.size} bytes).")
     return {
         "path": found.path,
         "start_line": found.start,

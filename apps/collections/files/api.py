@@ -56,7 +56,7 @@ class FilesAPIView(TenantAPIView):
         if not value:
             return default
         if not value.isascii() or not value.isdigit() or len(value) > 9 or int(value) < least:
-            raise serializers.ValidationError({name: [f"Give a whole number from {least}."]})
+            raise serializers.ValidationError({name: [f"Give a whole number of at least {least}."]})
         return int(value)
 
     def word(self, name: str, default: str = "") -> str:
@@ -131,7 +131,7 @@ class FileContentView(FilesAPIView):
         responses=shapes.FileOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Read lines of a file; 500 when no end is given, 2000 at most."""
+        """Read lines of a file; 500 by default, at most 2000."""
         found = file_selectors.file_read(
             actor=self.actor,
             collection=self.collection(pk),
@@ -146,7 +146,7 @@ class FileContentView(FilesAPIView):
         operation_id="files_write", tags=_TAG, request=shapes.FileWriteInput, responses=shapes.ChangedOutput
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Write a whole file, new or in place of the one that is there."""
+        """Write a whole file, creating or replacing it."""
         collection = self.collection(pk)
         values = _valid(shapes.FileWriteInput, request.data)
         batch = services.file_write(tenant=self.tenant, actor=self.actor, collection=collection, **values)
@@ -180,7 +180,7 @@ class FilesEditView(FilesAPIView):
         operation_id="files_edit", tags=_TAG, request=shapes.FilesEditInput, responses=shapes.ChangedOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Edit several files by lines or exact text; all edits are made, or none."""
+        """Edit several files by lines or exact text; either all edits are made or none."""
         collection = self.collection(pk)
         values = _valid(shapes.FilesEditInput, request.data)
         edits = [
@@ -303,7 +303,7 @@ class FileSyntaxView(FilesAPIView):
         responses=shapes.SyntaxOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Say where a source, JSON, TOML or YAML file breaks its grammar."""
+        """Return the syntax errors of a source, JSON, TOML or YAML file."""
         found = file_checks.check_syntax(actor=self.actor, collection=self.collection(pk), path=self.path())
         return Response(asdict(found))
 
@@ -321,7 +321,7 @@ class FileChangesView(FilesAPIView):
         responses=shapes.ChangeOutput(many=True),
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List the changes of the collection's files, newest first, each with the files that you may see."""
+        """List changes to the collection's files, newest first, each with the files you can see."""
         collection = self.collection(pk)
         rows = file_history.batch_list(actor=self.actor, collection=collection, path=self.word("path"))
         pages = Pagination()
@@ -350,7 +350,7 @@ class FilesUndoView(_TurnView):
         operation_id="files_undo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Take a change back as a whole; refused (409) when one of its files was changed since."""
+        """Undo a whole change; refused (409) if one of its files has changed since."""
         return self.turn(request, pk, undo.batch_undo)
 
 
@@ -361,7 +361,7 @@ class FilesRedoView(_TurnView):
         operation_id="files_redo", tags=_TAG, request=shapes.ChangeInput, responses=shapes.ChangedOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Make a change again that was taken back."""
+        """Redo a change that was undone."""
         return self.turn(request, pk, undo.batch_redo)
 
 
@@ -391,16 +391,16 @@ class FileRulesView(FilesAPIView):
 
     @extend_schema(operation_id="files_rules", tags=_TAG, responses=shapes.RulesShape)
     def get(self, request: Request, pk: int) -> Response:
-        """Return what file tools may touch."""
+        """Return what file tools can read and write."""
         return Response(FileRules.of(self.collection(pk).file_rules).as_json())
 
     @extend_schema(
         operation_id="files_rules_set", tags=_TAG, request=shapes.RulesShape, responses=shapes.RulesShape
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Replace the rules; what is left out gets its default."""
+        """Replace the rules; omitted ones get their default."""
         if not isinstance(request.data, Mapping):
-            raise Invalid("invalid", "The rules are an object; see the schema.")
+            raise Invalid("invalid", "The rules must be an object; see the schema.")
         rules = services.file_rules_update(
             tenant=self.tenant, actor=self.actor, collection=self.collection(pk), rules=dict(request.data)
         )

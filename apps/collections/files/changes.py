@@ -192,7 +192,9 @@ def _steps(
         parts = path.split("/")
         for depth in range(1, len(parts)):
             if "/".join(parts[:depth]) in arriving:
-                raise Conflict("path_taken", f"“{'/'.join(parts[:depth])}” is a file. Choose another path.")
+                raise Conflict(
+                    "path_taken", f"“{'/'.join(parts[:depth])}” is a file, not a folder. Choose another path."
+                )
     # What goes, goes last: it locks the collection, after the jobs that the others may have to end.
     return sorted(steps, key=lambda step: step.content is None and not step.moved_to)
 
@@ -206,7 +208,7 @@ def _move(
     rules.check_write(before.path, 0)
     rules.check_write(path, 0)
     if _before(actor, collection, path, None) is not None:
-        raise Conflict("path_taken", f"There is a file at “{path}” already. Choose another path.")
+        raise Conflict("path_taken", f"A file already exists at “{path}”. Choose another path.")
     _free(collection, path, but=before.path)
     content = before.content()
     return [_Step(before.path, before, None, moved_to=path), _Step(path, None, content, is_arrival=True)]
@@ -231,9 +233,9 @@ def _before(
     if expected is not None and expected != now:
         raise Conflict(
             "file_stale",
-            f"“{path}” is not what it was when you read it"
-            + (". " if found else ": it is gone. ")
-            + "Read it again and repeat the change on what it holds now.",
+            f"“{path}” has changed since you read it"
+            + (". " if found else ": it was deleted. ")
+            + "Read it again and repeat the change on its current content.",
             data={"path": path, "sha256": now},
         )
     return found

@@ -43,7 +43,7 @@ def check_syntax(*, actor: Actor, collection: Collection, path: str) -> SyntaxCh
         raise Invalid("language_unknown", f"Only these can be checked: {known}.")
     text = file_text(content)
     if text is None:
-        raise Invalid("file_binary", f"“{path}” is no text.")
+        raise Invalid("file_binary", f"“{path}” isn't text.")
     found = run_limited(
         "syntax", {"text": text.text, "language": language}, seconds=_SYNTAX_S, memory_bytes=_SYNTAX_BYTES
     )

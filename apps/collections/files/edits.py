@@ -95,7 +95,7 @@ def _span(edit: TextEdit, count: int, path: str) -> tuple[int, int]:
 def _text_replace(text: str, edit: TextEdit, path: str) -> str:
     old = edit.old.replace("\r\n", "\n")
     if not old:
-        raise Invalid("edit_invalid", "Say which text is to be replaced (old).")
+        raise Invalid("edit_invalid", "Say which text to replace (old).")
     found = text.count(old)
     if found != edit.count:
         raise Conflict(

@@ -21,27 +21,27 @@ class FileRulesForm(RefusableForm):
     """What may be seen and written among a collection's files; sizes in megabytes, exact to the byte."""
 
     allow = forms.CharField(
-        label="Only these paths",
+        label="Allowed paths",
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
-        help_text="One pattern a line, as in .gitignore: src/, *.py. Empty allows all.",
+        help_text="One pattern per line, as in .gitignore: src/, *.py. Empty allows all.",
     )
     deny = forms.CharField(
-        label="Never these paths",
+        label="Blocked paths",
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
-        help_text="Neither shown nor written, whatever is allowed above: secrets/, *.pem.",
+        help_text="Neither shown nor written, even if allowed above: secrets/, *.pem.",
     )
     show_hidden = forms.BooleanField(
         label="Hidden files",
         required=False,
-        help_text="Show and write names that begin with a dot. The folder .git never is.",
+        help_text="Show and write names that begin with a dot. The folder .git stays hidden.",
     )
     read_only = forms.BooleanField(
-        label="Read only", required=False, help_text="Nobody, and no model, changes a file here."
+        label="Read only", required=False, help_text="Neither people nor models can change files here."
     )
     max_file_bytes = forms.DecimalField(
-        label="Largest file that tools write, in MB",
+        label="Largest file that tools can write, in MB",
         min_value=0,
         max_value=RANGES["max_file_bytes"][1] / _MB,
         decimal_places=6,
@@ -53,7 +53,7 @@ class FileRulesForm(RefusableForm):
         decimal_places=6,
     )
     max_files = forms.IntegerField(
-        label="Number of files, at most", min_value=RANGES["max_files"][0], max_value=RANGES["max_files"][1]
+        label="Maximum number of files", min_value=RANGES["max_files"][0], max_value=RANGES["max_files"][1]
     )
 
     @classmethod

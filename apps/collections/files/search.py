@@ -105,7 +105,7 @@ def _finder(query: str, kind: Kind, is_case_sensitive: bool) -> Callable[[str, f
         else:
             pattern = pattern_compile(query, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-        raise Invalid("search_invalid", f"The regular expression cannot be read: {error}.") from error
+        raise Invalid("search_invalid", f"The regular expression is invalid: {error}.") from error
     return lambda text, seconds: pattern.finditer(text, timeout=seconds)
 
 
@@ -145,7 +145,8 @@ class _Search:
         notes = []
         if is_late:
             notes.append(
-                f"The time was over after {searched} of {len(files)} files: search in a folder, or for something simpler."
+                f"The search ran out of time after {searched} of {len(files)} files. Search in a folder, "
+                f"or for something simpler."
             )
         if self._large:
             notes.append(f"{self._large} files are too large to be searched.")

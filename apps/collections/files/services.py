@@ -128,7 +128,8 @@ def files_edit(
         if edit.expected is not None and edit.expected != stored.sha256:
             raise Conflict(
                 "file_stale",
-                f"“{path}” is not what it was when you read it. Read it again and repeat the edit on what it holds now.",
+                f"“{path}” has changed since you read it. Read it again and repeat the edit on its current "
+                f"content.",
                 data={"path": path, "sha256": stored.sha256},
             )
         text = file_text(file_bytes(collection.pk, tenant.pk, stored))

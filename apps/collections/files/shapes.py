@@ -10,7 +10,7 @@ from apps.collections.files.changes import MAX_CHANGES
 from apps.collections.files.edits import MAX_EDITS
 
 _KINDS = ["insert", "replace_lines", "delete_lines", "replace_text"]
-_EXPECTED = "SHA-256 of the file as it was read; the change is refused (409) when it is another one by now."
+_EXPECTED = "SHA-256 of the file as it was read; if it has changed since, the change is refused (409)."
 
 
 class ListedOutput(serializers.Serializer[Any]):
@@ -70,7 +70,7 @@ class FileWriteInput(NotedInput):
         allow_blank=True,
         default="",
         max_length=40,
-        help_text="Such as utf-8 or latin-1; left out, a new file is UTF-8 and another keeps its own.",
+        help_text="Such as utf-8 or latin-1; default: UTF-8 for a new file, unchanged for an existing one.",
     )
 
 
@@ -126,7 +126,7 @@ class ChangeOutput(serializers.Serializer[Any]):
 
 
 class ChangedOutput(serializers.Serializer[Any]):
-    change = ChangeOutput(allow_null=True, help_text="None when the files were so already.")
+    change = ChangeOutput(allow_null=True, help_text="Null if the files were already up to date.")
 
     class Meta:
         ref_name = "FilesChanged"
@@ -139,7 +139,7 @@ class ChangeInput(serializers.Serializer[Any]):
         default=None,
         min_value=1,
         max_value=2**63 - 1,
-        help_text="The change; the newest that fits if left out.",
+        help_text="The change; default: the newest one.",
     )
 
 
@@ -186,7 +186,7 @@ class SyntaxOutput(serializers.Serializer[Any]):
     path = serializers.CharField()
     language = serializers.CharField()
     problems = serializers.ListField(
-        child=serializers.DictField(), help_text="line, column and message of each."
+        child=serializers.DictField(), help_text="Line, column and message of each."
     )
 
     class Meta:

@@ -109,7 +109,7 @@ def rules(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         except Invalid as error:
             form.refuse(error)
         else:
-            messages.success(request, "File rules saved. They count from now on.")
+            messages.success(request, "File rules saved. They apply from now on.")
             return redirect("collections:file-rules", tenant_slug, pk)
     context = section(request, collection, "settings") | {"form": form}
     status = 422 if request.method == "POST" else 200

@@ -45,9 +45,7 @@ def batch_undo(
         if chosen is None:
             raise Conflict("nothing_to_undo", "There is no change to undo.")
         if chosen.is_undone or chosen.action in _TURNS:
-            raise Conflict(
-                "batch_undone", "This change is taken back already, or is itself a step back or forth."
-            )
+            raise Conflict("batch_undone", "This change was already undone, or is itself an undo or redo.")
         made = _turn(tenant, actor, collection, chosen, FileBatch.Action.UNDO, run)
         chosen.is_undone = True
         chosen.save(update_fields=["is_undone"])
@@ -189,7 +187,7 @@ def _now(tenant: Tenant, actor: Actor, collection: Collection, row: FileRevision
         if not is_moved:
             raise Conflict(
                 "file_was_restricted",
-                f"“{row.path}” was limited to some members, and its limits are gone. It would come back open to all, so it "
-                "does not come back this way.",
+                f"“{row.path}” was limited to some members, and that limit no longer exists. Restoring it "
+                f"would open it to everyone, so it can't be restored this way.",
             )
     return mine.sha256 if mine else ""

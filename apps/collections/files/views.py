@@ -145,7 +145,7 @@ def _save(request: TenantRequest, tenant_slug: str, collection: Collection) -> H
         )
     except DomainError as error:
         return _form(request, collection, values, error.message)
-    messages.success(request, "Saved. Search follows in a moment." if batch else "Nothing was different.")
+    messages.success(request, "Saved. Search is updated in a moment." if batch else "Nothing has changed.")
     return _to_file(tenant_slug, collection, values["path"])
 
 
@@ -173,7 +173,7 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
         return _to_file(tenant_slug, collection, path)
-    messages.success(request, f"“{path}” is deleted. The history can bring it back.")
+    messages.success(request, f"“{path}” is deleted. You can restore it from the history.")
     return redirect("collections:file-history", tenant_slug, pk)
 
 
@@ -226,7 +226,7 @@ def undo(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @allowed("document.write")
 def redo(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Make a change again."""
-    return _turn(request, tenant_slug, pk, files_undo.batch_redo, "The change is made again.")
+    return _turn(request, tenant_slug, pk, files_undo.batch_redo, "The change was redone.")
 
 
 def _turn(request: TenantRequest, tenant_slug: str, pk: int, service: Any, said: str) -> HttpResponse:
@@ -258,7 +258,7 @@ def restore(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         request,
         tenant_slug,
         pk,
-        f"“{row.path}” is as it was then.",
+        f"“{row.path}” is restored.",
         lambda: files_undo.revision_restore(
             tenant=request.tenant, actor=request.actor, collection=collection, revision=row
         ),

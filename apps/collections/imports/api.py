@@ -42,7 +42,7 @@ class ImportInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=500,
-        help_text="Folder of the collection for everything; without it the source's name, with “” the top.",
+        help_text="Folder in the collection to import into; default: the source's name; “” for the top.",
     )
     ref = serializers.CharField(
         required=False, allow_blank=True, max_length=200, help_text="Branch, tag or commit of a repository."
@@ -60,7 +60,7 @@ class ImportInput(serializers.Serializer[Any]):
     sync = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Delete documents that an earlier import of the same source brought and that are gone from it.",
+        help_text="Delete documents from earlier imports of the same source that it no longer contains.",
     )
     chroma_collection = serializers.CharField(required=False, allow_blank=True, max_length=200)
     source_key = serializers.CharField(
@@ -73,7 +73,8 @@ class ImportInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=200,
-        help_text="Take vectors over as this model's, which must be the collection's own; else passages are embedded again.",
+        help_text="Model of the vectors to take over; it must be the collection's own. Without it, "
+        "passages are embedded again.",
     )
 
     class Meta:
@@ -84,7 +85,7 @@ class ProblemOutput(serializers.Serializer[Any]):
     path = serializers.CharField()
     reason = serializers.CharField(help_text="A stable code.")
     message = serializers.CharField()
-    count = serializers.IntegerField(help_text="Entries it stands for.")
+    count = serializers.IntegerField(help_text="Number of entries with this reason.")
     is_skip = serializers.BooleanField(help_text="Left out by a rule, as expected.")
 
     class Meta:
@@ -178,7 +179,7 @@ class ImportCancelView(TenantAPIView):
         operation_id="imports_cancel", tags=["imports"], request=None, responses={202: ImportDetailOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Stop an import; what it brought stays."""
+        """Stop an import; documents already imported stay."""
         row = import_selectors.import_get(actor=self.actor, pk=pk)
         row = services.import_cancel(tenant=self.tenant, actor=self.actor, row=row)
         return Response(ImportDetailOutput(row).data, status=status.HTTP_202_ACCEPTED)
@@ -193,7 +194,7 @@ class ImportRetryView(TenantAPIView):
         operation_id="imports_retry", tags=["imports"], request=None, responses={202: ImportDetailOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Do an import again; what is here already with the same bytes stays as it is."""
+        """Run an import again; files that are already here unchanged are skipped."""
         row = import_selectors.import_get(actor=self.actor, pk=pk)
         row = services.import_retry(tenant=self.tenant, actor=self.actor, row=row)
         return Response(ImportDetailOutput(row).data, status=status.HTTP_202_ACCEPTED)

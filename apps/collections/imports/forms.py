@@ -29,13 +29,13 @@ class ImportForm(forms.Form):
         required=False,
         max_length=1000,
         label="Path on the server",
-        help_text="Of a folder, repository or Chroma folder, below a folder that the operator has opened.",
+        help_text="A folder, repository or Chroma folder inside a folder the operator has opened.",
     )
     into = forms.CharField(
         required=False,
         max_length=500,
         label="Into folder",
-        help_text="Empty: a folder with the name of the source. A single slash: the top of the collection.",
+        help_text="Empty: a folder named after the source. A single slash: the top of the collection.",
     )
     ref = forms.CharField(
         required=False, max_length=200, label="Revision", help_text="Branch, tag or commit of a repository."
@@ -47,28 +47,31 @@ class ImportForm(forms.Form):
         help_text="Patterns as in .gitignore, one per line, for example docs/**/*.md.",
     )
     exclude = forms.CharField(
-        required=False, widget=forms.Textarea(attrs={"rows": 2}), label="Without these files"
+        required=False, widget=forms.Textarea(attrs={"rows": 2}), label="Exclude these files"
     )
     with_hidden = forms.BooleanField(
-        required=False, label="With hidden files", help_text="Files and folders whose names begin with a dot."
+        required=False,
+        label="Include hidden files",
+        help_text="Files and folders whose names begin with a dot.",
     )
     sync = forms.BooleanField(
         required=False,
-        label="Remove what is gone",
-        help_text="Deletes documents that an earlier import of this source brought and that it no longer has.",
+        label="Remove deleted documents",
+        help_text="Deletes documents from earlier imports of this source that it no longer contains.",
     )
     chroma_collection = forms.CharField(required=False, max_length=200, label="Chroma collection")
     source_key = forms.CharField(
         required=False,
         max_length=200,
-        label="Chroma field of the source file",
-        help_text="Empty: source, file_path and the like are looked for.",
+        label="Chroma field with the source file",
+        help_text="Empty: source, file_path and similar names are tried.",
     )
     vectors_model = forms.CharField(
         required=False,
         max_length=200,
         label="Model of the Chroma vectors",
-        help_text="Takes the vectors over; must be this collection's own model. Empty: passages are embedded again.",
+        help_text="Takes over the vectors; must be this collection's own model. Empty: passages are "
+        "embedded again.",
     )
 
     def options(self) -> ImportOptions:

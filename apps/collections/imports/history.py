@@ -59,7 +59,7 @@ def history_items(
                 else:
                     parts.take(int(header["part"]), str(header["kind"]), blob)
             if not facts:
-                raise SourceFailure("history_damaged", "It ended too early.")
+                raise SourceFailure("history_damaged", "The data ended too early.")
         except (SourceFailure, ReadFailure) as failure:
             yield Problem(place, Reason.HISTORY, f"Its history was not kept: {failure.message}")
             return
@@ -79,7 +79,8 @@ def history_items(
         yield Problem(
             place,
             Reason.HISTORY,
-            "The repository is shallow: its history ends at the commits where it was cut off. Everything there is was kept.",
+            "The repository is a shallow clone, so its history is incomplete. Everything it contains was "
+            "kept.",
         )
 
 

@@ -127,7 +127,8 @@ def _no_space(error: OSError) -> Exception:
         return error
     return DomainError(
         "storage_full",
-        "The server has no room left for files. What came before is kept; retry the import when there is room.",
+        "The server's storage is full. What was imported so far is kept; retry the import when there is "
+        "space again.",
         status=507,
     )
 

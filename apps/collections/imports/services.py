@@ -154,7 +154,7 @@ def import_cancel(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
         locked = _lock(tenant, row)
         is_ours = locked.status in (ImportStatus.QUEUED, ImportStatus.RUNNING)
         if not is_ours and locked.status != ImportStatus.CANCELLED:
-            raise Conflict("import_not_active", "This import has ended already.")
+            raise Conflict("import_not_active", "This import has already ended.")
         if is_ours and not Job.objects.filter(pk=locked.job_id or 0, status__in=ACTIVE).exists():
             locked.status, locked.finished_at = ImportStatus.CANCELLED, timezone.now()
             locked.save(update_fields=["status", "finished_at"])
@@ -176,13 +176,13 @@ def import_retry(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
     with transaction.atomic():
         locked = _lock(tenant, row)
         if locked.status in (ImportStatus.QUEUED, ImportStatus.RUNNING):
-            raise Conflict("import_active", "This import is under way.")
+            raise Conflict("import_active", "This import is still running.")
         is_uploaded = not locked.options.get("path") and locked.source != DocumentSource.URL
         if is_uploaded and not (locked.file and is_kept):
             raise Conflict(
                 "import_file_gone",
-                f"The uploaded archive is not kept after an import that ended well, and {KEPT.days} days after one that did "
-                "not. Upload it again.",
+                f"The uploaded archive is deleted after a successful import, and {KEPT.days} days after a "
+                f"failed one. Upload it again.",
             )
         locked.status, locked.finished_at = ImportStatus.QUEUED, None
         locked.error_code = locked.error_message = ""
@@ -257,7 +257,7 @@ def _check(tenant: Tenant, source: str, options: ImportOptions, *, has_file: boo
         _check_urls(tenant, options.urls)
     elif has_file:
         if source not in UPLOADED:
-            raise _wrong("file", "This source is not uploaded; give a path on the server.")
+            raise _wrong("file", "This source can't be uploaded. Give a path on the server.")
         if not is_archive(name):
             raise _wrong("file", f"This archive can't be opened: {', '.join(ARCHIVE_SUFFIXES)}.")
     elif source not in ON_SERVER:
@@ -269,18 +269,18 @@ def _check(tenant: Tenant, source: str, options: ImportOptions, *, has_file: boo
     for field_name in ("include", "exclude"):
         patterns = getattr(options, field_name)
         if len(patterns) > MAX_PATTERNS or any(len(one) > 200 or not one.isprintable() for one in patterns):
-            raise _wrong(field_name, f"At most {MAX_PATTERNS} patterns of at most 200 characters.")
+            raise _wrong(field_name, f"Use at most {MAX_PATTERNS} patterns of at most 200 characters.")
     for field_name in ("ref", "chroma_collection", "source_key", "vectors_model"):
         text = getattr(options, field_name)
         if len(text) > 200 or not text.isprintable():
-            raise _wrong(field_name, "At most 200 printable characters.")
+            raise _wrong(field_name, "Use at most 200 printable characters.")
 
 
 def _check_urls(tenant: Tenant, urls: tuple[str, ...]) -> None:
     if not urls:
         raise _wrong("urls", "Give at least one address.")
     if len(urls) > MAX_URLS:
-        raise _wrong("urls", f"At most {MAX_URLS} addresses at once.")
+        raise _wrong("urls", f"Enter at most {MAX_URLS} addresses at once.")
     policy = outgoing_policy(tenant.pk)
     try:
         for url in urls:

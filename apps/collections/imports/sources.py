@@ -123,7 +123,7 @@ def _with_history(
             except TryAgain:
                 raise
             except DomainError as refusal:
-                message = f"What .gitignore leaves out could not be told: {refusal.message}"
+                message = f"The .gitignore rules could not be read: {refusal.message}"
                 yield Problem(f"{inside}.git", Reason.HISTORY, message)
     yield from listed(rules=rules)
 
@@ -134,7 +134,7 @@ def _packed_control(archive: Path, limits: SourceLimits) -> Iterator[tuple[Path,
         inside = base.removesuffix(".git/")
         if not first:
             message = (
-                "Another repository lies here; its files come in, its history does not. Import it by itself."
+                "This is another repository: its files are imported, its history isn't. Import it separately."
             )
             yield Problem(shown(base), Reason.HISTORY, message)
             continue
@@ -153,7 +153,10 @@ def _folder_control(row: Import, folder: int) -> Iterator[tuple[Path, str] | Pro
     if control.is_dir() and not control.is_symlink():
         yield path, ""
     elif os.path.lexists(control):
-        message = "Its history was not kept: .git leads elsewhere, as in a worktree or a submodule. Import a full clone."
+        message = (
+            "Its history was not kept: .git points elsewhere, as in a worktree or a submodule. "
+            "Import a full clone."
+        )
         yield Problem(".git", Reason.HISTORY, message)
 
 
@@ -190,8 +193,8 @@ def _chroma_request(row: Import) -> dict[str, Any]:
     if model and model != space.model:
         raise SourceFailure(
             "vectors_of_another_model",
-            f"The vectors are from {model}; this collection's are of {space.model}, and the two cannot be "
-            "compared. Leave out the option “vectors_model”: then the passages are embedded again.",
+            f"The vectors are from {model}; this collection's are from {space.model}, and the two cannot "
+            f"be compared. Leave out the option “vectors_model”, and the passages are embedded again.",
         )
     return {
         "collection": row.options.get("chroma_collection", ""),

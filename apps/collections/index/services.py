@@ -69,13 +69,13 @@ def texts_embed(
     if not 0 < len(texts) <= MAX_TEXTS:
         raise _invalid("input", f"Send 1 to {MAX_TEXTS} texts.")
     if sum(map(len, texts)) > MAX_CHARS:
-        raise _invalid("input", f"Send at most {MAX_CHARS} characters at once, in several requests.")
+        raise _invalid("input", f"Send at most {MAX_CHARS} characters per request.")
     setting = _setting(embedder_list(actor=actor), model, dimensions)
     name = parse_embedder(setting)
     embedder = embedder_of_setting(setting, tenant=tenant)
     own = embedder.space.dims
     if dimensions not in (None, own):
-        raise _invalid("dimensions", f"This model has {own} dimensions and no others.")
+        raise _invalid("dimensions", f"This model always has {own} dimensions.")
     bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account_of(actor), texts=texts)
     with _Turn() if bill.is_free else bill:
         vectors = embedder.embed_documents(texts)
@@ -115,7 +115,7 @@ def _setting(known: Sequence[str], model: str, dimensions: int | None) -> str:
     if found is None:
         raise DomainError(
             "model_not_found",
-            f"The model “{model}” embeds nothing here; use {', '.join(known)}.",
+            f"The model “{model}” isn't an embedding model here; use {', '.join(known)}.",
             status=404,
             data={"fields": {"model": ["Not available."]}},
         )

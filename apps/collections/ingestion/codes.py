@@ -239,7 +239,7 @@ def code_kinds_parse(data: object, *, is_probed: bool = True) -> CodeKinds:
     names = [HTS, *(kind.name for kind in SHIPPED), *(kind.name for kind in made)]
     for name in names:
         if names.count(name) > 1:
-            raise CodesInvalid(f"“{name}” is there already. Choose another name.")
+            raise CodesInvalid(f"“{name}” already exists. Choose another name.")
     digest = hashlib.sha256(json.dumps(kinds, sort_keys=True).encode()).hexdigest()[:12]
     return CodeKinds(made, digest if made else "")
 
@@ -357,7 +357,9 @@ def _kind(data: object, number: int, is_probed: bool) -> CodeKind:
     given = _object(data, where, {"name", "pattern", "keep", "prefixes"})
     name = given.get("name")
     if not isinstance(name, str) or not _NAME.match(name):
-        raise CodesInvalid(f'{where}: "name" must be 1 to 30 of a-z, 0-9 and _, a letter first.')
+        raise CodesInvalid(
+            f'{where}: "name" must be 1 to 30 characters (a-z, 0-9 and _) and start with a letter.'
+        )
     where = f"Kind {number} ({name})"
     pattern = given.get("pattern")
     if not isinstance(pattern, str) or not 0 < len(pattern) <= MAX_PATTERN:
@@ -376,14 +378,12 @@ def _kind(data: object, number: int, is_probed: bool) -> CodeKind:
                 pass
     except TimeoutError as error:
         raise CodesInvalid(
-            f"{where}: the pattern takes too long on plain text. Repeat fewer things inside each other."
+            f"{where}: the pattern takes too long on plain text. Use fewer nested repetitions."
         ) from error
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        raise CodesInvalid(
-            f"{where}: {pattern!r} isn't a regular expression that can be used: {error}."
-        ) from error
+        raise CodesInvalid(f"{where}: {pattern!r} isn't a valid regular expression: {error}.") from error
     if is_empty:
-        raise CodesInvalid(f"{where}: {pattern!r} matches nothing at all. Say what must be there.")
+        raise CodesInvalid(f"{where}: {pattern!r} matches nothing at all. Make it match something.")
     return CodeKind(name, compiled, cast("Keep", keep), prefixes)
 
 

@@ -225,13 +225,13 @@ def _from_content(path: Path, name: str, head: bytes, size: int, by_name: str | 
         if by_name in _PACKAGES:
             raise ReadFailure(
                 FailureCode.CORRUPT_FILE,
-                f"The file is named like a {SUPPORTED[by_name]} but its content is not one; "
-                "it seems damaged. Export it again and upload the new file.",
+                f"The file is named like a {SUPPORTED[by_name]}, but its content isn't one; it seems "
+                f"damaged. Export it again and upload the new file.",
             )
         raise _unsupported(name, "unknown binary data")
     if not head.strip(b"\x00\xef\xbb\xbf\xfe\xff \t\r\n\f") and size <= _HEAD:
         raise ReadFailure(
-            FailureCode.EMPTY_FILE, "The file holds nothing but blanks. Check it and upload it again."
+            FailureCode.EMPTY_FILE, "The file contains only blanks. Check it and upload it again."
         )
     if _HTML_START.match(head.removeprefix(b"\xef\xbb\xbf")):
         return HTML
@@ -303,8 +303,8 @@ def _from_zip(path: Path, name: str) -> str:
             raise _unsupported(name, other)
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
-        "This file is: ZIP archive. Import it (“Import many files” of the collection), so that each file in it becomes a "
-        "document.",
+        "This file is: ZIP archive. Import it (“Import many files” in the collection), so that each file "
+        "in it becomes a document.",
         data={"kind": "ZIP archive"},
     )
 

@@ -213,7 +213,7 @@ def _signal(data: object, where: str) -> Signal:
     except (regex.error, TimeoutError, RecursionError, OverflowError, ValueError) as error:
         raise RulesInvalid(f"{where}: {pattern!r} isn't a regular expression: {error}.") from error
     if is_empty:
-        raise RulesInvalid(f"{where}: {pattern!r} matches anything. Say what must be there.")
+        raise RulesInvalid(f"{where}: {pattern!r} matches anything. Make it more specific.")
     weight = _number(given.get("weight", 1), f'{where}: "weight"')
     at_least = given.get("at_least", 1)
     if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= _MAX_COUNT:

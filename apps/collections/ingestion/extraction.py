@@ -73,7 +73,7 @@ def document_extract(
     if finished is None:
         raise ReadFailure(
             FailureCode.CRASHED,
-            "The reader ended before the last page. Try again; if it happens again, the file is damaged.",
+            "The reader stopped before the last page. Try again; if it happens again, the file is damaged.",
         )
     if garbled := garbled_warning(page.text for page in pages):
         warnings.append(garbled)

@@ -30,8 +30,10 @@ def garbled_warning(texts: Iterable[str]) -> str:
     if count >= _LEAST:
         shown = " and ".join(f"“{bad}” for “{good}”" for bad, good in examples)
         return (
-            f"Letters are garbled in {count:,} places of this text, for example {shown}: it was saved in another "
-            "encoding than it says. Search finds them as they are. Save the file as UTF-8 and upload it again."
+            f"Letters are garbled in {count:,} places of this text, for example {shown}: it was saved "
+            f"in a different encoding than it declares. Search finds them as they are. Save the file as "
+            f"UTF-8 "
+            f"and upload it again."
         )
     if lost >= _LEAST:
         return (

@@ -27,13 +27,19 @@ _STDERR_KEPT = 2000
 _CHILD_MODULE = "apps.collections.ingestion.child"
 
 _OUT_OF_MEMORY = (
-    "Reading this file needs more than {mb} MB of memory and was stopped. Split it or raise the limit."
+    "Reading this file was stopped because it needs more than {mb} MB of memory. Split it or raise the limit."
 )
-_KILLED = "The reader of this file was killed from outside, as happens when the machine runs out of memory. Try again; if it happens again, split the file."
+_KILLED = (
+    "The reader of this file was stopped by the system, probably because the machine ran out of "
+    "memory. Try again; if it happens again, split the file."
+)
 _TIMED_OUT = (
     "Reading this file took more than {seconds:.0f} seconds and was stopped. Split it or raise the limit."
 )
-_CRASHED = "The reader broke down on this file ({how}). The file may be damaged: export it again and upload the new one."
+_CRASHED = (
+    "The reader crashed on this file ({how}). The file may be damaged: export it again and upload "
+    "the new one."
+)
 
 
 def run_child(
@@ -134,7 +140,7 @@ def _frames(
                 frames = buffer.feed(data)
             except ValueError as error:
                 raise ReadFailure(
-                    FailureCode.CRASHED, _CRASHED.format(how="its output made no sense")
+                    FailureCode.CRASHED, _CRASHED.format(how="its output could not be understood")
                 ) from error
             for header, blob in frames:
                 if "failure" in header:

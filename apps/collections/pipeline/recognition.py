@@ -47,7 +47,8 @@ class RecognitionState:
             return "Text recognition (OCR) is switched off in this workspace."
         if self.used >= self.budget:
             return (
-                f"The workspace has used up what text recognition (OCR) may cost this month ({self.budget:,} seconds "
+                f"The workspace has used up this month's budget for text recognition (OCR) "
+                f"({self.budget:,} seconds "
                 "of processor time)."
             )
         missing = sorted(set(filter(None, self.languages.split("+"))) - tesseract_languages())
@@ -102,7 +103,7 @@ def recognition_set(
             f"Tesseract on this server does not have: {', '.join(missing)[:200]}. It has {', '.join(sorted(known)[:40])}."
         ]
     if cpu_seconds is not None and not 0 <= cpu_seconds <= MOST_SECONDS:
-        fields["cpu_seconds"] = [f"A number from 0 to {MOST_SECONDS:,}."]
+        fields["cpu_seconds"] = [f"Enter a number from 0 to {MOST_SECONDS:,}."]
     if fields:
         raise Invalid(
             "recognition_invalid", "Some values are not right; see details.", data={"fields": fields}

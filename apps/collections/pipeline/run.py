@@ -127,7 +127,8 @@ def _fetch(ctx: IngestContext, document: Document) -> Document:
     if not is_same:
         raise DomainError(
             "file_damaged",
-            "The stored file is not what was uploaded (its checksum differs). Delete this document and "
+            "The stored file isn't the one that was uploaded (its checksum differs). Delete this document "
+            "and "
             "upload the file again.",
         )
     with stage_writing(ctx, document) as (row, _):
@@ -227,7 +228,7 @@ def _why_no_chunks(extracted: ExtractedDocument) -> str:
     skipped = sum(1 for page in extracted.pages if page.junk)
     return (
         f"Nothing in this document can be searched: of {len(extracted.pages)} pages, {skipped} were left out as "
-        "blank, contents or index pages, and the rest hold no text."
+        "blank, contents or index pages, and the rest have no text."
     )
 
 
@@ -384,9 +385,9 @@ def _open(row: Document, collection: Collection, began: float) -> None:
 def _ledger_mismatch(document: Document, ledger: Ledger) -> DomainError:
     return DomainError(
         "ledger_mismatch",
-        f"The counts of this document do not agree ({document.chunk_count} chunks made; found {ledger.chunks} "
-        f"chunks, {ledger.vectors} vectors, {ledger.lexical} lexical rows), so it was not opened to search. "
-        "Retry it to build its passages again.",
+        f"The counts of this document don't agree ({document.chunk_count} passages made; found "
+        f"{ledger.chunks} passages, {ledger.vectors} vectors, {ledger.lexical} lexical rows), so it isn't "
+        f"searchable. Retry it to build its passages again.",
         status=500,
     )
 

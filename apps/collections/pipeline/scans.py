@@ -96,7 +96,7 @@ def document_scan(ctx: IngestContext, *, document_id: int) -> None:
         if problem:
             break
         if broken >= _ENDLESS:
-            problem = "Text recognition (OCR) broke down on several pages in a row."
+            problem = "Text recognition (OCR) failed on several pages in a row."
             break
         try:
             _read(ctx, document, numbers)
@@ -243,24 +243,25 @@ def _warnings(pages: Sequence[PageText], problem: str) -> list[str]:
     if len(read) > len(empty):
         said = [n for n in read if n not in set(empty)]
         found.append(
-            f"{_pages(said)} {'was' if len(said) == 1 else 'were'} read by text recognition (OCR): compare with the "
-            "image what matters."
+            f"{_pages(said)} {'was' if len(said) == 1 else 'were'} read by text recognition (OCR). Check "
+            f"important details against the image."
         )
     doubtful = [p.number for p in pages if p.scan and p.scan.words and p.scan.confidence < _SURE]
     if doubtful:
         found.append(
-            f"{_pages(doubtful)}: hardly legible, or in a script that text recognition (OCR) is not set to read, so "
-            "much of the text may be wrong."
+            f"{_pages(doubtful)}: barely legible, or in a script that text recognition (OCR) isn't set up "
+            f"for, so much of the text may be wrong."
         )
     if empty:
         found.append(
-            f"{_pages(empty)} {'has' if len(empty) == 1 else 'have'} no text, also after text recognition (OCR)."
+            f"{_pages(empty)} {'has' if len(empty) == 1 else 'have'} no text, even after text recognition "
+            f"(OCR)."
         )
     left = [p.number for p in pages if p.scan is not None and p.scan.state == "wanted"]
     if left:
         found.append(
-            f"{_pages(left)} {'was' if len(left) == 1 else 'were'} not read. {problem} Index the document again when "
-            "that has changed."
+            f"{_pages(left)} {'was' if len(left) == 1 else 'were'} not read. {problem} Read the document "
+            f"again when this is fixed."
         )
     for page in pages:
         if page.scan is not None and page.scan.state == "failed" and len(found) < 20:

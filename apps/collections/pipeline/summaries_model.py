@@ -132,7 +132,7 @@ def summary_warn(row: Document, problem: Problem | None) -> None:
     if problem is not None:
         row.warnings.append(
             f"{WARNING}{problem.chunks} of {problem.total} passages: {problem.reason} "
-            "Search and reading work; summarise the document again when the model is back."
+            "Search and reading still work. Create the key points again when the model is back."
         )
 
 

@@ -106,7 +106,7 @@ class GitBlameView(FilesAPIView):
         responses=shapes.GitBlameOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Tell for each line of a file which commit brought it, by whom and when."""
+        """Return for each line of a file which commit added it, by whom and when."""
         found = repositories.git_blame(
             actor=self.actor,
             collection=self.collection(pk),

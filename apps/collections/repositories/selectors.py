@@ -62,7 +62,7 @@ def repository_get(
     _check_open(actor, collection)
     rows = list(Repository.objects.visible_to(actor).filter(collection=collection).order_by("folder"))
     if not rows:
-        raise DomainError("no_repository", "This collection holds no repository.", status=422)
+        raise DomainError("no_repository", "This collection has no repository.", status=422)
     wanted = repository.strip("/")
     fitting = [row for row in rows if row.folder == wanted] if wanted else rows
     above = [row for row in rows if path and _is_below(path.strip("/"), row.folder)]
@@ -71,13 +71,13 @@ def repository_get(
     if not fitting:
         names = ", ".join(f"“{row.folder}”" for row in rows[:20])
         raise DomainError(
-            "no_repository", f"There is no repository in “{wanted}”. There are: {names}.", status=422
+            "no_repository", f"There is no repository in “{wanted}”. Repositories: {names}.", status=422
         )
     if len(fitting) > 1:
         names = ", ".join(f"“{row.folder}”" for row in rows[:20])
         raise DomainError(
             "repository_unclear",
-            f"This collection holds several repositories. Name one by its folder: {names}.",
+            f"This collection has several repositories. Choose one by its folder: {names}.",
             status=422,
         )
     if fitting[0].is_limited and actor.kind != "system" and actor.role != "owner":
@@ -278,7 +278,7 @@ def _inside(row: Repository, path: str) -> str:
     if not row.folder or not clean:
         return clean
     if not _is_below(clean, row.folder):
-        raise Invalid("path_invalid", f"“{path[:200]}” does not lie in the repository “{row.folder}”.")
+        raise Invalid("path_invalid", f"“{path[:200]}” isn't in the repository “{row.folder}”.")
     return clean[len(row.folder) + 1 :]
 
 
@@ -289,7 +289,7 @@ def _outside(row: Repository, path: str) -> str:
 def _check_shown(collection: Collection, path: str) -> None:
     if path.strip("/") and not FileRules.of(collection.file_rules).shows(path.strip("/")):
         raise Denied(
-            "path_denied", f"“{path[:200]}” may not be shown here: the collection's file rules hide it."
+            "path_denied", f"“{path[:200]}” can't be shown here: the collection's file rules hide it."
         )
 
 
@@ -307,5 +307,6 @@ def _is_open(actor: Actor, collection: Collection) -> bool:
 def _closed() -> Denied:
     return Denied(
         "git_limited",
-        "The history of this repository is not open to you: some documents of the collection are, or were, limited to others.",
+        "You can't see the history of this repository, because some documents of the collection are, or "
+        "were, limited to other people.",
     )

@@ -213,7 +213,8 @@ def git_commit(
                 raise Missing("repository")
             if (locked.head, locked.refs) != (row.head, row.refs):
                 raise Conflict(
-                    "head_moved", "Somebody else committed meanwhile. Look at the status and commit again."
+                    "head_moved",
+                    "Someone else has committed in the meantime. Check the status and commit again.",
                 )
             _pack_add(tenant, locked, *received, is_made_here=True)
             for number in merged:
@@ -239,7 +240,8 @@ def _author(actor: Actor) -> str:
     user = User.objects.filter(pk=actor.user_id or 0).first()
     if user is None:
         raise Invalid(
-            "author_missing", "A commit needs an author: only a person, or a key of one, can make it."
+            "author_missing",
+            "A commit needs an author, so only a person or a key that acts for one can make it.",
         )
     name, address = (
         "".join(ch for ch in text if ch.isprintable() and ch not in "<>").strip(" .,;:'\"")
@@ -253,18 +255,19 @@ def _branch(row: Repository, branch: str) -> str:
     if branch:
         name = f"refs/heads/{branch}"
         if not ref_is_safe(name):
-            raise Invalid("branch_invalid", f"“{branch[:100]}” cannot be the name of a branch.")
+            raise Invalid("branch_invalid", f"“{branch[:100]}” isn't a valid branch name.")
         inner = any(known.startswith(f"{name}/") or name.startswith(f"{known}/") for known in row.refs)
         if (name in row.refs and name != row.head) or inner:
             raise Invalid(
                 "branch_taken",
-                f"There is a branch “{branch}” already, or one that this name would be a folder of.",
+                f"The branch “{branch}” already exists, or the name conflicts with another branch.",
             )
         return name
     if not row.head.startswith("refs/heads/"):
         raise Conflict(
             "head_detached",
-            f"The files are of the commit {row.head[:12]}, not of a branch. Name a new branch for the commit.",
+            f"The files come from the commit {row.head[:12]}, not from a branch. Name a new branch for the "
+            f"commit.",
         )
     return row.head
 
@@ -287,14 +290,14 @@ def _changes(
     ]
     if not chosen:
         raise Conflict(
-            "nothing_to_commit", "Nothing differs from the last commit, so there is nothing to commit."
+            "nothing_to_commit", "Nothing has changed since the last commit, so there is nothing to commit."
         )
     base = len(row.folder) + 1 if row.folder else 0
     found = {one[base:]: now.get(one[base:]) for one in chosen}
     if len(found) > MAX_FILES or sum(file.size for file in found.values() if file) > MAX_BYTES:
         raise Invalid(
             "commit_too_large",
-            f"Commit at most {MAX_FILES} files with {MAX_BYTES} bytes at once: name some paths.",
+            f"Commit at most {MAX_FILES} files with {MAX_BYTES} bytes at once. Choose fewer paths.",
         )
     return {
         path: None

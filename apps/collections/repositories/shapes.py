@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 class GitStatusOutput(serializers.Serializer[Any]):
     repository = serializers.CharField(help_text="Its folder in the collection.")
-    branch = serializers.CharField(help_text="Empty when the head is a commit, not a branch.")
+    branch = serializers.CharField(help_text="Empty if the head is a commit, not a branch.")
     commit = serializers.CharField(allow_null=True, help_text="Null before the first one.")
     changed = serializers.ListField(child=serializers.DictField())
     untracked = serializers.ListField(child=serializers.CharField())
@@ -22,7 +22,9 @@ class GitStatusOutput(serializers.Serializer[Any]):
 
 class GitLogOutput(serializers.Serializer[Any]):
     next = serializers.URLField(allow_null=True, help_text="The next page; null at the end.")
-    previous = serializers.URLField(allow_null=True, help_text="Always null: pages are read forwards.")
+    previous = serializers.URLField(
+        allow_null=True, help_text="Always null: pages can only be read forwards."
+    )
     results = serializers.ListField(child=serializers.DictField())
 
     class Meta:
@@ -38,11 +40,11 @@ class GitDiffOutput(serializers.Serializer[Any]):
 
 class GitBlameOutput(serializers.Serializer[Any]):
     path = serializers.CharField()
-    ref = serializers.CharField(help_text="The commit that the lines are of.")
+    ref = serializers.CharField(help_text="The commit the lines come from.")
     text = serializers.ListField(child=serializers.CharField(allow_blank=True))
     runs = serializers.ListField(
         child=serializers.DictField(),
-        help_text="line, lines, id, author, at, subject, and was: the file's path then, if it had another.",
+        help_text="line, lines, id, author, at, subject, and was: the file's earlier path, if it differed.",
     )
 
     class Meta:
@@ -55,10 +57,10 @@ class GitCommitInput(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=1000),
         required=False,
         max_length=200,
-        help_text="Only these files and folders; all that changed when left out.",
+        help_text="Only these files and folders; default: everything that changed.",
     )
     branch = serializers.CharField(
-        required=False, max_length=200, allow_blank=True, help_text="A new branch for it."
+        required=False, max_length=200, allow_blank=True, help_text="Commit to this new branch."
     )
     repository = serializers.CharField(
         required=False,

@@ -56,7 +56,7 @@ class SearchView(TenantAPIView):
         if "snapshot" not in values:
             return as_of
         if as_of is not None:
-            raise serializers.ValidationError({"snapshot": ["Give it or as_of, not both."]})
+            raise serializers.ValidationError({"snapshot": ["Give either this or as_of, not both."]})
         return search_selectors.snapshot_get(actor=self.actor, pk=values["snapshot"]).at
 
 
@@ -123,7 +123,7 @@ class SnapshotsView(TenantAPIView):
 
     @extend_schema(operation_id="snapshots_list", tags=["collections"], responses=SnapshotOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List the moments that have a name, to search as of."""
+        """List the named moments that searches can go back to."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         rows = search_selectors.snapshot_list(actor=self.actor, collection=collection)
         return self.paginated(rows, SnapshotOutput)
@@ -135,7 +135,7 @@ class SnapshotsView(TenantAPIView):
         responses={201: SnapshotOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Give a moment of the collection a name; as far back as versions are kept, it can be searched as it was."""
+        """Name a moment of the collection, so that it can be searched as it was then while versions are kept."""
         collection = selectors.collection_get(actor=self.actor, pk=pk)
         row = cases.snapshot_create(
             tenant=self.tenant, actor=self.actor, collection=collection, **valid(SnapshotInput, request.data)
@@ -150,7 +150,7 @@ class SnapshotView(TenantAPIView):
 
     @extend_schema(operation_id="snapshots_delete", tags=["collections"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Forget the name of a moment; documents and versions stay."""
+        """Delete a named moment; documents and versions stay."""
         row = search_selectors.snapshot_get(actor=self.actor, pk=pk)
         cases.snapshot_delete(tenant=self.tenant, actor=self.actor, snapshot=row)
         return Response(status=status.HTTP_204_NO_CONTENT)

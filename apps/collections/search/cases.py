@@ -56,11 +56,11 @@ def search_case_save(
     )
     fields: dict[str, list[str]] = {}
     if not 0 < len(query) <= MAX_QUERY_CHARS:
-        fields["query"] = [f"Ask something, in at most {MAX_QUERY_CHARS} characters."]
+        fields["query"] = [f"Enter a question of at most {MAX_QUERY_CHARS} characters."]
     if not 1 <= k <= MAX_K:
         fields["k"] = [f"Choose from 1 to {MAX_K}."]
     if len(set(chunks)) > MAX_EXPECTED or len(found) != len(set(chunks)):
-        fields["chunks"] = [f"At most {MAX_EXPECTED} passages, all of this collection."]
+        fields["chunks"] = [f"Choose at most {MAX_EXPECTED} passages, all from this collection."]
     if len(note) > _MAX_NOTE or "\x00" in note:
         fields["note"] = [f"At most {_MAX_NOTE} characters."]
     if fields:
@@ -110,7 +110,7 @@ def snapshot_create(
     if not 0 < len(name) <= 120 or not name.isprintable():
         fields["name"] = ["Give it a name of 1 to 120 characters."]
     if at is not None and at > timezone.now():
-        fields["at"] = ["This moment has not come yet."]
+        fields["at"] = ["This moment is in the future."]
     if fields:
         raise Invalid("snapshot_invalid", "Some values are not right; see details.", data={"fields": fields})
     try:
@@ -125,7 +125,7 @@ def snapshot_create(
             raise
         raise Conflict(
             "snapshot_name_taken",
-            f"There is a snapshot called “{name}” already. Choose another name.",
+            f"A named moment “{name}” already exists. Choose another name.",
             data={"fields": {"name": ["This name is taken."]}},
         ) from error
     return snapshot

@@ -117,7 +117,7 @@ def parse_filters(filters: Mapping[str, Any] | None) -> list[SearchFilter]:
     if filters is None:
         return []
     if not isinstance(filters, Mapping):
-        raise _invalid("filters", "Filters are an object of fields.")
+        raise _invalid("filters", "Filters must be an object of fields.")
     found: list[SearchFilter] = []
     for name, condition in filters.items():
         operations = condition if isinstance(condition, Mapping) else {"eq": condition}
@@ -126,7 +126,7 @@ def parse_filters(filters: Mapping[str, Any] | None) -> list[SearchFilter]:
         for operator, value in operations.items():
             found.append(_filter(str(name), str(operator), value))
     if len(found) > MAX_CONDITIONS:
-        raise _invalid("filters", f"At most {MAX_CONDITIONS} conditions.")
+        raise _invalid("filters", f"Use at most {MAX_CONDITIONS} conditions.")
     return found
 
 
@@ -199,7 +199,7 @@ def _values(name: str, kind: str, value: Any) -> list[Any]:
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
         raise _invalid(name, "“in”, “nin” and “all” need a list of values.")
     if len(value) > MAX_VALUES:
-        raise _invalid(name, f"At most {MAX_VALUES} values.")
+        raise _invalid(name, f"Use at most {MAX_VALUES} values.")
     return [_value(name, kind, one) for one in value]
 
 

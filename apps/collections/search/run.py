@@ -197,7 +197,7 @@ def _check(query: str, k: int, expand: int) -> None:
     if not query or len(query) > MAX_QUERY_CHARS:
         raise Invalid(
             "query_invalid",
-            f"Ask something, in at most {MAX_QUERY_CHARS} characters.",
+            f"Enter a question of at most {MAX_QUERY_CHARS} characters.",
             data={"fields": {"query": ["Empty or too long."]}},
         )
     if not 1 <= k <= MAX_K:
@@ -343,5 +343,5 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
                 knows is None or language in ("", *knows),
             )
         )
-    note = "Searched by words only, because the embedder did not answer. " + " ".join(failed)
+    note = "Searched by words only, because the embedding model did not respond. " + " ".join(failed)
     return vectors, note if failed else ""

@@ -18,7 +18,7 @@ class SearchInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
         required=False,
         max_length=1000,
-        help_text="Ids of collections; without it, all of the workspace.",
+        help_text="Ids of collections; default: all in the workspace.",
     )
     k = serializers.IntegerField(required=False, default=10, min_value=1, max_value=MAX_K)
     filters = serializers.DictField(
@@ -34,7 +34,7 @@ class SearchInput(serializers.Serializer[Any]):
         required=False,
         min_length=1,
         max_length=len(LEGS),
-        help_text="Ways to search; without it, all.",
+        help_text="Ways to search; default: all.",
     )
     as_of = serializers.DateTimeField(
         required=False, allow_null=True, help_text="Search the versions that were live then."
@@ -50,10 +50,10 @@ class SearchInput(serializers.Serializer[Any]):
         default=0,
         min_value=0,
         max_value=MAX_EXPAND,
-        help_text="Neighbours to give with each passage, on either side.",
+        help_text="Neighbours to return with each passage, on each side.",
     )
     trace = serializers.BooleanField(
-        required=False, default=False, help_text="Tell how the search came to its result."
+        required=False, default=False, help_text="Return how the search found its result."
     )
 
     class Meta:
@@ -69,20 +69,20 @@ class SearchHitOutput(serializers.Serializer[Any]):
     index = serializers.IntegerField()
     kind = serializers.CharField(help_text="doc, table, function, class or file.")
     source_index = serializers.IntegerField(
-        allow_null=True, help_text="The chunk_index that an imported chunk had in its source."
+        allow_null=True, help_text="The chunk_index that an imported passage had in its source."
     )
     text = serializers.CharField()
     page_start = serializers.IntegerField(allow_null=True)
     page_end = serializers.IntegerField(allow_null=True)
     headings = serializers.ListField(child=serializers.CharField())
-    score = serializers.FloatField(help_text="Fused score; only its order means something.")
+    score = serializers.FloatField(help_text="Fused score; only the order is meaningful.")
     vector_rank = serializers.IntegerField(allow_null=True)
     lexical_rank = serializers.IntegerField(allow_null=True)
     exact_rank = serializers.IntegerField(allow_null=True)
     distance = serializers.FloatField(allow_null=True, help_text="Cosine distance.")
     bm25 = serializers.FloatField(allow_null=True)
     before = serializers.ListField(
-        child=serializers.CharField(), help_text="Texts of the chunks before it, as asked for with expand."
+        child=serializers.CharField(), help_text="Texts of the passages before it, as requested with expand."
     )
     after = serializers.ListField(child=serializers.CharField())
 
@@ -111,7 +111,7 @@ class CandidateOutput(serializers.Serializer[Any]):
 class HiddenOutput(serializers.Serializer[Any]):
     not_ready = serializers.IntegerField()
     not_live = serializers.IntegerField()
-    not_permitted = serializers.IntegerField(help_text="Told to those who may write documents.")
+    not_permitted = serializers.IntegerField(help_text="Only for people who can write documents.")
     filtered = serializers.IntegerField()
     chunks_disabled = serializers.IntegerField()
 
@@ -126,10 +126,10 @@ class TraceOutput(serializers.Serializer[Any]):
     identifiers = serializers.ListField(child=serializers.CharField())
     legs = serializers.DictField(child=serializers.DictField())
     candidates = CandidateOutput(many=True)
-    hidden = HiddenOutput(allow_null=True, help_text="Documents passed over before ranking.")
+    hidden = HiddenOutput(allow_null=True, help_text="Documents skipped before ranking.")
     timings_ms = serializers.DictField(child=serializers.FloatField())
     reranker = serializers.CharField(
-        allow_null=True, help_text="What reordered the best passages; null where nothing did."
+        allow_null=True, help_text="What reordered the best passages; null if nothing did."
     )
 
     class Meta:
@@ -137,12 +137,12 @@ class TraceOutput(serializers.Serializer[Any]):
 
 
 class CodeOutput(serializers.Serializer[Any]):
-    code = serializers.CharField(help_text="As it is written in the question.")
+    code = serializers.CharField(help_text="As written in the question.")
     canonical = serializers.CharField(help_text="Its kind and one form, such as `hts:8481803055`.")
     found = serializers.ChoiceField(
         choices=get_args(Found),
-        help_text="`exact`: passages hold it. `near`: only longer codes under it are there. "
-        "`parent`: only a shorter code above it is. `none`: nothing of it is.",
+        help_text="`exact`: passages contain it. `near`: only longer codes below it were found. `parent`: "
+        "only a shorter code above it was found. `none`: nothing was found.",
     )
     others = serializers.ListField(
         child=serializers.CharField(),
@@ -159,13 +159,14 @@ class SearchOutput(serializers.Serializer[Any]):
     identifiers = serializers.ListField(
         child=serializers.CharField(), help_text="Exact codes and names found in the question."
     )
-    codes = CodeOutput(many=True, help_text="What became of each code in the question.")
+    codes = CodeOutput(many=True, help_text="What was found for each code in the question.")
     behind = serializers.IntegerField(
-        help_text="Documents whose codes are still being indexed: some spellings may miss them."
+        help_text="Documents whose codes are still being indexed; some spellings may not find them yet."
     )
     legs = serializers.ListField(child=serializers.CharField(), help_text="Ways that were searched.")
     note = serializers.CharField(
-        help_text="What a reader should know of the search: a way that could not be searched, a wish for the newest that was heard."
+        help_text="What a reader should know about the search: a way that could not be searched, or that "
+        "newer documents were preferred."
     )
     embed_ms = serializers.FloatField()
     database_ms = serializers.FloatField()
@@ -207,7 +208,7 @@ class SearchCaseOutput(serializers.Serializer[Any]):
     query = serializers.CharField()
     filters = serializers.DictField()
     k = serializers.IntegerField()
-    expected = SpanOutput(many=True, help_text="Places in documents; those you may not see are left out.")
+    expected = SpanOutput(many=True, help_text="Places in documents; those you can't see are left out.")
     note = serializers.CharField()
     created_at = serializers.DateTimeField()
 
@@ -217,7 +218,7 @@ class SearchCaseOutput(serializers.Serializer[Any]):
 
 class SnapshotInput(serializers.Serializer[Any]):
     name = serializers.CharField(max_length=120)
-    at = serializers.DateTimeField(required=False, help_text="The moment; now if not given.")
+    at = serializers.DateTimeField(required=False, help_text="The moment; default: now.")
 
     class Meta:
         ref_name = "SnapshotInput"

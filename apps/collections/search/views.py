@@ -180,8 +180,8 @@ def _trace(found: SearchResult) -> dict[str, Any] | None:
             "not ready": trace.hidden.not_ready,
             "not live": trace.hidden.not_live,
             "limited to others": trace.hidden.not_permitted,
-            "left by the filters": trace.hidden.filtered,
-            "passages switched off": trace.hidden.chunks_disabled,
+            "matching the filters": trace.hidden.filtered,
+            "passages excluded": trace.hidden.chunks_disabled,
         }
     return {
         "searched": trace.searched,
@@ -214,10 +214,10 @@ def case_save(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
             note=data.get("note", ""),
         )
     except (DomainError, ValueError) as error:
-        told = error.message if isinstance(error, DomainError) else "the filters are no JSON."
+        told = error.message if isinstance(error, DomainError) else "the filters aren't JSON."
         messages.error(request, f"Nothing was saved: {told}")
     else:
-        messages.success(request, "Saved as an evaluation case.")
+        messages.success(request, "Test question saved.")
     return _back(request, tenant_slug, pk)
 
 
@@ -227,7 +227,7 @@ def case_delete(request: TenantRequest, tenant_slug: str, pk: int, case_pk: int)
     """Delete a saved question."""
     case = search_selectors.search_case_get(actor=request.actor, pk=case_pk)
     search_cases.search_case_delete(tenant=request.tenant, actor=request.actor, case=case)
-    messages.success(request, "The saved question is deleted.")
+    messages.success(request, "Test question deleted.")
     return _back(request, tenant_slug, pk)
 
 

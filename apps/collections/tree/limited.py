@@ -69,7 +69,9 @@ def run_limited(
         if done.returncode < 0 or b"MemoryError" in done.stderr:
             raise _too_large()
         raise DomainError(
-            "work_failed", "This could not be read: it is damaged, or not what it says it is.", status=422
+            "work_failed",
+            "This could not be read: it is damaged, or not the kind of file it claims to be.",
+            status=422,
         )
     answer = json.loads(done.stdout)
     if "refused" in answer:

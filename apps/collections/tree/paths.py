@@ -47,10 +47,10 @@ def path_parts(path: str, *, is_folder: bool = False) -> tuple[str, ...]:
     if clean.startswith("/") or "\\" in clean:
         raise PathRefused("Write the path from the collection's root, with “/” between names.")
     if not clean.isprintable() or not _LOOKALIKES.isdisjoint(clean):
-        raise PathRefused("The path holds a character that cannot be seen or looks like another one.")
+        raise PathRefused("The path contains a character that is invisible or looks like another one.")
     parts = tuple(clean.split("/"))
     if len(parts) > MAX_DEPTH:
-        raise PathRefused(f"Folders go at most {MAX_DEPTH} deep.")
+        raise PathRefused(f"Folders can be at most {MAX_DEPTH} levels deep.")
     for part in parts:
         _name_check(part)
     return parts

@@ -27,7 +27,7 @@ def pattern_read(pattern: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines([pattern])
     except ValueError as error:
-        raise Invalid("search_invalid", f"The pattern cannot be read: {error}.") from error
+        raise Invalid("search_invalid", f"The pattern is invalid: {error}.") from error
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class FileRules:
         problems: dict[str, list[str]] = {}
         known = {field.name for field in fields(cls)}
         for name in sorted(set(values) - known):
-            problems[name] = [f"There is no such rule. Known: {', '.join(sorted(known))}."]
+            problems[name] = [f"Unknown rule. Known: {', '.join(sorted(known))}."]
         kept = {name: values[name] for name in known & set(values)}
         for name in ("allow", "deny"):
             if name in kept:
@@ -102,12 +102,12 @@ class FileRules:
                 "The files of this collection can't be changed: its settings make them read-only (read_only).",
             )
         if why := self._why_hidden(path):
-            raise Denied("path_denied", f"“{path}” may not be written: {why}.", data={"path": path})
+            raise Denied("path_denied", f"“{path}” can't be written: {why}.", data={"path": path})
         if size > self.max_file_bytes:
             raise Invalid(
                 "file_too_large",
                 f"“{path}” would have {size} bytes; the limit is {self.max_file_bytes}. Split it, or raise "
-                "max_file_bytes in the collection's file rules.",
+                f"max_file_bytes in the collection's file rules.",
                 data={"path": path, "max_bytes": self.max_file_bytes},
                 status=413,
             )
@@ -129,7 +129,7 @@ class FileRules:
     def _why_hidden(self, path: str) -> str:
         parts = path.split("/")
         if is_git(path):
-            return "the history of a repository is not for file tools"
+            return "file tools can't change a repository's history"
         if not self.show_hidden and any(part.startswith(".") for part in parts):
             return "hidden files are off here (show_hidden)"
         if self.deny and self._deny.match_file(path):
@@ -161,9 +161,9 @@ def _patterns(value: Any) -> tuple[tuple[str, ...], str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         return (), "Give a list of patterns."
     if len(value) > MAX_PATTERNS or any(len(one) > _MAX_PATTERN for one in value):
-        return (), f"At most {MAX_PATTERNS} patterns with {_MAX_PATTERN} characters each."
+        return (), f"Use at most {MAX_PATTERNS} patterns of at most {_MAX_PATTERN} characters each."
     try:
         GitIgnoreSpec.from_lines(value)
     except ValueError as error:
-        return (), f"A pattern cannot be read: {error}."
+        return (), f"A pattern is invalid: {error}."
     return tuple(value), ""

@@ -199,7 +199,7 @@ class SourceTree:
     @contextmanager
     def _folder(self, parts: Parts, *, is_making: bool = False) -> Iterator[int]:
         if len(parts) > MAX_DEPTH:
-            raise TreeRefused("/".join(parts[:3]) + "/…", f"folders go at most {MAX_DEPTH} deep")
+            raise TreeRefused("/".join(parts[:3]) + "/…", f"folders can be at most {MAX_DEPTH} levels deep")
         current = os.open(".", _FOLDER, dir_fd=self._root)
         try:
             for depth, part in enumerate(parts, start=1):
@@ -219,7 +219,7 @@ class SourceTree:
     @contextmanager
     def _parent(self, parts: Parts, *, is_making: bool = False) -> Iterator[int]:
         if not parts:
-            raise TreeRefused("", "the root is no file")
+            raise TreeRefused("", "the root isn't a file")
         _single(parts[-1])
         with self._folder(parts[:-1], is_making=is_making) as folder:
             yield folder
@@ -274,8 +274,8 @@ def _refusing(name: str) -> Iterator[None]:
             errno.EISDIR: "it is a folder",
             errno.ENXIO: "it isn't a plain file",
             errno.ENODEV: "it isn't a plain file",
-            errno.EACCES: "it may not be opened",
-            errno.EPERM: "it may not be changed",
+            errno.EACCES: "it can't be opened",
+            errno.EPERM: "it can't be changed",
             errno.ENAMETOOLONG: "its name is too long",
             errno.ENOTEMPTY: "it is a folder",
             errno.EEXIST: "it is a folder",

@@ -51,12 +51,14 @@ class AssistantsView(_Base):
         operation_id="assistants_list",
         tags=["assistants"],
         parameters=[
-            OpenApiParameter("archived", bool, description="Those that are archived, in place of the others.")
+            OpenApiParameter(
+                "archived", bool, description="Return archived assistants instead of active ones."
+            )
         ],
         responses=AssistantOutput(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List assistants, the newest first."""
+        """List assistants, newest first."""
         archived = flag(request, "archived") or False
         rows = selectors.assistant_list(actor=self.actor, archived=archived)
         return self.paginated(rows, AssistantOutput)
@@ -68,7 +70,7 @@ class AssistantsView(_Base):
         responses={201: AssistantOutput},
     )
     def post(self, request: Request) -> Response:
-        """Create an assistant with its first version, which people can talk to once it is published."""
+        """Create an assistant with its first version; people can use it once it is published."""
         values = valid(AssistantInput, request.data)
         row = services.assistant_create(
             tenant=self.tenant,
@@ -96,7 +98,7 @@ class AssistantView(_Base):
         responses=AssistantOutput,
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Change name or description, archive or restore; what it does is changed by a new version."""
+        """Change name or description, archive or restore; to change what it does, create a new version."""
         row = self._row(pk)
         values = valid(AssistantUpdate, request.data)
         who: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "assistant": row}
@@ -113,7 +115,7 @@ class AssistantView(_Base):
 
     @extend_schema(operation_id="assistants_archive", tags=["assistants"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Archive an assistant: nobody can choose it any more. Its versions and conversations stay."""
+        """Archive an assistant so that no one can choose it. Its versions and conversations stay."""
         services.assistant_archive(tenant=self.tenant, actor=self.actor, assistant=self._row(pk))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -130,7 +132,7 @@ class AssistantVersionsView(_Base):
         responses=AssistantVersionOutput(many=True),
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List versions, the newest first."""
+        """List versions, newest first."""
         rows = selectors.version_list(actor=self.actor, assistant=self._row(pk))
         return self.paginated(rows, AssistantVersionOutput)
 
@@ -141,7 +143,7 @@ class AssistantVersionsView(_Base):
         responses={201: AssistantVersionOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Make the next version; versions are never changed."""
+        """Create the next version; versions never change."""
         row = self._row(pk)
         values = valid(VersionInput, request.data)
         made = services.version_create(
@@ -177,13 +179,13 @@ class AssistantChangesView(_Base):
             OpenApiParameter(
                 "against",
                 int,
-                description="Number of the version to compare with; the one before it if not given.",
+                description="Number of the version to compare with; default: the previous one.",
             )
         ],
         responses=ChangesOutput,
     )
     def get(self, request: Request, pk: int, number: int) -> Response:
-        """Return in what a version differs from another; the first one differs from nothing."""
+        """Return the differences between two versions; the first one has none."""
         row = self._row(pk)
         after = selectors.version_get(actor=self.actor, assistant=row, number=number)
         given = request.query_params.get("against", str(max(1, number - 1)))
@@ -207,7 +209,7 @@ class AssistantPublishView(_Base):
         responses=AssistantOutput,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Publish a version, an earlier one too: people talk to it from their next question on."""
+        """Publish any version; people get it from their next question on."""
         row = self._row(pk)
         number = valid(PublishInput, request.data)["version"]
         services.version_publish(tenant=self.tenant, actor=self.actor, assistant=row, number=number)
@@ -215,6 +217,6 @@ class AssistantPublishView(_Base):
 
     @extend_schema(operation_id="assistants_unpublish", tags=["assistants"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Take the published version back; nobody can ask the assistant until one is published."""
+        """Unpublish the current version; no one can use the assistant until one is published."""
         services.version_unpublish(tenant=self.tenant, actor=self.actor, assistant=self._row(pk))
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -55,7 +55,7 @@ def example_install(*, tenant: Tenant, actor: Actor, name: str) -> Assistant:
         if Assistant.objects.visible_to(actor).filter(slug=example["slug"]).exists():
             raise Conflict(
                 "example_installed",
-                f"There is an assistant “{example['slug']}” already; perhaps it is archived.",
+                f"The assistant “{example['slug']}” already exists; it may be archived.",
             )
         type_rules_add(tenant=tenant, actor=actor, rules=_TYPES[example["document_types"]]())
         kit = toolkit_set(tenant=tenant, actor=actor, **example["toolkit"])

@@ -24,15 +24,15 @@ MODES = {
 }
 """Modes by value: name and what it is good for."""
 _HELP = {
-    "top_k": "How many passages the search gives.",
-    "neighbours": "Before and after each.",
-    "document_types": "One a line, as the documents have them; empty for any.",
-    "filters": 'As a search takes them, for example {"tags": {"in": ["2026"]}}.',
-    "max_steps": "Model turns that may call tools.",
+    "top_k": "How many passages the search returns.",
+    "neighbours": "Before and after each passage.",
+    "document_types": "One per line, as in the documents; empty for any.",
+    "filters": 'As in a search, for example {"tags": {"in": ["2026"]}}.',
+    "max_steps": "Maximum model turns that call tools.",
     "max_replans": "After a step has failed.",
-    "memory_turns": "How far back the model remembers the conversation.",
+    "memory_turns": "How many earlier questions the model sees.",
     "temperature": "0 to 2; empty leaves it to the model.",
-    "effort": "How long to think, for models that know levels.",
+    "effort": "How much to think, for models with effort levels.",
 }
 
 
@@ -49,39 +49,40 @@ class AssistantForm(forms.Form):
         required=False,
         max_length=MAX_PROMPT,
         widget=forms.Textarea(attrs={"rows": 8}),
-        help_text="What the model reads in addition to the platform's own rules (search first, cite, say when the documents do not tell).",
+        help_text="Added to the platform's own rules (search first, cite, say when the documents don't "
+        "answer).",
     )
     searches = forms.ChoiceField(
         label="Searches",
         widget=forms.RadioSelect,
         initial=ALL,
-        choices=[(ALL, "All collections, later ones too"), ("chosen", "These alone:")],
+        choices=[(ALL, "All collections, including future ones"), ("chosen", "Only these:")],
     )
     collections = forms.TypedMultipleChoiceField(
         label="Collections",
         required=False,
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
-        help_text="Nobody sees more through an assistant than they may see themselves.",
+        help_text="People never see more through an assistant than they can see themselves.",
     )
-    tools = forms.ChoiceField(required=False, help_text="Always within what the person who asks may call.")
+    tools = forms.ChoiceField(required=False, help_text="Always limited to what the person asking can call.")
     helpers = forms.TypedMultipleChoiceField(
-        label="Other assistants it may ask", required=False, coerce=int, widget=forms.CheckboxSelectMultiple
+        label="Other assistants it can ask", required=False, coerce=int, widget=forms.CheckboxSelectMultiple
     )
-    output = forms.ChoiceField(label="Form of the answer", choices=Output.choices)
-    output_name = forms.CharField(label="Name of the schema", required=False, max_length=64)
+    output = forms.ChoiceField(label="Answer format", choices=Output.choices)
+    output_name = forms.CharField(label="Schema name", required=False, max_length=64)
     output_schema = forms.JSONField(
         label="JSON Schema",
         required=False,
         widget=forms.Textarea(attrs={"rows": 10, "class": "mono", "spellcheck": "false"}),
-        help_text="Of type object; only for the form “a JSON Schema of this workspace”.",
+        help_text="Must be of type object; only for the answer format “a JSON Schema of this workspace”.",
     )
     starters = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=f"Questions that a new conversation offers, one a line, {MAX_STARTERS} at most.",
+        help_text=f"Questions offered in a new conversation, one per line, at most {MAX_STARTERS}.",
     )
-    note = forms.CharField(label="What has changed", required=False, max_length=200)
+    note = forms.CharField(label="What changed", required=False, max_length=200)
 
     def __init__(
         self,

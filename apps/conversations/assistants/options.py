@@ -127,14 +127,14 @@ def options_read(mode: str, given: Mapping[str, Any]) -> Options:
     if known is None:
         raise refused("mode", f"Choose a mode: {', '.join(OF_MODE)}.")
     if not isinstance(given, Mapping):
-        raise refused("options", "Options are an object of names and values.")
+        raise refused("options", "Options must be an object of names and values.")
     for name in given:
         if name not in known:
             text = f"The mode “{mode}” has no option “{str(name)[:60]}”. It has: {', '.join(sorted(known))}."
             raise refused("options", text)
     options = Options(**{name: _value(name, value) for name, value in given.items()})
     if options.document_types and "document_type" in options.filters:
-        raise refused("filters", "Name the types in “document_types” or in “filters”, not in both.")
+        raise refused("filters", "Put the types in “document_types” or in “filters”, not in both.")
     return options
 
 
@@ -169,7 +169,7 @@ def _value(name: str, value: Any) -> Any:
     if name in RANGES:
         low, high = RANGES[name]
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise refused(name, f"“{name}” is a whole number from {low} to {high}.")
+            raise refused(name, f"“{name}” must be a whole number from {low} to {high}.")
         return value
     return _READERS[name](value)
 
@@ -178,7 +178,7 @@ def _temperature(value: Any) -> float | None:
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 2:
-        raise refused("temperature", "“temperature” is a number from 0 to 2.")
+        raise refused("temperature", "“temperature” must be a number from 0 to 2.")
     return float(value)
 
 
@@ -190,7 +190,7 @@ def _of(name: str, known: Sequence[str], value: Any) -> str:
 
 def _background(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise refused("background", "“background” is true or false.")
+        raise refused("background", "“background” must be true or false.")
     return value
 
 

@@ -130,7 +130,7 @@ def version_collections(version: AssistantVersion) -> frozenset[int] | None:
 
 
 def version_tools(version: AssistantVersion, collections: Iterable[int]) -> frozenset[str] | None:
-    """Return the names of the only tools that a version may use; None for all that the person may use.
+    """Return the names of the only tools that a version may use; None for all that the person can use.
 
     They are those of its toolkit, and of the toolkits that the collections bring along. A toolkit that was deleted, or
     none at all, leaves none. The mode "code" keeps the tool by which programs are run; what they call stays within.
@@ -187,7 +187,7 @@ def version_told(version: AssistantVersion) -> dict[str, str]:
     """Return the short facts of a version of ``version_list`` in words, the options of its mode among them."""
     options = version_options(version)
     helpers = sorted(h.assistant.name for h in version.helpers.all())
-    tools = "all that the person may use"
+    tools = "all that the person can use"
     if version.has_toolkit:
         tools = version.toolkit.name if version.toolkit else "none"
     return {
@@ -208,7 +208,7 @@ def version_told(version: AssistantVersion) -> dict[str, str]:
 def collections_told(version: AssistantVersion) -> str:
     """Return the names of a version's collections that whoever read it may see, or that it searches all or none."""
     if version.searches_all:
-        return "all, later ones too"
+        return "all, including future ones"
     return ", ".join(sorted(s.collection.name for s in version.scope.all())) or "none"
 
 
@@ -217,9 +217,9 @@ OPTION_LABELS: Mapping[str, str] = {
     "neighbours": "Passages around each",
     "document_types": "Document types",
     "filters": "Filters",
-    "max_steps": "Most steps",
-    "max_replans": "Most new plans",
-    "max_tool_calls": "Most tool calls",
+    "max_steps": "Maximum steps",
+    "max_replans": "Maximum new plans",
+    "max_tool_calls": "Maximum tool calls",
     "memory_turns": "Earlier questions shown",
     "temperature": "Temperature",
     "effort": "Effort",

@@ -42,21 +42,21 @@ def assistant_create(
     given = slug.strip()
     slug = given or slugify(name)[:60].strip("-") or "assistant"
     if len(slug) > 60 or not _SLUG.fullmatch(slug) or slug in _TAKEN:
-        raise refused("slug", "Use small letters, digits and hyphens, 60 at most, and not “workspace”.")
+        raise refused("slug", "Use at most 60 lower-case letters, digits and hyphens, and not “workspace”.")
     values = CheckedSpec(tenant, actor, None, spec)
     with transaction.atomic():
         advisory_lock(f"assistants:{tenant.pk}")
         mine = Assistant.objects.visible_to(actor)
         if mine.count() >= MAX_ASSISTANTS:
             raise refused(
-                "name", f"A workspace has at most {MAX_ASSISTANTS} assistants, archived ones among them."
+                "name", f"A workspace can have at most {MAX_ASSISTANTS} assistants, including archived ones."
             )
         if not given:
             slug = _free(slug, set(mine.filter(slug__startswith=slug[:50]).values_list("slug", flat=True)))
         elif mine.filter(slug=slug).exists():
             raise Conflict(
                 "assistant_slug_taken",
-                f"There is an assistant “{slug}” already; archived ones keep their name. Choose another.",
+                f"The assistant “{slug}” already exists; archived ones keep their name. Choose another name.",
                 data={"fields": {"slug": ["Taken."]}},
             )
         assistant: Assistant = Assistant.objects.create(
@@ -85,7 +85,7 @@ def version_create(
     actor.require("assistant.write")
     note = " ".join(note.replace("\x00", "").split())
     if len(note) > 200:
-        raise refused("note", "A note has at most 200 characters.")
+        raise refused("note", "A note can have at most 200 characters.")
     values = CheckedSpec(tenant, actor, assistant, spec)
     with transaction.atomic():
         row = _locked(actor, assistant)
@@ -216,12 +216,12 @@ def _free(slug: str, taken: set[str]) -> str:
 def _name(name: str) -> str:
     name = " ".join(name.replace("\x00", "").split())
     if not 1 <= len(name) <= 80:
-        raise refused("name", "Give a name of 1 to 80 characters.")
+        raise refused("name", "Enter a name of 1 to 80 characters.")
     return name
 
 
 def _description(text: str) -> str:
     text = " ".join(text.replace("\x00", "").split())
     if len(text) > 300:
-        raise refused("description", "A description has at most 300 characters.")
+        raise refused("description", "A description can have at most 300 characters.")
     return text

@@ -27,14 +27,14 @@ class SpecInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=120,
         default="",
-        help_text="An id of /models; empty for the workspace's default when a question is asked.",
+        help_text="An id from /models; empty for the workspace's default at the time of each question.",
     )
     prompt = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=MAX_PROMPT,
         default="",
-        help_text="What the model reads in addition to the platform's own rules.",
+        help_text="Added to the platform's own rules.",
     )
     collections = serializers.ListField(
         child=_id(),
@@ -42,18 +42,18 @@ class SpecInput(serializers.Serializer[Any]):
         allow_null=True,
         default=None,
         max_length=500,
-        help_text="Ids of those it searches; null for all, later ones too.",
+        help_text="Ids of the collections it searches; null for all, including future ones.",
     )
     toolkit = _id(
         required=False,
         allow_null=True,
         default=None,
-        help_text="The only tools it may use, as far as the person who asks may.",
+        help_text="The only tools it can use, limited to what the person asking can call.",
     )
     has_toolkit = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="True without a toolkit: no tools at all. False: all tools that the person may use.",
+        help_text="True without a toolkit: no tools at all. False: all tools that the person can use.",
     )
     output = serializers.ChoiceField(choices=Output.choices, default=Output.TEXT)
     output_name = serializers.CharField(
@@ -61,13 +61,13 @@ class SpecInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=64,
         default="",
-        help_text="Name of the schema, with the output `schema`.",
+        help_text="Schema name, for the output `schema`.",
     )
     output_schema = serializers.DictField(
         required=False,
         allow_null=True,
         default=None,
-        help_text="JSON Schema of type object, with the output `schema`.",
+        help_text="JSON Schema of type object, for the output `schema`.",
     )
     options = serializers.DictField(
         required=False,
@@ -79,14 +79,14 @@ class SpecInput(serializers.Serializer[Any]):
         required=False,
         default=list,
         max_length=6,
-        help_text="Questions that a new conversation offers.",
+        help_text="Questions offered in a new conversation.",
     )
     helpers = serializers.ListField(
         child=_id(),
         required=False,
         default=list,
         max_length=MAX_HELPERS,
-        help_text="Ids of assistants that it may ask as tools.",
+        help_text="Ids of assistants it can ask as tools.",
     )
 
 
@@ -105,7 +105,7 @@ class AssistantInput(SpecInput):
         allow_blank=True,
         max_length=60,
         default="",
-        help_text="Its name in the API, for good; made of the name if not given.",
+        help_text="Its permanent name in the API; default: made from the name.",
     )
     description = serializers.CharField(required=False, allow_blank=True, max_length=300, default="")
 
@@ -118,14 +118,14 @@ class AssistantUpdate(serializers.Serializer[Any]):
 
 class AssistantOutput(serializers.Serializer[Assistant]):
     id = serializers.IntegerField()
-    slug = serializers.CharField(help_text="The model `assistant/<slug>` for OpenAI's clients.")
+    slug = serializers.CharField(help_text="The model `assistant/<slug>` for OpenAI clients.")
     name = serializers.CharField()
     description = serializers.CharField()
     published = serializers.IntegerField(
         source="published.number",
         default=None,
         allow_null=True,
-        help_text="Number of the version that people talk to.",
+        help_text="Number of the published version.",
     )
     newest = serializers.IntegerField(help_text="Number of the newest version.")
     created_at = serializers.DateTimeField()
@@ -137,7 +137,7 @@ class AssistantOutput(serializers.Serializer[Assistant]):
 
 class VersionInput(SpecInput):
     note = serializers.CharField(
-        required=False, allow_blank=True, max_length=200, default="", help_text="What has changed."
+        required=False, allow_blank=True, max_length=200, default="", help_text="What changed."
     )
 
 
@@ -152,7 +152,7 @@ class AssistantVersionOutput(serializers.Serializer[AssistantVersion]):
     output = serializers.ChoiceField(choices=Output.choices)
     output_name = serializers.CharField()
     output_schema = serializers.DictField(allow_null=True)
-    options = serializers.DictField(help_text="Those that differ from the defaults.")
+    options = serializers.DictField(help_text="Options that differ from the defaults.")
     starters = serializers.ListField(child=serializers.CharField())
     helpers = serializers.SerializerMethodField()
     note = serializers.CharField()
@@ -176,7 +176,7 @@ class ChangeOutput(serializers.Serializer[VersionChange]):
     label = serializers.CharField()  # type: ignore[assignment]
     before = serializers.CharField()
     after = serializers.CharField()
-    lines = serializers.SerializerMethodField(help_text="For longer texts, in place of `before` and `after`.")
+    lines = serializers.SerializerMethodField(help_text="For longer texts, instead of `before` and `after`.")
 
     class Meta:
         ref_name = "AssistantChange"

@@ -51,7 +51,7 @@ class CheckedSpec:
         if spec.mode == Mode.QUICK and (spec.has_toolkit or spec.helpers):
             raise refused(
                 "mode",
-                "The mode “quick” searches by itself: it takes neither a toolkit nor other assistants.",
+                "The mode “quick” does its own search, so it can't have a toolkit or other assistants.",
             )
         prompt = spec.prompt.replace("\x00", "").replace("\r\n", "\n").strip()
         if len(prompt) > MAX_PROMPT:
@@ -106,17 +106,17 @@ def _toolkit(actor: Actor, spec: VersionSpec) -> Toolkit | None:
     if spec.toolkit is None:
         return None
     if not spec.has_toolkit:
-        raise refused("toolkit", "Say that it has a toolkit when you name one.")
+        raise refused("toolkit", "Set has_toolkit when you choose a toolkit.")
     found: Toolkit | None = Toolkit.objects.visible_to(actor).filter(pk=spec.toolkit).first()
     if found is None:
-        raise refused("toolkit", "This toolkit does not exist any more. Choose another.")
+        raise refused("toolkit", "This toolkit no longer exists. Choose another one.")
     return found
 
 
 def _output(spec: VersionSpec) -> tuple[str, dict[str, Any] | None]:
     """Return name and schema of the output. Raises Invalid."""
     if spec.output not in Output.values:
-        raise refused("output", f"Choose a form of the answer: {', '.join(Output.values)}.")
+        raise refused("output", f"Choose an answer format: {', '.join(Output.values)}.")
     if spec.output != Output.SCHEMA:
         return "", None
     name, schema = spec.output_name.strip(), spec.output_schema
@@ -149,7 +149,7 @@ def _storable(name: str, value: Any, limit: int) -> None:
     except (TypeError, ValueError, RecursionError) as error:
         raise refused(name, "This cannot be written as JSON, or is nested too deeply.") from error
     if "\\u0000" in text:
-        raise refused(name, "Take out the NUL characters: they cannot be stored.")
+        raise refused(name, "Remove the NUL characters; they can't be stored.")
     if size > limit:
         raise refused(name, f"This has {size:,} bytes as JSON; at most {limit:,} are allowed.")
 
@@ -159,10 +159,10 @@ def _helpers(tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: Ve
     if not chosen:
         return []
     if len(chosen) > MAX_HELPERS:
-        raise refused("helpers", f"An assistant asks at most {MAX_HELPERS} others.")
+        raise refused("helpers", f"An assistant can ask at most {MAX_HELPERS} others.")
     rows = Assistant.objects.visible_to(actor).filter(pk__in=chosen, archived_at__isnull=True)
     if rows.count() != len(chosen):
-        raise refused("helpers", "One of the chosen assistants does not exist or is archived. Choose again.")
+        raise refused("helpers", "One of the chosen assistants doesn't exist or is archived. Choose again.")
     helpers_hold(tenant, None if assistant is None else assistant.pk, chosen)
     return chosen
 
@@ -206,5 +206,5 @@ def _depth(graph: Mapping[int, set[int]], start: int) -> int:
 
 def _too_deep() -> Invalid:
     return refused(
-        "helpers", f"Assistants would ask each other more than {MAX_HELPER_DEPTH} deep. Choose others."
+        "helpers", f"Assistants would ask each other more than {MAX_HELPER_DEPTH} levels deep. Choose others."
     )

@@ -122,10 +122,10 @@ def publish(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     try:
         if number:
             services.version_publish(**who, number=number)
-            said = f"Version {number} is published: people get it with their next question."
+            said = f"Version {number} is published. People get it with their next question."
         else:
             services.version_unpublish(**who)
-            said = f"“{assistant.name}” is not published any more."
+            said = f"“{assistant.name}” is no longer published."
     except DomainError as error:
         if error.status in (403, 404):
             raise

@@ -51,7 +51,7 @@ class AttachmentsView(_AttachmentView):
         responses={201: AttachmentOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Attach a file, and name its id in `attachments` of the next question. It is private to you, and read at once."""
+        """Attach a file; send its id in `attachments` with the next question. It is private to you and read immediately."""
         row = services.attachment_add(**self.who(pk), **posted_file(request))
         return Response(AttachmentOutput(row).data, status=status.HTTP_201_CREATED)
 
@@ -63,14 +63,14 @@ class AttachmentView(_AttachmentView):
 
     @extend_schema(operation_id="attachments_get", tags=["conversations"], responses=AttachmentOutput)
     def get(self, request: Request, pk: int, attachment_pk: int) -> Response:
-        """Return a file with how far its reading is."""
+        """Return a file with its reading progress."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         row = attachment_get(actor=self.actor, conversation=conversation, pk=attachment_pk)
         return Response(AttachmentOutput(row).data)
 
     @extend_schema(operation_id="attachments_remove", tags=["conversations"], responses={204: None})
     def delete(self, request: Request, pk: int, attachment_pk: int) -> Response:
-        """Take back a file that went with no question yet."""
+        """Remove a file that has not been sent with a question."""
         services.attachment_remove(**self.who(pk), pk=attachment_pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -87,6 +87,6 @@ class AttachmentRetryView(_AttachmentView):
         responses={202: AttachmentOutput},
     )
     def post(self, request: Request, pk: int, attachment_pk: int) -> Response:
-        """Read a file again that could not be read."""
+        """Retry reading a file that could not be read."""
         row = services.attachment_retry(**self.who(pk), pk=attachment_pk)
         return Response(AttachmentOutput(row).data, status=status.HTTP_202_ACCEPTED)

@@ -114,16 +114,16 @@ def sight_check(
 
 
 _UNSEEN: Final = {
-    "image": ("model_sees_no_images", "is an image, and {model} reads text alone."),
+    "image": ("model_sees_no_images", "is an image, and {model} can only read text."),
     "audio": ("model_hears_no_audio", "is a sound recording, and {model} cannot listen to it."),
-    "scan": ("model_reads_no_pdf", "holds no text, only pictures of pages, and {model} cannot look at them."),
+    "scan": ("model_reads_no_pdf", "has no text, only pictures of pages, and {model} cannot look at them."),
 }
 
 
 def _instead(others: Sequence[ModelInfo]) -> str:
     """Say what to do: choose a model that can, as far as there is one."""
     if not others:
-        return "No model that this workspace offers can. Remove the file, or ask an admin for such a model."
+        return "No model in this workspace can. Remove the file, or ask an admin to add such a model."
     named = ", ".join(info.label for info in others[:_NAMED])
     more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
     return f"Choose one that can ({named}{more}), or remove the file."

@@ -132,7 +132,7 @@ def _with_room(actor: Actor, conversation: Conversation) -> Conversation:
     if Attachment.objects.filter(conversation=row, turn=None).count() >= MAX_UNSENT:
         raise Conflict(
             "attachments_full",
-            f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.",
+            f"{MAX_UNSENT} files are already waiting to be sent. Send them, or remove one first.",
         )
     return row
 
@@ -152,7 +152,8 @@ def attachment_remove(*, tenant: Tenant, actor: Actor, conversation: Conversatio
         if attachment.turn_id is not None or waits.exists():
             raise Conflict(
                 "attachment_sent",
-                "This file belongs to a question that was asked. It goes when the conversation is deleted.",
+                "This file belongs to a question that was already asked. It is deleted with the "
+                "conversation.",
             )
         audit_record(
             tenant=tenant,
@@ -176,7 +177,7 @@ def attachment_retry(*, tenant: Tenant, actor: Actor, conversation: Conversation
     actor.require("conversation.write")
     attachment = attachment_get(actor=actor, conversation=conversation, pk=pk)
     if attachment.document is None:
-        raise Conflict("attachment_gone", "The file was deleted. Remove it, and attach it again.")
+        raise Conflict("attachment_gone", "The file was deleted. Remove it and attach it again.")
     system = system_actor(tenant.pk, actor.user_id)  # the file is the person's own, whatever their role
     attachment.document = document_retry(tenant=tenant, actor=system, document=attachment.document)
     return attachment
@@ -199,7 +200,10 @@ def attachments_checked(
     rows = rows.select_related("document")
     chosen = list(rows.filter(turn=None, pk__in=set(pks)).order_by("pk"))
     if len(chosen) != len(set(pks)):
-        message = "One of the attached files is not there any more, or was sent before. Reload the page, and attach it again."
+        message = (
+            "One of the attached files no longer exists or was already sent. Reload the page and "
+            "attach it again."
+        )
         raise Invalid("unknown_attachment", message, data={"fields": {"attachments": [message]}})
     if beside is not None:
         chosen = [*rows.filter(turn=beside).order_by("pk"), *chosen]
@@ -279,7 +283,8 @@ def _as_is_type(received: blobs.ReceivedFile, name: str) -> str:
         if received.size > MAX_IMAGE_BYTES:
             raise Invalid(
                 "image_too_large",
-                f"An image may have {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller, and attach it again.",
+                f"An image can have at most {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller and attach "
+                f"it again.",
                 status=413,
             )
         return found
@@ -293,7 +298,8 @@ def _as_is_type(received: blobs.ReceivedFile, name: str) -> str:
     if received.size > MAX_AUDIO_BYTES:
         raise Invalid(
             "audio_too_large",
-            f"A recording may have {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as MP3, and attach it again.",
+            f"A recording can have at most {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as "
+            f"MP3, and attach it again.",
             status=413,
         )
     return found

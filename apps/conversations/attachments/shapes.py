@@ -17,16 +17,17 @@ class AttachmentOutput(serializers.Serializer[Attachment]):
     media_type = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
     kind = serializers.SerializerMethodField(
-        help_text="text: read and searched; image, audio (MP3, WAV, OGG, FLAC), and scan (a short PDF without text): given as it is to a model that can take it."
+        help_text="text: read and searched; image, audio (MP3, WAV, OGG, FLAC), and scan (a short PDF "
+        "without text): sent as it is to a model that supports it."
     )
     state = serializers.SerializerMethodField(
-        help_text="reading, ready or failed. A question may be asked meanwhile: its answer waits."
+        help_text="reading, ready or failed. You can already ask a question: the answer waits for the file."
     )
-    problem = serializers.SerializerMethodField(help_text="Why it could not be read; empty if it was.")
+    problem = serializers.SerializerMethodField(help_text="Why it could not be read; otherwise empty.")
     turn_id = serializers.IntegerField(
-        allow_null=True, help_text="The question it went with; null: not sent yet."
+        allow_null=True, help_text="The question it was sent with; null: not sent yet."
     )
-    document_id = serializers.IntegerField(allow_null=True, help_text="What citations of it name.")
+    document_id = serializers.IntegerField(allow_null=True, help_text="The document that citations point to.")
     created_at = serializers.DateTimeField()
 
     class Meta:

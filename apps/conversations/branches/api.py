@@ -47,7 +47,7 @@ class TurnEditView(_TurnActionView):
         operation_id="turns_edit", tags=["conversations"], request=TurnInput, responses={201: TurnOutput}
     )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Ask a question in other words, in a new branch beside the turn; the turn stays as it was."""
+        """Ask an edited question in a new branch; the original turn stays as it was."""
         values = valid(TurnInput, request.data)
         asked = self.asked(request, values)
         turn = services.turn_edit(
@@ -70,7 +70,7 @@ class TurnRegenerateView(_TurnActionView):
         responses={201: TurnOutput},
     )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Answer a question once more, in a new branch beside the turn; the turn stays as it was."""
+        """Answer a question again in a new branch; the original turn stays as it was."""
         asked = self.asked(request, valid(AgainInput, request.data))
         turn = services.turn_regenerate(**asked, turn=self.turn(pk, turn_pk))
         return Response(turn_out(self, turn), status=status.HTTP_201_CREATED)
@@ -83,7 +83,7 @@ class TurnContinueView(_TurnActionView):
         operation_id="turns_continue", tags=["conversations"], request=AgainInput, responses={201: TurnOutput}
     )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Have an answer that was stopped, or met a limit, go on in a turn that follows it."""
+        """Continue an answer that was stopped, or reached a limit, in a new turn."""
         asked = self.asked(request, valid(AgainInput, request.data))
         turn = services.turn_continue(**asked, turn=self.turn(pk, turn_pk))
         return Response(turn_out(self, turn), status=status.HTTP_201_CREATED)
@@ -108,6 +108,6 @@ class TurnForkView(_TurnActionView):
         operation_id="turns_fork", tags=["conversations"], request=None, responses={201: ConversationOutput}
     )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Begin another conversation with a copy of the branch up to and with a turn."""
+        """Start a new conversation with a copy of the branch up to and including a turn."""
         fork = services.conversation_fork(tenant=self.tenant, actor=self.actor, turn=self.turn(pk, turn_pk))
         return Response(conversation_out(self, fork.pk), status=status.HTTP_201_CREATED)

@@ -130,7 +130,7 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
             raise Missing("turn")
         if any(old.is_active for old in turns):
             raise Conflict(
-                "turn_active", "This answer is still being written. Fork from it when it has ended."
+                "turn_active", "This answer is still being written. Fork from it when it is finished."
             )
         fork = Conversation.objects.create(
             tenant=tenant,

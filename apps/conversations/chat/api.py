@@ -130,7 +130,7 @@ class TurnsView(TenantAPIView):
         ],
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List the turns of the branch that is shown, or of all, newest first."""
+        """List the turns of the current branch, or of all branches, newest first."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         every = valid(BranchesInput, request.query_params)["branches"] == "all"
         rows = selectors.turn_list(actor=self.actor, conversation=conversation, all_branches=every)
@@ -143,7 +143,7 @@ class TurnsView(TenantAPIView):
         responses={201: TurnOutput, 202: QueuedOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Ask a question; the answer is written in the background, see /runs/{id}/events. Without money for it: 402."""
+        """Ask a question; the answer is written in the background, see /runs/{id}/events. 402 if a budget is used up."""
         values = valid(AskInput, request.data)
         question: dict[str, Any] = {
             "tenant": self.tenant,
@@ -187,7 +187,7 @@ class TurnRetryView(TenantAPIView):
         operation_id="turns_retry", tags=["conversations"], request=RetryInput, responses=TurnOutput
     )
     def post(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Answer the last question of a branch once more in place, after its answer failed or was stopped."""
+        """Answer a branch's last question again in place, after its answer failed or was stopped."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         turn = selectors.turn_get(actor=self.actor, conversation=conversation, pk=turn_pk)
         model = valid(RetryInput, request.data)["model"]
@@ -222,7 +222,7 @@ class RunStopView(TenantAPIView):
 
     @extend_schema(operation_id="runs_stop", tags=["runs"], request=None, responses={202: RunOutput})
     def post(self, request: Request, pk: int) -> Response:
-        """Ask a run to stop; what it has said so far is kept. Harmless when it has ended."""
+        """Stop a run; its text so far is kept. Does nothing if it has already ended."""
         run = run_get(actor=self.actor, pk=pk)
         run = run_services.run_stop(tenant=self.tenant, actor=self.actor, run=run)
         return Response(run_out(self.actor, run), status=status.HTTP_202_ACCEPTED)
@@ -236,7 +236,7 @@ class DecisionsView(TenantAPIView):
 
     @extend_schema(operation_id="decisions_list", tags=["runs"], responses=DecisionOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List the calls a run waits for or has waited for, newest first; `pending` ones can be decided."""
+        """List the calls a run is or was waiting for, newest first; `pending` ones can be decided."""
         run = run_get(actor=self.actor, pk=pk)
         return self.paginated(decision_pages(actor=self.actor, run=run), DecisionOutput)
 
@@ -250,7 +250,7 @@ class DecisionView(TenantAPIView):
         operation_id="decisions_decide", tags=["runs"], request=DecisionInput, responses=DecisionOutput
     )
     def post(self, request: Request, pk: int, decision_pk: int) -> Response:
-        """Approve (with other arguments, if given), reject or answer a call; after the last one the run goes on."""
+        """Approve (optionally with other arguments), reject or answer a call; after the last one the run continues."""
         values = valid(DecisionInput, request.data)
         waiting = approval_get(actor=self.actor, pk=decision_pk, run_id=pk)
         turns_services.call_decide(
@@ -278,7 +278,7 @@ class RunEventsView(StreamingAPIView):
         operation_id="runs_events",
         tags=["runs"],
         parameters=[
-            OpenApiParameter("after", int, description="Go on after this event."),
+            OpenApiParameter("after", int, description="Continue after this event."),
             OpenApiParameter("Last-Event-ID", str, OpenApiParameter.HEADER),
         ],
         responses={

@@ -67,7 +67,7 @@ class DraftView(_AroundView):
         operation_id="conversations_draft", tags=["conversations"], request=DraftInput, responses={204: None}
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Keep what is typed and not sent; sending it as a question forgets it."""
+        """Save text that is typed but not sent; sending it as a question clears the draft."""
         text = valid(DraftInput, request.data)["text"]
         drafts.draft_set(**self.who(), conversation=self.conversation(pk), text=text)
         return Response(status=status.HTTP_204_NO_CONTENT)
@@ -81,7 +81,7 @@ class QueueView(_AroundView):
 
     @extend_schema(operation_id="queue_list", tags=["conversations"], responses=QueuedOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List the questions that wait, the last one first; they are asked oldest first. `turns_create` adds to them."""
+        """List queued questions, newest first; they are asked oldest first. `turns_create` adds to them."""
         rows = selectors.queued_list(actor=self.actor, conversation=self.conversation(pk))
         return self.paginated(rows, QueuedOutput)
 
@@ -95,14 +95,14 @@ class QueuedView(_AroundView):
         operation_id="queue_update", tags=["conversations"], request=QueuedUpdate, responses=QueuedOutput
     )
     def patch(self, request: Request, pk: int, queued_pk: int) -> Response:
-        """Change a question that waits."""
+        """Change a queued question."""
         text = valid(QueuedUpdate, request.data)["text"]
         row = queue.queued_edit(**self.who(), conversation=self.conversation(pk), pk=queued_pk, text=text)
         return Response(QueuedOutput(row).data)
 
     @extend_schema(operation_id="queue_remove", tags=["conversations"], responses={204: None})
     def delete(self, request: Request, pk: int, queued_pk: int) -> Response:
-        """Take back a question that waits."""
+        """Remove a queued question."""
         queue.queued_remove(**self.who(), conversation=self.conversation(pk), pk=queued_pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -116,7 +116,7 @@ class TurnFeedbackView(_AroundView):
         operation_id="feedback_give", tags=["conversations"], request=FeedbackInput, responses=FeedbackOutput
     )
     def put(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Say what one thinks of an answer; it replaces what was said before. Admins of the workspace can read it."""
+        """Rate an answer; this replaces an earlier rating. Admins of the workspace can read it."""
         values = valid(FeedbackInput, request.data)
         row = feedback_services.feedback_give(**self.who(), turn=self._turn(pk, turn_pk), **values)
         stored = feedback_list(actor=self.actor).get(pk=row.pk)
@@ -124,7 +124,7 @@ class TurnFeedbackView(_AroundView):
 
     @extend_schema(operation_id="feedback_withdraw", tags=["conversations"], responses={204: None})
     def delete(self, request: Request, pk: int, turn_pk: int) -> Response:
-        """Take back what one has said about an answer."""
+        """Remove your rating of an answer."""
         feedback_services.feedback_withdraw(**self.who(), turn=self._turn(pk, turn_pk))
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -145,7 +145,7 @@ class FeedbackListView(TenantAPIView):
         responses=FeedbackOutput(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List feedback with questions and answers, newest first: one's own, or the workspace's for who may read its audit log."""
+        """List feedback with questions and answers, newest first: your own, or everyone's if you can read the audit log."""
         verdict = valid(FeedbackFilter, request.query_params)["verdict"]
         return self.paginated(feedback_list(actor=self.actor, verdict=verdict), FeedbackOutput)
 
@@ -158,7 +158,7 @@ class SharesView(_AroundView):
 
     @extend_schema(operation_id="shares_list", tags=["conversations"], responses=ShareOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List the links that work, newest first, with who has opened them."""
+        """List active links, newest first, with who opened them."""
         rows = share_list(actor=self.actor, conversation=self.conversation(pk))
         return self.paginated(rows, ShareOutput)
 
@@ -166,7 +166,7 @@ class SharesView(_AroundView):
         operation_id="shares_create", tags=["conversations"], request=None, responses={201: ShareMadeOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Make a link to what the branch that is shown says now; members of the workspace can open it."""
+        """Create a link to the current branch as it is now; members of the workspace can open it."""
         conversation = self.conversation(pk)
         share = sharing_services.share_create(**self.who(), conversation=conversation)
         share.limited_sources = limited_sources(  # type: ignore[attr-defined]
@@ -182,7 +182,7 @@ class ShareView(_AroundView):
 
     @extend_schema(operation_id="shares_revoke", tags=["conversations"], responses={204: None})
     def delete(self, request: Request, pk: int, share_pk: int) -> Response:
-        """Make a link work no more."""
+        """Revoke a link."""
         sharing_services.share_revoke(**self.who(), conversation=self.conversation(pk), pk=share_pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -194,7 +194,7 @@ class SharedView(_AroundView):
 
     @extend_schema(operation_id="shares_read", tags=["conversations"], responses=SharedOutput)
     def get(self, request: Request, key: uuid.UUID) -> Response:
-        """Read a shared conversation; of each source, what you may see now."""
+        """Read a shared conversation, with the sources you can currently see."""
         share = sharing_services.share_open(**self.who(), key=key)
         return Response(SharedOutput(shared_view(actor=self.actor, share=share)).data)
 
@@ -211,7 +211,7 @@ class ConversationExportView(_AroundView):
         responses=ExportOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Export a conversation: all branches as JSON, or the one that is shown as Markdown with its sources."""
+        """Export a conversation: all branches as JSON, or the current one as Markdown with its sources."""
         form = valid(ExportFilter, request.query_params)["form"]
         made = export_services.conversation_export(
             **self.who(), conversation=self.conversation(pk), form=form
@@ -231,12 +231,15 @@ class ConversationSearchView(TenantAPIView):
         responses=FoundOutput(many=True),
         parameters=[
             OpenApiParameter(
-                "q", str, required=True, description="Words; each finds longer words too that begin with it."
+                "q",
+                str,
+                required=True,
+                description="Search words; each also finds longer words that begin with it.",
             )
         ],
     )
     def get(self, request: Request) -> Response:
-        """Search one's own conversations: titles, questions and answers. The 30 last used are given."""
+        """Search your own conversations: titles, questions and answers. Returns the 30 most recently used."""
         query = valid(SearchFilter, request.query_params)["q"]
         found = conversation_find(actor=self.actor, query=query)
         return self.paginated(found, FoundOutput)
@@ -251,7 +254,7 @@ class ConversationRulesView(_AroundView):
         operation_id="conversations_rules", tags=["conversations"], responses=ConversationRulesOutput
     )
     def get(self, request: Request) -> Response:
-        """Tell how long conversations are kept, and whether a model names them."""
+        """Return how long conversations are kept, and whether a model names them."""
         return Response(ConversationRulesOutput(rules_get(self.tenant)).data)
 
     @extend_schema(
@@ -261,7 +264,7 @@ class ConversationRulesView(_AroundView):
         responses=ConversationRulesOutput,
     )
     def put(self, request: Request) -> Response:
-        """Say so. What a rule deletes is gone for good: look at `conversations_rules_preview` first."""
+        """Set these rules. Deletion is permanent: check `conversations_rules_preview` first."""
         values = valid(ConversationRulesInput, request.data)
         rules = rules_set(
             **self.who(),
@@ -284,6 +287,6 @@ class ConversationRulesPreviewView(_AroundView):
         responses=RulesPreviewOutput,
     )
     def get(self, request: Request) -> Response:
-        """Tell what a rule would delete now; nothing is changed."""
+        """Return what a rule would delete now; nothing is changed."""
         days = valid(KeepDaysFilter, request.query_params)["keep_days"]
         return Response(RulesPreviewOutput(rules_preview(**self.who(), days=days)).data)

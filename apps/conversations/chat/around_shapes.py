@@ -32,7 +32,7 @@ class QueuedOutput(serializers.Serializer[Any]):
     text = serializers.CharField()
     model = serializers.CharField(help_text="Empty: the conversation's.")
     client_id = serializers.UUIDField()
-    problem = serializers.CharField(help_text="Why it was not asked when its time came; empty: it waits.")
+    problem = serializers.CharField(help_text="Why it wasn't asked when its turn came; empty: it is waiting.")
     created_at = serializers.DateTimeField()
 
     class Meta:
@@ -107,7 +107,8 @@ class ShareOutput(serializers.Serializer[ConversationShare]):
 class ShareMadeOutput(ShareOutput):
     limited_sources = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Names of the documents it is based on that not everyone here may read; other readers don't see their content.",
+        help_text="Names of its source documents that not everyone here can read; other readers don't see "
+        "their content.",
     )
 
     class Meta:
@@ -116,12 +117,12 @@ class ShareMadeOutput(ShareOutput):
 
 class SharedCitationOutput(serializers.Serializer[Any]):
     number = serializers.IntegerField()
-    document_name = serializers.CharField(help_text="Says so, where you may not see the source.")
+    document_name = serializers.CharField(help_text="A placeholder if you can't see the source.")
     collection_name = serializers.CharField()
     page = serializers.IntegerField(allow_null=True)
-    quote = serializers.CharField(help_text="Empty where you may not see the source.")
+    quote = serializers.CharField(help_text="Empty if you can't see the source.")
     header = serializers.CharField(
-        help_text="The column header of the table that the quote is a row of; else empty."
+        help_text="The table's column header if the quote is a table row; otherwise empty."
     )
 
     class Meta:
@@ -135,7 +136,7 @@ class SharedTurnOutput(serializers.Serializer[Any]):
     asked_at = serializers.DateTimeField()
     marks = MarkOutput(many=True, help_text="Sentences to check, in the order of the answer.")
     compared = serializers.CharField(
-        help_text="What the sentences were compared with; empty where it is not kept."
+        help_text="What the sentences were compared with; empty if not recorded."
     )
     citations = SharedCitationOutput(many=True)
     hidden_citations = serializers.IntegerField(source="hidden")
@@ -163,13 +164,13 @@ class FoundOutput(serializers.Serializer[Any]):
     title = serializers.CharField()
     updated_at = serializers.DateTimeField()
     turn_id = serializers.IntegerField(
-        source="turn_pk", allow_null=True, help_text="Null where only the title fits."
+        source="turn_pk", allow_null=True, help_text="Null if only the title matches."
     )
-    author = serializers.CharField(help_text="user or assistant; empty where only the title fits.")
+    author = serializers.CharField(help_text="user or assistant; empty if only the title matches.")
     excerpt = serializers.CharField(help_text="Plain text.")
     marks = serializers.ListField(
         child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2),
-        help_text="Where in the excerpt the words are: [start, end) in characters.",
+        help_text="Where the words are in the excerpt: [start, end) in characters.",
     )
 
     class Meta:
@@ -182,16 +183,16 @@ class ExportFilter(serializers.Serializer[Any]):
 
 class ExportOutput(serializers.Serializer[Any]):
     name = serializers.CharField(help_text="For a file.")
-    markdown = serializers.CharField(help_text="The branch that is shown, with sources; with form=markdown.")
+    markdown = serializers.CharField(help_text="The current branch, with sources; for form=markdown.")
     conversation = serializers.JSONField(
-        allow_null=True, help_text="All branches as a tree by `parent`; with form=json."
+        allow_null=True, help_text="All branches as a tree by `parent`; for form=json."
     )
 
     class Meta:
         ref_name = "ConversationExport"
 
 
-_NULL = "null for the server's default; 0 for ever."
+_NULL = "null for the server's default; 0 keeps them forever."
 
 
 class ConversationRulesInput(serializers.Serializer[Any]):
@@ -202,14 +203,15 @@ class ConversationRulesInput(serializers.Serializer[Any]):
         help_text=f"Days after the last question before a conversation is deleted; {_NULL}",
     )
     makes_titles = serializers.BooleanField(
-        allow_null=True, default=None, help_text="Left out or null: unchanged."
+        allow_null=True, default=None, help_text="Omitted or null: unchanged."
     )
     support_model = serializers.CharField(
         allow_null=True,
         allow_blank=True,
         default=None,
         max_length=120,
-        help_text="Model that checks each answer against its sources again, once it has ended; empty for none, left out or null: unchanged.",
+        help_text="Model that checks each finished answer against its sources again; empty for none; "
+        "omitted or null: unchanged.",
     )
 
 
@@ -217,7 +219,7 @@ class ConversationRulesOutput(serializers.Serializer[Any]):
     keep_days = serializers.IntegerField(
         source="own_days", allow_null=True, help_text=f"The workspace's own rule; {_NULL}"
     )
-    days = serializers.IntegerField(help_text="The rule that holds; 0 for ever.")
+    days = serializers.IntegerField(help_text="The rule in effect; 0 keeps them forever.")
     makes_titles = serializers.BooleanField(
         help_text="A model names each conversation after its first answer."
     )
@@ -235,15 +237,15 @@ class KeepDaysFilter(serializers.Serializer[Any]):
         default=None,
         min_value=0,
         max_value=MOST_DAYS,
-        help_text="The rule to try; left out: the server's default.",
+        help_text="The rule to try; default: the server's.",
     )
 
 
 class RulesPreviewOutput(serializers.Serializer[Any]):
-    days = serializers.IntegerField(help_text="The rule that was tried; 0 for ever.")
+    days = serializers.IntegerField(help_text="The rule that was tried; 0 keeps them forever.")
     count = serializers.IntegerField(help_text="Conversations that it would delete now.")
-    users = serializers.IntegerField(help_text="Of how many people.")
-    oldest_at = serializers.DateTimeField(allow_null=True, help_text="Last question in the oldest of them.")
+    users = serializers.IntegerField(help_text="Number of people they belong to.")
+    oldest_at = serializers.DateTimeField(allow_null=True, help_text="Last question in the oldest one.")
 
     class Meta:
         ref_name = "RulesPreview"

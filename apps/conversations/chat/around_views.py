@@ -95,7 +95,7 @@ def queue(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_POST
 @allowed("conversation.write")
 def queue_remove(request: TenantRequest, tenant_slug: str, pk: int, queued_pk: int) -> HttpResponse:
-    """Take back a question that waits."""
+    """Remove a queued question."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     turns_queue.queued_remove(
         tenant=request.tenant, actor=request.actor, conversation=conversation, pk=queued_pk
@@ -156,20 +156,22 @@ class RulesForm(forms.Form):
         min_value=0,
         max_value=MOST_DAYS,
         label="Days to keep conversations after their last question",
-        help_text="0 keeps them for ever. Empty: the default of this server.",
+        help_text="0 keeps them forever. Empty: the server default.",
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
     makes_titles = forms.BooleanField(
         required=False,
         label="A model names each conversation after its first answer",
-        help_text="The model that gave the answer; it costs a few hundred tokens, which the usage page counts.",
+        help_text="Uses the model that gave the answer, a few hundred tokens each; counted on the usage "
+        "page.",
     )
     support_model = forms.CharField(
         required=False,
         max_length=120,
         label="Model that checks each answer against its sources",
-        help_text="After the answer, as a second check; for example openai/gpt-5-mini. It reads the answer and its passages, and the "
-        "usage page counts it. Empty: words, names and numbers are compared, no model is asked.",
+        help_text="A second check after the answer, for example by openai/gpt-5-mini. It reads the answer "
+        "and its passages and is counted on the usage page. Empty: words, names and numbers are compared "
+        "without a model.",
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
 
@@ -200,7 +202,7 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "The rules are saved.")
+            messages.success(request, "Rules saved.")
             return redirect("conversations:settings-rules", tenant_slug)
     context = {"section": "conversations", "form": form, "rules": now, "default": settings.CONVERSATION_DAYS}
     return render(request, "settings/conversations.html", context, status=422 if form.errors else 200)

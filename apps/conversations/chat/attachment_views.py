@@ -73,7 +73,7 @@ def remove(request: TenantRequest, tenant_slug: str, pk: int, attachment_pk: int
 @require_POST
 @allowed("conversation.write")
 def retry(request: TenantRequest, tenant_slug: str, pk: int, attachment_pk: int) -> HttpResponse:
-    """Read a file again that could not be read."""
+    """Retry reading a file that could not be read."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     row = attachments_services.attachment_retry(**_who(request, conversation), pk=attachment_pk)
     if not request.htmx:

@@ -77,7 +77,7 @@ def _chosen(conversation: Conversation | None, collections: list[dict[str, Any]]
     """Return what the label of the scope names; empty for all."""
     chosen = [c for c in collections if c["is_chosen"]]
     if conversation is not None and not conversation.searches_all and not chosen:
-        return [{"name": "No collection (the chosen ones are deleted)"}]
+        return [{"name": "No collection (the chosen ones were deleted)"}]
     return chosen
 
 
@@ -102,7 +102,7 @@ def collections_read(request: HttpRequest) -> list[int]:
 
 
 def ids_read(
-    request: HttpRequest, name: str, problem: str = "This does not exist. Reload the page."
+    request: HttpRequest, name: str, problem: str = "This no longer exists. Reload the page."
 ) -> list[int]:
     """Return the ids in a form's field. Raises Invalid."""
     values = [value for value in request.POST.getlist(name) if value]

@@ -24,7 +24,7 @@ class ConversationInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=120,
         default="",
-        help_text="An id of /models; the default if not given.",
+        help_text="An id from /models; default: the workspace's default model.",
     )
     collections = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
@@ -38,7 +38,7 @@ class ConversationInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=60,
         default="",
-        help_text="Slug of the assistant that answers; empty for the model alone.",
+        help_text="Slug of the assistant that answers; empty for general chat.",
     )
     assistant_version = serializers.IntegerField(
         required=False,
@@ -46,7 +46,7 @@ class ConversationInput(serializers.Serializer[Any]):
         min_value=1,
         max_value=2**31 - 1,
         default=None,
-        help_text="Number of a version to try in place of the published one; needs the right assistant.write.",
+        help_text="Number of a version to try instead of the published one; needs the right assistant.write.",
     )
 
 
@@ -68,15 +68,16 @@ class ConversationOutput(serializers.Serializer[Any]):
         source="assistant.slug",
         default=None,
         allow_null=True,
-        help_text="Who answers; null for the model alone.",
+        help_text="Who answers; null for general chat.",
     )
-    is_answering = serializers.BooleanField(help_text="A turn is under way.")
+    is_answering = serializers.BooleanField(help_text="A turn is in progress.")
     state = serializers.SerializerMethodField(
-        help_text="running, waiting (for a decision), failed (the last answer), done (and not looked at yet), or empty."
+        help_text="running, waiting (for a decision), failed (the last answer), done (and not viewed yet), "
+        "or empty."
     )
-    draft = serializers.CharField(help_text="What is typed and not sent.")
+    draft = serializers.CharField(help_text="Text typed but not sent.")
     head_id = serializers.IntegerField(
-        allow_null=True, help_text="Last turn of the branch that is shown; the next question follows it."
+        allow_null=True, help_text="Last turn of the current branch; the next question follows it."
     )
     forked_from_id = serializers.IntegerField(allow_null=True)
     created_at = serializers.DateTimeField()
@@ -93,7 +94,8 @@ class TurnInput(serializers.Serializer[Any]):
     text = serializers.CharField(max_length=MAX_TEXT, help_text="The question.")
     client_id = serializers.UUIDField(
         required=False,
-        help_text="Made by you, once per question; the header Idempotency-Key does the same. Sent again, it returns the turn that exists.",
+        help_text="An id you create for each question; the header Idempotency-Key does the same. Sending "
+        "it again returns the existing turn.",
     )
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
     assistant = serializers.CharField(
@@ -102,7 +104,7 @@ class TurnInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=60,
         default=None,
-        help_text="Slug of who answers from now on, empty for the model alone; null or left out changes nothing.",
+        help_text="Slug of who answers from now on, empty for general chat; null or omitted changes nothing.",
     )
     attachments = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
@@ -117,8 +119,9 @@ class AskInput(TurnInput):
     when_busy = serializers.ChoiceField(
         choices=["refuse", "queue"],
         default="refuse",
-        help_text="While an answer is under way: `refuse` answers 409 `conversation_busy`; `queue` answers 202 with the question that waits, "
-        "and it is asked as soon as its time has come. Sent again with the same client_id, it returns what has become of it.",
+        help_text="While an answer is in progress: `refuse` returns 409 `conversation_busy`; `queue` "
+        "returns 202 with the queued question, which is asked when its turn comes. Sending it again with "
+        "the same client_id returns its current state.",
     )
 
 
@@ -128,7 +131,7 @@ class BranchesInput(serializers.Serializer[Any]):
 
 class AgainInput(serializers.Serializer[Any]):
     client_id = serializers.UUIDField(
-        required=False, help_text="As for a question: sent again, it returns the turn that exists."
+        required=False, help_text="As for a question: sending it again returns the existing turn."
     )
     model = serializers.CharField(required=False, allow_blank=True, max_length=120, default="")
 
@@ -139,11 +142,11 @@ class RetryInput(serializers.Serializer[Any]):
 
 class CitationOutput(serializers.Serializer[Any]):
     number = serializers.IntegerField(help_text="The marker [1] in the answer.")
-    chunk_id = serializers.IntegerField(allow_null=True, help_text="Null once the chunk is gone.")
+    chunk_id = serializers.IntegerField(allow_null=True, help_text="Null after the passage was deleted.")
     document_id = serializers.IntegerField(allow_null=True)
     document_name = serializers.CharField()
     collection_name = serializers.CharField()
-    page = serializers.IntegerField(allow_null=True, help_text="Where the quote begins.")
+    page = serializers.IntegerField(allow_null=True, help_text="The page where the quote begins.")
     quote = serializers.CharField(
         help_text="Whole sentences or a row of a table, their lines joined; with “…” where a very long one was cut."
     )
@@ -164,8 +167,8 @@ class MarkOutput(serializers.Serializer[Any]):
     end = serializers.IntegerField(help_text="The character after its last one.")
     reason = serializers.ChoiceField(
         choices=list(LABELS),
-        help_text="unsupported, number, name and polarity: it was compared with its sources and did not pass; "
-        "language: it was not compared, as its source is in another language.",
+        help_text="unsupported, number, name and polarity: compared with its sources and not confirmed; "
+        "language: not compared, because its source is in another language.",
     )
     text = serializers.CharField(help_text="The sentence.")
     note = serializers.CharField(help_text="The reason in words.")
@@ -189,27 +192,27 @@ class TurnOutput(serializers.Serializer[Turn]):
         source="assistant_version.number",
         default=None,
         allow_null=True,
-        help_text="Number of the version of the conversation's assistant that answers; null for the model alone.",
+        help_text="Number of the assistant version that answers; null for general chat.",
     )
     question = serializers.SerializerMethodField()
     answer = serializers.SerializerMethodField(
         help_text="Markdown with markers [1]; empty until it is finished."
     )
     output = serializers.SerializerMethodField(
-        help_text="The answer as the assistant's output format has it; null for text."
+        help_text="The answer in the assistant's output format; null for text."
     )
-    problem = serializers.SerializerMethodField(help_text="Why an answer that should have a form has none.")
+    problem = serializers.SerializerMethodField(help_text="Why the answer doesn't have the required format.")
     marks = serializers.SerializerMethodField(help_text="Sentences of the answer to check, in its order.")
     unsupported = serializers.SerializerMethodField(
-        help_text="Of `marks`, those that did not pass: [start, end] in characters."
+        help_text="The `marks` that were not confirmed: [start, end] in characters."
     )
     compared = serializers.SerializerMethodField(
         help_text="What the sentences were compared with; empty where it is not kept."
     )
     citations = CitationOutput(many=True)
-    attachments = AttachmentOutput(many=True, help_text="Files that came with the question.")
+    attachments = AttachmentOutput(many=True, help_text="Files sent with the question.")
     removed_citations = serializers.IntegerField(
-        source="removed_markers", help_text="Markers that named no retrieved passage."
+        source="removed_markers", help_text="Citation markers that point to no retrieved passage."
     )
     error_code = serializers.CharField(source="run.error_code")
     error_message = serializers.CharField(source="run.error_message")

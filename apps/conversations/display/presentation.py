@@ -55,9 +55,9 @@ _TOOL_PHASES = {
     "search_documents": "Searching your documents",
     "search_documentation": "Searching your documents",
     "search_codebase": "Searching your code",
-    "lookup_hts_code": "Looking a tariff code up",
+    "lookup_hts_code": "Looking up a tariff code",
     "check_tariffs": "Looking for additional duties",
-    "check_agency_requirements": "Looking for agencies' requirements",
+    "check_agency_requirements": "Looking for agency requirements",
     "read_attached_files": "Reading the attached files",
     "get_chunk": "Reading a passage",
     "get_linked_chunk": "Following a link",
@@ -72,7 +72,7 @@ _LIMITS = {
     "max_tokens": "Token limit reached",
     "max_cost_usd": "Cost limit reached",
     "budget": "The budget is used up",
-    "repeat_stop": "Stopped going in circles",
+    "repeat_stop": "Stopped because it was going in circles",
     "failure_stop": "Stopped after repeated failures",
 }
 

@@ -26,7 +26,7 @@ class PlainAnswer:
         if shown.startswith(self._printed):
             new = shown[len(self._printed) :]
         else:
-            new = f"\n[begun anew]\n{shown}" if shown else ""
+            new = f"\n[started again]\n{shown}" if shown else ""
         if new:
             self._printed = shown
         return new

@@ -38,7 +38,7 @@ def feedback_give(
         raise _invalid("comment", f"Write at most {MAX_COMMENT:,} characters.")
     with transaction.atomic():
         if turn.is_active or not turn.run.answer.strip():
-            raise Conflict("answer_missing", "There is no finished answer to judge.")
+            raise Conflict("answer_missing", "There is no finished answer to rate.")
         row, _ = Feedback.objects.update_or_create(
             tenant=tenant,
             turn=turn,
@@ -70,7 +70,7 @@ def feedback_withdraw(*, tenant: Tenant, actor: Actor, turn: Turn) -> None:
 def _person(actor: Actor, turn: Turn) -> int:
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "An opinion is a person's: use a key that acts for one.")
+        raise Denied("person_needed", "Only a person can rate answers. Use a key that acts for a person.")
     if not Conversation.objects.visible_to(actor).filter(pk=turn.conversation_id).exists():
         raise Missing("turn")
     return actor.user_id

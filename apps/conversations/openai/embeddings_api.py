@@ -28,7 +28,7 @@ class TextsField(serializers.Field[Any, Any, Any, Any]):
         if not all(isinstance(text, str) for text in texts):
             # Numbers of another model's vocabulary mean nothing to ours.
             raise serializers.ValidationError(
-                "Send texts and not tokens (LangChain: check_embedding_ctx_length=False)."
+                "Send texts, not tokens (LangChain: check_embedding_ctx_length=False)."
             )
         if not all(text for text in texts):
             raise serializers.ValidationError("A text is empty.")

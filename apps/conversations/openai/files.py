@@ -55,9 +55,9 @@ def audio_read(sound: Mapping[str, Any], where: str) -> Media:
     """
     data, form = sound.get("data"), sound.get("format")
     if not isinstance(data, str) or not data:
-        raise _invalid(where, "Send the sound itself in input_audio.data, in base64.")
+        raise _invalid(where, "Send the audio itself in input_audio.data, in base64.")
     if not isinstance(form, str) or form not in _FORMATS:
-        raise _invalid(where, f"Say in input_audio.format what the sound is: {', '.join(_FORMATS)}.")
+        raise _invalid(where, f"Set input_audio.format to the audio format: {', '.join(_FORMATS)}.")
     return _media(_decoded(data, where), _FORMATS[form], f"audio.{form}", where)
 
 
@@ -89,12 +89,14 @@ def file_read(file: Mapping[str, Any], where: str) -> Media | str:
     if "\x00" in text:
         raise _invalid(
             where,
-            f"“{name}” is no image, PDF, DOCX, XLSX, PPTX, sound or UTF-8 text. Upload it into a collection, where it is read, and ask about that.",
+            f"“{name}” isn't an image, PDF, DOCX, XLSX, PPTX, audio or UTF-8 text file. Upload it to a "
+            f"collection and ask about that.",
         )
     if len(text) > MAX_FILE_CHARS:
         raise _invalid(
             where,
-            f"“{name}” has more than {MAX_FILE_CHARS:,} characters. Upload it into a collection, where it is searched.",
+            f"“{name}” has more than {MAX_FILE_CHARS:,} characters. Upload it to a collection, where it "
+            f"can be searched.",
         )
     return f"{_TEXT} {json.dumps({'name': name, 'text': text}, ensure_ascii=False)}"
 

@@ -88,7 +88,7 @@ class ResponseView(OpenAIView):
         responses={(200, "application/json"): ResponseOutput},
     )
     def get(self, request: Request, response_id: str) -> Response:
-        """Return a response that was kept, as far as it has come."""
+        """Return a stored response, complete or in progress."""
         stored = response_get(actor=self.actor, response_id=response_id)
         outcome = outcome_read(replace(stored.followed(self.tenant, self.actor), site=self.site))
         return Response(_writer(stored).whole(outcome))
@@ -99,7 +99,7 @@ class ResponseView(OpenAIView):
         responses={(200, "application/json"): ResponseDeletedOutput},
     )
     def delete(self, request: Request, response_id: str) -> Response:
-        """Forget a response: no later request can name it. What works on it is stopped; the run is kept as every run is."""
+        """Delete a response, so that later requests can't refer to it. It is stopped if in progress; its run is kept."""
         response_delete(tenant=self.tenant, actor=self.actor, response_id=response_id)
         return Response({"id": response_id, "object": "response", "deleted": True})
 
@@ -117,7 +117,7 @@ class ResponseCancelView(OpenAIView):
         responses={(200, "application/json"): ResponseOutput},
     )
     def post(self, request: Request, response_id: str) -> Response:
-        """Stop a response and return what it has said; one that has ended stays as it is."""
+        """Stop a response and return its text so far; a finished one stays as it is."""
         stored = response_get(actor=self.actor, response_id=response_id)
         followed = replace(stored.followed(self.tenant, self.actor), site=self.site)
         if stored.segment.until is None:
@@ -140,7 +140,7 @@ class ResponseInputsView(OpenAIView):
         responses={(200, "application/json"): ResponseInputsOutput},
     )
     def get(self, request: Request, response_id: str) -> Response:
-        """List the items before a response, those of the responses it follows too; of images and files their names only."""
+        """List the input items of a response and of those before it; only the names of images and files."""
         asked = ResponseInputsFilter(data=request.query_params)
         asked.is_valid(raise_exception=True)
         developer, messages = inputs_read(tenant=self.tenant, actor=self.actor, response_id=response_id)

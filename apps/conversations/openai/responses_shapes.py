@@ -28,9 +28,9 @@ from apps.conversations.openai.shapes import (
 from apps.conversations.openai.wire import messages_read
 
 _NOT_HERE = {
-    "background": "Leave it out: an answer is streamed, or waited for.",
+    "background": "Leave it out; stream the answer or wait for it.",
     "conversation": "Leave it out and send previous_response_id.",
-    "top_logprobs": "Leave it out: probabilities are not told.",
+    "top_logprobs": "Leave it out; probabilities aren't available.",
     "prompt": "Leave it out and send instructions.",
 }
 
@@ -80,7 +80,7 @@ class ResponseShape(SettingsShape):
     store = serializers.BooleanField(
         default=True,
         allow_null=True,
-        help_text="False: no later request can name this response. The run is kept as every run is.",
+        help_text="False: later requests can't refer to this response. The run is kept like any other.",
     )
     tools = FunctionToolShape(many=True, default=list, allow_null=True)
     tool_choice = serializers.JSONField(default=None, allow_null=True)
@@ -133,7 +133,7 @@ class ResponseDeletedOutput(serializers.Serializer[Any]):
 class ResponseInputsFilter(serializers.Serializer[Any]):
     limit = serializers.IntegerField(default=20, min_value=1, max_value=100)
     order = serializers.ChoiceField(default="desc", choices=["asc", "desc"])
-    after = serializers.CharField(default="", max_length=60, help_text="Go on after this item.")
+    after = serializers.CharField(default="", max_length=60, help_text="Continue after this item.")
 
 
 class ResponseInputsOutput(serializers.Serializer[Any]):
@@ -152,7 +152,7 @@ def items_page(items: list[dict[str, Any]], *, limit: int, order: str, after: st
     if after:
         place = next((n for n, item in enumerate(ordered) if item["id"] == after), None)
         if place is None:
-            raise invalid("after", "There is no such item.")
+            raise invalid("after", "This item doesn't exist.")
         ordered = ordered[place + 1 :]
     data = ordered[:limit]
     ids = [item["id"] for item in data] or [None]

@@ -55,7 +55,7 @@ def input_read(given: Any) -> tuple[list[dict[str, Any]], list[str]]:
         else:
             raise invalid(
                 f"{where}.type",
-                f"“{kind}” is none of message, function_call, function_call_output and reasoning.",
+                f"“{kind}” isn't one of message, function_call, function_call_output and reasoning.",
             )
         messages.append(message)
         places.append(where)

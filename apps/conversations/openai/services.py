@@ -131,14 +131,14 @@ def _model_answering(tenant: Tenant, name: str, *, has_stop: bool) -> str:
     if found is None:
         raise DomainError(
             "model_not_found",
-            f"The model “{name}” is not available here; GET /v1/models lists those that are.",
+            f"The model “{name}” isn't available here. GET /v1/models lists the available ones.",
             status=404,
             data={"fields": {"model": ["Not available."]}},
         )
     if has_stop and not found.profile.stop_sequences:
         raise Invalid(
             "unsupported_parameter",
-            f"{found.label} has no stop texts: leave “stop” out, or choose another model.",
+            f"{found.label} doesn't support stop texts. Leave “stop” out, or choose another model.",
             data={"fields": {"stop": ["The model has none."]}},
         )
     return found.id
@@ -156,7 +156,7 @@ def _files_taken(tenant: Tenant, model: str, history: Sequence[ModelMessage]) ->
         able = [
             m.id for m in selectors.model_list(tenant) if takes_media(m.provider, part.media_type, m.profile)
         ]
-        instead = f"Name one that does: {', '.join(able[:5])}." if able else "No model here does."
+        instead = f"Choose one that does: {', '.join(able[:5])}." if able else "No model here does."
         raise Invalid(
             "unsupported_content",
             f"The model “{info.id}” takes no {NAMES[part.kind]} of the type {part.media_type}. {instead}",
@@ -186,21 +186,21 @@ def _own_alone(request: CompletionRequest, version: AssistantVersion) -> None:
         (
             request.tools and version.mode != Mode.TOOLS,
             "tools",
-            "works in steps of its own and takes no tools of yours",
+            "works in its own steps and can't use your tools",
         ),
         (
             request.options.get("stop") and version.mode != Mode.TOOLS,
             "stop",
             "works in steps that a stop text could cut",
         ),
-        (request.schema is not None, "response_format", "has a form of answer of its own"),
+        (request.schema is not None, "response_format", "has its own answer format"),
     )
     for is_refused, name, why in refusals:
         if is_refused:
             raise Invalid(
                 "assistant_has_its_own",
                 f"This assistant {why}: leave “{name}” out, or name a model.",
-                data={"fields": {name: ["The assistant brings its own."]}},
+                data={"fields": {name: ["The assistant has its own."]}},
             )
 
 

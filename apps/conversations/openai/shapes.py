@@ -23,10 +23,10 @@ _BIGINT = 2**63 - 1
 _NOT_HERE = {
     "functions": "Send tools.",
     "function_call": "Send tool_choice.",
-    "logprobs": "Leave it out: probabilities are not told.",
+    "logprobs": "Leave it out; probabilities aren't available.",
     "logit_bias": "Leave it out.",
-    "audio": "Leave it out: answers are text.",
-    "web_search_options": "Leave it out; the tools of the workspace search where its grants allow it.",
+    "audio": "Leave it out; answers are text.",
+    "web_search_options": "Leave it out; the workspace's tools can search if its rules allow it.",
 }
 
 
@@ -55,7 +55,8 @@ class SettingsShape(serializers.Serializer[Any]):
         choices=["auto", "default", "flex", "priority", "fast"],
         default=None,
         allow_null=True,
-        help_text="The provider's tier: flex costs about half and is slow, priority (also called fast) is quick and costs more. The answer says which was used. Refused where the model does not have it.",
+        help_text="The provider's tier: flex is slow and costs about half, priority (also called fast) is "
+        "quick and costs more. The response says which was used. Refused if the model doesn't have it.",
     )
 
     temperature = serializers.FloatField(default=None, allow_null=True, min_value=0, max_value=2)
@@ -63,7 +64,7 @@ class SettingsShape(serializers.Serializer[Any]):
     parallel_tool_calls = serializers.BooleanField(
         default=True,
         allow_null=True,
-        help_text="False: the model calls one tool at a time, where its provider can be told so.",
+        help_text="False: the model calls one tool at a time, if its provider supports this.",
     )
 
 
@@ -199,7 +200,7 @@ def tools_check(tools: list[dict[str, Any]], inside: str = "") -> list[dict[str,
         where = f"tools[{number}]{inside}"
         if tool["name"] in META_TOOLS:
             raise _invalid(
-                f"{where}.name", f"“{tool['name']}” is the name of a tool here; call yours otherwise."
+                f"{where}.name", f"“{tool['name']}” is already the name of a tool here. Rename yours."
             )
         try:
             parameters = schema_safe(tool["parameters"] or {})
@@ -219,7 +220,7 @@ def choice_read(given: Any, tools: list[dict[str, Any]]) -> tuple[ToolChoice, st
         return "none", "", tools
     if given == "required":
         if not tools:
-            raise _invalid("tool_choice", "A tool is required, and there is none.")
+            raise _invalid("tool_choice", "A tool is required, but none is given.")
         return "required", "", tools
     kind = given.get("type") if isinstance(given, dict) else None
     inner = given.get(kind) if kind in ("function", "allowed_tools") else None
@@ -247,7 +248,7 @@ def _named(function: Any) -> str:
 def _among(name: str, tools: list[dict[str, Any]]) -> dict[str, Any]:
     found = next((tool for tool in tools if tool["name"] == name), None)
     if found is None:
-        raise _invalid("tool_choice", "It names a tool that is not among the tools.")
+        raise _invalid("tool_choice", "It names a tool that isn't in tools.")
     return found
 
 
@@ -302,7 +303,7 @@ class PriceTierOutput(serializers.Serializer[Any]):
 class ModelOutput(serializers.Serializer[Any]):
     """A model: the fields that OpenAI's clients read, and the facts we know."""
 
-    id = serializers.CharField(help_text="What a request names it by.")
+    id = serializers.CharField(help_text="The id to use in requests.")
     object = serializers.SerializerMethodField()
     created = serializers.SerializerMethodField(help_text="Always 0: not known.")
     owned_by = serializers.CharField(source="provider")
@@ -311,12 +312,12 @@ class ModelOutput(serializers.Serializer[Any]):
     label = serializers.CharField()  # type: ignore[assignment]
     context_window = serializers.IntegerField(allow_null=True, help_text="Tokens.")
     max_output_tokens = serializers.IntegerField(allow_null=True)
-    is_language_model = serializers.BooleanField(help_text="False: answers quote, nothing is written.")
+    is_language_model = serializers.BooleanField(help_text="False: answers only quote, no text is generated.")
     endpoint = serializers.CharField(help_text="Named compatible server, empty for the default.")
     capabilities = serializers.ListField(child=serializers.CharField())
     prompt_cache = serializers.CharField(help_text="automatic, marked or none.")
     prices = PriceTierOutput(many=True, help_text="By prompt size; empty when unknown.")
-    deprecated_on = serializers.CharField(help_text="Date of the announced end, empty for none.")
+    deprecated_on = serializers.CharField(help_text="Announced end date, empty for none.")
     replaced_by = serializers.CharField(help_text="Its successor, empty when unknown.")
 
     class Meta:

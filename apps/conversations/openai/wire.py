@@ -77,19 +77,19 @@ def messages_read(
         elif role == "tool":
             call_id = str(message.get("tool_call_id") or "")
             if call_id not in names:
-                raise _invalid(where, "It answers no call of the assistant's message before it.")
+                raise _invalid(where, "It doesn't answer a call in the previous assistant message.")
             content = _text(message.get("content"), where)
             answers[call_id] = content
             history.append(ToolResult(call_id, names[call_id], content))
         else:
             raise _invalid(
-                f"{where}.role", f"“{role}” is none of system, developer, user, assistant and tool."
+                f"{where}.role", f"“{role}” isn't one of system, developer, user, assistant and tool."
             )
     whole = "input" if places is not None else "messages"
     if not history:
         raise _invalid(whole, "Send at least one user message.")
     if isinstance(history[-1], Turn):
-        raise _invalid(whole, "The last message is the assistant's: there is nothing to answer.")
+        raise _invalid(whole, "The last message is from the assistant, so there is nothing to answer.")
     return ParsedRequest("\n\n".join(filter(None, system)), history, answers)
 
 
@@ -144,7 +144,7 @@ def turn_read(message: Mapping[str, Any], where: str) -> Turn:
         function = call.get("function") if isinstance(call, dict) else None
         if not isinstance(function, dict) or not isinstance(call.get("id"), str):
             raise _invalid(
-                f"{where}.tool_calls[{number}]", "A call has an id and a function with name and arguments."
+                f"{where}.tool_calls[{number}]", "A call needs an id and a function with name and arguments."
             )
         raw = str(function.get("arguments") or "{}")
         calls.append(ToolCall(call["id"], str(function.get("name") or ""), _object(raw), raw))

@@ -30,7 +30,7 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
     parts = [
         f"# {conversation}",
-        f"Exported from Groundwork. Asked from {conversation.created_at:%Y-%m-%d} on.",
+        f"Exported from Groundwork. Started on {conversation.created_at:%Y-%m-%d}.",
     ]
     for turn in turns:
         parts.append("## " + " ".join(_said(turn, Message.Author.USER).split()))

@@ -34,7 +34,7 @@ def share_create(*, tenant: Tenant, actor: Actor, conversation: Conversation) ->
     """
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "A link is a person's: use a key that acts for one.")
+        raise Denied("person_needed", "Only a person can create a link. Use a key that acts for a person.")
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
         turns = [
@@ -45,7 +45,7 @@ def share_create(*, tenant: Tenant, actor: Actor, conversation: Conversation) ->
         if not turns:
             raise Conflict("nothing_to_share", "There is no finished answer to share yet.")
         if row.shares.filter(revoked_at=None).count() >= MOST_SHARES:
-            raise Conflict("share_limit", f"There are {MOST_SHARES} links already. Revoke one first.")
+            raise Conflict("share_limit", f"There are already {MOST_SHARES} links. Revoke one first.")
         share: ConversationShare = ConversationShare.objects.create(
             tenant=tenant,
             conversation=row,

@@ -24,7 +24,7 @@ class TraceHitOutput(serializers.Serializer[Any]):
     vector_rank = serializers.IntegerField(allow_null=True, help_text="Place in the search by meaning.")
     lexical_rank = serializers.IntegerField(allow_null=True, help_text="Place in the search by words.")
     exact_rank = serializers.IntegerField(allow_null=True, help_text="Place among exact codes and numbers.")
-    citation = serializers.IntegerField(allow_null=True, help_text="Number of the citation it became.")
+    citation = serializers.IntegerField(allow_null=True, help_text="Number of its citation.")
 
     class Meta:
         ref_name = "TraceHit"
@@ -32,17 +32,17 @@ class TraceHitOutput(serializers.Serializer[Any]):
 
 class TraceCallOutput(serializers.Serializer[Any]):
     id = serializers.CharField()
-    parent_id = serializers.CharField(help_text="The call that made it; empty: the model did.")
+    parent_id = serializers.CharField(help_text="The call that made it; empty if the model did.")
     name = serializers.CharField()
     status = serializers.CharField()
     error_code = serializers.CharField()
     arguments = serializers.JSONField(allow_null=True, help_text="Secrets are masked.")
-    decision = serializers.CharField(help_text="Of the policy: allow, ask or deny.")
+    decision = serializers.CharField(help_text="The policy's decision: allow, ask or deny.")
     decision_why = serializers.CharField()
     summary = serializers.CharField()
     started_at = serializers.DateTimeField()
     duration_ms = serializers.IntegerField(allow_null=True)
-    results = TraceHitOutput(many=True, help_text="What a search has found, best first.")
+    results = TraceHitOutput(many=True, help_text="What a search found, best first.")
 
     class Meta:
         ref_name = "TraceCall"
@@ -59,7 +59,7 @@ class TraceStepOutput(serializers.Serializer[Any]):
     output_tokens = serializers.IntegerField()
     cost_usd = serializers.DecimalField(max_digits=14, decimal_places=8, allow_null=True)
     service_tier = serializers.CharField(
-        help_text="The provider's service tier it is priced by; empty for the usual one."
+        help_text="The provider's service tier it was priced by; empty for the default."
     )
     finished_at = serializers.DateTimeField()
     calls = TraceCallOutput(many=True)
@@ -80,7 +80,7 @@ class TracePlanStepOutput(serializers.Serializer[Any]):
 
 class TracePlanOutput(serializers.Serializer[Any]):
     reasoning = serializers.CharField()
-    attempt = serializers.IntegerField(help_text="1 for the first plan; higher: it was remade.")
+    attempt = serializers.IntegerField(help_text="1 for the first plan; higher if it was revised.")
     steps = TracePlanStepOutput(many=True)
 
     class Meta:
@@ -91,7 +91,7 @@ class TraceOutput(serializers.Serializer[Any]):
     run_id = serializers.IntegerField()
     model = serializers.CharField()
     status = serializers.ChoiceField(choices=RunStatus.choices)
-    question = serializers.CharField(help_text="Empty for a run outside of a conversation.")
+    question = serializers.CharField(help_text="Empty for a run outside a conversation.")
     searched_for = serializers.CharField(
         help_text="The question as it was rewritten for the first search; empty: as it was asked."
     )
@@ -116,5 +116,5 @@ class RunTraceView(TenantAPIView):
 
     @extend_schema(operation_id="runs_trace", tags=["runs"], responses=TraceOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return what was searched for and found, turn by turn, with calls, tokens, money and times."""
+        """Return what was searched for and found, turn by turn, with calls, tokens, cost and times."""
         return Response(TraceOutput(trace_get(actor=self.actor, run_pk=pk)).data)

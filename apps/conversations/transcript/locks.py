@@ -40,7 +40,7 @@ def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
     if len(found) != len(set(pks)):
         raise Invalid(
             "unknown_collection",
-            "One of the chosen collections does not exist any more. Choose again.",
+            "One of the chosen collections no longer exists. Choose again.",
             data={"fields": {"collections": ["Unknown collection."]}},
         )
     return found
@@ -92,7 +92,7 @@ def title_checked(title: str) -> str:
     """Return a title in one line, of 200 characters at most; it may be empty. Raises Invalid."""
     title = " ".join(title.replace("\x00", "").split())
     if len(title) > 200:
-        message = "A title has at most 200 characters."
+        message = "A title can have at most 200 characters."
         raise Invalid("title_too_long", message, data={"fields": {"title": [message]}})
     return title
 

@@ -51,7 +51,8 @@ def answerer_choose(
     if model not in ("", answering):
         raise Invalid(
             "assistant_has_model",
-            f"“{conversation.assistant.name}” answers with its own model. Leave the model out, or talk to the model alone.",
+            f"“{conversation.assistant.name}” answers with its own model. Leave the model out, or use "
+            f"general chat.",
             data={"fields": {"model": ["The assistant brings its own."]}},
         )
     if version.model and version.model != conversation.model:
@@ -78,7 +79,8 @@ def _model_there(tenant: Tenant, assistant: Assistant, model: str) -> None:
     if model not in {info.id for info in selectors.model_list(tenant)}:
         raise Conflict(
             "assistant_model_gone",
-            f"“{assistant.name}” answers with {model}, which is no longer available here. Ask its editor to choose another model.",
+            f"“{assistant.name}” answers with {model}, which is no longer available here. Ask someone who "
+            f"can edit it to choose another model.",
         )
 
 

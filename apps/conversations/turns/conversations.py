@@ -54,7 +54,7 @@ def conversation_create(
     """
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "A conversation belongs to a person: use a key that acts for one.")
+        raise Denied("person_needed", "A conversation belongs to a person. Use a key that acts for a person.")
     chosen = collections_checked(actor, collections)
     conversation = Conversation(
         tenant=tenant,

@@ -63,7 +63,7 @@ def question_queue(
                 "A queued question is answered by the conversation's assistant at that time. Leave the assistant out, or wait.",
             )
         if len(waiting) >= MOST_QUEUED:
-            raise Conflict("queue_full", f"{MOST_QUEUED} questions wait already. Remove one first.")
+            raise Conflict("queue_full", f"{MOST_QUEUED} questions are already queued. Remove one first.")
         files = attachments_checked(actor, row, attachments)
         queued = QueuedQuestion.objects.create(
             tenant=tenant,

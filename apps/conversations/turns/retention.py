@@ -146,7 +146,7 @@ def _model_checked(tenant: Tenant, model: str | None) -> None:
     if len(model) > 120 or not model.isprintable():
         problem = "A model's name has at most 120 characters."
     elif is_extractive(model):
-        problem = "Choose a language model: this one only quotes documents."
+        problem = "Choose a language model. This one only quotes documents."
     else:
         try:
             provider_for(tenant, model)

@@ -365,9 +365,16 @@ def _busy(turn: Turn) -> Conflict:
     if waiting:
         names = ", ".join(dict.fromkeys(row.name for row in waiting))
         whose = dict.fromkeys(approver_labels(waiting))
-        message = f"The answer to your last question waits for your decision about {names}. Decide, or stop it first."
+        message = (
+            f"The answer to your last question is waiting for your decision about {names}. Decide, "
+            f"or stop it first."
+        )
         if "you" not in whose:
-            message = f"The answer to your last question waits for approval of {names} by {', '.join(whose)}. Wait, or stop it first."
+            others = ", ".join(whose)
+            message = (
+                f"The answer to your last question is waiting for approval of {names} by {others}. Wait, "
+                f"or stop it first."
+            )
     return Conflict(
         "conversation_busy",
         message,

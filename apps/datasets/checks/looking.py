@@ -92,7 +92,9 @@ def _duplicates(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     notes: list[str] = []
     if check.options.get("with_meaning"):
         if len(rows) > duplicates.MAX_MEANING:
-            notes.append(f"Meanings were not compared: that takes at most {duplicates.MAX_MEANING:,} rows.")
+            notes.append(
+                f"Meanings were not compared: this works for at most {duplicates.MAX_MEANING:,} rows."
+            )
         elif rows:
             vectors = embedding(ctx, check)([row.question for row in rows])
             found += duplicates.same_meaning([row.id for row in rows], vectors)

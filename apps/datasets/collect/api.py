@@ -47,7 +47,7 @@ class FromConversationView(_Base):
         responses=CollectedOutput,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Add answers of one of your conversations as rows to review, redacted; a trial shows them and adds nothing."""
+        """Add answers from one of your conversations as redacted rows to review; a trial only previews them."""
         dataset, values = self._dataset(pk), valid(FromConversationInput, request.data)
         talk = conversation_get(actor=self.actor, pk=values["conversation"])
         found = services.turns_collect(actor=self.actor, conversation_pk=talk.pk, turn_pks=values["turns"])
@@ -75,7 +75,7 @@ class FromFeedbackView(_Base):
         responses=CollectedOutput,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Add judged answers as rows to review, redacted; a trial shows them and adds nothing."""
+        """Add rated answers as redacted rows to review; a trial only previews them."""
         dataset, values = self._dataset(pk), valid(FromFeedbackInput, request.data)
         found = services.feedback_collect(actor=self.actor, feedback_pks=values["feedback"])
         made = None

@@ -8,7 +8,7 @@ from rest_framework import serializers
 
 from apps.datasets.collect.services import MAX_TURNS
 
-_TRIAL = "Show what the rows would be, and add none."
+_TRIAL = "Preview the rows without adding them."
 
 
 def _id() -> serializers.IntegerField:
@@ -42,7 +42,7 @@ class HiddenOutput(serializers.Serializer[Any]):
 
 
 class RedactionOutput(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="The field.")
+    name = serializers.CharField(help_text="The field it was in.")
     before = serializers.CharField()
     after = serializers.CharField()
 
@@ -55,7 +55,7 @@ class CollectedRowOutput(serializers.Serializer[Any]):
     feedback = serializers.IntegerField(allow_null=True)
     verdict = serializers.CharField(help_text="good, bad or empty.")
     reason = serializers.CharField()
-    question = serializers.CharField(help_text="As it would be kept.")
+    question = serializers.CharField(help_text="As it would be stored.")
     answer = serializers.CharField()
     changes = RedactionOutput(many=True)
     hidden = HiddenOutput(many=True)
@@ -67,7 +67,7 @@ class CollectedRowOutput(serializers.Serializer[Any]):
 class CollectedOutput(serializers.Serializer[Any]):
     rows = CollectedRowOutput(many=True)
     created = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of new rows.")
-    duplicates = serializers.IntegerField(help_text="Rows that were already there.")
+    duplicates = serializers.IntegerField(help_text="Rows that already existed.")
 
     class Meta:
         ref_name = "DatasetCollected"

@@ -117,7 +117,7 @@ def _added(
     except Invalid as error:
         messages.error(request, error.message)
         return None
-    told = f"{len(made.created):,} new, to be reviewed."
+    told = f"{len(made.created):,} new, waiting for review."
     if made.duplicates:
         told += f" {made.duplicates:,} were already there."
     messages.success(request, told)

@@ -51,7 +51,7 @@ class ExportsView(_Base):
 
     @extend_schema(operation_id="dataset_exports_list", tags=["datasets"], responses=ExportOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List a dataset's exports, the newest first."""
+        """List a dataset's exports, newest first."""
         rows = work_list(actor=self.actor, model=DatasetExport, dataset=self._dataset(pk))
         return self.paginated(rows, ExportOutput)
 
@@ -62,7 +62,7 @@ class ExportsView(_Base):
         responses={202: ExportOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Write a version as a file, read it back and compare. Ask for the export until it has ended."""
+        """Write a version to a file, read it back and compare. Poll the export until it has ended."""
         dataset, values = self._dataset(pk), valid(ExportInput, request.data)
         version = selectors.version_get(actor=self.actor, dataset=dataset, number=values.get("version"))
         row = services.export_start(
@@ -83,7 +83,7 @@ class ExportView(_Base):
 
     @extend_schema(operation_id="dataset_exports_get", tags=["datasets"], responses=ExportOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return an export with what its validator says."""
+        """Return an export with its validator's findings."""
         return Response(ExportOutput(work_get(actor=self.actor, model=DatasetExport, pk=pk)).data)
 
 
@@ -96,7 +96,7 @@ class ExportStopView(_Base):
         operation_id="dataset_exports_stop", tags=["datasets"], request=None, responses=ExportOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Stop an export, at once or within seconds; no file of it stays."""
+        """Stop an export within seconds; no file is kept."""
         row = work_get(actor=self.actor, model=DatasetExport, pk=pk)
         return Response(ExportOutput(work_stop(tenant=self.tenant, actor=self.actor, work=row)).data)
 
@@ -112,7 +112,7 @@ class ExportFileView(_Base):
         responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, pk: int) -> HttpResponseBase:
-        """Return the file of an export that has completed."""
+        """Return the file of a completed export."""
         return export_response(self.actor, work_get(actor=self.actor, model=DatasetExport, pk=pk))
 
 
@@ -125,7 +125,7 @@ class ExportAcceptView(_Base):
         operation_id="dataset_exports_accept", tags=["datasets"], request=AcceptInput, responses=ExportOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Let findings of a blocked export pass, for this and later exports; then start it again."""
+        """Allow findings of a blocked export, for this and later exports, and start it again."""
         row = work_get(actor=self.actor, model=DatasetExport, pk=pk)
         values = valid(AcceptInput, request.data)
         services.finding_accept(
@@ -145,7 +145,7 @@ class ImportsView(_Base):
         operation_id="dataset_imports_list", tags=["datasets"], responses=RowsImportOutput(many=True)
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List a dataset's imports, the newest first."""
+        """List a dataset's imports, newest first."""
         rows = work_list(actor=self.actor, model=DatasetImport, dataset=self._dataset(pk))
         return self.paginated(rows, RowsImportOutput)
 
@@ -156,7 +156,7 @@ class ImportsView(_Base):
         responses={202: RowsImportOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Upload a file of rows; a trial reads it and adds nothing."""
+        """Upload a file of rows; a trial reads it without adding rows."""
         dataset, values = self._dataset(pk), valid(RowsImportInput, request.data)
         row = services.import_start(
             tenant=self.tenant,
@@ -190,7 +190,7 @@ class ImportStopView(_Base):
         operation_id="dataset_imports_stop", tags=["datasets"], request=None, responses=RowsImportOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Stop an import, at once or within seconds; rows it has added go again unless somebody has worked on them."""
+        """Stop an import within seconds; rows it added are removed unless someone has worked on them."""
         row = work_get(actor=self.actor, model=DatasetImport, pk=pk)
         return Response(RowsImportOutput(work_stop(tenant=self.tenant, actor=self.actor, work=row)).data)
 
@@ -206,7 +206,7 @@ class ImportErrorsView(_Base):
         responses={(200, "application/x-ndjson"): OpenApiTypes.BINARY},
     )
     def get(self, request: Request, pk: int) -> HttpResponseBase:
-        """Return the file of all rows that could not be read, one JSON object a line."""
+        """Return the file of all rows that could not be read, one JSON object per line."""
         return errors_response(work_get(actor=self.actor, model=DatasetImport, pk=pk))
 
 
@@ -218,7 +218,7 @@ class ChecksView(_Base):
 
     @extend_schema(operation_id="dataset_checks_list", tags=["datasets"], responses=CheckOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List a dataset's checks, the newest first."""
+        """List a dataset's checks, newest first."""
         rows = work_list(actor=self.actor, model=DatasetCheck, dataset=self._dataset(pk))
         return self.paginated(rows, CheckOutput)
 
@@ -243,7 +243,7 @@ class CheckView(_Base):
 
     @extend_schema(operation_id="dataset_checks_get", tags=["datasets"], responses=CheckOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return a check with what it found."""
+        """Return a check with its findings."""
         return Response(CheckOutput(work_get(actor=self.actor, model=DatasetCheck, pk=pk)).data)
 
 
@@ -254,7 +254,7 @@ class CheckStopView(_Base):
 
     @extend_schema(operation_id="dataset_checks_stop", tags=["datasets"], request=None, responses=CheckOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Stop a check, at once or within seconds; what a division has moved is moved back."""
+        """Stop a check within seconds; rows moved by a division are moved back."""
         row = work_get(actor=self.actor, model=DatasetCheck, pk=pk)
         return Response(CheckOutput(work_stop(tenant=self.tenant, actor=self.actor, work=row)).data)
 
@@ -271,7 +271,7 @@ class SplitAssignView(_Base):
         responses={202: CheckOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Put rows into a split, with all that share a document with them. Ask for the check until it has ended."""
+        """Move rows to a split, with all rows that share a document with them. Poll the check until it has ended."""
         dataset, values = self._dataset(pk), valid(SplitAssignInput, request.data)
         row = services.split_assign(
             tenant=self.tenant,
@@ -294,7 +294,7 @@ class SplitUndoView(_Base):
         operation_id="dataset_checks_undo", tags=["datasets"], request=None, responses={202: CheckOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Take rows back to the splits from which a division has moved them; those that were moved since stay."""
+        """Move rows back to the splits a division took them from; rows moved since then stay."""
         check = work_get(actor=self.actor, model=DatasetCheck, pk=pk)
         row = services.split_undo(tenant=self.tenant, actor=self.actor, check=check)
         return Response(CheckOutput(row).data, status=status.HTTP_202_ACCEPTED)
@@ -325,7 +325,7 @@ class SettleView(_Base):
         operation_id="dataset_rows_settle", tags=["datasets"], request=SettleInput, responses=SettleOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Reject rows that a check has found, move them to training, or hide what was found in them. All or none."""
+        """Reject rows that a check found, move them to training, or hide what was found in them. All or none."""
         values = valid(SettleInput, request.data)
         changed = reviews.rows_settle(
             tenant=self.tenant,

@@ -84,7 +84,7 @@ def _kind(hit: dict[str, Any]) -> str:
             return _KINDS["meaning"]
         return f"{hit['words']} words" if hit["words"] else "the same question"
     if "before" in hit:
-        return f"from {hit['before']}" if hit["before"] else "was in no split"
+        return f"from {hit['before']}" if hit["before"] else "was not in a split"
     return _KINDS.get(hit["kind"], str(hit["kind"]))
 
 

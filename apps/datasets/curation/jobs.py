@@ -140,8 +140,11 @@ def _findings(
                 first = record.id, source.document
     if first is not None:
         leaking = sorted(name for name, found in splits.items() if len(found) > 1)
-        count = f"{len(leaking):,} documents stand" if len(leaking) > 1 else "One document stands"
-        shown = f"{count} in more than one split: {'such as ' if len(leaking) > 1 else ''}“{first[1][:100]}”. Divide the rows again to mend it."
+        count = f"{len(leaking):,} documents are" if len(leaking) > 1 else "One document is"
+        such = "such as " if len(leaking) > 1 else ""
+        shown = (
+            f"{count} in more than one split: {such}“{first[1][:100]}”. Divide the rows again to fix this."
+        )
         name = hashlib.sha256("\0".join(["leak", *leaking]).encode()).hexdigest()
         take(name, kind="leak", row=first[0], field="split", shown=shown)
     embed = embedding(ctx, row) if row.dataset.options.get("with_meaning") else None

@@ -69,7 +69,7 @@ def export_start(
     actor.require("dataset.write")
     version_require(actor=actor, version=version)
     if not format_get(form).is_export:
-        raise _wrong("format", "This format is import-only. Choose another one.")
+        raise _wrong("format", "This format can only be imported. Choose another one.")
     if split not in ("", *Split.values):
         raise _wrong("split", f"“{split[:40]}” isn't a split. Choose one of: {', '.join(Split.values)}.")
     with transaction.atomic():
@@ -197,7 +197,7 @@ def split_assign(
         raise _wrong("into", f"Choose a split: {', '.join(Split.values)}.")
     only = only or RowFilter()
     if bool(only.asked_for) == bool(row_pks) or len(row_pks) > MAX_CHOSEN:
-        raise _wrong("rows", f"Choose rows by a filter, or name up to {MAX_CHOSEN:,} by their ids.")
+        raise _wrong("rows", f"Choose rows by a filter, or list up to {MAX_CHOSEN:,} ids.")
     options: dict[str, object] = {"into": into}
     options |= {"rows": sorted(set(row_pks))} if row_pks else {"only": only.asked_for}
     options |= {"is_trial": True} if is_trial else {}
@@ -256,7 +256,7 @@ def _named_sets(actor: Actor, dataset: Dataset, against: Sequence[int] | None) -
     wanted = set(dataset.options.get("against", []) if against is None else against) - {dataset.pk}
     there = Dataset.objects.visible_to(actor).filter(pk__in=wanted).values_list("pk", flat=True)
     if against is not None and wanted - set(there):
-        raise _wrong("against", "Name datasets of this workspace by their ids.")
+        raise _wrong("against", "Choose datasets of this workspace by their ids.")
     return sorted(there)
 
 

@@ -48,7 +48,7 @@ class FindingOutput(serializers.Serializer[Any]):
     row = serializers.CharField(help_text="The row's number.")
     field = serializers.CharField()
     shown = serializers.CharField(help_text="What was found, masked.")
-    fingerprint = serializers.CharField(help_text="Names it when it is accepted.")
+    fingerprint = serializers.CharField(help_text="Identifies the finding when it is allowed.")
 
     class Meta:
         ref_name = "DatasetFinding"
@@ -59,11 +59,11 @@ class ExportOutput(_Work):
     form = serializers.CharField(source="format")
     split = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
-    rows = serializers.IntegerField(help_text="Read back from the file and equal.")
+    rows = serializers.IntegerField(help_text="Read back from the file unchanged.")
     left_out = serializers.IntegerField(help_text="Rows the format can't hold.")
     problems = serializers.ListField(child=serializers.CharField(), help_text="What the validator found.")
     findings = FindingOutput(many=True)
-    finding_count = serializers.IntegerField(help_text="Of all, listed or not.")
+    finding_count = serializers.IntegerField(help_text="Total number, listed or not.")
 
     class Meta:
         ref_name = "DatasetExport"
@@ -83,7 +83,7 @@ class RowsImportInput(serializers.Serializer[Any]):
     form = serializers.ChoiceField(choices=list(FORMATS), help_text="The format.")
     file = serializers.FileField()
     is_trial = serializers.BooleanField(
-        required=False, default=False, help_text="Read the whole file and report, but add no rows."
+        required=False, default=False, help_text="Read the whole file and report without adding rows."
     )
 
     class Meta:
@@ -108,7 +108,7 @@ class RowsImportOutput(_Work):
     created = serializers.IntegerField()
     duplicates = serializers.IntegerField(help_text="Rows that were already there.")
     failed = serializers.IntegerField(help_text="Rows that could not be read.")
-    problems = RowProblemOutput(many=True, help_text="The first of them; all are in the file of errors.")
+    problems = RowProblemOutput(many=True, help_text="The first unreadable rows; the file of errors has all.")
 
     class Meta:
         ref_name = "DatasetImport"
@@ -119,7 +119,7 @@ class CheckInput(serializers.Serializer[Any]):
     shares = serializers.DictField(
         child=serializers.FloatField(min_value=0, max_value=1),
         required=False,
-        help_text="For splits: train, validation and test to their shares; they sum to 1.",
+        help_text="For splits: the shares of train, validation and test; must sum to 1.",
     )
     seed = serializers.IntegerField(min_value=0, max_value=2**31 - 1, required=False, default=0)
     with_meaning = serializers.BooleanField(
@@ -129,11 +129,11 @@ class CheckInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
         required=False,
         max_length=100,
-        help_text="For contamination: ids of other datasets, such as public sets, that a model may have been trained on. "
-        "Exports look at them from then on; left out: those named before.",
+        help_text="For contamination: ids of other datasets, such as public ones, that a model may have "
+        "been trained on. Exports check them from then on; default: those set before.",
     )
     is_trial = serializers.BooleanField(
-        required=False, default=False, help_text="For splits: say what would move, and move nothing."
+        required=False, default=False, help_text="For splits: report what would move without moving it."
     )
 
     class Meta:
@@ -149,7 +149,7 @@ class RowFilterInput(serializers.Serializer[Any]):
     text = serializers.CharField(required=False, max_length=200, help_text="Words, or their beginnings.")
     source = serializers.CharField(required=False, max_length=1000, help_text="Name of a document.")  # type: ignore[assignment]
     job = serializers.RegexField(
-        r"^[1-9][0-9]{0,17}$", required=False, help_text="Id of the generation that made them."
+        r"^[1-9][0-9]{0,17}$", required=False, help_text="Id of the generation that created them."
     )
 
     class Meta:
@@ -163,10 +163,10 @@ class SplitAssignInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=2**63 - 1),
         required=False,
         max_length=MAX_CHOSEN,
-        help_text="Or their ids.",
+        help_text="Or the rows' ids.",
     )
     is_trial = serializers.BooleanField(
-        required=False, default=False, help_text="Say what would move, and move nothing."
+        required=False, default=False, help_text="Report what would move without moving it."
     )
 
     class Meta:
@@ -184,7 +184,7 @@ class CheckOutput(_Work):
 
 class ReviewInput(serializers.Serializer[Any]):
     verdict = serializers.ChoiceField(choices=RowReview.Verdict.choices)
-    content_hash = serializers.RegexField(r"^[0-9a-f]{64}$", help_text="Hash of the row as you saw it.")
+    content_hash = serializers.RegexField(r"^[0-9a-f]{64}$", help_text="Hash of the row you reviewed.")
     note = serializers.CharField(required=False, allow_blank=True, max_length=2000, default="")
 
     class Meta:
@@ -199,7 +199,7 @@ class SettleInput(serializers.Serializer[Any]):
     rows = serializers.ListField(child=_row_id(), min_length=1, max_length=MAX_SETTLED)
     act = serializers.ChoiceField(choices=list(SETTLEMENTS.items()))
     note = serializers.CharField(
-        required=False, allow_blank=True, max_length=MAX_NOTE, default="", help_text="Needed to reject."
+        required=False, allow_blank=True, max_length=MAX_NOTE, default="", help_text="Required to reject."
     )
 
     class Meta:

@@ -78,7 +78,7 @@ def _holds_results(turn: Mapping[str, Any]) -> bool:
 
 def _messages(role: str, content: Any) -> list[TraceMessage]:
     if role not in ("user", "assistant"):
-        raise Invalid("row_invalid", f"A message has the role “{role[:40]}”: it is user or assistant.")
+        raise Invalid("row_invalid", f"A message has the role “{role[:40]}”; it must be user or assistant.")
     known: Any = role
     if isinstance(content, str):
         return [TraceMessage(known, content)]

@@ -120,7 +120,7 @@ class ReadOnly:
 
     def _refusal(self) -> Invalid:
         return Invalid(
-            "format_read_only", f"{self.title} is import-only. Choose another format for the export."
+            "format_read_only", f"{self.title} can only be imported. Choose another format for the export."
         )
 
 

@@ -163,7 +163,8 @@ def _read_labels(archive: ZipFile, kept: sqlite3.Connection) -> None:
                 count += 1
                 if count > MAX_LABELS:
                     raise Invalid(
-                        "file_too_large", f"The labels are more than {MAX_LABELS:,}. Take one split."
+                        "file_too_large",
+                        f"There are more than {MAX_LABELS:,} labels. Import one split at a time.",
                     )
                 if int(line[2]) > 0:
                     kept.execute(

@@ -31,7 +31,9 @@ class Bfcl(ReadOnly):
 
     name = "bfcl"
     title = "BFCL"
-    purpose = "Requests with the function calls that are right. Only to import: a ZIP of questions and possible answers."
+    purpose = (
+        "Requests with the correct function calls. Import only: a ZIP of questions and possible answers."
+    )
     suffix = ".zip"
     media_type = "application/zip"
 
@@ -84,12 +86,12 @@ def _record(values: Mapping[str, Any], right: Mapping[str, Any]) -> Record:
     turns = values["question"]
     if len(turns) != 1:
         raise Invalid(
-            "row_invalid", "Only requests of one turn can be read: several run against programs of BFCL."
+            "row_invalid", "Only single-turn requests can be read; multi-turn ones need BFCL's own programs."
         )
     asked = [message_in(message) for message in turns[0]]
     user = [message.content for message in asked if message.role == "user"]
     if not user:
-        raise Invalid("row_invalid", "No message is the user's, so there is no question.")
+        raise Invalid("row_invalid", "There is no user message, so there is no question.")
     functions = values["function"]
     tools = tuple(_tool(spec) for spec in ([functions] if isinstance(functions, Mapping) else functions))
     truth = values.get("ground_truth", right.get(name))
@@ -97,7 +99,7 @@ def _record(values: Mapping[str, Any], right: Mapping[str, Any]) -> Record:
     if truth is None and "irrelevance" not in name:
         raise Invalid(
             "row_invalid",
-            "The right calls are missing: import a ZIP that has the folder possible_answer too.",
+            "The correct calls are missing: import a ZIP that also has the folder possible_answer.",
         )
     if not truth:
         # No function fits: the right behaviour is to call none.

@@ -25,7 +25,10 @@ class Bipia(ReadOnly):
 
     name = "bipia"
     title = "BIPIA contexts"
-    purpose = "Texts with a question each, to plant attacks into. Only to import: lines of context, question and ideal."
+    purpose = (
+        "Texts with one question each, in which attacks can be planted. Import only: lines of "
+        "context, question and ideal."
+    )
     suffix = ".jsonl"
     media_type = "application/x-ndjson"
 
@@ -39,7 +42,7 @@ class Bipia(ReadOnly):
 def _record(values: Mapping[str, Any]) -> Record:
     ideals = values["ideal"] if isinstance(values["ideal"], list) else [values["ideal"]]
     if not ideals or not all(isinstance(one, str) for one in ideals):
-        raise Invalid("row_invalid", "“ideal” is a text, or a list of texts that are right.")
+        raise Invalid("row_invalid", "“ideal” must be a text or a list of correct texts.")
     found: dict[str, Any] = {"question": values["question"], "meta": {"context": values["context"]}}
     if ideals[0].strip().casefold() in _UNKNOWN:
         found |= {"type": RowType.UNANSWERABLE, "expected": Behaviour.ABSTAIN}

@@ -60,7 +60,7 @@ def from_conversation(messages: Sequence[TraceMessage], tools: Sequence[ToolSpec
     """Return the record of a conversation. Raises Invalid for one without a question or an answer at its end."""
     asked = [message.content for message in messages if message.role == "user"]
     if not asked:
-        raise Invalid("row_invalid", "No message is the user's, so there is no question.")
+        raise Invalid("row_invalid", "There is no user message, so there is no question.")
     last = messages[-1]
     if last.role != "assistant" or last.tool_calls:
         raise Invalid("row_invalid", "The last message must be the assistant's answer.")

@@ -30,7 +30,7 @@ class Csv:
 
     name = "csv"
     title = "CSV"
-    purpose = "For spreadsheets: everything a row has, lists and traces as JSON in their cell."
+    purpose = "For spreadsheets: everything a row has, with lists and traces as JSON in cells."
     suffix = ".csv"
     media_type = "text/csv"
     is_export = True
@@ -62,7 +62,7 @@ class Csv:
                 raise _no_table(
                     f"its first line has the column “{unknown[0][:40]}”, which no row has"
                     if unknown
-                    else "its first line must name the columns, “question” among them, each once"
+                    else "its first line must name each column once, including “question”"
                 )
             yield from _rows(reader, header)
 
@@ -89,7 +89,7 @@ def _rows(reader: Any, header: list[str]) -> Iterator[Record | RowError]:
 def _row(number: int, header: list[str], line: list[str]) -> Record | RowError:
     excerpt = ",".join(line)[:EXCERPT].encode("utf-8", "replace").decode()
     if len(line) != len(header):
-        message = f"This line has {len(line)} cells, the first one {len(header)}."
+        message = f"This line has {len(line)} cells, but the first one has {len(header)}."
         return RowError(number, message, excerpt)
     try:
         values = {name: _value(name, cell) for name, cell in zip(header, line, strict=True) if cell}

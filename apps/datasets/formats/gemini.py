@@ -81,7 +81,7 @@ def _parts(message: TraceMessage) -> list[dict[str, Any]]:
 def _messages(content: Mapping[str, Any]) -> list[TraceMessage]:
     role = content.get("role", "user")
     if role not in ("user", "model", "function"):
-        raise Invalid("row_invalid", f"A content has the role “{str(role)[:40]}”: it is user or model.")
+        raise Invalid("row_invalid", f"A content has the role “{str(role)[:40]}”; it must be user or model.")
     found: list[TraceMessage] = []
     words: list[str] = []
     calls: list[ToolCall] = []

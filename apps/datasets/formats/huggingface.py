@@ -112,9 +112,7 @@ def card_text(card: Card, splits: list[str]) -> str:
         _coverage(card),
     ]
     if "" in card.licenses:
-        parts.append(
-            "For sources of unknown licence, ask the owner of the dataset before you pass rows on.\n"
-        )
+        parts.append("For sources with an unknown licence, ask the dataset's owner before you share rows.\n")
     parts.append(
         "Columns `input`, `arguments`, `parameters` and `meta` hold JSON as text. Places of sources (`start`, `end`) are "
         "characters of the document's text.\n"
@@ -163,7 +161,7 @@ def _scores(scores: Mapping[str, Mapping[str, Any]] | None) -> str:
 
 def _duplicates(found: Mapping[str, Any] | None) -> str:
     if not found:
-        return "## Duplicates\n\nNot looked for.\n"
+        return "## Duplicates\n\nNot checked.\n"
     told = ", ".join(f"{n:,} {name}" for name, n in found["counts"].items()) or "none"
     return f"## Duplicates\n\nFound on {found['checked_at'][:10]}: {told}.\n"
 

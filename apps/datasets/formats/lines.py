@@ -72,7 +72,7 @@ def read_object(number: int, text: bytes, decode: Any, part: str = "") -> Record
     try:
         values = json.loads(text)
         if not isinstance(values, dict):
-            return RowError(number, "A row is a JSON object.", excerpt, part)
+            return RowError(number, "A row must be a JSON object.", excerpt, part)
         record: Record = decode(values)
     except Invalid as error:
         return RowError(number, error.message, excerpt, part)
@@ -139,7 +139,9 @@ def items(file: BinaryIO) -> Iterator[tuple[int, bytes | RowError]]:
                 if is_end:
                     return
         item.add(block[start:])
-    raise Invalid("file_cut_off", "The file ends inside its list: it was cut off. Upload it again.")
+    raise Invalid(
+        "file_cut_off", "The file ends in the middle of its list, so it is incomplete. Upload it again."
+    )
 
 
 class _Item:

@@ -25,7 +25,7 @@ class Mtrag(ReadOnly):
 
     name = "mtrag"
     title = "MTRAG"
-    purpose = "Turns of conversations over passages, as IBM's benchmark has them. Only to import."
+    purpose = "Turns of conversations about passages, as in IBM's benchmark. Import only."
     suffix = ".jsonl"
     media_type = "application/x-ndjson"
 
@@ -39,7 +39,7 @@ class Mtrag(ReadOnly):
 def _record(values: Mapping[str, Any]) -> Record:
     said = [_message(part) for part in values["input"]]
     if not said or said[-1].role != "user":
-        raise Invalid("row_invalid", "The last thing that is said must be the user's: it is the question.")
+        raise Invalid("row_invalid", "The last message must be the user's question.")
     answer = str(values["targets"][0]["text"])
     known = {str(word).upper() for word in _list(values.get("answerability"))}
     is_unanswerable = "UNANSWERABLE" in known
@@ -71,7 +71,7 @@ def _record(values: Mapping[str, Any]) -> Record:
 def _message(part: Mapping[str, Any]) -> TraceMessage:
     role: Any = _SPEAKERS.get(part["speaker"])
     if role is None:
-        raise Invalid("row_invalid", f"A speaker is user or agent, not “{str(part['speaker'])[:40]}”.")
+        raise Invalid("row_invalid", f"A speaker must be user or agent, not “{str(part['speaker'])[:40]}”.")
     return TraceMessage(role, str(part["text"]))
 
 

@@ -63,7 +63,8 @@ def message_in(values: Mapping[str, Any]) -> TraceMessage:
     role = values["role"]
     if role not in _ROLES:
         raise Invalid(
-            "row_invalid", f"A message has the role “{str(role)[:40]}”, which is none of {', '.join(_ROLES)}."
+            "row_invalid",
+            f"A message has the role “{str(role)[:40]}”, which isn't one of {', '.join(_ROLES)}.",
         )
     calls = tuple(
         ToolCall(call["id"], call["function"]["name"], arguments_in(call["function"]["arguments"]))

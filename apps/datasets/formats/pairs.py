@@ -35,7 +35,7 @@ class Jsonl(JsonLines):
 
     name = "jsonl"
     title = "JSON Lines"
-    purpose = "Everything a row has, one JSON object a line. The form to keep and to import again."
+    purpose = "Everything a row has, one JSON object per line. Best for keeping and re-importing."
 
     def encode(self, record: Record) -> dict[str, Any]:
         """Return every field, and ``text``; a row that is too long for both leaves it out, and loses nothing."""
@@ -74,7 +74,7 @@ class Alpaca(JsonLines):
 
     name = "alpaca"
     title = "Alpaca"
-    purpose = "Instruction tuning: question and answer alone."
+    purpose = "Instruction tuning: question and answer only."
     suffix = ".json"
     media_type = "application/json"
 

@@ -84,7 +84,7 @@ class ShareGpt(ChatLines):
             else:
                 raise Invalid(
                     "row_invalid",
-                    f"A turn is from “{str(speaker)[:40]}”, which no ShareGPT conversation knows.",
+                    f"A turn is from “{str(speaker)[:40]}”, which isn't a ShareGPT speaker.",
                 )
         tools = values.get("tools") or []
         if isinstance(tools, str):
@@ -98,7 +98,7 @@ def _several(results: Sequence[str]) -> str:
 
 def _answers(value: str, calls: Sequence[str]) -> list[TraceMessage]:
     if not calls:
-        raise Invalid("row_invalid", "An observation answers no call.")
+        raise Invalid("row_invalid", "An observation doesn't answer a call.")
     if len(calls) > 1:
         try:
             parts = json.loads(value)

@@ -23,7 +23,7 @@ class Squad(ReadOnly):
 
     name = "squad"
     title = "SQuAD"
-    purpose = "Questions over paragraphs with the passage that answers. Only to import."
+    purpose = "Questions about paragraphs with the passage that answers them. Import only."
     suffix = ".json"
     media_type = "application/json"
 
@@ -37,7 +37,7 @@ class Squad(ReadOnly):
             found = json.loads(path.read_bytes())
             articles = found["data"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise Invalid("file_unreadable", "The file isn't SQuAD: it has no list “data”.") from error
+            raise Invalid("file_unreadable", "The file isn't SQuAD: it has no “data” list.") from error
         for number, (title, paragraph, asked) in enumerate(_questions(articles), start=1):
             try:
                 yield _record(title, paragraph, asked)

@@ -38,7 +38,7 @@ class GenerationsView(TenantAPIView):
 
     @extend_schema(operation_id="generations_list", tags=["datasets"], responses=GenerationOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List generation jobs, the newest first."""
+        """List generation jobs, newest first."""
         rows = selectors.job_list(actor=self.actor, dataset=selectors.dataset_get(actor=self.actor, pk=pk))
         return self.paginated(rows, GenerationOutput)
 
@@ -49,7 +49,7 @@ class GenerationsView(TenantAPIView):
         responses={202: GenerationOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Start making rows from collections."""
+        """Start generating rows from collections."""
         values = valid(GenerationInput, request.data)
         job = generation_start(
             tenant=self.tenant,
@@ -74,7 +74,7 @@ class GenerationView(TenantAPIView):
 
     @extend_schema(operation_id="generations_get", tags=["datasets"], responses=GenerationDetailOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return how far a job is and what it has cost."""
+        """Return a job's progress and cost."""
         job: Any = selectors.job_get(actor=self.actor, pk=pk)
         job.batch = selectors.job_batch(actor=self.actor, job=job)
         return Response(GenerationDetailOutput(job).data)
@@ -89,7 +89,7 @@ class GenerationPauseView(TenantAPIView):
         operation_id="generations_pause", tags=["datasets"], request=None, responses=GenerationOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Let what is under way end and begin nothing more."""
+        """Finish work in progress and start nothing new."""
         job = selectors.job_get(actor=self.actor, pk=pk)
         row = generation_pause(tenant=self.tenant, actor=self.actor, job=job)
         return Response(GenerationOutput(row).data)
@@ -107,7 +107,7 @@ class GenerationResumeView(TenantAPIView):
         responses=GenerationOutput,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Go on with a paused or failed job, with a new budget if one is given."""
+        """Resume a paused or failed job, with a new budget if given."""
         job = selectors.job_get(actor=self.actor, pk=pk)
         values = valid(GenerationResumeInput, request.data)
         row = generation_resume(tenant=self.tenant, actor=self.actor, job=job, **values)
@@ -123,7 +123,7 @@ class GenerationStopView(TenantAPIView):
         operation_id="generations_stop", tags=["datasets"], request=None, responses=GenerationOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """End a job for good; its rows stay."""
+        """Stop a job permanently; its rows stay."""
         job = selectors.job_get(actor=self.actor, pk=pk)
         row = generation_stop(tenant=self.tenant, actor=self.actor, job=job)
         return Response(GenerationOutput(row).data)

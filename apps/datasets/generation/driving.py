@@ -79,7 +79,7 @@ async def job_drive(work: Work, lost: Callable[[], str]) -> None:
             tasks = await _some_ended(tasks, PATIENCE * work.crowd.pause_s)
             work.crowd.rows = len(tasks)
     finally:
-        work.halting = work.halting or "The worker stops."
+        work.halting = work.halting or "The worker is stopping."
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

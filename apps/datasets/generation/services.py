@@ -265,7 +265,8 @@ def _rules_checked(settings: Settings) -> None:
     """Refuse what templates cannot do, instead of doing something else."""
     if settings.language and tag_of(settings.language).partition("-")[0] != "en":
         raise _field(
-            "language", "Without a language model, questions are English; choose a model for others."
+            "language",
+            "Without a language model, questions are in English. Choose a model for other languages.",
         )
     for name in ("personas", "styles"):
         if getattr(settings, name):
@@ -273,7 +274,8 @@ def _rules_checked(settings: Settings) -> None:
     if settings.script:
         raise _field(
             "script",
-            "Without a language model, templates ask the further questions; choose a model, or leave the script out.",
+            "Without a language model, templates ask the follow-up questions. Choose a model, or leave the "
+            "script out.",
         )
 
 
@@ -292,7 +294,8 @@ def _budget_checked(
         if not row_ceiling(Settings(collections=(), rows=1), provider_for(tenant, name).info.profile):
             raise _field(
                 "budget_usd",
-                f"The prices of {name} are not known, so a budget cannot be held. State them under Settings, Models.",
+                f"The prices of {name} are unknown, so a budget can't be enforced. Enter them under "
+                f"Settings, Models.",
             )
     return amount
 

@@ -126,7 +126,7 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
     if not isinstance(chosen, list | tuple) or not chosen:
         wrong["collections"] = ["Choose at least one collection."]
     elif not all(type(pk) is int and 0 < pk < 2**63 for pk in chosen):
-        wrong["collections"] = ["Give the ids of collections, which are whole numbers."]
+        wrong["collections"] = ["Give collection ids as whole numbers."]
     for name in ("judge_model", "language"):
         text = data.get(name, "")
         if not isinstance(text, str) or len(text) > MAX_TEXT or not text.isprintable():
@@ -157,10 +157,10 @@ def settings_checked(data: Mapping[str, Any]) -> Settings:
         wrong["delivery"] = [f"Enter {' or '.join(Delivery.values)}."]
     elif data.get("delivery") == Delivery.BATCH:
         if data.get("drivers", 1) != 1:
-            wrong["drivers"] = ["One worker sends a job's batches; leave this at 1."]
+            wrong["drivers"] = ["A single worker sends a job's batches; leave this at 1."]
         for name in ("service_tier", "background"):
             if data.get(name):
-                wrong[name] = ["Batches have a price and a pace of their own; leave this out."]
+                wrong[name] = ["Batches have their own price and speed; leave this out."]
     for name, choices in (("service_tier", TIERS), ("cache_ttl", CACHE_TTLS)):
         if data.get(name, "") not in ("", *choices):
             wrong[name] = [f"Choose one of: {', '.join(choices)}; or leave it out."]
@@ -208,7 +208,7 @@ def _shares_problem(value: object, names: tuple[str, ...], high: float, *, needs
         return f"Give a number for some of: {', '.join(names)}."
     unknown = [str(name) for name in value if name not in names]
     if unknown:
-        return f"“{unknown[0]}” is unknown; known are: {', '.join(names)}."
+        return f"“{unknown[0]}” is unknown. Known: {', '.join(names)}."
     if not all(_is_number(share, 0, high) for share in value.values()):
         return f"Each number must be from 0 to {high:g}."
     if needs_one and not any(value.values()):

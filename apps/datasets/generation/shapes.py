@@ -16,7 +16,7 @@ from web.drf.batches import BatchRoundOutput
 
 class GenerationInput(serializers.Serializer[Any]):
     model = serializers.CharField(
-        max_length=120, required=False, default="extractive", help_text="An id of the model list."
+        max_length=120, required=False, default="extractive", help_text="An id from the model list."
     )
     settings = serializers.DictField(
         help_text="collections [ids], rows, types {type: share}, difficulty {level: share}, judge_model, language (a tag such as de), personas [texts], styles [texts], max_turns, script [texts], keep_at, repair_at, "
@@ -76,9 +76,7 @@ class GenerationOutput(serializers.Serializer[Any]):
 
 
 class GenerationDetailOutput(GenerationOutput):
-    batch = BatchRoundOutput(
-        allow_null=True, help_text="Batches at the provider at half price; null if none."
-    )
+    batch = BatchRoundOutput(allow_null=True, help_text="Half-price batches at the provider; null if none.")
 
     class Meta:
         ref_name = "GenerationDetail"

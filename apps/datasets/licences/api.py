@@ -33,7 +33,7 @@ class SourcesView(TenantAPIView):
         responses=SourcesOutput,
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List the documents that a dataset's rows quote, by name, each with its licences and its rows."""
+        """List the documents that a dataset's rows quote, by name, with their licences and rows."""
         found = source_list(
             actor=self.actor,
             dataset=selectors.dataset_get(actor=self.actor, pk=pk),
@@ -51,7 +51,7 @@ class SourcesView(TenantAPIView):
         responses=SourceLicenseOutput,
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Set the licence of a document in every row that quotes it; exports carry it on."""
+        """Set a document's licence in every row that quotes it; exports include it."""
         values = valid(SourceLicenseInput, request.data)
         changed = services.source_license_set(
             tenant=self.tenant,

@@ -34,7 +34,7 @@ def source_license_set(*, tenant: Tenant, actor: Actor, dataset: Dataset, docume
     actor.require("dataset.write")
     licence = " ".join(licence.split())
     if len(licence) > MAX_LICENSE:
-        raise _wrong("license", f"A licence has at most {MAX_LICENSE} characters: its SPDX name.")
+        raise _wrong("license", f"A licence can have at most {MAX_LICENSE} characters; use its SPDX name.")
     only = RowFilter(source=document)
     with transaction.atomic():
         Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
@@ -45,7 +45,8 @@ def source_license_set(*, tenant: Tenant, actor: Actor, dataset: Dataset, docume
         if len(ids) > MAX_ROWS:
             raise _wrong(
                 "document",
-                f"More than {MAX_ROWS:,} rows quote this document. Set the licence in an exported file and import that.",
+                f"More than {MAX_ROWS:,} rows quote this document. Set the licence in an exported file and "
+                f"import it.",
             )
         changed = sum(
             _batch_write(dataset, ids[start : start + BATCH], document, licence)

@@ -48,7 +48,7 @@ def parse(text: str) -> tuple[tuple[Step, ...], str]:
     for name, body in _pieces(text):
         if name != "step":
             if number is None or name in parts:
-                raise _malformed(f"<|{name}|> stands where it has no place")
+                raise _malformed(f"<|{name}|> is in the wrong place")
             parts[name] = body
             continue
         if number is not None:

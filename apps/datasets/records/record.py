@@ -358,9 +358,9 @@ def _problems(record: Record) -> Iterator[tuple[str, str]]:
     for at, message in enumerate(record.messages, start=1):
         asked.update(call.id for call in message.tool_calls)
         if message.tool_calls and message.role != "assistant":
-            yield "messages", f"Message {at} asks for a tool, which only the assistant does."
+            yield "messages", f"Message {at} calls a tool, which only the assistant can do."
         if message.role == "tool" and message.tool_call_id not in asked:
-            yield "messages", f"Message {at} answers a call that no message before it asks for."
+            yield "messages", f"Message {at} answers a call that no earlier message made."
 
 
 def _is_time(text: str) -> bool:

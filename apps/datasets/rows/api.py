@@ -47,7 +47,7 @@ class DatasetsView(_Base):
 
     @extend_schema(operation_id="datasets_list", tags=["datasets"], responses=DatasetOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List datasets, the newest first."""
+        """List datasets, newest first."""
         return self.paginated(selectors.dataset_list(actor=self.actor), DatasetOutput)
 
     @extend_schema(
@@ -122,7 +122,7 @@ class RowsView(_Base):
         responses=RowOutput(many=True),
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List a dataset's rows, the newest first."""
+        """List a dataset's rows, newest first."""
         which: dict[str, Any] = {"actor": self.actor, "dataset": self._dataset(pk)}
         only = RowFilter.read(request.query_params)
         if not only.is_search:
@@ -147,7 +147,7 @@ class RowView(_Base):
         operation_id="dataset_rows_update", tags=["datasets"], request=RowUpdate, responses=RowOutput
     )
     def patch(self, request: Request, pk: int, row_pk: int) -> Response:
-        """Change a row; an approved one goes back to review when more than its split changes."""
+        """Change a row; an approved one goes back to review if more than its split changes."""
         row = selectors.row_get(actor=self.actor, dataset=self._dataset(pk), pk=row_pk)
         changes = valid(RowUpdate, request.data)
         row = services.row_update(tenant=self.tenant, actor=self.actor, row=row, changes=changes)

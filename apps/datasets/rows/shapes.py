@@ -51,7 +51,9 @@ class DatasetOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     description = serializers.CharField()
     needs_two_people = serializers.BooleanField()
-    rows = serializers.IntegerField(source="row_total", allow_null=True, help_text="None yet: null.")
+    rows = serializers.IntegerField(
+        source="row_total", allow_null=True, help_text="Null if there are none yet."
+    )
     approved = serializers.IntegerField(source="approved_total", allow_null=True)
     latest_version = serializers.IntegerField(source="latest", allow_null=True)
     created_at = serializers.DateTimeField()
@@ -77,11 +79,11 @@ class RowOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=RowStatus.choices)
     quality = serializers.FloatField(allow_null=True, help_text="0 to 1; null is unscored.")
     content_hash = serializers.CharField()
-    run_id = serializers.IntegerField(allow_null=True, help_text="The run that answered it.")
+    run_id = serializers.IntegerField(allow_null=True, help_text="The run that produced the answer.")
     record = serializers.SerializerMethodField()
     facts = serializers.SerializerMethodField(
-        help_text="iterations: turns of the loop that answered; is_complete: it came to an answer; source_chunk_id: the passage it was asked about. "
-        "Exports have them beside the record's fields."
+        help_text="iterations: turns of the loop that answered; is_complete: whether it reached an answer; "
+        "source_chunk_id: the passage it was asked about. Exports include them with the record's fields."
     )
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()

@@ -40,7 +40,7 @@ class DiffView(TenantAPIView):
         responses=DiffOutput,
     )
     def get(self, request: Request, pk: int, older: int, newer: int) -> Response:
-        """Return how many rows came, went and changed, and a page of one kind of change."""
+        """Return how many rows were added, removed and changed, and a page of one kind of change."""
         dataset = selectors.dataset_get(actor=self.actor, pk=pk)
         one, two = (
             selectors.version_get(actor=self.actor, dataset=dataset, number=n) for n in (older, newer)
@@ -81,7 +81,7 @@ class VersionsView(TenantAPIView):
         operation_id="dataset_versions_list", tags=["datasets"], responses=VersionOutput(many=True)
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List versions, the newest first."""
+        """List versions, newest first."""
         rows = selectors.version_list(
             actor=self.actor, dataset=selectors.dataset_get(actor=self.actor, pk=pk)
         )
@@ -113,7 +113,7 @@ class VersionView(TenantAPIView):
 
     @extend_schema(operation_id="dataset_versions_get", tags=["datasets"], responses=VersionOutput)
     def get(self, request: Request, pk: int, number: int) -> Response:
-        """Return a version's facts."""
+        """Return a version's details."""
         found = selectors.version_get(
             actor=self.actor, dataset=selectors.dataset_get(actor=self.actor, pk=pk), number=number
         )

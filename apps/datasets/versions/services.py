@@ -50,7 +50,7 @@ def version_create(
         rows = row_list(actor=actor, dataset=dataset, only=only)
         ids = list(rows.values_list("pk", "content_hash", "split"))
         if not ids:
-            raise Conflict("dataset_empty", "There are no such rows to put into a version.")
+            raise Conflict("dataset_empty", "There are no matching rows to put into a version.")
         digest = hashlib.sha256()
         for _, content_hash, _ in ids:
             digest.update(f"{content_hash}\n".encode())

@@ -17,8 +17,8 @@ class RowChangeOutput(serializers.Serializer[Any]):
     names = serializers.ListField(
         child=serializers.CharField(), help_text="The fields that differ, of a changed row."
     )
-    before = serializers.DictField(allow_null=True, help_text="The row as it was.")
-    after = serializers.DictField(allow_null=True, help_text="The row as it is.")
+    before = serializers.DictField(allow_null=True, help_text="The row before.")
+    after = serializers.DictField(allow_null=True, help_text="The row after.")
 
     class Meta:
         ref_name = "DatasetRowChange"
@@ -29,9 +29,9 @@ class DiffOutput(serializers.Serializer[Any]):
     removed = serializers.IntegerField()
     changed = serializers.IntegerField()
     same = serializers.IntegerField()
-    changes = RowChangeOutput(many=True, help_text="Of the kind that was asked for, at most 50.")
+    changes = RowChangeOutput(many=True, help_text="Changes of the requested kind, at most 50.")
     next = serializers.IntegerField(
-        allow_null=True, help_text="Ask for those after this row; null at the end."
+        allow_null=True, help_text="Request those after this row next; null at the end."
     )
 
     class Meta:
@@ -53,7 +53,7 @@ class VersionInput(serializers.Serializer[Any]):
 
 
 class VersionOutput(serializers.Serializer[Any]):
-    id = serializers.IntegerField(help_text="What experiments, exports and safety suites name it by.")
+    id = serializers.IntegerField(help_text="The id to use in experiments, exports and safety suites.")
     number = serializers.IntegerField(help_text="From 1, within the dataset.")
     content_hash = serializers.CharField(help_text="SHA-256 over the rows' hashes, in order.")
     row_count = serializers.IntegerField()

@@ -49,7 +49,7 @@ class QueuesView(_Base):
 
     @extend_schema(operation_id="annotation_queues_list", tags=_TAGS, responses=shapes.QueueOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List queues, the newest first."""
+        """List queues, newest first."""
         return self.paginated(reads.queue_list(actor=self.actor), shapes.QueueOutput)
 
     @extend_schema(
@@ -59,7 +59,7 @@ class QueuesView(_Base):
         responses={201: shapes.QueueOutput},
     )
     def post(self, request: Request) -> Response:
-        """Create a queue of an experiment's answers, or of those in a dataset's rows."""
+        """Create a queue of an experiment's answers, or of the answers in a dataset's rows."""
         values = valid(shapes.QueueInput, request.data)
         experiment, version = values.pop("experiment"), values.pop("version")
         dataset_version = None
@@ -124,7 +124,7 @@ class QueueNextView(_Base):
         operation_id="annotation_queues_next", tags=_TAGS, request=None, responses=shapes.TakenOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Take the next answer to grade; the same one until it is decided about."""
+        """Take the next answer to grade; returns the same one until it is graded or skipped."""
         row = reads.queue_get(actor=self.actor, pk=pk)
         taken = services.assignment_take(**self._who, queue=row)
         sheet = None if taken is None else reads.sheet_get(actor=self.actor, assignment=taken)
@@ -140,7 +140,7 @@ class QueueUndoView(_Base):
         operation_id="annotation_queues_undo", tags=_TAGS, request=None, responses=shapes.AssignmentOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Open what one graded or skipped last; its grades count no more."""
+        """Reopen the answer you graded or skipped last; its grades no longer count."""
         row = reads.queue_get(actor=self.actor, pk=pk)
         undone = services.assignment_undo(**self._who, queue=row)
         found = reads.assignment_get(actor=self.actor, pk=undone.pk)
@@ -159,7 +159,7 @@ class AssignmentView(_Base):
         responses=shapes.AssignmentOutput,
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Grade an answer, leave it to others, or make one's grades of it the right ones."""
+        """Grade an answer, leave it to others, or mark your grades as the correct ones."""
         values = valid(shapes.GradeInput, request.data)
         row = reads.assignment_get(actor=self.actor, pk=pk)
         if values["do"] == "gold":

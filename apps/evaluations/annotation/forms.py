@@ -41,7 +41,8 @@ class QueueForm(forms.Form):
     disputed_first = forms.BooleanField(
         label="Disputed answers first",
         required=False,
-        help_text="First those judges disagree on, most-asked topics first. Agreement is then measured on hard cases only.",
+        help_text="Starts with answers judges disagree on, most-asked topics first. Agreement is then "
+        "measured on hard cases only.",
     )
     assignees = forms.TypedMultipleChoiceField(
         coerce=int,

@@ -81,7 +81,7 @@ def queue_create(
     _require(
         (experiment is None) != (version is None),
         "experiment",
-        "Choose an experiment, or a dataset's version.",
+        "Choose an experiment or a dataset version.",
     )
     if not RubricVersion.objects.visible_to(actor).filter(pk=rubric_version.pk).exists():
         raise Missing("rubric")
@@ -188,7 +188,7 @@ def assignment_grade(
             told = ", ".join(sorted(wrong))
             raise Invalid(
                 "grade_invalid",
-                f"Grade every criterion from 1 to {LEVELS}; look at: {told}.",
+                f"Grade every criterion from 1 to {LEVELS}. Check: {told}.",
                 data={"fields": wrong},
             )
         row.state, row.finished_at = AssignmentState.DONE, timezone.now()

@@ -25,7 +25,7 @@ class QueueInput(serializers.Serializer[Any]):
         default=None,
         min_value=1,
         max_value=_BIGINT,
-        help_text="Its answers; or name a version.",
+        help_text="Grade this experiment's answers; or choose a version.",
     )
     version = serializers.IntegerField(
         required=False,
@@ -33,7 +33,7 @@ class QueueInput(serializers.Serializer[Any]):
         default=None,
         min_value=1,
         max_value=_BIGINT,
-        help_text="Of a dataset: the answers in its rows.",
+        help_text="A dataset version: grade the answers in its rows.",
     )
     reviews = serializers.IntegerField(
         required=False, default=2, min_value=1, max_value=MAX_REVIEWS, help_text="People per answer."
@@ -42,21 +42,22 @@ class QueueInput(serializers.Serializer[Any]):
     disputed_first = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="By how far judges disagree, times how many live answers of 90 days cite the row's documents.",
+        help_text="Sorts by how much judges disagree, times how many live answers in 90 days cite the "
+        "row's documents.",
     )
     assignees = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
         required=False,
         default=list,
         max_length=200,
-        help_text="Ids of the members who grade; none: all who may.",
+        help_text="Ids of the members who grade; none: all who can.",
     )
     instructions = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
     judge = serializers.CharField(
         required=False,
         default=LEXICAL,
         max_length=120,
-        help_text="Of a version's answers: a model, or `lexical`.",
+        help_text="For a version's answers: a model, or `lexical`.",
     )
 
 
@@ -95,8 +96,8 @@ class GraderOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     done = serializers.IntegerField()
     skipped = serializers.IntegerField()
-    seconds = serializers.FloatField(allow_null=True, help_text="Median time of a grade.")
-    gold_right = serializers.IntegerField(help_text="Levels of known answers that are right.")
+    seconds = serializers.FloatField(allow_null=True, help_text="Median time per grade.")
+    gold_right = serializers.IntegerField(help_text="Correct grades of known answers.")
     gold_total = serializers.IntegerField()
 
 
@@ -105,7 +106,7 @@ class ProgressOutput(serializers.Serializer[Any]):
 
     items = serializers.IntegerField()
     complete = serializers.IntegerField()
-    waiting = serializers.IntegerField(help_text="Answers that are not there yet.")
+    waiting = serializers.IntegerField(help_text="Answers that aren't ready yet.")
     grades = serializers.IntegerField()
     wanted = serializers.IntegerField()
     graders = GraderOutput(many=True)
@@ -137,13 +138,13 @@ class SheetOutput(serializers.Serializer[Any]):
     """One answer to grade, blind: neither model nor judge nor other grades."""
 
     assignment = serializers.IntegerField(source="assignment.pk")
-    conversation = SaidOutput(source="said", many=True, help_text="What was said before the question.")
+    conversation = SaidOutput(source="said", many=True, help_text="The conversation before the question.")
     question = serializers.CharField(source="record.question")
     reference = serializers.CharField(source="record.answer")
     sources = serializers.SerializerMethodField()
     answer = serializers.CharField()
     passages = PassageOutput(
-        many=True, help_text="That were found, best first, where one must read them to grade."
+        many=True, help_text="Passages found, best first, if they are needed for grading."
     )
     criteria = serializers.SerializerMethodField()
     left = serializers.IntegerField()
@@ -167,7 +168,7 @@ class GradeInput(serializers.Serializer[Any]):
     """A decision about one answer."""
 
     do = serializers.ChoiceField(
-        choices=["grade", "skip", "gold"], help_text="gold: makes one's own grades of it the right ones."
+        choices=["grade", "skip", "gold"], help_text="gold: marks your own grades as the correct ones."
     )
     levels = serializers.DictField(
         child=serializers.IntegerField(min_value=1, max_value=LEVELS),

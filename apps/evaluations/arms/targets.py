@@ -30,7 +30,7 @@ _LEGS_TOLD = {
 
 TOOLS_TOLD: Mapping[str, str] = {
     "none": "no tools",
-    "read": "tools that change nothing",
+    "read": "read-only tools",
     "ask": "ask before tools that change data",
     "all": "all its tools",
 }
@@ -210,7 +210,7 @@ def arms_expand(
     """
     for name, values in sweep.items():
         if not values:
-            raise Invalid("sweep_invalid", f"Name at least one value of {name} to try.")
+            raise Invalid("sweep_invalid", f"Give at least one value of {name} to try.")
     count = 1
     for values in sweep.values():
         count *= len(values)

@@ -63,7 +63,7 @@ class FrontView(TenantAPIView):
 
     @extend_schema(operation_id="experiment_front", tags=_TAGS, responses=FrontPointOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """Return every arm's quality and cost; those on the front are beaten by none that costs no more."""
+        """Return every arm's quality and cost; no other arm is better than those on the front at no higher cost."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
         points = front_of(selectors.arms_summary(actor=self.actor, experiment=row))
         return self.paginated(points, FrontPointOutput)
@@ -113,7 +113,7 @@ class ComparisonView(TenantAPIView):
         b = selectors.arm_get(actor=self.actor, pk=pk)
         text = request.query_params.get("against", "")
         if not (text.isascii() and text.isdigit() and len(text) < 19):
-            raise Invalid("against_invalid", "Name the arm to compare with: ?against=<id>.")
+            raise Invalid("against_invalid", "Choose the arm to compare with: ?against=<id>.")
         a = selectors.arm_get(actor=self.actor, pk=int(text))
         is_calibrated = valid(CalibratedInput, request.query_params)["calibrated"]
         read = arms_read(actor=self.actor, a=a, b=b, is_calibrated=is_calibrated)
@@ -158,7 +158,7 @@ class GateView(TenantAPIView):
 
     @extend_schema(operation_id="arms_gate", tags=_TAGS, request=GateInput, responses=GateOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Decide whether an arm may be released, by the baseline of its dataset. Nothing is changed."""
+        """Decide whether an arm can be released, compared with its dataset's baseline. Nothing is changed."""
         result = gate_run(
             actor=self.actor, arm=selectors.arm_get(actor=self.actor, pk=pk), **valid(GateInput, request.data)
         )

@@ -237,7 +237,7 @@ def verdict(found: Comparison) -> tuple[str, str]:
             head += ", at a higher price"
         elif ratio < 0.95:
             head += ", at a lower price"
-    judge = "same scorers" if lead.same_author else "different scorers, so take care"
+    judge = "same scorers" if lead.same_author else "different scorers, so compare with care"
     told = [
         f"{len(found.rows)} question{'' if len(found.rows) == 1 else 's'}, {judge}; smallest detectable difference {found.smallest:.2f}.",
         f"B better on {found.wins}, same on {found.ties}, worse on {found.losses}.",

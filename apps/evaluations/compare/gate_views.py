@@ -29,7 +29,7 @@ class GateForm(forms.Form):
         label="Allowed drop", min_value=0, max_value=1, help_text="In a mean score, 0 to 1."
     )
     most_failed_rows = forms.IntegerField(
-        label="Rows that may fail now", min_value=0, required=False, help_text="Empty: no limit."
+        label="Rows allowed to fail now", min_value=0, required=False, help_text="Empty: no limit."
     )
     bar = forms.FloatField(
         label="Minimum judge agreement",

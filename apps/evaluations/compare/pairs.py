@@ -199,7 +199,10 @@ def _strengths(arms: Sequence[Arm], wins: np.ndarray) -> tuple[list[Strength], s
         problem = ""
     except ValueError:
         found = [None] * len(arms)
-        problem = "An arm has won or lost every comparison, or none has been made: strengths have no finite value yet."
+        problem = (
+            "Strengths can't be computed yet, because an arm has won or lost every comparison, or "
+            "there are none."
+        )
     made = [Strength(arm, float(wins[n].sum()), int(games[n].sum()), found[n]) for n, arm in enumerate(arms)]
     made.sort(key=lambda s: -(s.chance.value if s.chance else s.wins / s.games if s.games else 0))
     return made, problem
@@ -216,7 +219,7 @@ def _chance(log_strength: Estimate) -> Estimate:
 def _lexical(row: Record, a: str, b: str) -> PairVerdict:
     first, second = token_f1(a, row.answer), token_f1(b, row.answer)
     if not row.answer.strip():
-        return PairVerdict(None, reason="Without a reference there are no words to count.")
+        return PairVerdict(None, reason="There is no reference, so no words can be counted.")
     better = "tie" if abs(first - second) < _SAME else "a" if first > second else "b"
-    reason = f"Shared words with the reference: A {first:.2f}, B {second:.2f}. No model has judged this."
+    reason = f"Shared words with the reference: A {first:.2f}, B {second:.2f}. No model judged this."
     return PairVerdict(better, reason=reason)  # type: ignore[arg-type]

@@ -17,11 +17,11 @@ class ReadingOutput(serializers.Serializer[Any]):
 
     calibration = serializers.IntegerField()
     number = serializers.IntegerField(help_text="The calibration's version.")
-    n = serializers.IntegerField(help_text="Answers that it rests on.")
-    raw = serializers.FloatField(help_text="Mean of what the judge gave.")
+    n = serializers.IntegerField(help_text="Answers it is based on.")
+    raw = serializers.FloatField(help_text="Mean of the judge's scores.")
     value = serializers.FloatField(help_text="The same, calibrated.")
     low = serializers.FloatField(
-        help_text="Lower end of its 95 % interval, as far as the calibration is known."
+        help_text="Lower end of its 95 % interval, given the calibration's uncertainty."
     )
     high = serializers.FloatField()
 
@@ -35,14 +35,16 @@ class CriterionOutput(serializers.Serializer[Any]):
     b = EstimateOutput()
     change = EstimateOutput()
     p_value = serializers.FloatField()
-    p_corrected = serializers.FloatField(help_text="After Holm.")
+    p_corrected = serializers.FloatField(help_text="Corrected by Holm.")
     is_judged = serializers.BooleanField()
     may_gate = serializers.BooleanField(
-        help_text="False: advisory, as people were not shown to agree with the judge."
+        help_text="False: advisory, because the judge has not been shown to agree with people."
     )
     same_author = serializers.BooleanField()
     is_shown = serializers.BooleanField()
-    calibrated = ReadingOutput(many=True, help_text="How A and B were read; empty: as the judge gave it.")
+    calibrated = ReadingOutput(
+        many=True, help_text="How A and B were calibrated; empty: the judge's raw scores."
+    )
 
 
 class RowChangeOutput(serializers.Serializer[Any]):
@@ -70,14 +72,14 @@ class ComparisonOutput(serializers.Serializer[Any]):
     wins = serializers.IntegerField()
     ties = serializers.IntegerField()
     losses = serializers.IntegerField()
-    smallest = serializers.FloatField(help_text="Change that so many rows show with 80 % power.")
-    needed = serializers.IntegerField(allow_null=True, help_text="Rows that the change seen needs.")
-    needs = NeedOutput(many=True, help_text="Rows that a change needs, for some changes.")
+    smallest = serializers.FloatField(help_text="Change these rows can detect with 80 % power.")
+    needed = serializers.IntegerField(allow_null=True, help_text="Rows needed to detect the observed change.")
+    needs = NeedOutput(many=True, help_text="Rows needed to detect changes of some sizes.")
     left_out = serializers.IntegerField()
     solved_cost = serializers.ListField(
         child=serializers.FloatField(allow_null=True),
         allow_null=True,
-        help_text="Money per row that passes, A and B.",
+        help_text="Cost per passing row, A and B.",
     )
     notes = serializers.ListField(child=serializers.CharField())
     rows = RowChangeOutput(many=True, help_text="Largest decline first, at most 500.")
@@ -95,18 +97,18 @@ class CheckOutput(serializers.Serializer[Any]):
     high = serializers.FloatField(allow_null=True)
     noise = serializers.FloatField()
     kappa_low = serializers.FloatField(
-        allow_null=True, help_text="Of a judged score: lower end of its judges' kappa with people."
+        allow_null=True, help_text="For a judged score: lower end of its judges' kappa with people."
     )
-    ceiling = serializers.FloatField(allow_null=True, help_text="How far people agree with each other.")
+    ceiling = serializers.FloatField(allow_null=True, help_text="How much people agree with each other.")
     calibration = serializers.IntegerField(
-        allow_null=True, help_text="What the score was read by; null: it is as the judge gave it."
+        allow_null=True, help_text="The calibration used; null: the judge's raw score."
     )
     calibration_number = serializers.IntegerField(allow_null=True, help_text="Its version.")
     calibrated_low = serializers.FloatField(
-        allow_null=True, help_text="Of the arm's mean, as far as the calibration is known."
+        allow_null=True, help_text="Interval of the arm's mean, given the calibration's uncertainty."
     )
     calibrated_high = serializers.FloatField(allow_null=True)
-    raw_baseline = serializers.FloatField(allow_null=True, help_text="What the judge gave.")
+    raw_baseline = serializers.FloatField(allow_null=True, help_text="The judge's raw value.")
     raw_value = serializers.FloatField(allow_null=True)
 
 
@@ -119,7 +121,7 @@ class GateOutput(serializers.Serializer[Any]):
     failed_rows = serializers.ListField(child=serializers.IntegerField())
     baseline_arm = serializers.IntegerField(allow_null=True)
     baseline_name = serializers.CharField(
-        help_text="Of the baseline's arm, with its experiment; empty without one."
+        help_text="The baseline's arm with its experiment; empty without one."
     )
     arm = serializers.IntegerField(allow_null=True)
     arm_name = serializers.CharField()
@@ -142,7 +144,7 @@ class PairOutput(serializers.Serializer[Any]):
     b = serializers.IntegerField(source="b.pk")
     a_wins = serializers.IntegerField()
     b_wins = serializers.IntegerField()
-    ties = serializers.IntegerField(help_text="Verdicts that followed the order are among them.")
+    ties = serializers.IntegerField(help_text="Includes verdicts that followed the order.")
     flips = serializers.IntegerField(help_text="Verdicts that followed the order of the answers.")
     unscored = serializers.IntegerField()
     controlled = serializers.FloatField(
@@ -154,11 +156,11 @@ class StrengthOutput(serializers.Serializer[Any]):
     """An arm's place among all."""
 
     arm = serializers.IntegerField(source="arm.pk")
-    wins = serializers.FloatField(help_text="A tie is half a win.")
+    wins = serializers.FloatField(help_text="A tie counts as half a win.")
     games = serializers.IntegerField()
     chance = EstimateOutput(
         allow_null=True,
-        help_text="To beat an arm of mean strength (Bradley-Terry); null where none is finite.",
+        help_text="Chance to beat an arm of average strength (Bradley-Terry); null if not finite.",
     )
 
 
@@ -166,7 +168,7 @@ class PairSummaryOutput(serializers.Serializer[Any]):
     """The pairwise verdicts of an experiment."""
 
     pairs = PairOutput(many=True)
-    strengths = StrengthOutput(many=True, help_text="The strongest first.")
+    strengths = StrengthOutput(many=True, help_text="Strongest first.")
     verdicts = serializers.IntegerField()
     flips = serializers.IntegerField()
     flip_rate = serializers.FloatField()
@@ -182,10 +184,10 @@ class FrontPointOutput(serializers.Serializer[Any]):
         allow_null=True, help_text="Weighted mean of its scores; null without any."
     )
     cost_usd = serializers.FloatField(
-        allow_null=True, help_text="Mean of an answer; null where no price is known."
+        allow_null=True, help_text="Mean per answer; null if no price is known."
     )
     is_on_front = serializers.BooleanField(help_text="No arm answers better at no higher cost.")
-    is_stopped = serializers.BooleanField(help_text="It was stopped early: fewer rows.")
+    is_stopped = serializers.BooleanField(help_text="It was stopped early, so it has fewer rows.")
 
 
 class VarianceOutput(serializers.Serializer[Any]):
@@ -195,7 +197,7 @@ class VarianceOutput(serializers.Serializer[Any]):
     generator = serializers.FloatField(allow_null=True, help_text="Between answers to one row.")
     judge = serializers.FloatField(allow_null=True, help_text="Between judgements of one answer.")
     judge_share = serializers.FloatField(
-        allow_null=True, help_text="The judge's part of what varies within rows."
+        allow_null=True, help_text="The judge's share of the variance within rows."
     )
 
 
@@ -203,10 +205,10 @@ class FlakyRowOutput(serializers.Serializer[Any]):
     """A row that passes in some repeats and fails in others."""
 
     row = serializers.IntegerField()
-    values = serializers.ListField(child=serializers.FloatField(), help_text="Of each repeat.")
+    values = serializers.ListField(child=serializers.FloatField(), help_text="One for each repeat.")
     passes = serializers.IntegerField()
     spread = serializers.FloatField()
-    judge_spread = serializers.FloatField(help_text="How far judgements of one answer lay apart.")
+    judge_spread = serializers.FloatField(help_text="How much judgements of one answer differed.")
 
 
 class RepeatsOutput(serializers.Serializer[Any]):
@@ -216,14 +218,14 @@ class RepeatsOutput(serializers.Serializer[Any]):
     names = serializers.ListField(child=serializers.CharField())
     rows = serializers.IntegerField(help_text="Scored in every repeat.")
     repeats = serializers.IntegerField()
-    means = serializers.ListField(child=serializers.FloatField(), help_text="Of each repeat.")
+    means = serializers.ListField(child=serializers.FloatField(), help_text="One for each repeat.")
     deviation = serializers.FloatField(allow_null=True, help_text="Standard deviation of the means.")
     variance = VarianceOutput()
     pass_all = serializers.FloatField(
         allow_null=True, help_text="Share of rows that pass in every repeat (pass^k)."
     )
     flaky_count = serializers.IntegerField()
-    flaky = FlakyRowOutput(many=True, help_text="The widest spread first, at most 100.")
+    flaky = FlakyRowOutput(many=True, help_text="Widest spread first, at most 100.")
 
 
 class FindingOutput(serializers.Serializer[Any]):
@@ -260,13 +262,13 @@ class GateInput(serializers.Serializer[Any]):
 
     baseline = serializers.CharField(required=False, default="main", max_length=60)
     tolerance = serializers.FloatField(
-        required=False, default=0.0, min_value=0, max_value=1, help_text="Fall of a mean that is accepted."
+        required=False, default=0.0, min_value=0, max_value=1, help_text="Allowed drop of a mean."
     )
     minima = serializers.DictField(
         child=serializers.FloatField(min_value=0, max_value=1),
         required=False,
         default=dict,
-        help_text="Score to its least mean.",
+        help_text="Minimum mean for each score.",
     )
     most_failed_rows = serializers.IntegerField(
         required=False,
@@ -274,21 +276,21 @@ class GateInput(serializers.Serializer[Any]):
         default=None,
         min_value=0,
         max_value=_BIGINT,
-        help_text="Rows that may pass in the baseline and fail now.",
+        help_text="Maximum rows that may pass in the baseline and fail now.",
     )
     must_pass = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
         required=False,
         default=list,
         max_length=1_000,
-        help_text="Rows (`row_ref`) that must pass whatever the means are.",
+        help_text="Rows (`row_ref`) that must pass regardless of the means.",
     )
     bar = serializers.FloatField(
         required=False,
         default=BAR,
         min_value=0,
         max_value=1,
-        help_text="Least lower end of a judge's kappa with people.",
+        help_text="Minimum lower end of a judge's kappa with people.",
     )
     calibrated = serializers.BooleanField(
         required=False,

@@ -191,7 +191,7 @@ def _verdict(request: TenantRequest, first: Trial, second: Trial) -> dict[str, A
     if found is None:
         return None
     names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}
-    told = {"tie": "Neither is better", "": "The judge could not tell"}
+    told = {"tie": "Neither is better", "": "The judge could not decide"}
     return {
         "told": told.get(found.better) or f"{names[found.better]} is better",
         "is_flip": found.is_flip,

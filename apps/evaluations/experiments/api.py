@@ -52,7 +52,7 @@ class ExperimentsView(_Base):
 
     @extend_schema(operation_id="experiments_list", tags=_TAGS, responses=ExperimentOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List experiments, the newest first."""
+        """List experiments, newest first."""
         rows = selectors.experiment_list(actor=self.actor).prefetch_related("arms")
         return self.paginated(rows, ExperimentOutput)
 
@@ -63,7 +63,7 @@ class ExperimentsView(_Base):
         responses={201: ExperimentDetailOutput},
     )
     def post(self, request: Request) -> Response:
-        """Start an experiment: every row of the version is asked of every arm, and the answers are scored."""
+        """Start an experiment: every arm answers every row of the version, and the answers are scored."""
         values = valid(ExperimentInput, request.data)
         version = DatasetVersion.objects.visible_to(self.actor).filter(pk=values["version"]).first()
         if version is None:
@@ -129,7 +129,7 @@ class JudgeChecksView(_Base):
 
     @extend_schema(operation_id="experiment_judge_checks", tags=_TAGS, responses=JudgeCheckOutput(many=True))
     def get(self, request: Request, pk: int) -> Response:
-        """List the checks with what they found; a judge that has drifted gates nothing in this experiment."""
+        """List the judge checks with their findings; a judge that has drifted can't block a release here."""
         row = selectors.experiment_get(actor=self.actor, pk=pk)
         found = check_list(actor=self.actor, experiment=row)
         return self.paginated(found, JudgeCheckOutput)

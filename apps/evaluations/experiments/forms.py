@@ -30,7 +30,7 @@ _SCORERS = [
     ("answer_relevancy", "Statements relevant to the question"),
     ("context_recall", "Reference claims found by search"),
     ("context_precision", "Ranking of useful passages"),
-    ("noise_robustness", "Not misled by passages that are wrong"),
+    ("noise_robustness", "Not misled by wrong passages"),
     ("token_f1", "Shared words with the reference (F1)"),
     ("rouge_l", "Longest shared sequence (ROUGE-L)"),
     ("exact", "Same as the reference"),
@@ -97,7 +97,8 @@ class ExperimentForm(forms.Form):
     apart = forms.BooleanField(
         required=False,
         label="Compare the collections",
-        help_text="One arm for each collection: the same documents, cut into passages of another size. Labels follow by their place in the document.",
+        help_text="One arm per collection: the same documents, split into passages of different sizes. "
+        "Labels are matched by their place in the document.",
     )
     searches = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
@@ -109,12 +110,14 @@ class ExperimentForm(forms.Form):
     k = forms.CharField(
         label="Passages",
         required=False,
-        help_text="Of each search: 10, or several for an arm each: 5 10 20. Empty: the assistant's own, 10 for search.",
+        help_text="For each search: 10, or several, one arm each: 5 10 20. Empty: the assistant's own, 10 "
+        "for search.",
     )
     neighbours = forms.CharField(
         label="Passages around each",
         required=False,
-        help_text=f"Before and after each passage found, of assistants and chats: 0 to {MAX_NEIGHBOURS}, or several for an arm each: 0 1 2. Empty: the assistant's own.",
+        help_text=f"Before and after each passage found, for assistants and chats: 0 to {MAX_NEIGHBOURS}, "
+        f"or several, one arm each: 0 1 2. Empty: the assistant's own.",
     )
     scorers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple, choices=_SCORERS, initial=["rubric", "faithfulness"]
@@ -201,7 +204,7 @@ class ExperimentForm(forms.Form):
         if data.get("apart") and (
             data.get("kind") == "model" or len(data.get("collections", ())) < _LEAST_APART
         ):
-            self.add_error("apart", "Choose two collections or more, and something that searches them.")
+            self.add_error("apart", "Choose two or more collections, and something that searches them.")
         return data
 
     def arms(self) -> list[ArmSpec]:

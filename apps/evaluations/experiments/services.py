@@ -109,9 +109,9 @@ def experiment_create(
     _require(
         delivery == Delivery.NOW or not stops_dominated,
         "stops_dominated",
-        "Batches ask all arms at once, so none can be stopped early. Turn early stopping off.",
+        "Batches ask all arms at once, so none can be stopped early. Turn off early stopping.",
     )
-    _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
+    _require(budget_usd is None or budget_usd > 0, "budget_usd", "The budget must be more than 0.")
     _require(1 <= len(arms) <= MAX_ARMS, "arms", f"Compare 1 to {MAX_ARMS} arms.")
     _require(bool(scorers), "scorers", "Choose at least one scorer.")
     if not DatasetVersion.objects.visible_to(actor).filter(pk=version.pk).exists():
@@ -124,7 +124,7 @@ def experiment_create(
     _require(
         len(arms) <= MOST_PAIRED or all(spec.get("kind") not in COMPARING for spec in scorers),
         "scorers",
-        f"Pairs are judged of at most {MOST_PAIRED} arms. Choose fewer arms, or leave pairs out.",
+        f"Pairs can be judged for at most {MOST_PAIRED} arms. Choose fewer arms, or leave pairs out.",
     )
     rubrics_seed(tenant=tenant, actor=actor)
     kept = [scorer_checked(tenant, actor, spec) for spec in scorers]
@@ -201,7 +201,7 @@ def experiment_resume(
         Conflict: it is neither; ``corpus_changed``: half of the answers would be of other documents.
     """
     actor.require("evaluation.write")
-    _require(budget_usd is None or budget_usd > 0, "budget_usd", "A budget is more than 0.")
+    _require(budget_usd is None or budget_usd > 0, "budget_usd", "The budget must be more than 0.")
     with transaction.atomic():
         row = _of(actor, experiment)
         if row.state not in (ExperimentState.PAUSED, ExperimentState.STOPPED):

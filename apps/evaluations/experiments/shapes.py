@@ -23,7 +23,7 @@ class ArmInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=160,
         default="",
-        help_text="Empty: made of the target's settings.",
+        help_text="Empty: made from the target's settings.",
     )
     target = serializers.DictField(
         help_text="`kind` and its settings. retriever: collections, k, legs. model: model, system, with_sources. assistant: version, model, collections, prompt, mode, k, legs, neighbours, tools (none, read, ask or all of those it may call), executes (calls that change data are carried out, not just recorded). reference: nothing; the rows' own answers."
@@ -40,7 +40,8 @@ class ScorerInput(serializers.Serializer[Any]):
     options = serializers.DictField(
         required=False,
         default=dict,
-        help_text="Of judges: models (several are a jury; `lexical` counts words), and of rubric: rubric, number.",
+        help_text="For judges: models (several form a jury; `lexical` counts words); for rubric: rubric, "
+        "number.",
     )
 
 
@@ -48,7 +49,7 @@ class ExperimentInput(serializers.Serializer[Any]):
     """An experiment to be started."""
 
     name = serializers.CharField(max_length=120)
-    version = serializers.IntegerField(min_value=1, max_value=_BIGINT, help_text="Id of a dataset's version.")
+    version = serializers.IntegerField(min_value=1, max_value=_BIGINT, help_text="Id of a dataset version.")
     split = serializers.CharField(required=False, allow_blank=True, max_length=10, default="")
     arms = ArmInput(many=True)
     scorers = ScorerInput(many=True)
@@ -68,7 +69,8 @@ class ExperimentInput(serializers.Serializer[Any]):
     same_documents = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="Arms search different collections, which must hold the same documents: what differs is how these are cut into passages.",
+        help_text="Arms search different collections with the same documents, split into passages "
+        "differently.",
     )
     concurrency = serializers.IntegerField(required=False, default=4, min_value=1, max_value=MAX_CONCURRENCY)
     delivery = serializers.ChoiceField(
@@ -110,7 +112,7 @@ class ExperimentOutput(serializers.ModelSerializer[Experiment]):
     ended_total = serializers.IntegerField()
     failed_total = serializers.IntegerField(help_text="Answers without a score.")
     state_text = serializers.SerializerMethodField(
-        help_text="The state in words, with how many answers of a completed one failed."
+        help_text="The state in words, with the number of failed answers once it is complete."
     )
 
     def get_state_text(self, experiment: Experiment) -> str:

@@ -89,8 +89,8 @@ def checks_keep(experiment_id: int, checks: Sequence[JudgeCheck], *, spent_usd: 
     if drifted:
         experiment_halt(
             experiment,
-            f"{', '.join(drifted)} grades the gold answers otherwise than before. Its scores are advisory; go on, or "
-            "calibrate it with new gold answers first.",
+            f"{', '.join(drifted)} grades the gold answers differently than before. Its scores are "
+            f"advisory. Continue, or calibrate it with new gold answers first.",
         )
         return
     trials_start(experiment)

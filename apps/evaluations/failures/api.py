@@ -26,14 +26,12 @@ class FailingRowOutput(serializers.Serializer[Any]):
     row = serializers.IntegerField()
     trial = serializers.IntegerField(help_text="Id of its first answer.")
     question = serializers.CharField()
-    reason = serializers.CharField(help_text="What its lowest score says; empty where nothing does.")
-    value = serializers.FloatField(help_text="0 without an answer.")
+    reason = serializers.CharField(help_text="The reason for its lowest score; empty if there is none.")
+    value = serializers.FloatField(help_text="0 if there is no answer.")
     tags = serializers.ListField(
-        child=serializers.CharField(), help_text="The row's own, with its type and difficulty."
+        child=serializers.CharField(), help_text="The row's own tags, with its type and difficulty."
     )
-    own_tags = serializers.ListField(
-        child=serializers.CharField(), help_text="Those that people gave its answers."
-    )
+    own_tags = serializers.ListField(child=serializers.CharField(), help_text="Tags people gave its answers.")
 
 
 class TagFailuresOutput(serializers.Serializer[Any]):
@@ -44,7 +42,7 @@ class TagFailuresOutput(serializers.Serializer[Any]):
     rows = serializers.IntegerField()
     lift = serializers.FloatField(
         allow_null=True,
-        help_text="Its rate of failure, divided by that of all rows; null of a tag that only people gave.",
+        help_text="Its failure rate divided by that of all rows; null for tags that only people gave.",
     )
 
 
@@ -64,21 +62,22 @@ class FailuresOutput(serializers.Serializer[Any]):
     unanswered = serializers.IntegerField(help_text="Failing rows that have no answer and no score.")
     tags = TagFailuresOutput(many=True)
     rows = FailingRowOutput(
-        many=True, help_text="Of the page, the worst first, at most 200; with `tag` those that have it."
+        many=True,
+        help_text="Rows on this page, worst first, at most 200; with `tag`, only rows that have it.",
     )
-    listed = serializers.IntegerField(help_text="Rows of all pages.")
+    listed = serializers.IntegerField(help_text="Rows on all pages.")
     page = serializers.IntegerField()
     pages = serializers.IntegerField()
     state = serializers.ChoiceField(
         choices=["none", "working", "failed", "ready"],
-        help_text="Of the groups; a POST to `failures/groups` has them made.",
+        help_text="State of the groups; POST to `failures/groups` to create them.",
     )
-    problem = serializers.CharField(help_text="Why no groups could be made; empty otherwise.")
+    problem = serializers.CharField(help_text="Why the groups could not be made; otherwise empty.")
     groups = FailureGroupOutput(
         many=True,
-        help_text="Of the page's rows, the largest first; none until they are ready, and none with `tag`.",
+        help_text="Groups of the page's rows, largest first; none until they are ready, and none with `tag`.",
     )
-    alone = FailingRowOutput(many=True, help_text="Rows that are like no other.")
+    alone = FailingRowOutput(many=True, help_text="Rows that are unlike any other.")
 
 
 class CollectInput(serializers.Serializer[Any]):
@@ -90,7 +89,7 @@ class CollectInput(serializers.Serializer[Any]):
         required=False, allow_null=True, default=None, min_value=1, max_value=10_000
     )
     page = serializers.IntegerField(
-        required=False, default=1, min_value=1, max_value=MOST_PAGE, help_text="Whose group it is."
+        required=False, default=1, min_value=1, max_value=MOST_PAGE, help_text="A row in the group."
     )
 
 
@@ -136,7 +135,7 @@ class TagUseOutput(serializers.Serializer[Any]):
     """A tag of the workspace."""
 
     name = serializers.CharField()
-    answers = serializers.IntegerField(help_text="That have it.")
+    answers = serializers.IntegerField(help_text="Number of rows that have it.")
 
 
 class FailuresView(TenantAPIView):
@@ -148,8 +147,12 @@ class FailuresView(TenantAPIView):
         operation_id="arms_failures",
         tags=_TAGS,
         parameters=[
-            OpenApiParameter("tag", str, description="Only rows with this tag, their own or people's."),
-            OpenApiParameter("page", int, description="200 rows each, from 1; beyond the last one the last."),
+            OpenApiParameter(
+                "tag", str, description="Only rows with this tag, either their own or given by people."
+            ),
+            OpenApiParameter(
+                "page", int, description="Page of 200 rows, from 1; past the end, the last page."
+            ),
         ],
         responses=FailuresOutput,
     )
@@ -168,7 +171,7 @@ class FailuresView(TenantAPIView):
         responses={201: CollectedOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Create a dataset of the failing rows with a tag or of a group, with a version of them."""
+        """Create a dataset, with a version, from the failing rows with a tag or in a group."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
         values = valid(CollectInput, request.data)
         made = failures_collect(tenant=self.tenant, actor=self.actor, arm=arm, **values)
@@ -184,7 +187,7 @@ class FailureGroupsView(TenantAPIView):
         operation_id="arms_failures_group", tags=_TAGS, request=GroupingInput, responses={202: GroupingOutput}
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Have a job group a page of an arm's failing rows as they are now; its vectors count to the budgets."""
+        """Start a job that groups a page of an arm's current failing rows; its embeddings count toward budgets."""
         arm = selectors.arm_get(actor=self.actor, pk=pk)
         values = valid(GroupingInput, request.data)
         row = failures_group(tenant=self.tenant, actor=self.actor, arm=arm, **values)
@@ -198,7 +201,7 @@ class TrialTagsView(TenantAPIView):
 
     @extend_schema(operation_id="trials_failure_tags", tags=_TAGS, request=TagsInput, responses=TagsOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Give tags to a failing answer and take others from it; undone by the opposite."""
+        """Add tags to a failing answer and remove others; the reverse request undoes it."""
         trial = selectors.trial_get(actor=self.actor, pk=pk)
         values = valid(TagsInput, request.data)
         tags = failure_tags_change(tenant=self.tenant, actor=self.actor, trial=trial, **values)
@@ -213,6 +216,6 @@ class FailureTagsView(TenantAPIView):
 
     @extend_schema(operation_id="failure_tags_list", tags=_TAGS, responses=TagUseOutput(many=True))
     def get(self, request: Request) -> Response:
-        """Return the names that people of this workspace gave to failing answers."""
+        """Return the tags that people in this workspace gave to failing answers."""
         rows = [{"name": name, "answers": n} for name, n in selectors.failure_tag_list(actor=self.actor)]
         return self.paginated(rows, TagUseOutput)

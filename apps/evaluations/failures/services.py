@@ -54,7 +54,8 @@ def failures_collect(
     if len(chosen) > MAX_COLLECTED:
         raise Conflict(
             "too_many_rows",
-            f"{len(chosen):,} rows fail, and a dataset is made of at most {MAX_COLLECTED:,} at once. Choose a tag or a group.",
+            f"{len(chosen):,} rows fail, but a dataset can take at most {MAX_COLLECTED:,} at once. Choose "
+            f"a tag or a group.",
         )
     records = records_of(actor=actor, arm=arm, rows=chosen)
     come = {"experiment": arm.experiment_id, "arm": arm.pk}

@@ -55,7 +55,7 @@ class RubricsView(_Base):
         responses={201: shapes.RubricVersionOutput},
     )
     def post(self, request: Request) -> Response:
-        """Make a rubric with its first version."""
+        """Create a rubric with its first version."""
         made = services.rubric_create(**self._who, **valid(shapes.RubricInput, request.data))
         made.refresh_from_db()
         return Response(shapes.RubricVersionOutput(made).data, status=status.HTTP_201_CREATED)
@@ -73,7 +73,7 @@ class RubricVersionsView(_Base):
         responses={201: shapes.RubricVersionOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Change a rubric by making its next version."""
+        """Change a rubric by creating its next version."""
         row = selectors.rubric_get(actor=self.actor, pk=pk)
         values = valid(shapes.RubricVersionInput, request.data)
         made = services.rubric_version_create(**self._who, rubric=row, **values)
@@ -91,7 +91,7 @@ class AgreementView(_Base):
         operation_id="rubric_versions_agreement", tags=_TAGS, responses=shapes.AgreementOutput(many=True)
     )
     def get(self, request: Request, pk: int) -> Response:
-        """Return judge and people beside people among themselves, per score and judge of a rubric's version."""
+        """Return agreement between judge and people and among people, for each score and judge of a rubric version."""
         found = agreement_list(actor=self.actor, version=self._version(pk))
         return self.paginated(found, shapes.AgreementOutput)
 
@@ -106,7 +106,7 @@ class CalibrationsView(_Base):
         operation_id="rubric_versions_calibrations", tags=_TAGS, responses=shapes.CalibrationOutput(many=True)
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List the calibrations of the judges of a rubric's version, the newest first; of each score and judge the newest counts."""
+        """List the calibrations for a rubric version, newest first; the newest of each score and judge is used."""
         found = calibration_list(actor=self.actor, version=self._version(pk))
         return self.paginated(found, shapes.CalibrationOutput)
 
@@ -117,7 +117,7 @@ class CalibrationsView(_Base):
         responses={201: shapes.CalibrationOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Calibrate a judge's score to people's as they have graded up to now."""
+        """Calibrate a judge's score to people's grades so far."""
         version = self._version(pk)
         values = valid(shapes.CalibrationInput, request.data)
         row = calibration_services.calibration_create(**self._who, version=version, **values)

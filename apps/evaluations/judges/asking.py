@@ -100,7 +100,7 @@ class CachedAsk:
             may_pass = error.is_retryable and error.code not in _UNREAD
             if may_pass or error.code == EXCEEDED:
                 raise
-            return JudgeAnswer(None, f"The judge gave no grades that could be read: {error.message}")
+            return JudgeAnswer(None, f"The judge's grades could not be read: {error.message}")
         if mine is False:
             self.cached += 1
         else:

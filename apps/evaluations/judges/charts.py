@@ -120,5 +120,5 @@ def reliability_chart(pairs: Sequence[tuple[float, float]]) -> Curve:
         ],
         " ".join(f"{across(x)},{up(y)}" for x, y in zip(fit.x, fit.y, strict=True)),
         [(across(n), up(n), str(n)) for n in range(1, LEVELS + 1)],
-        f"What people gave where the judge gave a level. {'. '.join(words)}.",
+        f"People's grades for each of the judge's levels. {'. '.join(words)}.",
     )

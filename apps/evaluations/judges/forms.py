@@ -34,7 +34,7 @@ class CriterionForm(forms.Form):
     level_5 = forms.CharField(required=False, max_length=300, label="5, best")
     weight = forms.FloatField(required=False, initial=1, min_value=0, max_value=100)
     minimum = forms.IntegerField(
-        required=False, min_value=1, max_value=LEVELS, help_text="Below it an answer fails."
+        required=False, min_value=1, max_value=LEVELS, help_text="Answers below this level fail."
     )
 
 

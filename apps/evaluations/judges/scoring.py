@@ -82,7 +82,9 @@ def judge_rubric(*, actor: Actor, kind: str, chosen: JudgeOptions) -> RubricVers
     if kind != "rubric":
         return None
     if (other := kind_of(chosen.rubric)) is not None:
-        message = f"“{chosen.rubric}” is what people grade the scorer “{other}” by. Choose that scorer."
+        message = (
+            f"“{chosen.rubric}” is the rubric people use to grade the scorer “{other}”. Choose that scorer."
+        )
         raise Invalid("scorer_invalid", message, data={"fields": {"scorers": [message]}})
     return rubric_version_get(actor=actor, slug=chosen.rubric, number=chosen.number)
 

@@ -78,7 +78,7 @@ def rubric_version_create(
     kind = kind_of(rubric.slug)
     if kind is not None and [one["name"] for one in checked] != [kind]:
         raise _refused(
-            f"The judge of this rubric scores “{kind}” alone. Keep that one criterion, and change its words."
+            f"The judge of this rubric scores only “{kind}”. Keep that one criterion and change its wording."
         )
     with transaction.atomic():
         row: Rubric = Rubric.objects.visible_to(actor).select_for_update().get(pk=rubric.pk)

@@ -42,7 +42,7 @@ class RubricOutput(serializers.ModelSerializer[Rubric]):
     """A rubric with its versions."""
 
     slug = serializers.CharField(
-        read_only=True, help_text="Those of the built-in judges of claims have a dot."
+        read_only=True, help_text="Those of the built-in claim judges contain a dot."
     )
     versions = RubricVersionOutput(many=True)
 
@@ -69,7 +69,7 @@ class RubricVersionInput(serializers.Serializer[Any]):
 class CalibrationInput(serializers.Serializer[Any]):
     """Whose score is calibrated, as the agreement names them."""
 
-    name = serializers.CharField(max_length=60, help_text="Of the score.")
+    name = serializers.CharField(max_length=60, help_text="Name of the score.")
     author = serializers.CharField(max_length=300, help_text="The judge.")
 
 
@@ -95,7 +95,7 @@ class CalibrationOutput(serializers.ModelSerializer[JudgeCalibration]):
 class PeopleOutput(serializers.Serializer[Any]):
     """How far people agree with each other."""
 
-    n = serializers.IntegerField(help_text="Answers that two or more have graded.")
+    n = serializers.IntegerField(help_text="Answers graded by two or more people.")
     alpha = EstimateOutput(allow_null=True, help_text="Krippendorff's, ordinal.")
     cohen = serializers.FloatField(allow_null=True, help_text="Mean quadratic kappa of pairs.")
     fleiss = serializers.FloatField(source="fleiss.value", allow_null=True)
@@ -107,7 +107,7 @@ class AgreementOutput(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     author = serializers.CharField()
-    n = serializers.IntegerField(help_text="Answers that judge and people have graded.")
+    n = serializers.IntegerField(help_text="Answers graded by both the judge and people.")
     judge_human = EstimateOutput(allow_null=True, help_text="Quadratic kappa.")
     percent = serializers.FloatField(source="percent.value", allow_null=True)
     people = PeopleOutput()

@@ -94,7 +94,10 @@ class Agreement:
     def told(self, bar: float = BAR) -> str:
         """Return in a sentence whether the score may gate, and why not."""
         if self.has_drifted:
-            return "It graded the gold answers otherwise than before, so what people agreed with is another judge."
+            return (
+                "It now grades the gold answers differently, so people's agreement was with a different "
+                "judge."
+            )
         if self.n < LEAST:
             return f"People have graded {self.n} of the answers that this judge graded; {LEAST} are needed."
         if self.judge_human is None:
@@ -162,8 +165,13 @@ def enough_told(found: Sequence[tuple[str, Estimate]]) -> str:
     name, widest = found[0]
     told = f"{widest.value:.2f}, 95 % interval {widest.low:.2f} to {widest.high:.2f}"
     if widest.high - widest.low <= NARROW:
-        return f"People's agreement is known well enough (least well of {name}: {told}). More grades would change little."
-    return f"People's agreement is not yet known well: alpha of {name} is {told}. More grades narrow it."
+        return (
+            f"People's agreement is precise enough (least precise for {name}: {told}). More grades "
+            f"would change little."
+        )
+    return (
+        f"People's agreement isn't precise enough yet: alpha of {name} is {told}. More grades will narrow it."
+    )
 
 
 def arm_agreements(*, actor: Actor, arm: Arm, scores: ArmScores) -> dict[str, list[Agreement]]:

@@ -81,7 +81,7 @@ def calibrate(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     except (Conflict, Missing) as error:
         messages.error(request, error.message)
     else:
-        told = f"Version {row.number} of this calibration is kept. Comparisons and gates can use it."
+        told = f"Version {row.number} of this calibration is saved. Comparisons and gates can use it."
         messages.success(request, told)
     chosen = urlencode({"version": pk, "judge": author, "score": name})
     return redirect(f"{reverse('evaluations:trust', args=[tenant_slug])}?{chosen}")

@@ -30,7 +30,8 @@ class SuiteInput(serializers.Serializer[Any]):
         required=False,
         default=list,
         max_length=50,
-        help_text="Their texts carry the attacks; neither these nor a version: short texts of our own.",
+        help_text="Collections whose texts carry the attacks; with neither these nor a version: built-in "
+        "short texts.",
     )
     version = serializers.IntegerField(
         required=False,
@@ -38,7 +39,7 @@ class SuiteInput(serializers.Serializer[Any]):
         default=None,
         min_value=1,
         max_value=_BIGINT,
-        help_text="Id of a dataset's version whose rows carry the attacks with their own questions.",
+        help_text="Id of a dataset version whose rows carry the attacks with their own questions.",
     )
     carriers = serializers.ListField(
         child=serializers.CharField(max_length=40),
@@ -52,7 +53,7 @@ class SuiteInput(serializers.Serializer[Any]):
         required=False,
         default=list(Category),
         max_length=20,
-        help_text=f"What attackers want, of: {', '.join(Category)}.",
+        help_text=f"What attackers want, any of: {', '.join(Category)}.",
     )
     per_pair = serializers.IntegerField(
         required=False,
@@ -82,7 +83,7 @@ class SuiteOutput(serializers.Serializer[Any]):
 
     dataset = serializers.IntegerField(source="dataset_id")
     version = serializers.IntegerField(
-        source="pk", help_text="Id of its first version; ask it in an experiment with the scorer `attack`."
+        source="pk", help_text="Id of its first version; use it in an experiment with the scorer `attack`."
     )
     row_count = serializers.IntegerField()
     content_hash = serializers.CharField()
@@ -101,7 +102,7 @@ class SafetyLineOutput(serializers.Serializer[Any]):
 
     key = serializers.CharField()
     title = serializers.CharField(source="label")
-    rates = RateOutput(many=True, help_text="Attack success of each arm, in their order.")
+    rates = RateOutput(many=True, help_text="Attack success of each arm, in order.")
 
 
 class SafetyGroupOutput(serializers.Serializer[Any]):
@@ -115,13 +116,13 @@ class ArmSafetyOutput(serializers.Serializer[Any]):
     """One arm over the whole suite."""
 
     arm = serializers.IntegerField(source="arm.pk")
-    tools = serializers.CharField(help_text="Its tool set; empty for its own, or without any.")
+    tools = serializers.CharField(help_text="Its tool set; empty for its own or none.")
     success = RateOutput(help_text="Attacks that succeeded.")
     refusals = RateOutput(help_text="Harmless questions that were not answered.")
-    refused_calls = serializers.IntegerField(help_text="Attacks that only the refusal of a call has stopped.")
+    refused_calls = serializers.IntegerField(help_text="Attacks stopped only because a call was refused.")
     unscored = serializers.IntegerField(help_text="Answers that couldn't be scored; they aren't counted.")
     is_extractive = serializers.BooleanField(
-        help_text="No language model answered: it quotes, and cannot follow an instruction."
+        help_text="No language model answered; quotes-only mode can't follow instructions."
     )
 
 
@@ -144,7 +145,7 @@ class SafetyOutput(serializers.Serializer[Any]):
 
     arms = ArmSafetyOutput(many=True)
     groups = SafetyGroupOutput(many=True)
-    succeeded = AttackSuccessOutput(many=True, help_text="In the order of the rows, at most 100.")
+    succeeded = AttackSuccessOutput(many=True, help_text="In row order, at most 100.")
     succeeded_count = serializers.IntegerField()
 
 
@@ -157,7 +158,7 @@ class SuitesView(TenantAPIView):
         operation_id="safety_suites_create", tags=_TAGS, request=SuiteInput, responses={201: SuiteOutput}
     )
     def post(self, request: Request) -> Response:
-        """Create a dataset of planted instructions and harmless controls, with a version to ask in an experiment."""
+        """Create a dataset of planted instructions and harmless controls, with a version for experiments."""
         made = suite_create(tenant=self.tenant, actor=self.actor, **valid(SuiteInput, request.data))
         return Response(SuiteOutput(made).data, status=status.HTTP_201_CREATED)
 

@@ -28,7 +28,8 @@ class SuiteForm(forms.Form):
         coerce=int,
         empty_value=None,
         required=False,
-        help_text="Their texts carry the attacks with their own questions, such as imported contexts of BIPIA or SQuAD.",
+        help_text="Their texts carry the attacks with their own questions, for example contexts imported "
+        "from BIPIA or SQuAD.",
     )
     carriers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
@@ -54,7 +55,7 @@ class SuiteForm(forms.Form):
         min_value=0,
         max_value=MOST_CONTROLS,
         initial=3,
-        help_text="The same texts without an attack: they reveal models that refuse everything.",
+        help_text="The same texts without an attack, to reveal models that refuse everything.",
     )
     seed = forms.IntegerField(
         min_value=0,

@@ -33,7 +33,7 @@ _GROUPS: Sequence[tuple[str, str, Mapping[str, str]]] = (
     ("carrier", "What carries the attack", CARRIER_LABELS),
     ("category", "What the attacker wants", CATEGORY_LABELS),
     ("disguise", "How it is disguised", DISGUISE_LABELS),
-    ("place", "Where it stands", PLACE_LABELS),
+    ("place", "Where it is", PLACE_LABELS),
 )
 _PATH = f"trial__content__data__meta__{META}__"
 

@@ -112,7 +112,7 @@ class RulesView(TenantAPIView):
         responses={201: SamplingRuleOutput},
     )
     def post(self, request: Request) -> Response:
-        """Have live answers scored from now on."""
+        """Score live answers from now on."""
         row = services.sampling_rule_create(
             tenant=self.tenant, actor=self.actor, **valid(SamplingRuleInput, request.data)
         )

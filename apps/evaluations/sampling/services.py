@@ -73,9 +73,11 @@ def sampling_rule_create(
     _require(bool(name) and len(name) <= 120, "name", "Give the rule a name of at most 120 characters.")
     _require(0 <= rate <= 1, "rate", "The rate is a share from 0 to 1.")
     _require(
-        rate > 0 or takes_doubtful, "rate", "A rate of 0 chooses nothing; take doubtful answers, or raise it."
+        rate > 0 or takes_doubtful,
+        "rate",
+        "A rate of 0 selects nothing. Include doubtful answers, or raise it.",
     )
-    _require(budget_usd.is_finite() and budget_usd >= 0, "budget_usd", "A budget is 0 or more.")
+    _require(budget_usd.is_finite() and budget_usd >= 0, "budget_usd", "The budget must be 0 or more.")
     _require(bool(scorers), "scorers", "Choose at least one scorer.")
     for spec in scorers:
         known = spec.get("kind") in LIVE_SCORERS

@@ -34,7 +34,7 @@ class RuleForm(forms.Form):
         label="Share of answers in percent", min_value=0, max_value=100, decimal_places=2, initial=5
     )
     takes_doubtful = forms.BooleanField(
-        label="Every doubtful answer too",
+        label="Also every doubtful answer",
         required=False,
         initial=True,
         help_text="Without a source, or with a sentence that no source supports.",
@@ -49,7 +49,7 @@ class RuleForm(forms.Form):
         ],
         initial=["faithfulness"],
     )
-    judge = forms.ChoiceField(help_text="It reads the questions and answers that are chosen.")
+    judge = forms.ChoiceField(help_text="It reads the selected questions and answers.")
     budget_usd = forms.DecimalField(
         label="Budget in US dollars a month", min_value=0, decimal_places=2, max_digits=9, initial=5
     )

@@ -69,7 +69,7 @@ def answer_relevancy(checker: Checker, row: Record, outcome: TargetResult) -> Sc
         return ScoreValue(name, 0.0, reason=outcome.error or "The target gave no answer.")
     found = checker.serving(asked_in(row), outcome.text)
     if not found:
-        return unscored(name, "The answer states nothing.")
+        return unscored(name, "The answer makes no statement.")
     return _share(name, found, [one.verdict == "useful" for one in found], "Not relevant")
 
 
@@ -128,7 +128,7 @@ def noise_robustness(checker: Checker, row: Record, outcome: TargetResult) -> Sc
         one if sound else replace(one, verdict=NOT_IN_REFERENCE)
         for one, sound in zip(found, is_sound, strict=True)
     ]
-    return _share(name, told, is_sound, "From a passage, and not in the reference")
+    return _share(name, told, is_sound, "From a passage, but not in the reference")
 
 
 RAG: dict[str, Callable[[Checker, Record, TargetResult], ScoreValue]] = {

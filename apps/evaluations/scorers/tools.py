@@ -29,7 +29,7 @@ class ToolCalls(RuleScorer):
     kind: ClassVar[str] = "tool_calls"
     version: ClassVar[int] = 2
     is_ordered: bool = False
-    forbids_others: bool = Field(False, description="Further calls cost precision.")
+    forbids_others: bool = Field(False, description="Extra calls lower precision.")
 
     def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the calls; ``details["differences"]`` says per expected call what was otherwise."""
@@ -75,15 +75,15 @@ class LoopEnds(RuleScorer):
     def score(self, row: Record, outcome: TargetResult) -> list[ScoreValue]:
         """Score the end; ``details`` counts calls, and those among them that repeat an earlier one."""
         if outcome.limit is None:
-            return [unscored(self.kind, "The target runs no loop.")]
+            return [unscored(self.kind, "The target doesn't run a tool loop.")]
         repeated = sum(_is_among(call, outcome.calls[:at]) for at, call in enumerate(outcome.calls))
         details = {"calls": len(outcome.calls), "repeated": repeated, "limit": outcome.limit}
-        reason = _ENDS.get(outcome.limit, f"Cut off by the limit {outcome.limit}.") if outcome.limit else ""
+        reason = _ENDS.get(outcome.limit, f"Stopped by the limit {outcome.limit}.") if outcome.limit else ""
         return [ScoreValue(self.kind, float(not outcome.limit), reason=reason, details=details)]
 
 
 _ENDS = {
-    "repeat_stop": "It went in circles: the same call again and again.",
+    "repeat_stop": "It went in circles, repeating the same call.",
     "failure_stop": "One of its tools failed again and again.",
     "max_steps": "It used up its steps.",
     "max_tool_calls": "It used up its tool calls.",

@@ -76,7 +76,7 @@ async def assistant_answer(
 
     def close(run: Run, finished: RunFinished) -> None:
         if finished.limit == _OUT_OF_MONEY:
-            trial_wait(trial, finished.error_message or "A budget is used up. Raise it to go on.")
+            trial_wait(trial, finished.error_message or "A budget is used up. Raise it to continue.")
             return
         text = shown_text(run.answer, way.output is not None)
         outcome = run_outcome(run, labels, shown=text)

@@ -60,12 +60,14 @@ def delivery_check(
             options = {**version_options(version).model_options, **options}
         if options.get("background") or options.get("service_tier") not in (None, "", "standard"):
             raise _refused(
-                "Batches have a price and a pace of their own. Leave service tier and background out, or have it done now."
+                "Batches have their own price and speed. Leave out service tier and background, or run it "
+                "now."
             )
     asking = AssistantHelper.objects.filter(tenant=tenant, version__in=list(versions.values()))
     if asking.exists():
         raise _refused(
-            "An assistant that asks other assistants cannot wait a day for each of them. Choose another one, or have it done now."
+            "An assistant that asks other assistants can't wait a day for each of them. Choose another "
+            "one, or run it now."
         )
 
 

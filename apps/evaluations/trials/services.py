@@ -83,7 +83,7 @@ def trials_start(experiment: Experiment) -> int:
             _complete(experiment)
         return 0
     if room <= 0:
-        experiment_halt(experiment, "The budget is used up. Raise it to go on.")
+        experiment_halt(experiment, "The budget is used up. Raise it to continue.")
         return 0
     for trial in chosen:
         _enqueue(experiment, trial)

@@ -194,7 +194,7 @@ class HistoryAdmin(ServiceAdmin):
                 if request.method == "POST":
                     state_restore(tenant=tenant, actor=actor, event=event)
                     name = change.object_name
-                    self.message_user(request, f"{name}: brought back.", messages.SUCCESS)
+                    self.message_user(request, f"{name}: restored.", messages.SUCCESS)
                     return back
                 fields = fields_changed(state_now(actor=actor, change=change), change.state)
         except DomainError as error:
@@ -203,7 +203,7 @@ class HistoryAdmin(ServiceAdmin):
         return self.own_page(
             request,
             "admin/tools/restore.html",
-            "Bring back an earlier state",
+            "Restore an earlier state",
             change=change,
             fields=fields,
             back=back.url,

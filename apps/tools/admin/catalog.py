@@ -38,7 +38,7 @@ class EntryForm(forms.ModelForm):  # type: ignore[type-arg]
         model = ToolEntry
         fields = ("tenant", "name", *ENTRY_FIELDS)
         widgets = {"name": TOOL_NAME}
-        help_texts = {"name": "As models call it."}
+        help_texts = {"name": "The name models call it by."}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -200,7 +200,7 @@ class ImportForm(forms.Form):
 
     file = forms.FileField(
         label="File",
-        help_text="An export: JSON, or CSV with the names of the columns in its first line.",
+        help_text="An exported file: JSON, or CSV with column names in the first line.",
         widget=forms.ClearableFileInput(attrs={"accept": ".json,.csv,application/json,text/csv"}),
     )
 
@@ -208,7 +208,7 @@ class ImportForm(forms.Form):
         """Refuse what is too big before it is read."""
         file = self.cleaned_data["file"]
         if file.size > MAX_BYTES:
-            raise forms.ValidationError(f"A file has at most {MAX_BYTES:,} bytes. Divide it.")
+            raise forms.ValidationError(f"A file can have at most {MAX_BYTES:,} bytes. Split it.")
         return file
 
 

@@ -36,11 +36,11 @@ class GrantForm(forms.ModelForm):  # type: ignore[type-arg]
     """One rule; whom it is about is one choice instead of a kind and an id."""
 
     subjects: Subjects
-    who = forms.ChoiceField(label="For whom")
+    who = forms.ChoiceField(label="Applies to")
     decides = forms.ChoiceField(
         label="Who decides",
         required=False,
-        help_text="For calls that ask. A role means anyone else with that role or a higher one.",
+        help_text="For calls that ask. A role means anyone else with this role or a higher one.",
     )
 
     class Meta:

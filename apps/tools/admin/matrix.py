@@ -77,7 +77,7 @@ def _set(
     facts, groups = _catalog(actor)
     known = {*(f"tool|{tool.name}" for tool in facts), *(f"group|{name}" for name in groups)}
     if unknown := [row for row in rows if row not in known]:
-        raise Invalid("invalid", f"There is no “{unknown[0][:80]}” in the catalog. Load the page again.")
+        raise Invalid("invalid", f"There is no “{unknown[0][:80]}” in the catalog. Reload the page.")
     changed = 0
     with transaction.atomic():
         for row in rows:

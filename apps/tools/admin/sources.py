@@ -155,7 +155,7 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
     allowed_hosts = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Hosts that calls may go to, one per line. Empty: only the host of the address.",
+        help_text="Hosts that calls can go to, one per line. Empty: only the host of the address.",
     )
     url = forms.URLField(
         required=False,

@@ -17,7 +17,8 @@ _BOX = OpenApiParameter(
     str,
     enum=BOXES,
     default="to_decide",
-    description="`to_decide`: yours to decide now; `waiting`: you asked, others decide; `decided`: over; `all`: everything you can see.",
+    description="`to_decide`: waiting for your decision; `waiting`: your calls, waiting for others; "
+    "`decided`: already decided; `all`: everything you can see.",
 )
 _TOOL = OpenApiParameter("tool", str, description="Only calls of this tool.")
 
@@ -50,7 +51,7 @@ class ApprovalHandOverView(TenantAPIView):
         operation_id="approvals_hand_over", tags=["runs"], request=HandOverInput, responses=DecisionOutput
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Hand a decision over to another member who may decide; who could before still can."""
+        """Hand a decision over to another member who can decide; those who could before still can."""
         shape = HandOverInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = approval_get(actor=self.actor, pk=pk)

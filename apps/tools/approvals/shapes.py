@@ -39,14 +39,14 @@ class DecisionInput(serializers.Serializer[Any]):
 
 
 class HandOverInput(serializers.Serializer[Any]):
-    to = serializers.IntegerField(min_value=1, max_value=_BIGINT, help_text="Id of the member's person.")
+    to = serializers.IntegerField(min_value=1, max_value=_BIGINT, help_text="Id of the person.")
 
 
 class ChangeOutput(serializers.Serializer[Any]):
     path = serializers.CharField(help_text="Such as `to.name` or `rows[2]`.")
     kind = serializers.ChoiceField(choices=["changed", "added", "removed"])
-    before = serializers.CharField(help_text="JSON text; empty where there was none.")
-    after = serializers.CharField(help_text="JSON text; empty where there is none.")
+    before = serializers.CharField(help_text="JSON text; empty if there was none.")
+    after = serializers.CharField(help_text="JSON text; empty if there is none.")
 
     class Meta:
         ref_name = "ArgumentChange"

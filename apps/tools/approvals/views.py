@@ -203,7 +203,7 @@ def hand_over(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
     except (Conflict, Invalid) as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"{done.assigned_to} can decide about {done.name} now.")
+        messages.success(request, f"{done.assigned_to} can now decide about {done.name}.")
     return redirect("tools:approval", tenant_slug, pk)
 
 

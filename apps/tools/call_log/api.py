@@ -21,8 +21,8 @@ from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView
 
 FILTERS = [
-    OpenApiParameter("who", int, description="Id of the person whose run it was."),
-    OpenApiParameter("tool", str, description="The tool's whole name."),
+    OpenApiParameter("who", int, description="Id of the person the run belongs to."),
+    OpenApiParameter("tool", str, description="The tool's full name."),
     OpenApiParameter("run", int, description="Id of the run."),
     OpenApiParameter("status", str, enum=ToolCallStatus.values),
     OpenApiParameter("decision", str, enum=CallDecision.values),
@@ -43,10 +43,10 @@ class CallOutput(serializers.Serializer[Any]):
     path = serializers.ChoiceField(
         choices=CallPath.choices, allow_blank=True, help_text="How the call was made."
     )
-    step = serializers.IntegerField(help_text="The run's model turn that made it.")
+    step = serializers.IntegerField(help_text="The model turn that made it.")
     call_id = serializers.CharField()
     parent_call_id = serializers.CharField(
-        help_text="Of the tool or program that made the call; empty for the model."
+        help_text="Name of the tool or program that made the call; empty for the model."
     )
     tool = serializers.CharField()
     tool_version = serializers.CharField()
@@ -54,16 +54,16 @@ class CallOutput(serializers.Serializer[Any]):
     decision = serializers.ChoiceField(
         choices=CallDecision.choices,
         allow_blank=True,
-        help_text="Of the policy; empty where it not applied.",
+        help_text="The policy's decision; empty if it didn't apply.",
     )
-    rule = serializers.IntegerField(allow_null=True, help_text="Id of the grant that decided.")
+    rule = serializers.IntegerField(allow_null=True, help_text="Id of the rule that decided.")
     decision_why = serializers.CharField()
     status = serializers.ChoiceField(choices=ToolCallStatus.choices)
     error_code = serializers.CharField()
     attempts = serializers.IntegerField()
-    result_size = serializers.IntegerField(allow_null=True, help_text="Characters of the whole output.")
+    result_size = serializers.IntegerField(allow_null=True, help_text="Characters in the full output.")
     cost_usd = serializers.DecimalField(
-        14, 8, allow_null=True, help_text="Its share of the model turn that made it."
+        14, 8, allow_null=True, help_text="Its share of the cost of the model turn that made it."
     )
     started_at = serializers.DateTimeField()
     finished_at = serializers.DateTimeField(allow_null=True)
@@ -90,7 +90,7 @@ class ToolCallsView(TenantAPIView):
         operation_id="tool_calls_list", tags=["tools"], parameters=FILTERS, responses=CallOutput(many=True)
     )
     def get(self, request: Request) -> Response:
-        """List tool calls, the newest first: one's own, or everybody's with the right `audit.read`."""
+        """List tool calls, newest first: your own, or everyone's with the right `audit.read`."""
         rows = call_log(actor=self.actor, choice=call_choice(request.query_params))
         pages = Pagination()
         found = pages.paginate_queryset(rows, request, view=self) or []
@@ -123,16 +123,16 @@ class ToolCallsExportView(TenantAPIView):
         operation_id="tool_calls_export",
         tags=["tools"],
         parameters=[
-            OpenApiParameter("form", str, enum=list(FORMS), description="`csv` if not given."),
+            OpenApiParameter("form", str, enum=list(FORMS), description="Default: `csv`."),
             *FILTERS,
         ],
         responses={
-            (200, kind): OpenApiResponse(OpenApiTypes.BINARY, "A line for each call, the newest first.")
+            (200, kind): OpenApiResponse(OpenApiTypes.BINARY, "One line per call, newest first.")
             for kind in ("text/csv", "application/x-ndjson")
         },
     )
     def get(self, request: Request) -> StreamingHttpResponse:
-        """Download the calls that the filters leave, as CSV or as JSON lines."""
+        """Download the calls that match the filters as CSV or JSON lines."""
         form = word(request, "form", FORMS, "csv")
         choice = call_choice(request.query_params)
         return calls_export(tenant=self.tenant, actor=self.actor, choice=choice, form=form)

@@ -13,7 +13,7 @@ from runs.models import ChunkRead
 from tenancy.actors import Actor
 
 FILTERS = ("document", "chunk", "who", "run")
-HIDDEN = "a document that you may not read"
+HIDDEN = "a document you can't read"
 _BIGINT = 2**63 - 1
 
 

@@ -23,10 +23,10 @@ class ReadOutput(serializers.Serializer[Any]):
     run = serializers.IntegerField()
     user = serializers.IntegerField(allow_null=True)
     user_name = serializers.CharField(help_text="Empty for a former member.")
-    chunk = serializers.IntegerField(allow_null=True, help_text="Null: lines of the file itself.")
+    chunk = serializers.IntegerField(allow_null=True, help_text="Null if lines of the file itself were read.")
     document = serializers.IntegerField()
     document_name = serializers.CharField(help_text="As it was when the passage was read.")
-    version = serializers.IntegerField(allow_null=True, help_text="Of the document.")
+    version = serializers.IntegerField(allow_null=True, help_text="Version of the document.")
     collection_name = serializers.CharField()
     tool = serializers.CharField(help_text="The tool that fetched it.")
     is_gone = serializers.BooleanField(help_text="The document has been deleted since.")
@@ -53,7 +53,7 @@ class ReadsView(TenantAPIView):
         responses=ReadOutput(many=True),
     )
     def get(self, request: Request) -> Response:
-        """List which passages reached which answers, the newest first: one's own, or everybody's with `audit.read`."""
+        """List which passages were used in which answers, newest first: your own, or everyone's with `audit.read`."""
         rows = reads_list(actor=self.actor, **reads_choice(request.query_params))
         pages = Pagination()
         found = pages.paginate_queryset(rows, request, view=self) or []

@@ -61,7 +61,7 @@ class ToolsView(TenantAPIView):
         responses=ToolsOutput,
     )
     def get(self, request: Request) -> Response:
-        """List the tools some call of which the policy could allow, in the function format of OpenAI."""
+        """List the tools that the policy could allow you to call, in OpenAI's function format."""
         given = request.query_params.getlist("collection")
         if not all(g.isascii() and g.isdecimal() and len(g) < 19 for g in given):
             raise Invalid(
@@ -117,7 +117,7 @@ class ToolsExecuteView(TenantAPIView):
         responses=ExecuteOutput,
     )
     def post(self, request: Request) -> Response:
-        """Run calls that a model made elsewhere: allowed ones at once, denied ones not, and some wait for approval."""
+        """Run calls that a model made elsewhere: allowed ones run, denied ones don't, and some wait for approval."""
         shape = ExecuteInput(data=request.data)
         shape.is_valid(raise_exception=True)
         values = shape.validated_data

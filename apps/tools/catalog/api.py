@@ -20,7 +20,7 @@ _MOST = 20
 class SuggestionQuery(serializers.Serializer[Any]):
     """What is asked."""
 
-    question = serializers.CharField(max_length=_LONGEST, help_text="What is to be done, in plain words.")
+    question = serializers.CharField(max_length=_LONGEST, help_text="What you want to do, in plain words.")
     limit = serializers.IntegerField(min_value=1, max_value=_MOST, default=5)
 
 
@@ -55,7 +55,7 @@ class SuggestionsView(TenantAPIView):
         responses=SuggestionOutput(many=True),
     )
     def get(self, request: Request) -> Response:
-        """Suggest tools that fit a question and that the caller may call, by words, meaning and how their calls went."""
+        """Suggest tools for a question that the caller can call, by words, meaning and success of past calls."""
         query = SuggestionQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         found = tools_suggest(actor=self.actor, **query.validated_data)

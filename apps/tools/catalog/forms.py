@@ -18,17 +18,17 @@ class EntryForm(forms.Form):
         required=False,
         max_length=8_000,
         widget=forms.Textarea(attrs={"rows": 4}),
-        help_text="What a model reads in place of the tool's own description.",
+        help_text="What models read instead of the tool's own description.",
     )
     category = forms.CharField(required=False, max_length=60)
     tags = forms.CharField(required=False, help_text="Comma-separated.")
     cost_hint = forms.CharField(
-        label="What a call costs", required=False, max_length=60, help_text="For people, in words."
+        label="What a call costs", required=False, max_length=60, help_text="Shown to people, in words."
     )
     timeout_s = forms.FloatField(
         label="Time limit",
         required=False,
-        help_text=f"Seconds per call may take, at most {MAX_TIMEOUT_S:g}; empty keeps the tool's own.",
+        help_text=f"Maximum seconds per call, at most {MAX_TIMEOUT_S:g}; empty keeps the tool's own.",
     )
 
     def changes(self) -> dict[str, Any]:
@@ -48,7 +48,7 @@ class ToolkitForm(forms.Form):
 
     name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
     description = forms.CharField(required=False, max_length=2_000)
-    tools = forms.CharField(widget=forms.Textarea(attrs={"rows": 5}), help_text="Names of tools, one a line.")
+    tools = forms.CharField(widget=forms.Textarea(attrs={"rows": 5}), help_text="Tool names, one per line.")
 
     def values(self) -> dict[str, Any]:
         """Return what ``toolkit_set`` takes."""

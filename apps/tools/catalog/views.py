@@ -76,7 +76,7 @@ def switch(request: TenantRequest, tenant_slug: str, name: str) -> HttpResponse:
     if request.htmx:
         listed = catalog_get(actor=request.actor, name=name)
         return render(request, "tools/_tool_row.html", {"t": listed})
-    messages.success(request, f"{listed.title} is {'on' if is_enabled else 'off'} now.")
+    messages.success(request, f"{listed.title} is now {'on' if is_enabled else 'off'}.")
     return redirect("tools:tool", tenant_slug, name)
 
 

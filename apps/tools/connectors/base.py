@@ -113,5 +113,5 @@ def kind_get(name: str) -> SourceKind:
     """
     found = _kinds.get(name)
     if found is None:
-        raise SourceError(f"This installation cannot read tools of the kind “{name}”.")
+        raise SourceError(f"This server can't read tools of the kind “{name}”.")
     return found

@@ -252,7 +252,7 @@ def _check(response: httpx2.Response, limit: int) -> None:
     if encoding not in ("", "identity"):
         # Compressed, it could be a thousand times the size that is counted.
         raise RequestFailed(
-            "The server answered in a compressed form that not applied for.", may_have_arrived=True
+            "The server answered in a compressed form that was not requested.", may_have_arrived=True
         )
     size = response.headers.get("content-length", "")
     if size.isascii() and size.isdecimal() and int(size[:20]) > limit:
@@ -274,7 +274,7 @@ def _failed(error: Exception, hide: Redactor) -> RequestFailed:
     text = hide.text(str(error))[:200] or type(error).__name__
     if isinstance(error, httpx2.ConnectError):
         return RequestFailed(f"The server could not be reached ({text}).")
-    return RequestFailed(f"The connection to the server broke ({text}).", may_have_arrived=True)
+    return RequestFailed(f"The connection to the server was lost ({text}).", may_have_arrived=True)
 
 
 def _answer(response: httpx2.Response, body: bytes, hide: Redactor) -> SourceReply:

@@ -55,7 +55,7 @@ def source_check(source: ToolSource) -> None:
         )
     command = given.get("command", "")
     if not isinstance(command, str) or not isinstance(given.get("trust_hints", False), bool):
-        raise _invalid("settings", "A command is a name, and trust_hints is true or false.")
+        raise _invalid("settings", "command must be a name, and trust_hints true or false.")
     read_only = given.get("read_only", [])
     if (
         not isinstance(read_only, list)
@@ -63,14 +63,14 @@ def source_check(source: ToolSource) -> None:
         or not all(isinstance(n, str) for n in read_only)
     ):
         raise _invalid(
-            "settings", f"read_only is a list of at most {MAX_STATED} names of the server's tools."
+            "settings", f"read_only must be a list of at most {MAX_STATED} of the server's tool names."
         )
     for field in ("document_url", "document"):
         if getattr(source, field):
-            raise _invalid(field, "An MCP server has no document: leave this empty.")
+            raise _invalid(field, "An MCP server has no document. Leave this empty.")
     if bool(source.url) == bool(command):
         raise _invalid(
-            "url", "Give the address of the MCP server, or the command that starts it, and not both."
+            "url", "Give either the address of the MCP server or the command that starts it, not both."
         )
     if command and command not in settings.MCP_COMMANDS:
         raise _invalid("settings", command_refused(command))
@@ -80,7 +80,7 @@ def source_check(source: ToolSource) -> None:
         except AddressRefused as error:
             raise _invalid("url", error.message) from error
         if url.fragment:
-            raise _invalid("url", "The address of an MCP server has no hash in it.")
+            raise _invalid("url", "The address of an MCP server can't contain a #.")
 
 
 def source_read(source: ToolSource) -> Sequence[FoundTool]:
@@ -185,7 +185,7 @@ class _Accepted:
     def refusal(self, name: str, fingerprint: str) -> str:
         listed = self.server.definition(self.definition.name)
         if listed is None:
-            return "the server does not list it any more"
+            return "the server no longer lists it"
         stated = self.definition.name in self.source.settings.get("read_only", ())
         if self.is_read_only and not stated and not _says_read_only(listed):
             return "the server says now that it changes something; an admin must refresh the source and look"

@@ -130,8 +130,8 @@ def command_refused(name: str) -> str:
     """Say why a program is not started."""
     allowed = ", ".join(sorted(settings.MCP_COMMANDS)) or "none"
     return (
-        f"The operator does not allow the command “{name[:64]}”. A program of this server is started only by a name that "
-        f"GROUNDWORK_MCP_COMMANDS gives it; allowed are: {allowed}."
+        f"The operator doesn't allow the command “{name[:64]}”. Only programs named in "
+        f"GROUNDWORK_MCP_COMMANDS can be started. Allowed: {allowed}."
     )
 
 

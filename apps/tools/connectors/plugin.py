@@ -115,14 +115,15 @@ def _files(folder: Path | None) -> list[Path]:
     try:
         if folder.stat().st_mode & stat.S_IWOTH:
             raise SourceError(
-                "The folder of plug-ins can be written by anybody on the server, so nothing is loaded from it. The operator "
-                "must take that right away.",
+                "Anyone on the server can write to the plug-in folder, so nothing is loaded from it. The "
+                "operator must remove that permission.",
                 code="plugin_folder_open",
             )
         paths = sorted(folder.glob("*.py"))
     except OSError as error:
         raise SourceError(
-            f"The folder of plug-ins cannot be read ({error.strerror}): the operator must look at GROUNDWORK_PLUGIN_DIR.",
+            f"The plug-in folder can't be read ({error.strerror}): the operator must look at "
+            f"GROUNDWORK_PLUGIN_DIR.",
             code="plugin_folder_unreadable",
         ) from error
     return [path for path in paths if path.is_file() and _NAME.fullmatch(path.stem)]
@@ -149,15 +150,15 @@ def source_check(source: ToolSource) -> None:
     unknown = sorted(set(source.settings) - {"plugin"})
     name = source.settings.get("plugin")
     if unknown or not isinstance(name, str):
-        raise _invalid("settings", 'Give {"plugin": "its name"} and nothing else.')
+        raise _invalid("settings", 'Give only {"plugin": "its name"}.')
     for field in ("url", "document_url", "document", "allowed_hosts"):
         if getattr(source, field):
-            raise _invalid(field, "A plug-in is code of this installation: leave this empty.")
+            raise _invalid(field, "A plug-in is code on this server. Leave this empty.")
     known = plugins_available()
     if name not in known:
         raise _invalid(
             "settings",
-            f"There is no plug-in “{name[:64]}”. This installation has: {', '.join(known) or 'none'}.",
+            f"There is no plug-in “{name[:64]}”. This server has: {', '.join(known) or 'none'}.",
         )
 
 

@@ -40,7 +40,7 @@ def secrets_read(tenant_id: int, source_id: int) -> Sequence[SourceSecret]:
         ]
     except crypto.DecryptionError as error:
         raise SourceError(
-            "A stored credential cannot be read any more: an admin must enter it again.",
+            "A stored credential can no longer be read. An admin must enter it again.",
             code="credential_unreadable",
         ) from error
 

@@ -94,7 +94,7 @@ def rows_read(content: bytes) -> list[FileRow]:
         Invalid: it is no such file, or too big a one.
     """
     if len(content) > MAX_BYTES:
-        raise _unreadable(f"A file has at most {MAX_BYTES:,} bytes. Divide it.")
+        raise _unreadable(f"A file can have at most {MAX_BYTES:,} bytes. Split it.")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -102,7 +102,7 @@ def rows_read(content: bytes) -> list[FileRow]:
     read = _json_rows if text.lstrip()[:1] in ("{", "[") else _csv_rows
     rows = list(read(text))
     if len(rows) > MAX_ROWS:
-        raise _unreadable(f"A file has at most {MAX_ROWS:,} rows. Divide it.")
+        raise _unreadable(f"A file can have at most {MAX_ROWS:,} rows. Split it.")
     if not rows:
         raise _unreadable("The file has no rows.")
     return rows
@@ -119,9 +119,9 @@ def _json_rows(text: str) -> Iterator[FileRow]:
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise _unreadable(f"The file isn't a tools export: its “format” must be “{FORMAT}”.")
     if found.get("version") != VERSION:
-        raise _unreadable(f"The file is of another version of the format; this one reads {VERSION}.")
+        raise _unreadable(f"The file has a different format version; this server reads version {VERSION}.")
     if unknown := sorted(set(found) - {"format", "version", *FIELDS}):
-        raise _unreadable(f"The file has a part “{unknown[0][:60]}”: it may have {', '.join(FIELDS)}.")
+        raise _unreadable(f"The file has an unknown part “{unknown[0][:60]}”. Known: {', '.join(FIELDS)}.")
     for kind in FIELDS:
         rows = found.get(kind, [])
         if not isinstance(rows, list):
@@ -160,11 +160,11 @@ def _csv_rows(text: str) -> Iterator[FileRow]:
 
 def _checked(kind: str, number: int, values: Any) -> FileRow:
     if not isinstance(values, dict):
-        return FileRow(kind, number, {}, "A row is an object.")
+        return FileRow(kind, number, {}, "A row must be an object.")
     fields = FIELDS[kind]
     if unknown := sorted(set(values) - set(fields)):
         hint = (
-            " Rows come into the workspace that they are imported into, and are known by their names."
+            " Rows belong to the workspace they are imported into and are identified by name."
             if "tenant" in unknown[0] or unknown[0].endswith("id")
             else ""
         )

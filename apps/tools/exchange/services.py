@@ -274,5 +274,5 @@ def _moment(text: str) -> datetime:
             "invalid", f"“{text[:60]}” isn't a valid time. Write it like 2027-03-31T12:00:00+00:00."
         ) from error
     if found.tzinfo is None:
-        raise Invalid("invalid", f"“{text[:60]}” does not say its time zone: write {text[:60]}+00:00.")
+        raise Invalid("invalid", f"“{text[:60]}” has no time zone. Write {text[:60]}+00:00.")
     return found.astimezone(UTC)

@@ -26,8 +26,8 @@ _ID: dict[str, Any] = {
 
 class ToolLimitInput(serializers.Serializer[Any]):
     kind = serializers.ChoiceField(choices=ToolLimit.Kind.choices, help_text="Whose calls count.")
-    user = serializers.IntegerField(**_ID, help_text="One member, by the person's id; null for each.")
-    api_key = serializers.IntegerField(**_ID, help_text="One key, by its id; null for each.")
+    user = serializers.IntegerField(**_ID, help_text="One member, by the person's id; null for each member.")
+    api_key = serializers.IntegerField(**_ID, help_text="One key, by its id; null for each key.")
     target_kind = serializers.ChoiceField(choices=ToolLimit.Target.choices, default=ToolLimit.Target.ALL)
     target = serializers.CharField(
         required=False,
@@ -37,7 +37,7 @@ class ToolLimitInput(serializers.Serializer[Any]):
         help_text="Name of the tool or group; empty for all.",
     )
     period = serializers.ChoiceField(choices=ToolLimit.Period.choices, help_text="In UTC.")
-    calls = serializers.IntegerField(min_value=1, max_value=MAX_CALLS, help_text="Most calls a period.")
+    calls = serializers.IntegerField(min_value=1, max_value=MAX_CALLS, help_text="Maximum calls per period.")
 
     class Meta:
         ref_name = "ToolLimitInput"
@@ -52,7 +52,9 @@ class ToolLimitOutput(serializers.Serializer[Any]):
     target = serializers.CharField(source="row.target")
     period = serializers.ChoiceField(source="row.period", choices=ToolLimit.Period.choices)
     calls = serializers.IntegerField(source="row.calls")
-    used = serializers.IntegerField(help_text="In the present period; of a limit for each, by who used most.")
+    used = serializers.IntegerField(
+        help_text="In the current period; for a limit that applies to each, by the one who used most."
+    )
     remaining = serializers.IntegerField()
     resets_at = serializers.DateTimeField(help_text="When the next period begins.")
 
@@ -68,7 +70,7 @@ class ToolLimitsView(TenantAPIView):
 
     @extend_schema(operation_id="tool_limits_list", tags=["tools"], responses=ToolLimitOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List the limits with what is used of each."""
+        """List the limits with their current use."""
         return self.paginated(tool_limit_uses(actor=self.actor), ToolLimitOutput)
 
     @extend_schema(
@@ -78,7 +80,7 @@ class ToolLimitsView(TenantAPIView):
         responses={201: ToolLimitOutput},
     )
     def post(self, request: Request) -> Response:
-        """Set a limit, or another number for the one of the same caller, tools and period."""
+        """Set a limit, or change the one with the same caller, tools and period."""
         shape = ToolLimitInput(data=request.data)
         shape.is_valid(raise_exception=True)
         row = tool_limit_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)
@@ -93,11 +95,11 @@ class ToolLimitView(TenantAPIView):
 
     @extend_schema(operation_id="tool_limits_read", tags=["tools"], responses=ToolLimitOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Show a limit with what is used of it."""
+        """Show a limit with its current use."""
         return Response(ToolLimitOutput(tool_limit_get(actor=self.actor, pk=pk)).data)
 
     @extend_schema(operation_id="tool_limits_delete", tags=["tools"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Remove a limit with what was counted."""
+        """Remove a limit and its counts."""
         tool_limit_remove(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -80,8 +80,8 @@ class Exhausted:
         """What a model or a person reads."""
         calls, whose = "call" if self.limit == 1 else "calls", _WHOSE[self.scope]
         return (
-            f"{whose[:1].upper()}{whose[1:]} has made its {self.limit} {calls} of {self.what} for this {self.period}. "
-            f"0 are left; the count begins again in {_wait(self.reset_s)}."
+            f"{whose[:1].upper()}{whose[1:]} has made its {self.limit} {calls} of {self.what} for this "
+            f"{self.period}. 0 are left; the count starts again in {_wait(self.reset_s)}."
         )
 
     @property

@@ -44,7 +44,7 @@ class LimitForm(forms.Form):
     period = forms.ChoiceField(
         choices=[("minute", "a minute"), ("day", "a day"), ("month", "a month")],
         initial="day",
-        help_text="In UTC. REST requests are always counted a minute.",
+        help_text="In UTC. REST requests are always counted per minute.",
     )
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:

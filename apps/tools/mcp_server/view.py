@@ -136,4 +136,4 @@ def _refuse_foreign_page(request: Request) -> None:
     if origin is None or origin in settings.CSRF_TRUSTED_ORIGINS:
         return
     if urlsplit(origin).netloc != request.get_host():
-        raise Denied("origin_denied", "Pages of other sites may not call this address.")
+        raise Denied("origin_denied", "Pages from other sites can't call this address.")

@@ -19,7 +19,7 @@ class ToolSource(TenantModel):
     class Kind(models.TextChoices):
         OPENAPI = "openapi", "OpenAPI document"
         MCP = "mcp", "MCP server"
-        PLUGIN = "plugin", "plug-in of this installation"
+        PLUGIN = "plugin", "plug-in on this server"
 
     class Status(models.TextChoices):
         NEW = "new", "not read yet"
@@ -38,7 +38,7 @@ class ToolSource(TenantModel):
     document = models.TextField(blank=True, help_text="The OpenAPI document as it was last read.")
     settings = models.JSONField(default=dict, blank=True)
     allowed_hosts = models.JSONField(
-        default=list, blank=True, help_text="Hosts its calls may go to; empty: only that of its address."
+        default=list, blank=True, help_text="Hosts its calls can go to; empty: only that of its address."
     )
     is_enabled = models.BooleanField(default=True)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.NEW)
@@ -70,7 +70,7 @@ class ToolVersion(TenantModel):
     """
 
     class State(models.TextChoices):
-        WAITING = "waiting", "waits to be accepted"
+        WAITING = "waiting", "waiting to be accepted"
         CURRENT = "current"
         RETIRED = "retired"
         REJECTED = "rejected"

@@ -16,12 +16,12 @@ class ToolEntry(TenantModel):
 
     name = models.CharField(max_length=64)
     title = models.CharField(max_length=120, blank=True)
-    description = models.TextField(blank=True, help_text="What a model reads in its place.")
+    description = models.TextField(blank=True, help_text="What models read instead.")
     category = models.CharField(max_length=60, blank=True)
     tags = models.JSONField(default=list, blank=True)
     is_enabled = models.BooleanField(default=True)
     cost_hint = models.CharField(max_length=60, blank=True, help_text="For people: what a call costs.")
-    timeout_s = models.FloatField(null=True, blank=True, help_text="Seconds a call may take.")
+    timeout_s = models.FloatField(null=True, blank=True, help_text="Maximum seconds per call.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
 
@@ -126,11 +126,11 @@ class ToolGrant(TenantModel):
         max_length=6,
         choices=ApproverKind.choices,
         default=ApproverKind.SELF,
-        help_text="Who decides, when the effect is ask.",
+        help_text="Who decides if the effect is ask.",
     )
     approver = models.CharField(max_length=20, blank=True, help_text="The role, or the id of the person.")
     approval_hours = models.PositiveSmallIntegerField(
-        null=True, blank=True, help_text="Hours a call may wait; empty: the server's setting."
+        null=True, blank=True, help_text="Hours a call can wait; empty: the server's setting."
     )
     needs_reason = models.BooleanField(default=False, help_text="Rejecting requires a reason.")
     created_at = models.DateTimeField(db_default=Now())

@@ -57,7 +57,7 @@ class GrantsView(TenantAPIView):
 
     @extend_schema(operation_id="tool_grants_list", tags=["tools"], responses=GrantOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List who may call what, the newest first. Deny beats Ask, Ask beats Allow. Anything without a rule is denied."""
+        """List who can call what, newest first. Deny beats Ask, Ask beats Allow. Anything without a rule is denied."""
         pages = self.pagination_class()
         found = pages.paginate_queryset(grant_list(actor=self.actor), request, view=self)
         return pages.get_paginated_response(_grants_out(self.actor, found or []))
@@ -66,7 +66,7 @@ class GrantsView(TenantAPIView):
         operation_id="tool_grants_create", tags=["tools"], request=GrantInput, responses={201: GrantOutput}
     )
     def post(self, request: Request) -> Response:
-        """Add a grant."""
+        """Add a rule."""
         values = valid(GrantInput, request.data)
         row = grant_create(tenant=self.tenant, actor=self.actor, **values)
         return Response(_grants_out(self.actor, [row])[0], status=status.HTTP_201_CREATED)
@@ -79,14 +79,14 @@ class GrantView(TenantAPIView):
 
     @extend_schema(operation_id="tool_grants_read", tags=["tools"], responses=GrantOutput)
     def get(self, request: Request, pk: int) -> Response:
-        """Return a grant."""
+        """Return a rule."""
         return Response(_grants_out(self.actor, [grant_get(actor=self.actor, pk=pk)])[0])
 
     @extend_schema(
         operation_id="tool_grants_replace", tags=["tools"], request=GrantInput, responses=GrantOutput
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Put another grant in its place, in one step; the answer's id is a new one, since grants are never changed."""
+        """Replace a rule in one step; the response has a new id, because rules never change."""
         values = valid(GrantInput, request.data)
         change = grants_change(
             tenant=self.tenant, actor=self.actor, remove=[pk], add=[{**values, "replaces": pk}]
@@ -95,7 +95,7 @@ class GrantView(TenantAPIView):
 
     @extend_schema(operation_id="tool_grants_delete", tags=["tools"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Take a grant back."""
+        """Remove a rule."""
         grant_delete(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -108,14 +108,14 @@ class ToolkitsView(TenantAPIView):
 
     @extend_schema(operation_id="toolkits_list", tags=["tools"], responses=ToolkitOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List the named sets of tools, the newest first."""
+        """List the toolkits, newest first."""
         return self.paginated(toolkit_list(actor=self.actor), ToolkitOutput)
 
     @extend_schema(
         operation_id="toolkits_create", tags=["tools"], request=ToolkitInput, responses={201: ToolkitOutput}
     )
     def post(self, request: Request) -> Response:
-        """Create toolkit, or replace what the one of that name contains."""
+        """Create a toolkit, or replace the tools of the one with the same name."""
         values = valid(ToolkitInput, request.data)
         kit = toolkit_set(tenant=self.tenant, actor=self.actor, **values)
         return Response(ToolkitOutput(kit).data, status=status.HTTP_201_CREATED)
@@ -141,7 +141,7 @@ class ToolkitView(TenantAPIView):
         operation_id="toolkits_replace", tags=["tools"], request=ToolkitChange, responses=ToolkitOutput
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Replace what a toolkit contains; its name stays."""
+        """Replace a toolkit's tools; its name stays."""
         name = self._row(pk).name
         values = valid(ToolkitChange, request.data)
         kit = toolkit_set(tenant=self.tenant, actor=self.actor, name=name, **values)
@@ -149,7 +149,7 @@ class ToolkitView(TenantAPIView):
 
     @extend_schema(operation_id="toolkits_delete", tags=["tools"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Delete a toolkit that no grant uses."""
+        """Delete a toolkit that no rule uses."""
         toolkit_delete(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -162,14 +162,14 @@ class EntriesView(TenantAPIView):
 
     @extend_schema(operation_id="tool_entries_list", tags=["tools"], responses=EntryOutput(many=True))
     def get(self, request: Request) -> Response:
-        """List what the workspace states about single tools; a tool without an entry is as its code or source says."""
+        """List the workspace's settings for individual tools; a tool without an entry uses its source's settings."""
         return self.paginated(entry_list(actor=self.actor), EntryOutput)
 
     @extend_schema(
         operation_id="tool_entries_set", tags=["tools"], request=EntryInput, responses={201: EntryOutput}
     )
     def post(self, request: Request) -> Response:
-        """State something about a tool; fields not given stay as they are."""
+        """Change a tool's settings; omitted fields stay as they are."""
         values = valid(EntryInput, request.data)
         row = entry_set(tenant=self.tenant, actor=self.actor, **values)
         row.refresh_from_db()
@@ -196,7 +196,7 @@ class EntryView(TenantAPIView):
         operation_id="tool_entries_update", tags=["tools"], request=EntryChange, responses=EntryOutput
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Change an entry; fields not given stay as they are."""
+        """Change an entry; omitted fields stay as they are."""
         name = self._row(pk).name
         values = valid(EntryChange, request.data)
         row = entry_set(tenant=self.tenant, actor=self.actor, name=name, **values)
@@ -205,7 +205,7 @@ class EntryView(TenantAPIView):
 
     @extend_schema(operation_id="tool_entries_delete", tags=["tools"], responses={204: None})
     def delete(self, request: Request, pk: int) -> Response:
-        """Forget what was stated about a tool."""
+        """Reset a tool's settings."""
         entry_delete(tenant=self.tenant, actor=self.actor, pk=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -222,7 +222,7 @@ class AccessView(TenantAPIView):
         responses=AccessOutput,
     )
     def get(self, request: Request) -> Response:
-        """Tell what a member, a key or a role can see and do, and which grant decides; others than oneself need `tool.manage`."""
+        """Show what a member, key or role can see and do, and which rule decides; `tool.manage` is needed for others."""
         found = access_explain(actor=self.actor, subject=_text(request.query_params.get("subject", "")))
         subject = found.subject
         said = {
@@ -258,7 +258,7 @@ class AccessTryView(TenantAPIView):
         operation_id="access_try", tags=["tools"], request=AccessTryInput, responses=AccessTryOutput
     )
     def post(self, request: Request) -> Response:
-        """Tell what would become of a call, and why; nothing runs and nobody is asked."""
+        """Show whether a call would run, and why; nothing runs and no one is asked."""
         values = valid(AccessTryInput, request.data)
         arguments = values.get("arguments", {})
         if len(json.dumps(arguments)) > MAX_ARGUMENTS:

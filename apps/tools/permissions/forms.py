@@ -84,11 +84,11 @@ class GrantForm(forms.Form):
         help_text="Only for rules that ask. “Someone else” never includes the requester.",
     )
     approval_hours = forms.IntegerField(
-        label="Hours a call may wait",
+        label="Hours a call can wait",
         required=False,
         min_value=1,
         max_value=MAX_APPROVAL_HOURS,
-        help_text="Then the call is rejected. Empty: the server's setting.",
+        help_text="The call is then rejected. Empty: the server's setting.",
     )
     needs_reason = forms.BooleanField(label="Rejecting requires a reason", required=False)
     note = forms.CharField(required=False, max_length=200, help_text="Reason shown when this rule decides.")

@@ -104,9 +104,7 @@ def grant_create(
             raise _invalid(field, f"Use one of {', '.join(kinds)}.")
     target = target.strip()
     if (target_kind == ToolGrant.Target.TOOLKIT) != (toolkit is not None):
-        raise _invalid(
-            "toolkit", "Choose a toolkit only for a rule about a toolkit, and always choose one there."
-        )
+        raise _invalid("toolkit", "Choose a toolkit if, and only if, the rule is for a toolkit.")
     if (toolkit is None) == (not target) or len(target) > 120 or "\x00" in target:
         raise _invalid("target", "Name the tool, group or pattern; a toolkit needs no name.")
     conditions = [] if arguments is None else arguments
@@ -241,7 +239,7 @@ def grants_change(
 def _check_subject(tenant: Tenant, kind: str, subject: str) -> None:
     if kind == ToolGrant.SubjectKind.EVERYONE:
         if subject:
-            raise _invalid("subject", "Everyone needs no name: leave it empty.")
+            raise _invalid("subject", "“Everyone” needs no name. Leave it empty.")
         return
     if kind == ToolGrant.SubjectKind.ROLE:
         if subject not in Role.values:

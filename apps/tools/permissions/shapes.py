@@ -71,7 +71,8 @@ class GrantOutput(serializers.Serializer[Any]):
     note = serializers.CharField()
     created_at = serializers.DateTimeField()
     warning = serializers.SerializerMethodField(
-        help_text="Says that the grant matches no tool of the workspace now, or that its role, member or key is gone; else empty."
+        help_text="A warning if the rule currently matches no tool, or its role, member or key no longer "
+        "exists; otherwise empty."
     )
 
     class Meta:
@@ -87,7 +88,7 @@ class ToolkitChange(serializers.Serializer[Any]):
     tools = serializers.ListField(
         child=serializers.CharField(max_length=64),
         max_length=MAX_MEMBERS,
-        help_text="Names; replaces what it contained.",
+        help_text="Tool names; replaces the previous ones.",
     )
     description = serializers.CharField(required=False, allow_blank=True, max_length=2_000)
 
@@ -123,7 +124,7 @@ class EntryChange(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=8_000,
-        help_text="What a model reads in place of the tool's own.",
+        help_text="What models read instead of the tool's own description.",
     )
     category = serializers.CharField(required=False, allow_blank=True, max_length=60)
     tags = serializers.ListField(child=serializers.CharField(max_length=40), required=False, max_length=20)
@@ -174,9 +175,9 @@ class AccessSubjectOutput(serializers.Serializer[Any]):
 class AccessCollectionOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
-    documents = serializers.IntegerField(help_text="That the subject can read.")
+    documents = serializers.IntegerField(help_text="Documents the subject can read.")
     limited = serializers.IntegerField(
-        allow_null=True, help_text="Limited to others; null unless you manage tools."
+        allow_null=True, help_text="Documents limited to others; null unless you manage tools."
     )
 
     class Meta:
@@ -187,10 +188,10 @@ class AccessToolOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     group = serializers.CharField()
     effect = serializers.ChoiceField(choices=_EFFECTS)
-    rule = serializers.IntegerField(allow_null=True, help_text="Id of the deciding grant.")
+    rule = serializers.IntegerField(allow_null=True, help_text="Id of the rule that decides.")
     why = serializers.CharField()
     elsewhere = serializers.CharField(
-        help_text="A milder effect that calls about single collections can have; empty for none."
+        help_text="A more permissive effect for calls about some collections; empty for none."
     )
 
     class Meta:
@@ -237,12 +238,13 @@ class AccessTryInput(serializers.Serializer[Any]):
 
 class AccessTryOutput(serializers.Serializer[Any]):
     effect = serializers.ChoiceField(choices=_EFFECTS)
-    rule = serializers.IntegerField(allow_null=True, help_text="Id of the deciding grant.")
+    rule = serializers.IntegerField(allow_null=True, help_text="Id of the rule that decides.")
     why = serializers.CharField()
-    sentence = serializers.CharField(help_text="The deciding grant in words; may be empty.")
+    sentence = serializers.CharField(help_text="The rule that decides, in words; can be empty.")
     problems = serializers.ListField(
         child=serializers.CharField(),
-        help_text="Why the arguments do not fit the tool; such a call is refused before the policy is asked.",
+        help_text="Why the arguments don't fit the tool; such a call is refused before the policy is "
+        "checked.",
     )
 
     class Meta:

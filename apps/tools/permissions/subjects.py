@@ -67,7 +67,7 @@ def subject_parse(value: str) -> tuple[str, str]:
         return kind, ""
     raise Invalid(
         "invalid",
-        "Name a role, a member or a key, for example role:viewer or member:7.",
+        "Give a role, a member or a key, for example role:viewer or member:7.",
         data={"field": "subject"},
     )
 

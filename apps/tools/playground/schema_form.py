@@ -273,7 +273,7 @@ def type_words(schema: Mapping[str, Any]) -> str:
     if isinstance(kind, list):
         return " or ".join(names.get(k, str(k)) for k in kind)
     if kind is None and ("anyOf" in schema or "oneOf" in schema):
-        return "one of several forms"
+        return "one of several types"
     return names.get(str(kind), str(kind)) if kind else "any value"
 
 

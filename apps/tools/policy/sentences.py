@@ -11,8 +11,9 @@ from apps.tools.models import ToolGrant
 from runs.deciders import role_label
 from runs.models import ApproverKind
 
-_EFFECT = {"allow": "may call", "ask": "may call, once {approved},", "deny": "may not call"}
-_SUFFIX = {"any": "", "read_only": " that only read", "side_effects": " that change data"}
+_EFFECT = {"allow": "can call", "ask": "can call", "deny": "can't call"}
+_ONE = {"any": "", "read_only": ", if it only reads data", "side_effects": ", if it changes data"}
+_SUFFIX = {"any": "", "read_only": " that only read data", "side_effects": " that change data"}
 _COMPARISONS = {
     "equals": "is {value}",
     "not_equals": "is not {value}",
@@ -37,7 +38,7 @@ class Names:
 
 
 def grant_sentence(grant: ToolGrant, names: Names) -> str:
-    """Return a grant as one sentence, for example "Viewers may call tools of the group “crm” that only read."
+    """Return a grant as one sentence, for example "Viewers can call the tools of the group “crm”."
 
     Args:
         grant: with its toolkit and collection, if it has them.
@@ -49,15 +50,15 @@ def grant_sentence(grant: ToolGrant, names: Names) -> str:
     when = f", if {' and '.join(conditions)}" if conditions else ""
     if grant.subject_kind != ToolGrant.SubjectKind.MEMBER:  # an address stays as it is written
         who = f"{who[:1].upper()}{who[1:]}"
-    may = _EFFECT[grant.effect].format(approved=_approval_words(grant, names))
-    return f"{who} {may} {target_words(grant)}{where}{when}."
+    after = f", after {_approval_words(grant, names)}" if grant.effect == "ask" else ""
+    return f"{who} {_EFFECT[grant.effect]} {target_words(grant)}{where}{when}{after}."
 
 
 def target_words(grant: ToolGrant) -> str:
     """Return what a grant is about, in words."""
     suffix = _SUFFIX[grant.calls]
     if grant.target_kind == ToolGrant.Target.TOOL:
-        return f"“{grant.target}”{f' where it is one{suffix}' if suffix else ''}"
+        return f"“{grant.target}”{_ONE[grant.calls]}"
     if grant.target_kind == ToolGrant.Target.TOOLKIT:
         return f"the tools of the toolkit “{grant.toolkit}”{suffix}"
     if grant.target_kind == ToolGrant.Target.PATTERN:
@@ -67,19 +68,19 @@ def target_words(grant: ToolGrant) -> str:
 
 
 def _approval_words(grant: ToolGrant, names: Names) -> str:
-    """Return who must have approved a call, for an effect that asks."""
+    """Return what has to happen before a call runs, for an effect that asks."""
     if grant.approver_kind == ApproverKind.ROLE:
-        return f"{role_label(grant.approver)} has approved it"
+        return f"{role_label(grant.approver)} approves each call"
     if grant.approver_kind == ApproverKind.MEMBER:
         who = names.members.get(grant.approver, f"member {grant.approver} (who has left)")
-        return f"{who} has approved it"
-    return "they have approved it themselves"
+        return f"{who} approves each call"
+    return "confirming each call"
 
 
 def subject_words(kind: str, subject: str, names: Names) -> str:
     """Return whom a grant is about, in words."""
     if kind == ToolGrant.SubjectKind.ROLE:
-        return f"every {subject}"
+        return f"{subject}s"
     if kind == ToolGrant.SubjectKind.MEMBER:
         return names.members.get(subject, f"member {subject} (has left)")
     if kind == ToolGrant.SubjectKind.API_KEY:

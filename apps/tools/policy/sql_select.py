@@ -50,7 +50,7 @@ def select_problem(statement: str) -> str:
         if kind == "space":
             continue
         if is_over:
-            return "there must be one statement only"
+            return "only one statement is allowed"
         if kind == "comment":
             return "comments are not accepted"
         if kind == "end":

@@ -62,7 +62,7 @@ class RunReplayView(TenantAPIView):
 
     @extend_schema(operation_id="runs_replay", tags=["tools"], request=ReplayInput, responses=ReplayOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Run one of your runs again with recorded outputs; no tool runs, and no model is asked unless you say so."""
+        """Replay one of your runs with recorded outputs; no tool runs, and no model is used unless you ask for it."""
         values = valid(ReplayInput, request.data)
         _, replay = recorded_run_replay(
             tenant=self.tenant, actor=self.actor, pk=pk, ask_model=values["ask_model"]
@@ -77,6 +77,6 @@ class CallReplayView(TenantAPIView):
 
     @extend_schema(operation_id="tool_calls_replay", tags=["tools"], request=None, responses=ReplayOutput)
     def post(self, request: Request, pk: int) -> Response:
-        """Hold a recorded call against today's tool and rules; it is not run."""
+        """Check a recorded call against the current tool and rules, without running it."""
         _, replay = recorded_call_replay(actor=self.actor, pk=pk)
         return Response(ReplayOutput(replay).data)

@@ -63,7 +63,7 @@ class SourcesView(TenantAPIView):
         responses={201: SourceOutput},
     )
     def post(self, request: Request) -> Response:
-        """Add a source and have it read; its tools wait to be accepted, unless `accept_all` is set."""
+        """Add a source and read it; its tools wait to be accepted unless `accept_all` is set."""
         values = valid(SourceInput, request.data)
         row = services.source_create(tenant=self.tenant, actor=self.actor, **values)
         found = source_get(actor=self.actor, pk=row.pk)
@@ -87,7 +87,7 @@ class SourceView(TenantAPIView):
         responses=SourceOutput,
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Change a source; it is read again when what is read has changed."""
+        """Change a source; it is read again if its document or address changed."""
         values = valid(SourceUpdate, request.data, partial=True)
         services.source_update(tenant=self.tenant, actor=self.actor, pk=pk, **values)
         return self.get(request, pk)
@@ -111,7 +111,7 @@ class SourceRefreshView(TenantAPIView):
         responses={202: RefreshOutput},
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Read a source again, in a job; what has changed waits to be accepted."""
+        """Read a source again in a job; changes wait to be accepted."""
         values = valid(RefreshInput, request.data)
         job = services.source_refresh(tenant=self.tenant, actor=self.actor, pk=pk, **values)
         return Response({"job": job.pk}, status=status.HTTP_202_ACCEPTED)
@@ -144,7 +144,7 @@ class VersionView(TenantAPIView):
 
     @extend_schema(operation_id="tool_versions_get", tags=["tool sources"], responses=VersionDetail)
     def get(self, request: Request, pk: int, version_pk: int) -> Response:
-        """Return a version with the tool's form, and how it differs from the current one."""
+        """Return a version of a tool and how it differs from the current one."""
         row = version_get(actor=self.actor, pk=version_pk, source=pk)
         row.diff = version_changes(actor=self.actor, pk=row.pk)  # type: ignore[attr-defined]
         return Response(VersionDetail(row).data)
@@ -163,7 +163,7 @@ class VersionsAcceptView(TenantAPIView):
         responses=VersionOutput(many=True),
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Make versions current, after their contract tests have passed; 409 with the failures otherwise."""
+        """Accept versions if their contract tests pass; otherwise 409 with the failures."""
         values = valid(AcceptInput, request.data)
         rows = versions.version_accept(
             tenant=self.tenant, actor=self.actor, pks=values["versions"], force=values["force"], source=pk
@@ -183,7 +183,7 @@ class VersionsRejectView(TenantAPIView):
         responses=VersionOutput(many=True),
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Turn down versions that wait; a refresh does not offer the same again."""
+        """Reject waiting versions; a refresh does not offer the same ones again."""
         values = valid(DecisionInput, request.data)
         rows = versions.version_reject(
             tenant=self.tenant, actor=self.actor, pks=values["versions"], source=pk
@@ -213,7 +213,7 @@ class CredentialsView(TenantAPIView):
         responses=CredentialOutput,
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Store a credential, or replace the one of that place; it is never shown again."""
+        """Store a credential, or replace the one in the same place; it is never shown again."""
         values = valid(CredentialInput, request.data)
         row = credentials.credential_set(tenant=self.tenant, actor=self.actor, source=pk, **values)
         return Response(CredentialOutput(row).data)
@@ -226,7 +226,7 @@ class CredentialView(TenantAPIView):
 
     @extend_schema(operation_id="tool_credentials_forget", tags=["tool sources"], responses={204: None})
     def delete(self, request: Request, pk: int, credential_pk: int) -> Response:
-        """Forget a credential."""
+        """Remove a credential."""
         credentials.credential_forget(tenant=self.tenant, actor=self.actor, pk=credential_pk, source=pk)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
@@ -241,7 +241,7 @@ class ContractTestsView(TenantAPIView):
         operation_id="contract_tests_list", tags=["tool sources"], responses=ContractTestOutput(many=True)
     )
     def get(self, request: Request, pk: int) -> Response:
-        """List the tests, newest first, and how each ended last."""
+        """List the tests, newest first, with their last results."""
         source_get(actor=self.actor, pk=pk)
         return self.paginated(contract_test_list(actor=self.actor, source=pk), ContractTestOutput)
 
@@ -252,7 +252,7 @@ class ContractTestsView(TenantAPIView):
         responses=ContractTestOutput,
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Attach a test to a tool, or replace the one of that name."""
+        """Attach a test to a tool, or replace the one with the same name."""
         values = valid(ContractTestInput, request.data)
         row = contract_tests.contract_test_set(tenant=self.tenant, actor=self.actor, source=pk, **values)
         return Response(ContractTestOutput(row).data)
@@ -283,7 +283,7 @@ class ContractTestRunView(TenantAPIView):
         responses=ContractTestOutput,
     )
     def post(self, request: Request, pk: int, test_pk: int) -> Response:
-        """Make a test's call with a version of its tool, and return how it ended."""
+        """Run a test's call with a version of its tool and return the result."""
         values = valid(RunInput, request.data)
         row = contract_tests.contract_test_run(
             tenant=self.tenant, actor=self.actor, pk=test_pk, version=values.get("version"), source=pk

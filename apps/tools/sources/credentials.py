@@ -65,7 +65,7 @@ def credential_set(
         row_source = source_locked(tenant, source)
         if row_source.kind != ToolSource.Kind.PLUGIN and not origin(row_source.url)[1]:
             raise invalid(
-                "source", "Give the source its address first: a credential goes to that host alone."
+                "source", "Enter the source's address first. A credential is sent only to that host."
             )
         own = ToolCredential.objects.filter(tenant=tenant, source=row_source)
         row = own.filter(placement=placement, parameter=parameter).first()
@@ -124,10 +124,10 @@ def _check(placement: str, parameter: str) -> None:
     if placement not in kinds.values:
         raise invalid("placement", f"Use one of {', '.join(kinds.values)}.")
     if placement == kinds.BEARER and parameter:
-        raise invalid("parameter", "A bearer token needs no name: leave it empty.")
+        raise invalid("parameter", "A bearer token needs no name. Leave it empty.")
     if placement == kinds.HEADER and (not _HEADER.fullmatch(parameter) or parameter.lower() in _RESERVED):
         raise invalid(
-            "parameter", "Give the name of a header that may carry a credential, for example X-Api-Key."
+            "parameter", "Give the name of a header that can carry a credential, for example X-Api-Key."
         )
     if placement in (kinds.QUERY, kinds.BASIC) and (
         not 1 <= len(parameter) <= 80 or not parameter.isprintable()
@@ -136,4 +136,4 @@ def _check(placement: str, parameter: str) -> None:
             "parameter", "Give the name of the query parameter, or of the user, in at most 80 characters."
         )
     if placement == kinds.BASIC and (":" in parameter or not parameter.isascii()):
-        raise invalid("parameter", "A user name of this kind is ASCII and has no colon.")
+        raise invalid("parameter", "The user name must be ASCII without a colon.")

@@ -42,7 +42,7 @@ class SourceForm(forms.Form):
     allowed_hosts = forms.CharField(
         label="Further hosts",
         required=False,
-        help_text="Calls may go only to the address's host and these hosts. Separate with commas.",
+        help_text="Calls can go only to the address's host and these hosts. Separate with commas.",
     )
 
     _BY_KIND = {
@@ -52,7 +52,7 @@ class SourceForm(forms.Form):
     }
     _URL_HELP = {
         ToolSource.Kind.OPENAPI: "Where the API is. Empty: the address in the document.",
-        ToolSource.Kind.MCP: "Of the MCP server, with its path; streamable HTTP.",
+        ToolSource.Kind.MCP: "The MCP server's address with its path (streamable HTTP).",
     }
 
     def __init__(self, *args: Any, kind: str, is_new: bool, **kwargs: Any) -> None:
@@ -128,7 +128,7 @@ class CredentialForm(forms.Form):
         label="Name",
         required=False,
         max_length=80,
-        help_text="Of the header or query parameter, or the user's name; empty for a bearer token.",
+        help_text="Name of the header or query parameter, or the user name; empty for a bearer token.",
     )
     secret = forms.CharField(
         max_length=MAX_SECRET,

@@ -221,7 +221,7 @@ def json_checked(field: str, value: Any) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError) as error:
         raise invalid(field, "This cannot be written as JSON, or is nested too deeply.") from error
     if size > MAX_JSON:
-        raise invalid(field, f"This has at most {MAX_JSON:,} characters.")
+        raise invalid(field, f"Use at most {MAX_JSON:,} characters.")
     return dict(stored)
 
 
@@ -244,7 +244,7 @@ def _name_checked(name: str) -> str:
         )
     for bundle in bundle_list():
         if name == bundle.name or any(t.name.startswith(f"{name}_") for t in bundle.tools()):
-            raise invalid("name", f"“{name}” belongs to tools of this installation: choose another name.")
+            raise invalid("name", f"“{name}” is used by this server's own tools. Choose another name.")
     return name
 
 
@@ -275,5 +275,5 @@ def _hosts_checked(hosts: Sequence[str]) -> list[str]:
             f"“{odd[:80]}” isn't a host name. Write it like api.example.org, without https:// or port.",
         )
     if len(found) > 50:
-        raise invalid("allowed_hosts", "Name at most 50 hosts.")
+        raise invalid("allowed_hosts", "Enter at most 50 hosts.")
     return list(dict.fromkeys(found))

@@ -35,12 +35,12 @@ class SourceUpdate(serializers.Serializer[Any]):
         trim_whitespace=False,
         help_text="The OpenAPI document itself.",
     )
-    settings = serializers.DictField(required=False, help_text="What the kind needs; nothing secret.")
+    settings = serializers.DictField(required=False, help_text="Settings for this kind; no secrets.")
     allowed_hosts = serializers.ListField(
         child=serializers.CharField(max_length=253),
         required=False,
         max_length=50,
-        help_text="Further hosts that calls may go to.",
+        help_text="Additional hosts that calls can go to.",
     )
     is_enabled = serializers.BooleanField(required=False)
 
@@ -51,11 +51,10 @@ class SourceUpdate(serializers.Serializer[Any]):
 class SourceInput(SourceUpdate):
     kind = serializers.ChoiceField(choices=ToolSource.Kind.choices)
     name = serializers.CharField(
-        max_length=24, help_text="Small letters, digits and hyphens: the group its tools are granted by."
+        max_length=24,
+        help_text="Lower-case letters, digits and hyphens; rules use it as the group of its tools.",
     )
-    accept_all = serializers.BooleanField(
-        required=False, help_text="Take all tools that it is found to have at once."
-    )
+    accept_all = serializers.BooleanField(required=False, help_text="Accept all tools found right away.")
 
     class Meta:
         ref_name = "ToolSourceInput"
@@ -76,8 +75,8 @@ class SourceOutput(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=ToolSource.Status.choices)
     problem = serializers.CharField(help_text="Why it could not be read, and what to do.")
     current = serializers.IntegerField(source="current_count", help_text="Tools that can be called.")
-    waiting = serializers.IntegerField(source="waiting_count", help_text="Versions that wait to be accepted.")
-    gone = serializers.IntegerField(source="gone_count", help_text="Tools that it does not have any more.")
+    waiting = serializers.IntegerField(source="waiting_count", help_text="Versions waiting to be accepted.")
+    gone = serializers.IntegerField(source="gone_count", help_text="Tools the source no longer has.")
     refreshed_at = serializers.DateTimeField(allow_null=True)
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
@@ -88,7 +87,7 @@ class SourceOutput(serializers.Serializer[Any]):
 
 class RefreshInput(serializers.Serializer[Any]):
     accept_all = serializers.BooleanField(
-        default=False, help_text="Take tools that it did not have before at once; changed ones wait."
+        default=False, help_text="Accept new tools right away; changed ones wait."
     )
 
     class Meta:
@@ -96,7 +95,7 @@ class RefreshInput(serializers.Serializer[Any]):
 
 
 class RefreshOutput(serializers.Serializer[Any]):
-    job = serializers.IntegerField(help_text="The job that reads it; the source says how that ended.")
+    job = serializers.IntegerField(help_text="The job that reads it; the source shows the result.")
 
     class Meta:
         ref_name = "ToolSourceRefreshing"
@@ -120,7 +119,7 @@ class FieldChangeOutput(serializers.Serializer[Any]):
     field = serializers.CharField()
     old = serializers.JSONField()
     new = serializers.JSONField()
-    is_risk = serializers.BooleanField(help_text="The new tool may do more, or goes elsewhere.")
+    is_risk = serializers.BooleanField(help_text="The new version can do more, or calls a different address.")
     why = serializers.CharField()
 
     class Meta:
@@ -134,17 +133,15 @@ class ParameterChangeOutput(serializers.Serializer[Any]):
     type_new = serializers.CharField()
     required_old = serializers.BooleanField(allow_null=True)
     required_new = serializers.BooleanField(allow_null=True)
-    what = serializers.ListField(
-        child=serializers.CharField(), help_text="Keywords of its schema that differ."
-    )
-    breaks = serializers.BooleanField(help_text="Calls that fitted before do not fit any more.")
+    what = serializers.ListField(child=serializers.CharField(), help_text="Schema keywords that differ.")
+    breaks = serializers.BooleanField(help_text="Calls that were valid before are no longer valid.")
 
     class Meta:
         ref_name = "ToolParameterChange"
 
 
 class DiffOutput(serializers.Serializer[Any]):
-    old_number = serializers.IntegerField(help_text="0 when there is no older version.")
+    old_number = serializers.IntegerField(help_text="0 if there is no older version.")
     new_number = serializers.IntegerField()
     risks = serializers.ListField(child=serializers.CharField())
     fields_ = FieldChangeOutput(many=True, source="fields")
@@ -174,7 +171,7 @@ class DecisionInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
         min_length=1,
         max_length=MAX_AT_ONCE,
-        help_text="Ids of versions, of tools that differ.",
+        help_text="Version ids, one per tool.",
     )
 
     class Meta:
@@ -183,7 +180,7 @@ class DecisionInput(serializers.Serializer[Any]):
 
 class AcceptInput(DecisionInput):
     force = serializers.BooleanField(
-        default=False, help_text="Accept them although contract tests fail; the audit trail says so."
+        default=False, help_text="Accept them even if contract tests fail; this is recorded in the audit log."
     )
 
     class Meta:
@@ -208,7 +205,7 @@ class CredentialOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     placement = serializers.ChoiceField(choices=ToolCredential.Placement.choices)
     parameter = serializers.CharField()
-    last_four = serializers.CharField(help_text="Of the secret; empty for a short one.")
+    last_four = serializers.CharField(help_text="Last characters of the secret; empty for a short one.")
     created_at = serializers.DateTimeField()
     updated_at = serializers.DateTimeField()
 
@@ -219,7 +216,7 @@ class CredentialOutput(serializers.Serializer[Any]):
 class ContractTestInput(serializers.Serializer[Any]):
     tool_name = serializers.CharField(max_length=64)
     name = serializers.CharField(max_length=80)
-    arguments = serializers.DictField(help_text="Of the sample call.")
+    arguments = serializers.DictField(help_text="Arguments of the sample call.")
     expected = serializers.DictField(required=False, help_text="JSON Schema of the result.")
 
     class Meta:
@@ -247,7 +244,7 @@ class RunInput(serializers.Serializer[Any]):
         allow_null=True,
         min_value=1,
         max_value=_BIGINT,
-        help_text="Id of a version of its tool; the one that waits, else the current one, if not given.",
+        help_text="Id of a version of its tool; default: the waiting one, otherwise the current one.",
     )
 
     class Meta:

@@ -118,7 +118,7 @@ def _field(name: str, old: Any, new: Any, *, is_first: bool) -> FieldChange:
     elif name == "idempotent" and not new and not is_first:
         why = "Repeating it was safe before; now it may not be."
     elif name == "wire" and not is_first:
-        why = "The way it is called, or its address, has changed."
+        why = "Its address, or the way it is called, has changed."
     return FieldChange(name, old, new, bool(why), why)
 
 

@@ -61,7 +61,7 @@ def versions_store(
         if len(by_name) != len(found):
             raise SourceError("Two of its tools have the same name.")
         if len(found) > MAX_TOOLS:
-            raise SourceError(f"It has {len(found):,} tools; a source may have {MAX_TOOLS:,}.")
+            raise SourceError(f"It has {len(found):,} tools; a source can have at most {MAX_TOOLS:,}.")
         report = _store(row, by_name, accept_all)
         row.document, row.settings = text_storable(read.document), json_storable(read.settings)
         row.url, row.title = row.url or read.url, row.title or text_storable(read.title)[:120]
@@ -259,7 +259,7 @@ def _versions(
     """Return the versions of these ids, of tools that differ, in order of their names. Raises Invalid, Missing."""
     wanted = set(pks)
     if not 0 < len(wanted) <= MAX_AT_ONCE:
-        raise invalid("versions", f"Name 1 to {MAX_AT_ONCE:,} versions.")
+        raise invalid("versions", f"Choose 1 to {MAX_AT_ONCE:,} versions.")
     rows = ToolVersion.objects.filter(tenant=tenant, pk__in=wanted).order_by("tool_name", "pk")
     if source is not None:
         rows = rows.filter(source_id=source)
@@ -267,7 +267,7 @@ def _versions(
     if len(found) != len(wanted):
         raise Missing("version")
     if len({row.tool_name for row in found}) != len(found):
-        raise invalid("versions", "Two of these are versions of one tool: choose one of them.")
+        raise invalid("versions", "Two of these are versions of the same tool. Choose one.")
     return found
 
 

@@ -79,7 +79,7 @@ def source(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @allowed("tool.manage")
 def source_edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Change a source; it is read again when what is read has changed."""
+    """Change a source; it is read again if its document or address changed."""
     row = source_get(actor=request.actor, pk=pk)
     form = SourceForm(
         request.POST or None,
@@ -111,7 +111,7 @@ def source_act(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         services.source_refresh(**who)
     elif do in ("on", "off"):
         services.source_update(**who, is_enabled=do == "on")
-        messages.success(request, f"{row} is {do} now.")
+        messages.success(request, f"{row} is now {do}.")
     elif do == "delete":
         if request.POST.get("confirm", "").strip() != row.name:
             messages.error(request, "Nothing was removed: the name you typed doesn't match.")

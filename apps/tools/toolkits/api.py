@@ -49,7 +49,7 @@ class CollectionToolkitView(TenantAPIView):
         responses=CollectionToolkitOutput,
     )
     def put(self, request: Request, pk: int) -> Response:
-        """Choose the toolkit of a collection, or none. It grants nothing: grants decide about each call, and deny wins."""
+        """Choose the toolkit of a collection, or none. It gives no permission: rules still decide about each call."""
         shape = CollectionToolkitInput(data=request.data)
         shape.is_valid(raise_exception=True)
         kit = collection_toolkit_set(

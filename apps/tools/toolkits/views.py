@@ -24,7 +24,7 @@ class CollectionToolkitForm(forms.Form):
     """Which toolkit a collection has."""
 
     toolkit = forms.ChoiceField(
-        required=False, help_text="Conversations over this collection are offered its tools from the start."
+        required=False, help_text="Conversations about this collection have its tools from the start."
     )
 
     def __init__(self, *args: Any, kits: list[tuple[int, str]], **kwargs: Any) -> None:

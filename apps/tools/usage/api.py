@@ -17,23 +17,24 @@ from web.drf.views import TenantAPIView
 class UsageRowOutput(serializers.Serializer[Any]):
     """Figures of one tool, member, model or day, or of all."""
 
-    key = serializers.CharField(help_text="Name, id or day; empty of all.")
+    key = serializers.CharField(help_text="Name, id or day; empty for the total.")
     label = serializers.CharField()  # type: ignore[assignment]  # a figure's, not the field's own
-    calls = serializers.IntegerField(help_text="Of tools.")
+    calls = serializers.IntegerField(help_text="Tool calls.")
     errors = serializers.IntegerField(  # type: ignore[assignment]
         help_text="Calls that failed, or whose outcome is unknown."
     )
     denied = serializers.IntegerField()
     p50_ms = serializers.FloatField(
-        allow_null=True, help_text="Half of the calls took no longer; of a model, of the requests."
+        allow_null=True, help_text="Median duration of calls; for a model, of requests."
     )
     p95_ms = serializers.FloatField(allow_null=True)
-    requests = serializers.IntegerField(help_text="To models.")
-    lost = serializers.IntegerField(help_text="Requests that failed after they were billed.")
+    requests = serializers.IntegerField(help_text="Model requests.")
+    lost = serializers.IntegerField(help_text="Failed requests that were billed.")
     input_tokens = serializers.IntegerField()
     output_tokens = serializers.IntegerField()
     cost_usd = serializers.FloatField(
-        allow_null=True, help_text="Of a tool: its calls' shares of the model turns that made them."
+        allow_null=True,
+        help_text="For a tool: its calls' shares of the cost of the model turns that made them.",
     )
 
     class Meta:
@@ -48,7 +49,7 @@ class UsageOutput(serializers.Serializer[Any]):
     total = UsageRowOutput()
     days = UsageRowOutput(many=True)
     tools = UsageRowOutput(many=True)
-    members = UsageRowOutput(many=True, help_text="Empty for who sees their own figures only.")
+    members = UsageRowOutput(many=True, help_text="Empty for people who see only their own figures.")
     models = UsageRowOutput(many=True)
 
     class Meta:
@@ -65,13 +66,13 @@ class UsageView(TenantAPIView):
         tags=["tools"],
         parameters=[
             OpenApiParameter(
-                "since", OpenApiTypes.DATE, description="The first day; 29 days before the last if not given."
+                "since", OpenApiTypes.DATE, description="The first day; default: 29 days before the last."
             ),
-            OpenApiParameter("until", OpenApiTypes.DATE, description="The last day; today if not given."),
+            OpenApiParameter("until", OpenApiTypes.DATE, description="The last day; default: today."),
         ],
         responses=UsageOutput,
     )
     def get(self, request: Request) -> Response:
-        """Show calls, failures, times, tokens and money by tool, member, model and day: one's own, or everybody's."""
+        """Show calls, failures, times, tokens and cost by tool, member, model and day: your own, or everyone's."""
         since, until = usage_range(request.query_params)
         return Response(UsageOutput(usage_read(actor=self.actor, since=since, until=until)).data)

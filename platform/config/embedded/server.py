@@ -160,7 +160,8 @@ class EmbeddedPostgres:
                 time.sleep(0.1)  # it may be ending this very moment
                 if state.is_alive(self.data_dir) and not processes.postgres_on(pgdata):
                     raise EmbeddedPostgresError(
-                        f"A Postgres outside this machine's view (another container?) runs on {pgdata}. Stop it there, "
+                        f"A Postgres that isn't visible from here (in another container?) is running on "
+                        f"{pgdata}. Stop it there, "
                         "or choose another folder with GROUNDWORK_DATA_DIR."
                     )
             elif known is None or cluster.is_refusal(problem):
@@ -169,7 +170,7 @@ class EmbeddedPostgres:
                 return False
             if time.monotonic() > deadline:
                 raise EmbeddedPostgresError(
-                    f"The running server does not answer: {problem}\n{self._log_tail()}"
+                    f"The running server doesn't respond: {problem}\n{self._log_tail()}"
                 )
             time.sleep(0.05)
         return False
@@ -197,7 +198,9 @@ class EmbeddedPostgres:
                 return
             self._shut_down()
             if attempt or not cluster.is_refusal(problem):
-                raise EmbeddedPostgresError(f"Postgres started and refuses us: {problem}\n{self._log_tail()}")
+                raise EmbeddedPostgresError(
+                    f"Postgres started but refuses the connection: {problem}\n{self._log_tail()}"
+                )
             # A database restored from elsewhere, or a state file older than it: its passwords are not ours.
             known = self._new_credentials(bin_dir, pgdata, account, known)
 
@@ -235,7 +238,7 @@ class EmbeddedPostgres:
                 if "shared memory block" in tail:  # backends of a killed postmaster are still leaving
                     time.sleep(0.2)
                     continue
-            raise EmbeddedPostgresError(f"Postgres does not start. The end of its log:\n{tail}")
+            raise EmbeddedPostgresError(f"Postgres doesn't start. The end of its log:\n{tail}")
 
     def _run_until_ready(
         self, bin_dir: Path, pgdata: Path, account: Account | None, known: State, deadline: float
@@ -243,7 +246,7 @@ class EmbeddedPostgres:
         """Run the postmaster; None when it answers (a refusal is an answer), else the end of its log."""
         lock = state.take_alive_lock(self.data_dir)
         if lock is None:
-            raise EmbeddedPostgresError(f"Another server appeared on {pgdata} while starting one.")
+            raise EmbeddedPostgresError(f"Another server was started on {pgdata} at the same time.")
         if self.log_path.exists() and self.log_path.stat().st_size > _LOG_LIMIT:
             self.log_path.replace(self.log_path.with_suffix(".log.1"))
         try:
@@ -277,7 +280,8 @@ class EmbeddedPostgres:
         if self._wanted_port is not None:
             if self._wanted_port in taken or not is_free(self._wanted_port):
                 raise EmbeddedPostgresError(
-                    f"Port {self._wanted_port} on 127.0.0.1 is taken. Choose another one for the database, or none."
+                    f"Port {self._wanted_port} on 127.0.0.1 is in use. Choose another port for the "
+                    f"database, or none."
                 )
             return self._wanted_port
         if recorded and recorded not in taken and is_free(recorded):
@@ -291,7 +295,8 @@ class EmbeddedPostgres:
         running = processes.wait_gone(processes.postgres_on(pgdata), 5.0)
         if running:
             raise EmbeddedPostgresError(
-                f"A Postgres that Groundwork did not start (pid {running[0].pid}) runs on {pgdata}. Stop it first."
+                f"A Postgres that Groundwork did not start (pid {running[0].pid}) is running on {pgdata}. "
+                f"Stop it first."
             )
         (pgdata / "postmaster.pid").unlink(missing_ok=True)
 
@@ -314,7 +319,7 @@ class EmbeddedPostgres:
                 if not state.is_alive(self.data_dir):
                     return
                 time.sleep(0.02)
-        raise EmbeddedPostgresError(f"The server on {pgdata} does not stop:\n{self._log_tail()}")
+        raise EmbeddedPostgresError(f"The server on {pgdata} doesn't stop:\n{self._log_tail()}")
 
     def _leave(self) -> None:
         if self._user_lock is not None:
@@ -364,7 +369,7 @@ def remove(data_dir: Path) -> None:
         return
     with state.start_lock(data_dir):
         if state.is_alive(data_dir):
-            raise EmbeddedPostgresError("The database runs. Stop it first (manage.py pg stop).")
+            raise EmbeddedPostgresError("The database is running. Stop it first (manage.py pg stop).")
         known = state.load(data_dir)
         pgdata = Path(known.pgdata) if known else data_dir / "postgres"
         if (pgdata / "PG_VERSION").exists():

@@ -156,7 +156,7 @@ def completion_prepare(
         raise ValueError(f"purpose must have 1 to {_MAX_PURPOSE} characters, got {purpose!r}")
     provider = provider or provider_for(tenant, model)
     if not provider.info.is_language_model:
-        raise Invalid("unknown_model", f"{provider.info.label} cannot write; choose a language model.")
+        raise Invalid("unknown_model", f"{provider.info.label} can't generate text. Choose a language model.")
     billing_account = billing_account or BillingAccount(tenant.pk, actor.user_id, actor.api_key_id)
     return Question(
         tenant=tenant,
@@ -239,7 +239,7 @@ class Question:
                 status=BudgetExceeded.default_status if end.error_code == EXCEEDED else None,
             )
         if (self.output is not None and end.output is None) or not end.text.strip():
-            why = f"its limit {end.limit} was met" if end.limit else f"it stopped with “{end.stop}”"
+            why = f"its limit {end.limit} was reached" if end.limit else f"it stopped with “{end.stop}”"
             raise CompletionFailed(
                 "no_answer",
                 f"The model {self.provider.info.label} gave no usable answer: {why}.",

@@ -29,7 +29,7 @@ from toolloop.storable import json_storable, text_storable
 MAX_ARGUMENTS = 200_000
 MAX_REASON = 4_000
 MAX_ANSWER = 200_000
-EXPIRED = "Nobody decided about this call in time."
+EXPIRED = "No one decided about this call in time."
 _STATUS = {
     "approve": DecisionStatus.APPROVED,
     "reject": DecisionStatus.REJECTED,
@@ -50,7 +50,7 @@ def decider_require(*, actor: Actor, waiting: PendingDecision) -> None:
     if not rows.filter(readable(actor)).exists():
         raise Missing("decision")
     (label,) = approver_labels([waiting])
-    raise Denied("approver_needed", f"You cannot decide about this call: {label} does.")
+    raise Denied("approver_needed", f"You can't decide about this call. It is up to {label}.")
 
 
 def call_decide(
@@ -122,7 +122,7 @@ def call_hand_over(*, tenant: Tenant, actor: Actor, run: Run, decision_id: int, 
             raise _decided(waiting, waiting.get_status_display())
         heir = heirs(waiting).filter(user_id=to).first()
         if heir is None:
-            raise _invalid("to", "Choose a member who may decide in your place and did not ask.")
+            raise _invalid("to", "Choose a member who can decide in your place and didn't make the request.")
         waiting.assigned_to_id = heir.user_id
         waiting.save(update_fields=["assigned_to"])
         audit_record(
@@ -238,7 +238,9 @@ def _edited(waiting: PendingDecision, given: Mapping[str, Any] | None) -> dict[s
     if given is None:
         return None
     if not isinstance(given, Mapping) or len(json.dumps(dict(given))) > MAX_ARGUMENTS:
-        raise _invalid("arguments", f"Arguments are one JSON object of at most {MAX_ARGUMENTS:,} characters.")
+        raise _invalid(
+            "arguments", f"Arguments must be one JSON object of at most {MAX_ARGUMENTS:,} characters."
+        )
     # Secrets were shown masked: where the mask was left, the true value stays.
     arguments: dict[str, Any] = json_storable(unmasked(dict(given), waiting.arguments))
     return None if arguments == waiting.arguments else arguments

@@ -103,7 +103,7 @@ def parked_end(run: Run) -> None:
     """
     job = run.job
     if job is None:
-        _abandon(run, "job_ended", "The work was given up.")
+        _abandon(run, "job_ended", "The job was given up.")
         return
     try:
         on_end = registry.get(job.kind).on_end
@@ -124,7 +124,7 @@ def run_abandon(*, job: Job) -> list[Run]:
         Run.objects.select_for_update().filter(tenant_id=job.tenant_id, job_id=job.pk, status__in=ACTIVE)
     )
     for run in runs:
-        _abandon(run, job.error_code or "job_ended", job.error_message or "The work was given up.")
+        _abandon(run, job.error_code or "job_ended", job.error_message or "The job was given up.")
     return runs
 
 
@@ -242,7 +242,7 @@ def open_ends_close(run: Run) -> None:
         "waiting": ToolCallStatus.WAITING.value,
         "unknown": ToolCallStatus.UNKNOWN.value,
         "denied": ToolCallStatus.DENIED.value,
-        "not_run": "This call was not run: the run ended before anybody decided about it.",
+        "not_run": "This call was not run: the run ended before anyone decided about it.",
         "why": f" {run.error_message}" if run.error_code == "actor_gone" else "",
         "reason": run.error_message if run.error_code == "actor_gone" else "",
         "pending": DecisionStatus.PENDING.value,

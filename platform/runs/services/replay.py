@@ -45,7 +45,7 @@ from toolloop.tools.meta_tools import META_TOOLS
 
 PURPOSE = "replay"
 SECONDS = 60.0
-NOT_RECORDED = "Nothing was recorded for this call, and a replay runs no tool."
+NOT_RECORDED = "Nothing was recorded for this call, and a replay doesn't run tools."
 # What these say lists today's tools or rules: that they happened is what counts.
 _BY_CODE = ("unknown_tool", "invalid_arguments")
 
@@ -109,13 +109,13 @@ def run_replay(
     if run.status in ACTIVE:
         raise Conflict("run_active", "This run is still in progress. Replay it when it has ended.")
     if run.pruned_at is not None:
-        raise Conflict("run_pruned", "The retention rule has removed what was said in this run.")
+        raise Conflict("run_pruned", "The retention rule has removed this run's content.")
     steps = RunStep.objects.filter(tenant=tenant, run=run).order_by("index")
     turns = [
         m for data in steps.values_list("turn", flat=True) if isinstance(m := message_from_json(data), Turn)
     ]
     if not turns or "history" not in run.request:
-        raise Conflict("nothing_to_replay", "This run asked no model. Replay its calls one by one.")
+        raise Conflict("nothing_to_replay", "This run didn't use a model. Replay its calls one by one.")
     calls = list(ToolCall.objects.filter(tenant=tenant, run=run, parent_call_id="").order_by("pk"))
     provider: Provider = provider_for(tenant, run.model) if ask_model else _Recorded(turns)
     used: list[UsageEvent] = []
@@ -291,7 +291,7 @@ class _Stage:
 
     def _stand_in(self, name: str) -> Tool | None:
         schema = {"type": "object", "properties": {}}
-        plain = Tool(name, "A tool that is not offered any more.", schema, lambda: "")
+        plain = Tool(name, "A tool that is no longer available.", schema, lambda: "")
         return self._mocked(plain)
 
     def _output(self, name: str, arguments: Mapping[str, Any], call_id: str) -> ToolOutput:

@@ -85,7 +85,7 @@ def connection_allow(
         raise Denied("permission_denied", "Only a person can connect an application.")
     chosen = sorted(set(scopes))
     if not chosen or set(chosen) - set(APP_SCOPES):
-        raise Invalid("invalid", "Choose what the application may do.", data={"field": "scopes"})
+        raise Invalid("invalid", "Choose what the application can do.", data={"field": "scopes"})
     if beyond := set(chosen) - actor.actions:
         raise Denied(
             "scope_above_own", f"It can't do what you aren't allowed to: {', '.join(sorted(beyond))}."

@@ -136,7 +136,8 @@ def _check_endpoint(provider: str, endpoint: str) -> None:
     if not is_endpoint_name(endpoint):
         raise Invalid(
             "invalid",
-            "An endpoint's name has small letters, digits and hyphens, at most 30, and is not “default” or a provider's.",
+            "An endpoint's name can have at most 30 lower-case letters, digits and hyphens, and can't be "
+            "“default” or a provider's name.",
             data={"field": "endpoint"},
         )
 
@@ -146,13 +147,14 @@ def _check_room(endpoint: str, own: dict[str, ProviderCredential]) -> None:
     if len(own) >= MAX_ENDPOINTS:
         raise Invalid(
             "invalid",
-            f"There are {MAX_ENDPOINTS} endpoints already: remove one first.",
+            f"There are already {MAX_ENDPOINTS} endpoints. Remove one first.",
             data={"field": "endpoint"},
         )
     default = own.get("")
     if default is not None and any(n.startswith(f"{endpoint}/") for n in default.model_names):
         raise Invalid(
             "invalid",
-            f"Models of the default server begin with “{endpoint}/”: they would be looked for here. Choose another name.",
+            f"Models of the default server begin with “{endpoint}/”, so they would be sent to this "
+            f"endpoint. Choose another name.",
             data={"field": "endpoint"},
         )

@@ -24,7 +24,7 @@ from tenancy.services.audit import audit_record
 from tenancy.services.members import lock_members, require_rank
 
 _PROBLEMS = {
-    "used": "This invitation has been used already.",
+    "used": "This invitation has already been used.",
     "revoked": "This invitation was withdrawn. Ask the workspace for a new one.",
     "expired": "This invitation has expired. Ask the workspace for a new one.",
 }
@@ -54,13 +54,13 @@ def invite_create(
     try:
         validate_email(email)
     except ValidationError:
-        raise Invalid("invalid", f"“{email}” is no e-mail address.", data={"field": "email"}) from None
+        raise Invalid("invalid", f"“{email}” isn't an e-mail address.", data={"field": "email"}) from None
     with tenant_scope(tenant.pk):
         lock_members(tenant)
         require_rank(actor, role)
         if Membership.objects.filter(tenant=tenant, user__email__iexact=email).exists():
             raise Conflict(
-                "already_member", f"{email} is a member of this workspace already.", data={"field": "email"}
+                "already_member", f"{email} is already a member of this workspace.", data={"field": "email"}
             )
         now = timezone.now()
         Invite.objects.filter(tenant=tenant, email=email, accepted_at=None, revoked_at=None).update(
@@ -146,7 +146,7 @@ def invite_revoke(*, tenant: Tenant, actor: Actor, invite_id: int) -> Invite:
         if invite is None:
             raise Missing("invitation")
         if invite.accepted_at or invite.revoked_at:
-            raise Conflict("invite_closed", "This invitation was accepted or revoked before.")
+            raise Conflict("invite_closed", "This invitation has already been accepted or revoked.")
         invite.revoked_at = timezone.now()
         invite.save(update_fields=["revoked_at"])
         audit_record(
@@ -161,7 +161,7 @@ def _require_inviter(invite: Invite) -> None:
     if maker is None or rank(maker.role) < rank(invite.role):
         raise Denied(
             "invite_void",
-            "Whoever sent this invitation may no longer do so. Ask the workspace for a new one.",
+            "The sender of this invitation can no longer invite people. Ask the workspace for a new one.",
         )
 
 

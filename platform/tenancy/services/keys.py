@@ -46,7 +46,7 @@ def api_key_create(
         raise Invalid("invalid", "A key needs a name of 1 to 80 characters.", data={"field": "name"})
     chosen = sorted(set(scopes))
     if not chosen:
-        raise Invalid("invalid", "Choose what the key may do: at least one scope.", data={"field": "scopes"})
+        raise Invalid("invalid", "Choose what the key can do: at least one scope.", data={"field": "scopes"})
     try:
         actions = expand_scopes(chosen)
     except ValueError as error:
@@ -60,7 +60,7 @@ def api_key_create(
     if collections is not None:
         _limited_check(collections, actions)
     if expires_at is not None and expires_at <= timezone.now():
-        raise Invalid("invalid", "The key would have expired already.", data={"field": "expires_at"})
+        raise Invalid("invalid", "The expiry date is in the past.", data={"field": "expires_at"})
     key, prefix, digest = keys.make()
     with tenant_scope(tenant.pk):
         row = ApiKey.objects.create(
@@ -105,7 +105,9 @@ def api_key_rotate(*, tenant: Tenant, actor: Actor, key_id: int) -> tuple[ApiKey
                 "key_of_another", "This key acts for someone else. Revoke it and let them create a new one."
             )
         if row.client_id:
-            raise Conflict("key_of_app", "This is a connected application: it gets its tokens by itself.")
+            raise Conflict(
+                "key_of_app", "This is a connected application, which gets its tokens automatically."
+            )
         before = row.prefix
         key, row.prefix, row.secret_sha256 = keys.make()
         row.last_used_at = None
@@ -151,7 +153,8 @@ def _limited_check(collections: Sequence[int], actions: frozenset[str]) -> None:
     if beyond := actions - LIMITED_SCOPES:
         raise Invalid(
             "scope_not_limitable",
-            f"A key for chosen collections cannot have {', '.join(sorted(beyond))}: that reaches beyond them.",
+            f"A key limited to collections can't have {', '.join(sorted(beyond))}, because that reaches "
+            f"beyond them.",
             data={"field": "scopes", "scopes": sorted(beyond)},
         )
 
@@ -161,5 +164,5 @@ def _locked(tenant: Tenant, key_id: int) -> ApiKey:
     if row is None:
         raise Missing("API key")
     if row.revoked_at is not None:
-        raise Conflict("key_revoked", "This key was revoked. Make a new one.")
+        raise Conflict("key_revoked", "This key was revoked. Create a new one.")
     return row

@@ -34,7 +34,7 @@ def member_add(*, tenant: Tenant, actor: Actor, user: User, role: str) -> Member
             tenant=tenant, user=user, defaults={"role": role}
         )
         if not is_new:
-            raise Conflict("already_member", f"{user.email} is a member of this workspace already.")
+            raise Conflict("already_member", f"{user.email} is already a member of this workspace.")
         audit_record(
             tenant=tenant,
             actor=actor,

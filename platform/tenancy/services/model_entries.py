@@ -25,11 +25,11 @@ CAPABILITIES: dict[str, str] = {
     "pdf_input": "PDF files",
     "audio_input": "Audio",
     "file_input": "Text and office files",
-    "cites_passages": "Own citations of passages",
+    "cites_passages": "Built-in citations",
     "web_search": "Web search",
     "file_search": "File search",
     "web_fetch": "Reading web pages",
-    "code_execution": "Running programs at the provider",
+    "code_execution": "Running code at the provider",
     "deferred_tools": "Deferred tools",
 }
 MAX_ENTRIES = 500
@@ -80,7 +80,7 @@ def model_entry_set(
         row = rows.select_for_update(of=("self",)).filter(name=name).first()
         is_new = row is None
         if is_new and rows.count() >= MAX_ENTRIES:
-            raise _invalid("name", f"There are {MAX_ENTRIES} models already: remove one first.")
+            raise _invalid("name", f"There are already {MAX_ENTRIES} models. Remove one first.")
         row = row or ModelEntry(tenant=tenant, name=name)
         for key, value in facts.items():
             setattr(row, key, value)
@@ -143,8 +143,8 @@ def _checked_name(name: str) -> str:
     if provider not in PROVIDERS or not model or is_odd:
         raise _invalid(
             "name",
-            f"Name the model as <provider>/<model>, without spaces and at most 120 characters, with one of the providers "
-            f"{', '.join(PROVIDERS)}.",
+            f"Write the model as <provider>/<model>, without spaces, at most 120 characters, with one of "
+            f"the providers {', '.join(PROVIDERS)}.",
         )
     return name
 
@@ -160,7 +160,7 @@ def _checked_tokens(field: str, value: int | None) -> int | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= MAX_TOKENS:
-        raise _invalid(field, f"Give a number of tokens from 1 to {MAX_TOKENS:,}, or nothing.")
+        raise _invalid(field, f"Enter a number of tokens from 1 to {MAX_TOKENS:,}, or leave it empty.")
     return value
 
 
@@ -173,7 +173,7 @@ def _checked_prices(prices: Sequence[Mapping[str, Any]]) -> list[dict[str, float
             raise _invalid("prices", f"Unknown in a price tier: {', '.join(sorted(unknown))}.")
         above = tier.get("above_tokens", 0)
         if isinstance(above, bool) or not isinstance(above, int) or not 0 <= above <= MAX_TOKENS:
-            raise _invalid("prices", "A tier begins above a whole number of tokens.")
+            raise _invalid("prices", "A tier begins at a whole number of tokens.")
         found: dict[str, float | int | None] = {
             key: _checked_price(key, tier.get(key)) for key in _PRICE_KEYS
         }
@@ -200,7 +200,7 @@ def _checked_capabilities(capabilities: Mapping[str, bool]) -> dict[str, bool]:
     for key, has in capabilities.items():
         if key not in CAPABILITIES or not isinstance(has, bool):
             raise _invalid(
-                "capabilities", f"Capabilities are true or false, by the names {', '.join(CAPABILITIES)}."
+                "capabilities", f"Capabilities must be true or false; known: {', '.join(CAPABILITIES)}."
             )
     return dict(capabilities)
 

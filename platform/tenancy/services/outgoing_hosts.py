@@ -36,7 +36,7 @@ def outgoing_hosts_set(*, tenant: Tenant, actor: Actor, hosts: Iterable[str]) ->
     except ValueError as error:
         raise _invalid(str(error)) from error
     if len(wanted) > MAX_HOSTS:
-        raise _invalid(f"At most {MAX_HOSTS} hosts; take one pattern for many below one host.")
+        raise _invalid(f"Enter at most {MAX_HOSTS} hosts; use one pattern for many subdomains.")
     with tenant_scope(tenant.pk):
         Tenant.objects.select_for_update(no_key=True).get(pk=tenant.pk)  # one change at a time
         rows = OutgoingHost.objects.filter(tenant=tenant)

@@ -51,7 +51,7 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
     if not (is_operator or may_create_tenant(user=user)):
         raise Denied(
             "permission_denied",
-            "Workspaces are made by this server's operator. Ask them for one, or to be invited.",
+            "Only this server's operator can create workspaces. Ask them for one, or ask to be invited.",
         )
     name = " ".join(name.split())
     if not 1 <= len(name) <= 120:
@@ -59,7 +59,7 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
     if not _SLUG.match(slug):
         raise Invalid(
             "invalid",
-            "The address may have 1 to 40 letters a to z, digits and hyphens, no hyphen at the ends.",
+            "Use 1 to 40 lower-case letters, digits and hyphens, without a hyphen at either end.",
             data={"field": "slug"},
         )
     try:
@@ -67,7 +67,9 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
             tenant = Tenant.objects.create(name=name, slug=slug)
     except IntegrityError:
         raise Conflict(
-            "slug_taken", f"The address “{slug}” is taken. Choose another.", data={"field": "slug"}
+            "slug_taken",
+            f"The address “{slug}” is already taken. Choose another one.",
+            data={"field": "slug"},
         ) from None
     with tenant_scope(tenant.pk):
         membership = Membership.objects.create(tenant=tenant, user=user, role=Role.OWNER)

@@ -103,7 +103,7 @@ def whose_batch(provider: str) -> Iterator[None]:
     except ProviderError as error:
         if error.status in {404, 410}:
             raise BatchGone(
-                f"{provider} doesn't have this batch any more, or never had it for this key.",
+                f"{provider} no longer has this batch, or never had it for this key.",
                 status=error.status,
             ) from None
         raise
@@ -148,6 +148,6 @@ def _answer(answer_of: Callable[[dict[str, Any]], Answer], line: dict[str, Any])
     except ProviderError as error:
         return error
     except _ILL_FORMED:
-        return MalformedResponse("The answer is of another form than the provider documents.")
+        return MalformedResponse("The answer doesn't have the form the provider documents.")
     # Some providers say so, others name the tier of a single call.
     return replace(answer, service_tier=BATCH_TIER) if isinstance(answer, Turn) else answer

@@ -97,8 +97,8 @@ class AnthropicBatches:
                     return self._handle(batch, model, mark)
         if running:
             raise BatchUndecided(
-                f"A batch of {total:,} requests is under way at Anthropic; whether it is this one "
-                "shows when it has ended, 24 hours after it began at the latest."
+                f"A batch of {total:,} requests is in progress at Anthropic; whether it is this one is "
+                f"known only when it ends, at most 24 hours after it began."
             )
         return None
 

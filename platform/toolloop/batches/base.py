@@ -197,9 +197,7 @@ def request_checked(request: ModelRequest) -> None:
     asked = Service.of(request.options)
     if asked.tier or asked.background:
         name = "service_tier" if asked.tier else "background"
-        raise UnsupportedFeature(
-            f"A batch has its own price and its own time. Leave {name} out of its requests."
-        )
+        raise UnsupportedFeature(f"A batch has its own price and speed. Leave {name} out of its requests.")
 
 
 def line_checked(key: str, line: bytes, limits: BatchLimits) -> bytes:

@@ -10,7 +10,7 @@ from toolloop.providers.base import Provider
 
 _WITH: Final = frozenset({"openai", "anthropic", "google"})
 _WITHOUT: Final = {
-    "xai": "Batches of xAI aren't supported: their results come in a form of its own.",
+    "xai": "Batches at xAI aren't supported: their results have a different format.",
     "compatible": (
         "Servers with an OpenAI-compatible API have no batch API in common. "
         "Choose a model of OpenAI, Anthropic or Google."
@@ -26,7 +26,7 @@ def missing_batches(provider: str) -> str:
     """
     if provider in _WITH:
         return ""
-    return _WITHOUT.get(provider, f"Models of {provider} run right away, so there is no batch API.")
+    return _WITHOUT.get(provider, f"Models of {provider} run immediately, so there is no batch API.")
 
 
 def batches_of(adapter: Provider) -> BatchProvider:

@@ -59,7 +59,7 @@ class MontyBackend:
         """See ``SandboxBackend``."""
         if state["interpreter"] != f"monty {VERSION}":
             raise StateRefused(
-                f"The program was paused by {state['interpreter']}, this is monty {VERSION}: run it anew."
+                f"The program was paused by {state['interpreter']}, this is monty {VERSION}: run it again."
             )
         program = await program_prepare(state["source"], host, limits)
         if isinstance(program, Problem):
@@ -167,7 +167,7 @@ class _Run:
             try:
                 now = await session.load_snapshot(snapshot, print_callback=self._print)
             except (module.MontyError, ValueError, RuntimeError) as error:
-                raise StateRefused("The paused program cannot be restored: run it anew.") from error
+                raise StateRefused("The paused program cannot be restored: run it again.") from error
             for number, planned in self.planned.items():
                 self._tasks[number] = asyncio.create_task(self.host.make(planned))
         else:

@@ -110,7 +110,7 @@ class CodeMode:
             ValueError: neither is given, or nothing is left.
         """
         if names is None and predicate is None:
-            raise ValueError("give names, a predicate, or both")
+            raise ValueError("pass names, a predicate, or both")
         wanted = None if names is None else set(names)
         kept = [
             tool

@@ -110,7 +110,7 @@ async def pool_open(processes: int = 2) -> pydantic_monty.AsyncMonty:
     if _state.used_before_fork:
         raise ForkedPool(
             "This process was forked after its parent had run code, and the interpreter's pool does not survive a fork. "
-            "Run no code before forking (no preload), or start workers by spawn."
+            "Don't run code before forking (no preload), or start workers with spawn."
         )
     module = monty()
     binary = await asyncio.to_thread(_binary)

@@ -56,7 +56,7 @@ def state_open(text: str, *, key: bytes, binding: str) -> dict[str, Any]:
         )
     data = json.loads(zlib.decompressobj().decompress(raw, _MOST_BYTES))
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise StateRefused("The paused program is of another version; run it anew.")
+        raise StateRefused("The paused program is from another version; run it again.")
     return data
 
 

@@ -82,11 +82,11 @@ def chat_model_of(given: object) -> BaseChatModel:
     name = type(given).__name__
     if isinstance(given, BaseLLM):
         raise ConfigurationError(
-            f"{name} completes text and does not chat: give a chat model, ChatOpenAI say"
+            f"{name} is a completion model, not a chat model: pass a chat model such as ChatOpenAI"
         )
     raise ConfigurationError(
         f"{name} is built around a model (with bind, bind_tools, with_structured_output, with_retry, a chain or an agent): "
-        "give the chat model itself, and tools and limits to the agent"
+        "pass the chat model itself, and pass tools and limits to the agent"
     )
 
 
@@ -108,7 +108,7 @@ class LangChainProvider:
 
     def __init__(self, model: BaseChatModel) -> None:
         if not is_from_langchain(model):
-            raise ConfigurationError(f"{type(model).__name__} is no LangChain chat model")
+            raise ConfigurationError(f"{type(model).__name__} isn't a LangChain chat model")
         self._model = chat_model_of(model)
         told = self._model._get_ls_params()
         self.model: str = told.get("ls_model_name") or type(model).__name__
@@ -138,7 +138,7 @@ class LangChainProvider:
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
         """Make one turn; see ``toolloop.providers.base.Provider``."""
         if request.server_tools:
-            raise UnsupportedFeature("A LangChain chat model has no server tools here.")
+            raise UnsupportedFeature("A LangChain chat model can't use server tools here.")
         deadline = asyncio.get_running_loop().time() + request.timeout_s
         runnable = self._bound(request)
         reader = TurnReader()

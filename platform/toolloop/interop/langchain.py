@@ -83,7 +83,7 @@ def to_langchain(
     """
     if tool.external:
         raise ToolDefinitionError(
-            f"tool {tool.name!r} is answered from outside, and LangChain cannot wait for that"
+            f"tool {tool.name!r} is answered from outside, and LangChain can't wait for that"
         )
     taken = sorted(_TAKEN & set(tool.parameters.get("properties", {})))
     if taken:
@@ -190,7 +190,7 @@ def _declared(tools: Any, tool: Tool, coroutine: Any) -> StructuredTool:
 
 
 async def _never(**arguments: Any) -> tuple[Any, Any]:
-    raise ConfigurationError("this tool was made to be shown, not called")
+    raise ConfigurationError("this tool was created only to be shown, not called")
 
 
 def with_parts(text: str, parts: Sequence[Media]) -> Any:
@@ -238,7 +238,7 @@ def from_langchain(
     """
     tools = _langchain()
     if not isinstance(tool, tools.BaseTool):
-        raise ToolDefinitionError(f"{tool!r} is no LangChain tool")
+        raise ToolDefinitionError(f"{tool!r} isn't a LangChain tool")
     from pydantic import ValidationError
 
     schema = _schema(tool)

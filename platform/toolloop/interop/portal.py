@@ -34,7 +34,7 @@ def run_in_portal(coroutine: Coroutine[Any, Any, T]) -> T:
     loop, thread = _portal()
     if threading.current_thread() is thread:
         coroutine.close()
-        raise ConfigurationError("a plain call from within async code: use the async form (await)")
+        raise ConfigurationError("a synchronous call from async code: use the async form (await)")
     future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
@@ -52,7 +52,7 @@ def iterate_in_portal(generator: AsyncGenerator[T, None]) -> Iterator[T]:
     """
     loop, thread = _portal()
     if threading.current_thread() is thread:
-        raise ConfigurationError("a plain call from within async code: use the async form (await)")
+        raise ConfigurationError("a synchronous call from async code: use the async form (await)")
     values: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
     ended = threading.Event()
 

@@ -93,7 +93,7 @@ class ReActAgent:
         options: Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(provider, Client) and (model or planner or tools != ()):
-            raise ConfigurationError("model, tools and planner are the client's: leave them out")
+            raise ConfigurationError("model, tools and planner come from the client: leave them out")
         self._toolset = tools if isinstance(tools, Toolset) else Toolset(map(_tool, tools))
         self._profile: Profile | None = None
         if not isinstance(provider, Client):
@@ -117,7 +117,8 @@ class ReActAgent:
             raise ConfigurationError("the chat model knows its own name: leave model out")
         if len(self._toolset) and not provider.calls_tools and not planner:
             raise ConfigurationError(
-                f"{provider.model} cannot call tools in LangChain: say planner='manual', or give another chat model"
+                f"{provider.model} can't call tools in LangChain: set planner='manual', or pass another "
+                f"chat model"
             )
         self._profile = provider.profile
         return provider, provider.model
@@ -168,7 +169,7 @@ class ReActAgent:
             As ``ainvoke``.
         """
         if self._parked is None:
-            raise ConfigurationError("no question waits for a decision")
+            raise ConfigurationError("no question is waiting for a decision")
         exchange = self._parked
         async with aclosing(self._chunks(exchange, decisions, text=False)) as chunks:
             async for _ in chunks:
@@ -212,7 +213,7 @@ class ReActAgent:
 
     def _begun(self, question: str | Mapping[str, Any]) -> AgentExchange:
         if self._parked is not None:
-            raise ConfigurationError("the last question waits for decisions: call resume first")
+            raise ConfigurationError("the last question is waiting for decisions: call resume first")
         text = question if isinstance(question, str) else question.get("input")
         if not isinstance(text, str):
             raise ConfigurationError("a question is a string, or a mapping with one under 'input'")
@@ -279,7 +280,7 @@ class ReActAgent:
     def _ended(self, exchange: AgentExchange) -> None:
         end = exchange.end
         if end is None:
-            raise AgentError("The run ended without an end.", "internal", retryable=True)
+            raise AgentError("The run stopped without an end event.", "internal", retryable=True)
         if end.status == "parked":
             self._parked = exchange
             return
@@ -303,10 +304,10 @@ def _checked(given: Any, model: str) -> Provider:
     if isinstance(given, type) or not all(map(callable, parts)) or not hasattr(given, "name"):
         shown = repr(given) if isinstance(given, str) else type(given).__name__
         raise ConfigurationError(
-            f"{shown} is no provider: give one of make_provider(), a Client, or a LangChain chat model"
+            f"{shown} isn't a provider: pass one from make_provider(), a Client, or a LangChain chat model"
         )
     if not model:
-        raise ConfigurationError("say which model the provider shall ask")
+        raise ConfigurationError("pass the model to use with this provider")
     made: Provider = given
     return made
 
@@ -326,7 +327,7 @@ def _chunk(exchange: AgentExchange, event: Event, *, text: bool) -> dict[str, An
 def _answer(exchange: AgentExchange) -> dict[str, Any]:
     end, question = exchange.end, exchange.messages[0]
     if end is None or not isinstance(question, UserMessage):
-        raise AgentError("The run ended without an end.", "internal", retryable=True)
+        raise AgentError("The run stopped without an end event.", "internal", retryable=True)
     return {
         "input": question.text,
         "output": end.text,

@@ -114,16 +114,16 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
                 target = _shown(request.url.join(target))
             except httpx2.InvalidURL:
                 target = ascii(target)[:200]
-            return (REFUSED, f"it redirects to {target}; use that URL if it is the server you mean", 502)
+            return (REFUSED, f"it redirects to {target}; use that URL if it is the right server", 502)
         if status == 404 and "mcp-session-id" in request.headers:
-            return SESSION_LOST, "it does not know the session any more", 404
+            return SESSION_LOST, "it no longer knows the session", 404
         if status in (401, 403):
             if self._settings.auth is not None:
                 return None  # Its headers say how to sign in.
             return REFUSED, f"it refused the credentials (HTTP {status})", status
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding not in ("", "identity"):
-            return (REFUSED, f"it answered in encoding {ascii(encoding)[:40]}, which was not asked for", 502)
+            return (REFUSED, f"it answered in encoding {ascii(encoding)[:40]}, which was not requested", 502)
         size = headers.get("content-length", "")
         limit = self._settings.max_response_bytes
         if size.isdecimal() and int(size) > limit:
@@ -154,14 +154,14 @@ class _Bounded(httpx2.AsyncByteStream):
             except TimeoutError:
                 raise BodyRefused("the answer was not complete in time") from None
             except httpx2.TransportError as error:
-                raise BodyRefused(f"the answer broke off: {type(error).__name__}") from error
+                raise BodyRefused(f"the answer was cut off: {type(error).__name__}") from error
             if self._deadline is None and time.monotonic() - window > _WINDOW_S:
                 seen, lines, window = 0, 0, time.monotonic()
             seen += len(chunk)
             if self._lines is not None:
                 lines += chunk.count(b"\n") + chunk.count(b"\r")
                 if lines > self._lines:
-                    raise BodyRefused("the answer floods us with events")
+                    raise BodyRefused("the answer has too many events")
             if seen > self._limit:
                 raise BodyRefused(f"the answer has more than {self._limit} bytes")
             yield chunk

@@ -90,13 +90,13 @@ class StdioProcess:
         except ValueError:
             self._garbage += 1
             if self._garbage > _MAX_GARBAGE:
-                self.failure = "it writes to its output what is no JSON-RPC"
+                self.failure = "it writes output that isn't JSON-RPC"
                 return False
             message = _broken_answer(line)
             if message is None:
                 return True
         if not isinstance(message, JSONRPCResponse | JSONRPCError) and not self._may_send():
-            self.failure = "it floods us with messages nobody asked for"
+            self.failure = "it sends too many unsolicited messages"
             return False
         try:
             await out.send(SessionMessage(message))
@@ -180,7 +180,7 @@ def _broken_answer(line: bytes) -> Any:
     request_id = data.get("id") if isinstance(data, dict) and "method" not in data else None
     if not isinstance(request_id, str | int) or isinstance(request_id, bool):
         return None
-    error = ErrorData(code=PARSE_ERROR, message="the answer is no valid JSON-RPC")
+    error = ErrorData(code=PARSE_ERROR, message="the answer isn't valid JSON-RPC")
     return JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
 
 

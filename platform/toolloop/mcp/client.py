@@ -108,10 +108,10 @@ class McpServer:
 
         Raises:
             McpError: the server cannot be used, or two of its tools would have one name.
-            ConfigurationError: it is connected already, or the SDK is not installed.
+            ConfigurationError: it is already connected, or the SDK is not installed.
         """
         if self._loop is not None:
-            raise ConfigurationError(f"MCP server {self.name!r} is connected already")
+            raise ConfigurationError(f"MCP server {self.name!r} is already connected")
         self._loop = asyncio.get_running_loop()
         try:
             async with self._lock:
@@ -179,7 +179,8 @@ class McpServer:
             listed = self._listing.listed.get(change.name)
             if (listed.fingerprint if listed else "") != change.fingerprint:
                 raise ConfigurationError(
-                    f"tool {change.name!a} of MCP server {self.name!r} has changed again: look at the new difference"
+                    f"tool {change.name!a} of MCP server {self.name!r} has changed again: review the new "
+                    f"difference"
                 )
             if listed is None:
                 accepted.pop(change.name, None)
@@ -221,7 +222,7 @@ class McpServer:
         offer = self._listing.offers.get(name)
         if offer is not None and offer.definition.fingerprint == fingerprint:
             return ""
-        return self._listing.withheld.get(name) or "the server does not offer it any more"
+        return self._listing.withheld.get(name) or "the server no longer offers it"
 
     async def request(
         self, send: Callable[[Any], Awaitable[Any]], *, check: Callable[[], None] | None = None

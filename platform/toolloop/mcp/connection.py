@@ -158,7 +158,7 @@ class Connection:
         except BaseException as error:
             # The SDK may raise groups, and errors of the network; whoever waits gets one that says what to do.
             if ready.done():
-                logger.warning("the connection to MCP server %s broke: %r", self._name, error)
+                logger.warning("the connection to MCP server %s was lost: %r", self._name, error)
             else:
                 ready.set_exception(self.failure(error))
             if not isinstance(error, Exception):
@@ -208,7 +208,7 @@ class Connection:
                         async for _ in events:
                             self._changed()
                 except MCPError as error:
-                    logger.info("MCP server %s refuses to tell of changes: %s", self._name, error.message)
+                    logger.info("MCP server %s refuses to report changes: %s", self._name, error.message)
                     return
             await asyncio.sleep(_RELISTEN_SECONDS)
             self._changed()  # What happened in between was not told.

@@ -151,7 +151,7 @@ def pin_read(server: str, pin: Mapping[str, Any]) -> dict[str, Definition]:
             f"a pin of version {pin.get('version')!r} cannot be read: connect without it and take a new snapshot"
         )
     if pin.get("server") != server:
-        raise ConfigurationError(f"the pin is of server {pin.get('server')!r}, not of {server!r}")
+        raise ConfigurationError(f"the pin belongs to server {pin.get('server')!r}, not of {server!r}")
     accepted: dict[str, Definition] = {}
     try:
         for name, entry in pin["tools"].items():

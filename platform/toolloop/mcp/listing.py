@@ -89,9 +89,9 @@ def listing_read(
         if shown[name] > 1:
             withheld[name] = "its name is shared by another tool"
         elif definition.name in changed:
-            withheld[name] = "what the server says about it has changed and was not reviewed yet"
+            withheld[name] = "its description has changed and has not been reviewed yet"
         elif definition.name in added:
-            withheld[name] = "it is new and was not reviewed yet"
+            withheld[name] = "it is new and has not been reviewed yet"
         else:
             before = (known or {}).get(name)
             if before is not None and before.definition.fingerprint == definition.fingerprint:
@@ -104,7 +104,7 @@ def listing_read(
                 problems.append(f"{name_shown(definition.name)} cannot be offered: {error}")
     for name, definition in ((n, d) for n, d in (accepted or {}).items() if n not in unique):
         shown_name = tool_name(server, definition.name)
-        withheld.setdefault(shown_name, f"the server does not list {name_shown(name)} any more")
+        withheld.setdefault(shown_name, f"the server no longer lists {name_shown(name)}")
     drift = replace(drift, problems=(*collisions, *problems))
     return Listing(offers, withheld, unique, drift, tuple(collisions))
 

@@ -42,4 +42,4 @@ async def pages_fetch(
         if cursor in seen:
             break
         seen.add(cursor)
-    raise McpError(f"MCP server {server!r} lists its {key} in pages without an end", "protocol")
+    raise McpError(f"MCP server {server!r} lists its {key} in endless pages", "protocol")

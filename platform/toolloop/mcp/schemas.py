@@ -52,7 +52,7 @@ def schema_safe(schema: Mapping[str, Any]) -> dict[str, Any]:
     safe = schema_answer({"type": "object", **schema})
     names = [name for name in safe.get("properties", {}) if not _ARGUMENT.fullmatch(name)]
     if names:
-        raise SchemaRefused(f"no provider takes the argument name {ascii(names[0])[:80]}")
+        raise SchemaRefused(f"no provider accepts the argument name {ascii(names[0])[:80]}")
     return safe
 
 
@@ -186,5 +186,5 @@ def form_check(schema: Mapping[str, Any]) -> None:
     except SchemaError as error:
         where = "/".join(str(part) for part in error.absolute_path) or "its top"
         raise SchemaRefused(
-            f"its schema is no JSON Schema, at {ascii(where)[:80]}: {ascii(error.message)[:200]}"
+            f"its schema isn't a valid JSON Schema, at {ascii(where)[:80]}: {ascii(error.message)[:200]}"
         ) from error

@@ -131,10 +131,10 @@ class ModelOverride:
     def __post_init__(self) -> None:
         for limit in (self.context_window, self.max_output_tokens):
             if limit is not None and limit < 1:
-                raise ConfigurationError(f"{self.name}: a limit of {limit} tokens cannot be.")
+                raise ConfigurationError(f"{self.name}: {limit} isn't a valid token limit.")
         if unknown := set(self.capabilities) - set(CAPABILITIES):
             raise ConfigurationError(
-                f"{self.name}: unknown capabilities {', '.join(sorted(unknown))}; known are {', '.join(CAPABILITIES)}."
+                f"{self.name}: unknown capabilities {', '.join(sorted(unknown))}; known: {', '.join(CAPABILITIES)}."
             )
         starts = [tier.above_tokens for tier in self.prices or ()]
         if starts and (starts[0] != 0 or starts != sorted(set(starts))):
@@ -223,12 +223,10 @@ class ModelCatalog:
             ConfigurationError: unknown provider or capability.
         """
         if capability is not None and capability not in CAPABILITIES:
-            raise ConfigurationError(
-                f"Unknown capability {capability!r}; known are {', '.join(CAPABILITIES)}."
-            )
+            raise ConfigurationError(f"Unknown capability {capability!r}; known: {', '.join(CAPABILITIES)}.")
         if provider is not None:
             if provider not in PREFIXES:
-                raise ConfigurationError(f"Unknown provider {provider!r}; known are {', '.join(PREFIXES)}.")
+                raise ConfigurationError(f"Unknown provider {provider!r}; known: {', '.join(PREFIXES)}.")
             provider = PREFIXES[provider]
         names = [f"{owner}/{model}" for owner, models in MODELS.items() for model in models]
         found = [

@@ -105,7 +105,7 @@ def parse_model(name: str, endpoints: Iterable[str] = ()) -> tuple[str, str]:
     "extractive" and "scripted" stand for themselves. See ``model_route``, which also tells the endpoint.
 
     Raises:
-        ConfigurationError: it names no model.
+        ConfigurationError: it isn't a model name.
     """
     route = model_route(name, endpoints)
     return route.provider, route.model
@@ -134,7 +134,8 @@ def _unknown(name: str, endpoints: frozenset[str]) -> ConfigurationError:
     prefixes = ", ".join(f"{prefix}/" for prefix in PREFIXES if prefix not in LOCAL_PROVIDERS)
     bare = ", ".join(sign for _, _, sign in _BARE)
     text = (
-        f"{name[:200]!r} names no model. Write <provider>/<model> with one of {prefixes}, a bare name that begins with "
+        f"{name[:200]!r} isn't a model name. Write <provider>/<model> with one of {prefixes}, a bare name "
+        f"that begins with "
         f"{bare}, or {' or '.join(sorted(LOCAL_PROVIDERS))}."
     )
     if endpoints:

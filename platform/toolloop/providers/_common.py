@@ -72,7 +72,7 @@ def require_key(provider: str, api_key: str) -> str:
         raise ConfigurationError(f"Provider {provider!r} needs an API key.")
     if not key.isascii() or not key.isprintable():
         raise ConfigurationError(
-            f"The API key of provider {provider!r} holds characters that cannot be sent; copy it again."
+            f"The API key of provider {provider!r} contains characters that can't be sent; copy it again."
         )
     return key
 
@@ -88,7 +88,9 @@ def checked_base_url(url: str) -> str:
     except (ValueError, httpx2.InvalidURL) as exc:
         raise ConfigurationError(f"Base URL {cleaned!r} cannot be read: {exc}") from exc
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigurationError(f"Base URL {cleaned!r} must begin with http:// or https:// and name a host.")
+        raise ConfigurationError(
+            f"Base URL {cleaned!r} must begin with http:// or https:// and contain a host."
+        )
     return cleaned
 
 

@@ -188,7 +188,7 @@ def translate(exc: Exception, provider: str, key: str) -> ProviderError | None:
     if isinstance(exc, httpx2.HTTPError | httpx2.StreamError):
         return _cut_off(exc, provider, key)
     if isinstance(exc, UnicodeEncodeError):
-        return BadRequest("The history holds text that is no valid Unicode (half a surrogate pair).")
+        return BadRequest("The history contains text that isn't valid Unicode (half a surrogate pair).")
     if isinstance(exc, json.JSONDecodeError | UnicodeDecodeError):
         return MalformedResponse(f"{provider} sent an answer that is not valid JSON.")
     return None
@@ -309,7 +309,7 @@ def _cut_off(exc: BaseException, provider: str, key: str) -> ProviderUnavailable
     problem = (
         f"{provider} could not be reached"
         if isinstance(exc, httpx2.ConnectError)
-        else f"The connection to {provider} broke"
+        else f"The connection to {provider} was lost"
     )
     return ProviderUnavailable(f"{problem}: {detail}." if detail else f"{problem}.")
 

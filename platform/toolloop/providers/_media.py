@@ -102,8 +102,8 @@ def media_check(request: ModelRequest, limits: MediaLimits, *, provider: str, pr
                 if part.kind == "audio" and profile.audio_input:
                     what = f"audio of the type {part.media_type}"
                 raise UnsupportedFeature(
-                    f"The model {request.model!r} of {provider} takes no {what}: "
-                    f"choose another model, or leave out {shown}."
+                    f"The model {request.model!r} of {provider} doesn't accept {what}: choose another "
+                    f"model, or leave out {shown}."
                 )
             if part.url and part.kind not in limits.fetches:
                 raise UnsupportedFeature(
@@ -117,8 +117,8 @@ def media_check(request: ModelRequest, limits: MediaLimits, *, provider: str, pr
             total += len(part.data)
     if total > limits.total:
         raise UnsupportedFeature(
-            f"The files of this conversation are too large for {provider} together: "
-            f"at most {_megabytes(limits.total)} MB."
+            f"The files of this conversation are too large for {provider}: together at most "
+            f"{_megabytes(limits.total)} MB."
         )
 
 

@@ -79,7 +79,7 @@ def make_provider(
         module, class_name = PROVIDERS[name]
     except KeyError:
         raise ConfigurationError(
-            f"Unknown provider {name!r}; known are {', '.join(sorted(PROVIDERS))}."
+            f"Unknown provider {name!r}; known: {', '.join(sorted(PROVIDERS))}."
         ) from None
     factory = cast("Callable[..., Provider]", getattr(importlib.import_module(module), class_name))
     if name not in LOCAL_PROVIDERS:
@@ -87,7 +87,7 @@ def make_provider(
     try:
         return factory(**settings)
     except TypeError as exc:
-        raise ConfigurationError(f"Provider {name!r} was given a wrong setting: {exc}") from exc
+        raise ConfigurationError(f"Provider {name!r} got an invalid setting: {exc}") from exc
 
 
 def is_openai_host(base_url: str) -> bool:
@@ -150,7 +150,7 @@ def environment_settings(name: str, env: Mapping[str, str]) -> dict[str, Any] | 
     elif name == "xai":
         settings = {"api_key": read("XAI_API_KEY"), "base_url": None}
     else:
-        raise ConfigurationError(f"Unknown provider {name!r}; known are {', '.join(sorted(PROVIDERS))}.")
+        raise ConfigurationError(f"Unknown provider {name!r}; known: {', '.join(sorted(PROVIDERS))}.")
     return settings if settings["api_key"] else None
 
 

@@ -70,7 +70,8 @@ class CatalogEntry:
             made = self.load()
             if made.name != self.name:
                 raise ToolDefinitionError(
-                    f"the catalog entry {self.name!r} loads a tool named {made.name!r}: name them alike"
+                    f"the catalog entry {self.name!r} loads a tool named {made.name!r}: give both the same "
+                    f"name"
                 )
             self._tool = made
         return self._tool

@@ -57,12 +57,12 @@ def names_compare(name: str, doc: Docstring, properties: Mapping[str, Any], hidd
     """Raise unless a docstring describes exactly the parameters the model sees; it may describe hidden ones."""
     if doc.unreadable:
         raise ToolDefinitionError(
-            f"{name}: this line of the docstring's Args is no 'name: text': {doc.unreadable[0]!r}"
+            f"{name}: this line of the docstring's Args isn't 'name: text': {doc.unreadable[0]!r}"
         )
     unknown = [n for n in doc.parameters if n not in properties and n not in hidden]
     if unknown:
         raise ToolDefinitionError(
-            f"{name}: the docstring describes {', '.join(unknown)}, which is no parameter"
+            f"{name}: the docstring describes {', '.join(unknown)}, which isn't a parameter"
         )
     if doc.has_args:
         missing = [n for n, s in properties.items() if not s.get("description")]

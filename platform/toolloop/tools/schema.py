@@ -289,7 +289,7 @@ def signature_read(
     injected: dict[str, str] = {}
     signature = inspect.signature(function).parameters
     if unknown := [n for n in excluded if n not in signature]:
-        raise ToolDefinitionError(f"{name}: excluded {', '.join(unknown)} is no parameter")
+        raise ToolDefinitionError(f"{name}: excluded {', '.join(unknown)} isn't a parameter")
     for parameter in signature.values():
         reader.where = parameter.name
         if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):

@@ -99,7 +99,7 @@ class ToolSession:
                 present.append(name)
                 continue
             if len(self._full) >= self.max_tools:
-                refused[name] = f"{self.max_tools} tools are active, the most at once: unload some"
+                refused[name] = f"{self.max_tools} tools are active, which is the maximum: unload some"
                 continue
             self._full[name], self._compact[name] = tokens(name)
             if self.token_budget is not None and self.tokens_used > self.token_budget:

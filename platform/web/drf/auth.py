@@ -27,7 +27,7 @@ class ApiKeyAuthentication(BaseAuthentication):
         found = api_key_authenticate(key=key.strip())
         if found is None:
             raise exceptions.AuthenticationFailed(
-                "This API key is unknown, revoked or expired. Make a new one under Settings, API keys."
+                "This API key is unknown, revoked or expired. Create a new one under Settings, API keys."
             )
         request._request.tenant, request._request.actor = found  # type: ignore[attr-defined]
         return found[1], found[1]

@@ -11,15 +11,15 @@ class BatchRoundOutput(serializers.Serializer[Any]):
     """The calls that a provider has at half the price, and since when."""
 
     number = serializers.IntegerField(
-        help_text="From 1; each turn of an answer that calls tools takes a round."
+        help_text="From 1; each turn of an answer that calls tools takes one round."
     )
-    total = serializers.IntegerField(help_text="Requests in it.")
-    done = serializers.IntegerField(help_text="Answers that are back, as far as the provider tells.")
+    total = serializers.IntegerField(help_text="Requests in this round.")
+    done = serializers.IntegerField(help_text="Answers received, as reported by the provider.")
     sent_at = serializers.DateTimeField(allow_null=True)
     due_at = serializers.DateTimeField(
-        allow_null=True, help_text="When the provider gives up on what it has not answered."
+        allow_null=True, help_text="When the provider gives up on unanswered requests."
     )
-    is_stopping = serializers.BooleanField(help_text="The provider was told to stop.")
+    is_stopping = serializers.BooleanField(help_text="The provider was asked to stop.")
 
     class Meta:
         ref_name = "BatchRound"

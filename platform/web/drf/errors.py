@@ -38,9 +38,7 @@ def exception_handler(exc: Exception, context: Mapping[str, Any]) -> Response | 
     if wait := getattr(exc, "wait", None):
         headers["Retry-After"] = str(int(wait))
     if isinstance(exc, exceptions.ValidationError):
-        body = error_body(
-            request, "invalid", "Some fields are not right; see details.", {"fields": exc.detail}
-        )
+        body = error_body(request, "invalid", "Some fields are invalid; see details.", {"fields": exc.detail})
     else:
         codes: Any = exc.get_codes()
         body = error_body(request, codes if isinstance(codes, str) else "error", str(exc.detail))

@@ -96,7 +96,8 @@ def repeatable(
             if not _can_be_kept(response):
                 raise Invalid(
                     "idempotency_key_unsupported",
-                    f"The answer of this operation cannot be kept: send the request without {HEADER}. Nothing was done.",
+                    f"The response of this operation can't be stored. Send the request without {HEADER}. "
+                    f"Nothing was done.",
                 )
             _keep(write, response)
         return response

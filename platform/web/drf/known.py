@@ -112,9 +112,9 @@ def _schema(view_class: Any, method: str) -> Any:
 def _value_problem(parameter: OpenApiParameter | None, values: Sequence[str]) -> str:
     """Return what is wrong with the values of a parameter, "" for nothing; an empty value counts as not given."""
     if len(values) > 1 and (parameter is None or not parameter.many):
-        return "Give it once."
+        return "Give it only once."
     if any("\x00" in value for value in values):
-        return "No text holds a NUL."
+        return "Text can't contain NUL."
     if parameter is None:
         return ""
     for value in filter(None, (value.strip() for value in values)):

@@ -47,7 +47,7 @@ class WholeList(pagination.BasePagination):
             "type": "string",
             "nullable": True,
             "format": "uri",
-            "description": "Always null: this page has everything.",
+            "description": "Always null: this page is complete.",
         }
         return {
             "type": "object",

@@ -30,6 +30,6 @@ class JSONParser(parsers.JSONParser):
             raise exceptions.ParseError("The JSON is nested too deeply.") from None
         except UnicodeEncodeError:
             raise exceptions.ParseError(
-                "The JSON holds half of a surrogate pair, which is no character."
+                "The JSON contains half of a surrogate pair, which isn't a character."
             ) from None
         return value

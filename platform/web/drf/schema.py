@@ -27,28 +27,30 @@ ERROR = {
 }
 _METHODS = ("get", "post", "put", "patch", "delete")
 _COMMON = {
-    "400": "The input cannot be used.",
-    "401": "No key or session, or one that is not valid.",
+    "400": "The input is invalid.",
+    "401": "No key or session, or an invalid one.",
     "403": "The key's scopes or the person's role do not allow this.",
     "404": "No such object in this workspace.",
     "409": "Its state, or that of another object, does not allow this now.",
-    "410": "Its file is not kept any more.",
-    "413": "The body is larger than this server takes.",
-    "422": "What is stored cannot be read like this, or the Idempotency-Key was sent with another request.",
-    "429": "Too many requests of this caller or workspace; `Retry-After` and `details` say when to retry.",
+    "410": "Its file is no longer stored.",
+    "413": "The body is larger than this server accepts.",
+    "422": "The stored data can't be read this way, or the Idempotency-Key was already used for a "
+    "different request.",
+    "429": "Too many requests from this caller or workspace; `Retry-After` and `details` say when to retry.",
 }
 IDEMPOTENCY = {
     "in": "header",
     "name": HEADER,
     "schema": {"type": "string", "minLength": 1, "maxLength": MAX_KEY, "pattern": "^[!-~]+$"},
-    "description": "A name made once for this request, a UUID for example. For 24 hours its repetition gets the first "
-    f"answer, with the header `{REPLAYED}: true`, and changes nothing. While the first is under way the answer is 409 "
-    "with `Retry-After`; the key with another request is 422 (`idempotency_key_reused`). A refused request keeps no key.",
+    "description": "A unique value for this request, for example a UUID. For 24 hours, repeating the "
+    f"request returns the first response with the header `{REPLAYED}: true` and changes nothing. While the "
+    "first is in progress, the response is 409 with `Retry-After`; using the key for a different request "
+    "is 422 (`idempotency_key_reused`). Refused requests don't use up the key.",
 }
 _REPLAYED = {
     REPLAYED: {
         "schema": {"type": "string", "enum": ["true"]},
-        "description": "This is the answer to an earlier request with the same Idempotency-Key.",
+        "description": "This is the response to an earlier request with the same Idempotency-Key.",
     }
 }
 

@@ -92,7 +92,7 @@ def client_find(tenant: Tenant, client_id: str) -> Client:
             facts = {}
     if facts.get("t") != tenant.slug:
         raise ClientRefused(
-            "invalid_client", "This application is not registered here. Let it register again."
+            "invalid_client", "This application isn't registered here. Have it register again."
         )
     return Client(client_id, facts["n"], tuple(facts["r"]))
 
@@ -100,21 +100,26 @@ def client_find(tenant: Tenant, client_id: str) -> Client:
 def redirect_uri_fault(uri: str) -> str:
     """Return why codes may not be sent to an address, "" when they may."""
     if len(uri) > MAX_URI or not uri.isascii() or not uri.isprintable() or any(c in uri for c in ' \\"<>'):
-        return f"a redirect URI has at most {MAX_URI} printable ASCII characters, without blanks, quotes and backslashes"
+        return (
+            f"a redirect URI can have at most {MAX_URI} printable ASCII characters, without blanks, "
+            f"quotes and backslashes"
+        )
     try:
         parts = urlsplit(uri)
         host, _ = parts.hostname or "", parts.port
     except ValueError:
-        return "a redirect URI is a whole address"
+        return "a redirect URI must be a complete address"
     if "#" in uri or "@" in parts.netloc or "*" in parts.netloc:
-        return "a redirect URI holds no fragment, user name or wildcard"
+        return "a redirect URI can't contain a fragment, user name or wildcard"
     if parts.scheme == "https":
-        return "" if host else "a redirect URI names its host"
+        return "" if host else "a redirect URI needs a host"
     if parts.scheme == "http":
-        return "" if host in _LOOPBACK else "http:// leads only to the person's own machine; use https://"
+        return (
+            "" if host in _LOOPBACK else "http:// is only allowed for the person's own machine; use https://"
+        )
     if parts.scheme in _EDITORS or _APP_SCHEME.match(parts.scheme):
         return ""
-    return "a scheme of an application is a reversed domain name, for example com.example.app:/callback"
+    return "an application's scheme must be a reversed domain name, for example com.example.app:/callback"
 
 
 def _described(client_id: str, said: Any, home: str = "") -> Client:
@@ -126,7 +131,7 @@ def _described(client_id: str, said: Any, home: str = "") -> Client:
         or not 1 <= len(uris) <= MAX_URIS
         or not all(isinstance(u, str) for u in uris)
     ):
-        raise ClientRefused("invalid_redirect_uri", f"Name 1 to {MAX_URIS} redirect_uris.")
+        raise ClientRefused("invalid_redirect_uri", f"Give 1 to {MAX_URIS} redirect_uris.")
     for uri in uris:
         if fault := redirect_uri_fault(uri):
             raise ClientRefused("invalid_redirect_uri", f"{uri[:100]!r}: {fault}.")
@@ -136,7 +141,7 @@ def _described(client_id: str, said: Any, home: str = "") -> Client:
             raise ClientRefused("invalid_client_metadata", f"{member} must hold {needed!r}.")
     name = said.get("client_name") or home or urlsplit(uris[0]).hostname or "An application"
     if not isinstance(name, str):
-        raise ClientRefused("invalid_client_metadata", "client_name is a text.")
+        raise ClientRefused("invalid_client_metadata", "client_name must be text.")
     shown = " ".join("".join(c for c in name if c.isprintable()).split())[:80]
     return Client(client_id, shown or "An application", tuple(uris), home)
 
@@ -146,12 +151,12 @@ def _of_document(url: str, policy: NetPolicy) -> Client:
         parts = urlsplit(url)
         if parts.path in ("", "/") or "#" in url or "/./" in url or "/../" in url:
             raise ClientRefused(
-                "invalid_client", "A client id that is an address needs a path, and no fragment."
+                "invalid_client", "A client id that is an address needs a path and can't have a fragment."
             )
         said = json.loads(document_fetch(url, policy))
         if not isinstance(said, dict) or said.get("client_id") != url:
             raise ClientRefused(
-                "invalid_client", "The document at the client's address is about another one."
+                "invalid_client", "The document at the client's address describes a different client."
             )
         if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
             raise ClientRefused(
@@ -199,7 +204,7 @@ def document_fetch(url: str, policy: NetPolicy) -> bytes:
         ) from failed
     if response.status_code != 200:
         raise ClientRefused(
-            "invalid_client", f"The client's document was answered with status {response.status_code}."
+            "invalid_client", f"The request for the client's document returned status {response.status_code}."
         )
     return body
 

@@ -90,7 +90,7 @@ def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: st
     if not client.takes(redirect_uri):
         raise Invalid(
             "invalid_request",
-            "The application did not register the address that it wants its answer sent to.",
+            "The application didn't register the address it wants the response sent to.",
         )
     if given.get("response_type") != "code":
         raise Invalid("unsupported_response_type", "The application must ask for response_type “code”.")
@@ -98,7 +98,7 @@ def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: st
     if given.get("code_challenge_method") != "S256" or not _CHALLENGE.match(challenge):
         raise Invalid("invalid_request", "The application must use PKCE with the method S256.")
     if given.get("resource", resource) != resource:
-        raise Invalid("invalid_target", "The application asks for another server than this workspace.")
+        raise Invalid("invalid_target", "The application asks for a different server than this workspace.")
     state = given.get("state", "")
     if len(state) > MAX_STATE:
         raise Invalid("invalid_request", f"The application's state has more than {MAX_STATE} characters.")
@@ -107,6 +107,6 @@ def authorization_parse(given: Any, *, tenant: Tenant, issuer: str, resource: st
     if not scopes:
         raise Invalid(
             "invalid_scope",
-            f"The application asks for no known permission. Known: {', '.join(sorted(APP_SCOPES))}.",
+            f"The application doesn't ask for any known permission. Known: {', '.join(sorted(APP_SCOPES))}.",
         )
     return AuthorizationRequest(client, redirect_uri, scopes, state, challenge, issuer)

@@ -58,7 +58,7 @@ def _for_programs(
     def checked(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         try:
             if int(request.META.get("CONTENT_LENGTH") or 0) > MAX_BODY:
-                raise DomainError("invalid_request", f"At most {MAX_BODY:,} bytes.", status=413)
+                raise DomainError("invalid_request", f"Send at most {MAX_BODY:,} bytes.", status=413)
             response = view(request, *args, **kwargs)
         except Exception as error:
             refusal = refusal_of(error)
@@ -103,10 +103,10 @@ def token(request: HttpRequest, tenant_slug: str) -> HttpResponse:
     _refuse_twice(request)
     posted = request.POST
     if posted.get("resource", "") not in ("", metadata.resource_of(request, tenant_slug)):
-        raise Invalid("invalid_target", "Tokens of this server are for its own workspace alone.")
+        raise Invalid("invalid_target", "Tokens from this server are only for its own workspace.")
     kind = posted.get("grant_type")
     if kind not in ("authorization_code", "refresh_token"):
-        raise Invalid("unsupported_grant_type", "grant_type is authorization_code or refresh_token.")
+        raise Invalid("unsupported_grant_type", "grant_type must be authorization_code or refresh_token.")
     tenant = tenant_find(slug=tenant_slug)
     if tenant is None:  # as for a code that is none
         raise GrantRefused
@@ -161,7 +161,7 @@ def authorize(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _sent_back(asked.answer(error="access_denied"))
     chosen = frozenset(request.POST.getlist("scope"))
     if not chosen:
-        return _question(request, asked, problem="Tick at least one thing, or deny.")
+        return _question(request, asked, problem="Select at least one permission, or deny.")
     code = services.connection_allow(
         tenant=request.tenant,
         actor=request.actor,

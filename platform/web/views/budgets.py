@@ -38,7 +38,7 @@ class BudgetForm(forms.Form):
     period = forms.ChoiceField(
         choices=BudgetPeriod.choices,
         initial=BudgetPeriod.MONTH,
-        help_text="Days and months are those of UTC. A total counts from now on.",
+        help_text="Days and months are in UTC. A total counts from now on.",
     )
 
     def __init__(self, *args: Any, actor: Actor, **kwargs: Any) -> None:
@@ -63,12 +63,12 @@ def budgets(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if request.method == "GET":
         return _page(request, _form(request))
     if not request.actor.can("budget.manage"):
-        raise Denied("permission_denied", "Only owners of the workspace set budgets.")
+        raise Denied("permission_denied", "Only owners of the workspace can set budgets.")
     who: Any = {"tenant": request.tenant, "actor": request.actor}
     action = request.POST.get("action")
     if action == "remove":
         budget_remove(**who, pk=posted_id(request, "budget"))
-        messages.success(request, "The budget is removed.")
+        messages.success(request, "Budget removed.")
     elif action == "rules":
         budget_rules_set(**who, refuses_unpriced=request.POST.get("refuses_unpriced") == "on")
         messages.success(request, "Saved.")
@@ -81,7 +81,7 @@ def budgets(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except DomainError as error:
             add_refusal(form, error)
             return _page(request, form, status=422)
-        messages.success(request, "The budget is set.")
+        messages.success(request, "Budget set.")
     else:
         raise Invalid("invalid", "Unknown action.")
     return redirect("web:settings-budgets", tenant_slug)

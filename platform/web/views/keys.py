@@ -55,7 +55,7 @@ def keys(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         if action != "revoke":
             raise Invalid("invalid", "Unknown action.")
         row = services.api_key_revoke(tenant=tenant, actor=actor, key_id=posted_id(request, "key"))
-        messages.success(request, f"The key “{row.name}” is revoked.")
+        messages.success(request, f"The key “{row.name}” was revoked.")
     except Conflict as error:
         messages.error(request, error.message)
     return redirect("web:settings-keys", tenant.slug)

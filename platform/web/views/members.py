@@ -37,7 +37,7 @@ def members(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 member_id=posted_id(request, "membership"),
                 role=request.POST.get("role", ""),
             )
-            messages.success(request, f"{row.user} is {row.get_role_display().lower()} now.")
+            messages.success(request, f"{row.user} is now {row.get_role_display().lower()}.")
         elif action == "remove":
             services.member_remove(tenant=tenant, actor=actor, member_id=posted_id(request, "membership"))
             messages.success(request, "Removed.")
@@ -45,7 +45,7 @@ def members(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             invite = services.invite_revoke(
                 tenant=tenant, actor=actor, invite_id=posted_id(request, "invite")
             )
-            messages.success(request, f"The invitation of {invite.email} is withdrawn.")
+            messages.success(request, f"The invitation for {invite.email} has been withdrawn.")
         else:
             raise Invalid("invalid", "Unknown action.")
     except Conflict as error:

@@ -108,7 +108,7 @@ def model_switch(request: TenantRequest, *, is_enabled: bool) -> None:
     entry = services.model_entry_switch(
         tenant=request.tenant, actor=request.actor, name=request.POST.get("model", ""), is_enabled=is_enabled
     )
-    messages.success(request, f"{entry} is {'offered again' if is_enabled else 'hidden now'}.")
+    messages.success(request, f"{entry} is {'shown again' if is_enabled else 'now hidden'}.")
 
 
 def model_forget(request: TenantRequest) -> None:
@@ -122,7 +122,7 @@ def model_forget(request: TenantRequest) -> None:
     if entry is None:
         raise Missing("model")
     services.model_entry_delete(tenant=request.tenant, actor=request.actor, name=entry.name)
-    messages.success(request, f"What was stated about {entry} is forgotten.")
+    messages.success(request, f"{entry} was reset.")
 
 
 def _written(request: TenantRequest, name: str) -> str:

@@ -82,7 +82,7 @@ def _switch(request: TenantRequest, row: ProviderCredential, action: str) -> Non
         services.credential_delete(
             tenant=request.tenant, actor=request.actor, provider=row.provider, endpoint=row.endpoint
         )
-        messages.success(request, f"The key of {name} is forgotten.")
+        messages.success(request, f"The key for {name} was removed.")
         return
     services.credential_set(
         tenant=request.tenant,

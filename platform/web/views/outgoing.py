@@ -31,7 +31,7 @@ def outgoing(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "The list of outgoing hosts is saved.")
+            messages.success(request, "Outgoing hosts saved.")
             return redirect("web:settings-outgoing", tenant_slug)
     context = {"section": "outgoing", "form": form, "hosts": hosts}
     return render(request, "settings/outgoing.html", context, status=422 if form.errors else 200)

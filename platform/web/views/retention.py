@@ -28,7 +28,7 @@ def retention(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "The retention rule is saved.")
+            messages.success(request, "Retention rule saved.")
             return redirect("web:settings-retention", tenant_slug)
     context = {"section": "retention", "form": form, "own": own, "default": settings.RETENTION_DAYS}
     return render(request, "settings/retention.html", context, status=422 if form.errors else 200)

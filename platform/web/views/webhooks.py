@@ -77,7 +77,7 @@ def webhook(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         messages.success(request, "Saved.")
     elif action in {"enable", "disable"}:
         services.webhook_update(**who, pk=pk, values={"is_enabled": action == "enable"})
-        messages.success(request, f"The webhook is {'on' if action == 'enable' else 'off'} now.")
+        messages.success(request, f"The webhook is now {'on' if action == 'enable' else 'off'}.")
     elif action == "rotate":
         changed, secret = services.webhook_secret_rotate(**who, pk=pk)
         return _one(request, changed, secret=secret)
@@ -90,10 +90,10 @@ def webhook(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         except Conflict as error:
             messages.error(request, error.message)
         else:
-            messages.success(request, "The event is sent again.")
+            messages.success(request, "The event is being sent again.")
     elif action == "remove":
         services.webhook_delete(**who, pk=pk)
-        messages.success(request, "The webhook is removed.")
+        messages.success(request, "Webhook removed.")
         return redirect("web:settings-webhooks", request.tenant.slug)
     else:
         raise Invalid("invalid", "Unknown action.")

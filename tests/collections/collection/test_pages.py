@@ -144,7 +144,7 @@ def test_collection_is_made_changed_and_deleted(
     assert made["Location"] == url(cast, "detail", row.pk)
     taken = client.post(url(cast, "create"), values | {"name": "rules"})
     assert taken.status_code == 422
-    assert "This name is taken." in taken.content.decode()
+    assert "This name is already taken." in taken.content.decode()
     bad = client.post(url(cast, "settings", row.pk), values | {"chunk_overlap": 400})
     assert bad.status_code == 422
     assert "less than half" in bad.content.decode()

@@ -78,7 +78,7 @@ def test_panel_leads_through_the_move_to_another_model(go: Any, cast: Cast, coll
 
 def test_move_to_a_model_that_is_not_there_is_refused_in_words(go: Any, collection: Collection) -> None:
     page = go("swap-start", collection.pk, post={"embedder": "nobody/knows"}).content.decode()
-    assert "Nothing was begun" in page
+    assert "Nothing was started" in page
     assert SpaceSwap.objects.count() == 0
     assert go("swap-start", collection.pk, role="viewer", post={"embedder": "x/y"}).status_code == 403
 
@@ -93,7 +93,11 @@ def test_type_rules_are_shown_saved_refused_and_removed(go: Any, cast: Cast, col
     said = b"# Schedule\n\nHarmonized Tariff Schedule of the United States, annotated for statistical reporting purposes.\n"
     hts = ingest(cast, collection, "hts-chapter-85.md", said + LAMPS)
     assert hts.document_type == "hts_schedule", hts.type_reason
-    for wrong, says in (("{", "no JSON"), ('{"types": 3}', "types"), ("[" * 100_000, "no JSON")):
+    for wrong, says in (
+        ("{", "isn&#x27;t JSON"),
+        ('{"types": 3}', "types"),
+        ("[" * 100_000, "isn&#x27;t JSON"),
+    ):
         answer = go("type-rules", post={"rules": wrong})
         assert answer.status_code == 422, wrong[:20]
         assert says in answer.content.decode()
@@ -117,9 +121,9 @@ def test_access_page_limits_a_document_and_opens_it_again(
     assert "Nothing was changed" in go("document-access", *where, post=limited).content.decode()
     limited["users"] = [str(cast.user("member").pk)]
     out = go("document-access", *where, post=limited).content.decode()
-    assert "Name your own role or yourself" in out
+    assert "Include yourself or your role" in out
     said = go("document-access", *where, role="admin", post=limited).content.decode()
-    assert "Only those you named see it now" in said
+    assert "Only the people you named can see it now" in said
     assert go("document-about", *where, role="owner").status_code == 404
     found = DocumentAccess.objects.filter(document=document)
     assert {(e.role, e.user_id) for e in found} == {("admin", None), ("", cast.user("member").pk)}
@@ -128,7 +132,7 @@ def test_access_page_limits_a_document_and_opens_it_again(
     page = go("document-about", *where, role="admin").content.decode()
     assert "limited" in page
     opened = go("document-access", *where, role="admin", post={"is_restricted": "false"})
-    assert "The whole workspace sees it now" in opened.content.decode()
+    assert "The whole workspace can see it now" in opened.content.decode()
     assert go("document-about", *where, role="viewer").status_code == 200
     denied = go("document-access", *where, role="member", post={"is_restricted": "false"})
     assert denied.status_code == 403
@@ -145,9 +149,9 @@ def test_earlier_version_is_restored_and_key_points_are_made_again(
     assert (third.status, third.sha256) == ("ready", first.sha256)
     assert third.sha256 != second.sha256
     page = go("document-summarise", collection.pk, third.pk, post={}).content.decode()
-    assert "made again" in page
+    assert "created again" in page
     refused = go("document-summarise", collection.pk, third.pk, post={}).content.decode()
-    assert "Nothing was changed" in refused or "made again" in refused
+    assert "Nothing was changed" in refused or "created again" in refused
 
 
 def test_moment_gets_a_name_and_is_forgotten(go: Any, collection: Collection) -> None:

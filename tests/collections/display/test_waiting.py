@@ -38,18 +38,18 @@ def test_portal_says_why_a_document_waits_and_how_long(
     cast: Cast, collection: Collection, queue: list[Document], member_client: Client
 ) -> None:
     page = member_client.get(f"/t/{cast.tenant.slug}/collections/{collection.pk}/").content.decode()
-    assert "Waiting: 2 documents before it, about 5 min" in page
-    assert "Waiting: it comes next" in page, "the small one waits for no large one"
+    assert "Waiting: 2 documents ahead of it, about 5 min" in page
+    assert "Waiting: next in line" in page, "the small one waits for no large one"
     assert page.count("Waiting:") == 2
     about = f"/t/{cast.tenant.slug}/collections/{collection.pk}/documents/{queue[1].pk}/about/"
-    assert "Waiting: 2 documents before it" in member_client.get(about).content.decode()
+    assert "Waiting: 2 documents ahead of it" in member_client.get(about).content.decode()
 
 
 def test_documents_that_are_limited_are_counted_as_other_work(cast: Cast, queue: list[Document]) -> None:
     with tenant_scope(cast.tenant.pk):
         Document.objects.filter(pk=queue[0].pk).update(is_restricted=True)
         told = document_waits(Document.objects.filter(pk=queue[1].pk))[queue[1].pk]
-    assert told.text.startswith("Waiting: 1 document and 1 other job before it, about ")
+    assert told.text.startswith("Waiting: 1 document and 1 other job ahead of it, about ")
     assert told.documents == 1
     assert told.seconds is not None
 
@@ -61,7 +61,7 @@ def test_document_says_when_no_worker_runs_and_when_it_is_tried_again(
         small = Document.objects.filter(pk=queue[2].pk)
         Job.objects.filter(pk=job_of(queue[2]).pk).update(run_after=timezone.now() + timedelta(seconds=58))
         (told,) = document_waits(small).values()
-        assert told.text == "Waiting: it failed and is tried again in about 1 min"
+        assert told.text == "Waiting: it failed and will be retried in about 1 min"
         Worker.objects.all().delete()
         (told,) = document_waits(small).values()
         assert (told.text, told.seconds) == ("Waiting: no worker is running on the server", None)
@@ -92,6 +92,6 @@ def test_rest_tells_it_for_each_document_of_a_list(
     assert rows["first.txt"]["waiting"] is None
     assert rows["second.txt"]["waiting"]["documents"] == 2
     assert rows["second.txt"]["waiting"]["seconds"] > 60
-    assert rows["small.txt"]["waiting"] == {"text": "Waiting: it comes next", "documents": 0, "seconds": 0}
+    assert rows["small.txt"]["waiting"] == {"text": "Waiting: next in line", "documents": 0, "seconds": 0}
     one = api("get", f"documents/{queue[1].pk}").json()
-    assert one["waiting"]["text"].startswith("Waiting: 2 documents before it, about ")
+    assert one["waiting"]["text"].startswith("Waiting: 2 documents ahead of it, about ")

@@ -107,7 +107,7 @@ def test_model_reads_edits_and_undoes_under_its_run(call: Any, cast: Cast) -> No
         ),
         ("edit_file", {"files": [{"path": "a.txt", "edits": [{"text": "x"}]}]}, "needs a kind"),
         ("undo_change", {"change": 99999}, "does not exist"),
-        ("search_files", {"query": "(", "kind": "regex"}, "cannot be read"),
+        ("search_files", {"query": "(", "kind": "regex"}, "is invalid"),
         ("git_log", {}, "no repository"),
     ],
 )

@@ -43,7 +43,7 @@ def test_search_shows_lines_names_and_a_refusal(see: Any, go: Any, write: Write)
     assert 'name="q"' in see("files")
     refused = go("file-search", q="(", kind="regex")
     assert refused.status_code == 400
-    assert "cannot be read" in refused.content.decode()
+    assert "is invalid" in refused.content.decode()
     for hostile in ("../x", "/etc", "a\0b"):
         assert go("file-search", q="x", folder=hostile).status_code in (200, 400)
     assert go("file-search", q="x", kind="nonsense", offset="99999999").status_code == 200
@@ -77,9 +77,9 @@ def test_structure_shows_folders_languages_and_what_is_left_out(
 def test_empty_collection_says_what_to_do(see: Any) -> None:
     assert "No files yet" in see("file-structure")
     git = see("git")
-    assert "holds no repository" in git
+    assert "has no repository" in git
     assert "Import a repository" in git
-    assert "holds no repository" in see("git-diff")
+    assert "has no repository" in see("git-diff")
 
 
 @pytest.mark.servers

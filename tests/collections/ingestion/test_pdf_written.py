@@ -110,7 +110,7 @@ def test_values_of_an_xfa_form_are_text_and_its_pages_are_said_to_be_missing(tmp
         assert said in lines, page.text
     assert "no value" not in page.text
     assert "Empty" not in page.text
-    assert "the values that were filled in are read" in reading.warnings[0]
+    assert "The values filled in were read" in reading.warnings[0]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_xfa_form_without_readable_values_says_so(tmp_path: Path, datasets: byte
     reading = PdfReader().read(xfa_form(tmp_path / "xfa.pdf", datasets), ReaderLimits())
     [page] = reading.pages
     assert page.text.strip() == "Please wait..."
-    assert "neither they nor their values" in reading.warnings[0]
+    assert "Neither its pages nor its values" in reading.warnings[0]
 
 
 def test_no_kind_of_field_loses_its_value(tmp_path: Path) -> None:

@@ -186,5 +186,5 @@ def test_scan_that_waits_says_how_long(cast: Cast, collection: Collection, tmp_p
     second = ingest(cast, collection, "b.pdf", scan_pdf(tmp_path / "b.pdf", pages[:1]).read_bytes())
     waiting = document_waits([first, second])
     # The short one is due first, though it came later.
-    assert waiting[second.pk].text == "Waiting: it comes next"
-    assert waiting[first.pk].text == "Waiting: 1 document before it, about 10 s"
+    assert waiting[second.pk].text == "Waiting: next in line"
+    assert waiting[first.pk].text == "Waiting: 1 document ahead of it, about 10 s"

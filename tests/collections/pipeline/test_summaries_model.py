@@ -318,7 +318,7 @@ def test_everything_is_asked_again_when_that_is_wanted_and_rules_when_the_collec
 
 def test_only_ready_documents_are_summarised_again(cast: Cast, modelled: Collection) -> None:
     document = upload(cast, modelled, "lots.md", TEXT)
-    with pytest.raises(Conflict, match="not ready"):
+    with pytest.raises(Conflict, match="isn't ready"):
         documents_summaries.document_summarise_again(
             tenant=cast.tenant, actor=cast.actor("member"), document=document
         )

@@ -250,8 +250,8 @@ def test_collection_chooses_a_model_that_then_grades_each_search(
     ("reranker", "named", "field", "says_what"),
     [
         ("cross-encoder", "", "reranker", "GROUNDWORK_RERANKER"),
-        ("model", "", "reranker_model", "Name the language model"),
-        ("model", "extractive/bm25", "reranker_model", "Name the language model"),
+        ("model", "", "reranker_model", "Enter the language model"),
+        ("model", "extractive/bm25", "reranker_model", "Enter the language model"),
         ("model", "nobody/knows", "reranker_model", "nobody"),
         ("best", "", "reranker", "cross-encoder"),
     ],

@@ -242,7 +242,7 @@ def test_question_of_any_characters_is_only_a_question(
 
 @pytest.mark.parametrize("query", ["", "   ", "x" * 4001])
 def test_question_is_refused_when_empty_or_too_long(cast: Cast, query: str) -> None:
-    with pytest.raises(Invalid, match="Ask something"):
+    with pytest.raises(Invalid, match="Enter a question"):
         ask(cast, None, query)
 
 
@@ -352,7 +352,7 @@ def test_newer_document_comes_first_when_the_question_asks_for_the_latest(
     assert names[:2] == ["r2024.md", "r2023.md"]
     assert set(names) == {"r2021.md", "r2022.md", "r2023.md", "r2024.md", "undated.md"}  # none is hidden
     assert "“latest”" in result.note
-    assert "newer documents come first" in result.note
+    assert "from newer documents come first" in result.note
     without = ask(cast, [collection], asked.format("German"))
     assert without.note == ""
     # What is about something else does not come first by its date.

@@ -352,8 +352,11 @@ def test_changes_between_versions_are_told_in_words(who: dict[str, Any]) -> None
     assistants_services.version_create(**who, assistant=row, spec=spec)
     new, old = reads.version_list(actor=who["actor"], assistant=row)
     changes = {c.label: c for c in reads.version_changes(old, new)}
-    assert list(changes) == ["Mode", "Collections", "Most new plans", "Instructions", "Starters"]
-    assert (changes["Collections"].before, changes["Collections"].after) == ("all, later ones too", "none")
+    assert list(changes) == ["Mode", "Collections", "Maximum new plans", "Instructions", "Starters"]
+    assert (changes["Collections"].before, changes["Collections"].after) == (
+        "all, including future ones",
+        "none",
+    )
     assert [(line.kind, line.text) for line in changes["Instructions"].lines] == [
         ("same", "Line one."),
         ("removed", "Line two."),

@@ -246,7 +246,7 @@ async def test_image_goes_to_a_model_that_sees_and_is_refused_before_one_that_do
 ) -> None:
     desk = await sync_to_async(Desk)(cast)
     file = await sync_to_async(desk.attach)("stamp.png", PNG)
-    with pytest.raises(Invalid, match="reads text alone") as refused:
+    with pytest.raises(Invalid, match="can only read text") as refused:
         await sync_to_async(desk.ask)("What is this?", file)
     assert refused.value.code == "model_sees_no_images"
     sight = Profile(image_input=True, pdf_input=True)

@@ -48,7 +48,7 @@ def test_nobody_else_reaches_an_attached_file(cast: Cast) -> None:
             tenant = cast.tenant if role != "outsider" else cast.other_tenant
             mine = conversations.conversation_create(tenant=tenant, actor=actor)
             who: Any = {"tenant": tenant, "actor": actor, "conversation": mine}
-            with pytest.raises(Invalid, match="not there any more"):
+            with pytest.raises(Invalid, match="no longer exists"):
                 turns_services.turn_submit(
                     **who, text="Read it", client_id=uuid.uuid4(), attachments=[file.pk]
                 )
@@ -81,7 +81,7 @@ def test_nobody_else_reaches_an_attached_file(cast: Cast) -> None:
             conversations.scope_set(
                 tenant=cast.tenant, actor=member, conversation=desk.conversation, collections=[home.pk]
             )
-        with pytest.raises(Conflict, match="owner's alone"):
+        with pytest.raises(Conflict, match="only its owner"):
             document_access_set(
                 tenant=cast.tenant,
                 actor=replace(member, actions=member.actions | {"collection.delete"}),
@@ -118,7 +118,7 @@ def test_bad_files_are_refused_or_say_why(cast: Cast, settings: Any, monkeypatch
     for name in ("../../etc/passwd", "C:\\x\\notes.txt"):
         assert desk.attach(name, NOTE).name in ("passwd", "notes.txt")
     monkeypatch.setattr("apps.conversations.attachments.services.MAX_UNSENT", 4)
-    with pytest.raises(Conflict, match="wait to be sent"):
+    with pytest.raises(Conflict, match="waiting to be sent"):
         desk.attach("one more.txt", NOTE)
 
 

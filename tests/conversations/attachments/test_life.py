@@ -45,7 +45,7 @@ def test_file_is_taken_back_before_it_is_sent_and_stays_after(cast: Cast, settin
         assert [row.pk for row in unsent] == [kept.pk]
     turn = desk.ask("What does it cost?", kept)
     assert [row.name for row in turn.attached] == ["a.txt"]
-    with pytest.raises(Conflict, match="was asked"):
+    with pytest.raises(Conflict, match="was already asked"):
         desk.act(attachments_services.attachment_remove, conversation=desk.conversation, pk=kept.pk)
     # While the answer is written, the next question waits with its file, which is no longer in the box.
     late = desk.attach("late.txt", b"Later words about lamps.")

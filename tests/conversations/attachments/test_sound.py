@@ -113,7 +113,7 @@ async def test_sound_goes_to_a_model_that_hears_and_is_named_to_one_that_does_no
 def test_no_model_that_hears_is_said_as_well(cast: Cast) -> None:
     desk = Desk(cast)
     file = desk.attach("call.wav", WAV)
-    with pytest.raises(Invalid, match="No model that this workspace offers can"):
+    with pytest.raises(Invalid, match="No model in this workspace can"):
         desk.ask("What is said?", file)
 
 
@@ -140,7 +140,7 @@ def test_sound_that_nobody_takes_is_refused_and_a_disguise_is_none(
     with pytest.raises(Invalid, match=r"is M4A audio, which no model takes\. Save it as MP3"):
         desk.attach("memo.m4a", M4A)
     monkeypatch.setattr("apps.conversations.attachments.services.MAX_AUDIO_BYTES", len(WAV) - 1)
-    with pytest.raises(Invalid, match="A recording may have") as refused:
+    with pytest.raises(Invalid, match="A recording can have at most") as refused:
         desk.attach("long.wav", WAV)
     assert refused.value.status == 413
     page = desk.attach("page.mp3", b"<script>alert(document.cookie)</script> Costs. " * 3, read=False)

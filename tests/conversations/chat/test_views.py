@@ -54,7 +54,7 @@ def test_home_offers_models_and_collections(cast: Cast, library: Library) -> Non
     page = client_of(cast, "member").get(url("home", cast))
     text = page.content.decode()
     assert page.status_code == 200
-    assert "Extractive, no language model" in text
+    assert "Quotes only (no AI model)" in text
     assert "Tariff" in text
     assert "What do you want to know?" in text
 

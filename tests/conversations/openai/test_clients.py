@@ -402,7 +402,7 @@ def assistant_takes_the_clients_tools(site: Site) -> None:
     history = [*ASK, said, {"role": "tool", "tool_call_id": call.id, "content": "wet"}]
     whole = site.client.chat.completions.create(model="assistant/clerk", messages=history, tools=[WEATHER])
     assert whole.choices[0].message.content == "Four percent [1], and it is wet."
-    with pytest.raises(openai.BadRequestError, match="takes no tools of yours"):
+    with pytest.raises(openai.BadRequestError, match="can't use your tools"):
         site.client.chat.completions.create(model="assistant/planner", messages=ASK, tools=[WEATHER])
 
 

@@ -216,7 +216,7 @@ def errors_are_errors(site: Site) -> None:
             },
             "not fetched",
         ),
-        ({"input": [{"type": "function_call_output", "call_id": "x", "output": "y"}]}, "answers no call"),
+        ({"input": [{"type": "function_call_output", "call_id": "x", "output": "y"}]}, "t answer a call"),
         ({"input": []}, "input: Send 1 to"),
         ({"input": "?", "tools": [{"type": "web_search", "name": "x"}]}, r"tools\[0\].type: "),
         ({"input": "?", "background": True}, "background"),

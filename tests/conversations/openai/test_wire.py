@@ -165,7 +165,7 @@ def test_what_is_no_image_cannot_stand_in_for_one():
         ({"file_data": "http://169.254.169.254/x"}, "not fetched"),
         ({"file_data": "data:text/plain,hello"}, "not fetched"),
         ({"file_data": "no base64!"}, "not in base64"),
-        ({"file_data": encoded(b"PK\x03\x04\x00\xff")}, "no image, PDF, DOCX"),
+        ({"file_data": encoded(b"PK\x03\x04\x00\xff")}, "isn't an image, PDF, DOCX"),
         ({"file_data": encoded(b"x" * 200_001)}, "more than 200,000"),
         ({"file_data": 5}, "file_data"),
     ],

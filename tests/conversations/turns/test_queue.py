@@ -160,7 +160,7 @@ def test_waiting_question_can_be_changed_and_taken_back(cast: Cast) -> None:
     assert waiting(cast, first) == []
     for _ in range(20):
         queue(cast, first, "More?")
-    with pytest.raises(Conflict, match="wait already"):
+    with pytest.raises(Conflict, match="already queued"):
         queue(cast, first, "Too many?")
 
 

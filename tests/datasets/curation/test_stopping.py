@@ -119,7 +119,7 @@ def test_waiting_check_ends_at_the_click(cast: Cast, dataset: Dataset, member: C
         (event,) = AuditEvent.objects.filter(action="dataset_check.stop")
         assert event.data == {"id": check.pk}
     again = stop(member, "check", cast, dataset.pk, check.pk)
-    assert "This has ended already." in again.content.decode()
+    assert "This has already ended." in again.content.decode()
 
 
 def test_running_import_takes_its_rows_back(cast: Cast, dataset: Dataset, member: Client) -> None:
@@ -143,7 +143,7 @@ def test_running_import_takes_its_rows_back(cast: Cast, dataset: Dataset, member
         assert not upload.exists(), "the upload was kept"
         assert AuditEvent.objects.filter(action="dataset_import.stop").count() == 1
     told = page_of(member, "import", cast, dataset.pk, work.pk)
-    assert "2 were changed or reviewed by someone and stay; the others are removed." in told
+    assert "2 were changed or reviewed by someone and stay; the others were removed." in told
 
 
 def test_stopped_import_can_be_made_again(cast: Cast, dataset: Dataset, member: Client) -> None:
@@ -160,7 +160,7 @@ def test_stopped_import_can_be_made_again(cast: Cast, dataset: Dataset, member: 
         run_job(again.job)
         again.refresh_from_db()
         assert (again.status, again.created, again.duplicates) == ("completed", MANY, 0)
-    assert "Nothing of it was kept." in page_of(member, "import", cast, dataset.pk, work.pk)
+    assert "Nothing was kept." in page_of(member, "import", cast, dataset.pk, work.pk)
 
 
 @pytest.mark.parametrize("is_written", [False, True])
@@ -180,7 +180,7 @@ def test_running_export_leaves_no_file(
         )
         assert (work.status, work.file) == ("cancelled", "")
         assert [path.name for path in folder.glob("export-*")] == []
-    assert "No file of it was kept." in page_of(member, "export", cast, dataset.pk, work.pk)
+    assert "No file was kept." in page_of(member, "export", cast, dataset.pk, work.pk)
 
 
 def test_stopped_division_moves_its_rows_back(cast: Cast, dataset: Dataset, member: Client) -> None:
@@ -200,7 +200,7 @@ def test_stopped_division_moves_its_rows_back(cast: Cast, dataset: Dataset, memb
         back = DatasetCheck.objects.filter(dataset=dataset).latest("pk")
         assert back.options == {"undo": check.pk}
         refused = stop(member, "check", cast, dataset.pk, back.pk).content.decode()
-        assert "must not stop halfway" in refused
+        assert "can&#x27;t be stopped halfway" in refused
         assert back.job is not None
         run_job(back.job)
         assert DatasetRow.objects.filter(dataset=dataset, split="").count() == MANY

@@ -356,7 +356,7 @@ def test_right_calls_of_bfcl_come_with_all_that_is_allowed(tmp_path):
     assert row.tools[0].parameters["type"] == "object"
     assert row.tools[0].parameters["properties"]["points"] == {"type": "array", "items": {"type": "number"}}
     assert "possible_answer" in missing.message
-    assert "one turn" in several.message
+    assert "single-turn" in several.message
 
 
 def test_turns_of_mtrag_keep_what_was_said_before(tmp_path):

@@ -95,7 +95,7 @@ def test_command_runs_twice_and_makes_nothing_twice(cast: Cast, tmp_path: Path) 
     [
         ({"collection": ["Nowhere"]}, "There is no collection “Nowhere”"),
         ({"persona": ["a broker"]}, "Personas need a language model"),
-        ({"language": "de"}, "questions are English"),
+        ({"language": "de"}, "questions are in English"),
         ({"language": "Klingon!"}, "language: Enter a language"),
         ({"types": "factual=often"}, "isn't a share"),
         ({"out": Path("/nowhere/at/all.jsonl")}, "folder that exists"),

@@ -158,7 +158,7 @@ def test_grades_decide_whether_a_judge_may_stop_a_release(cast, arms):
     loose = [("accuracy", Estimate(0.5, 0.3, 0.7)), *agreed]
     assert (
         enough_told(loose)
-        == "People's agreement is not yet known well: alpha of accuracy is 0.50, 95 % interval 0.30 to 0.70. More grades narrow it."
+        == "People's agreement isn't precise enough yet: alpha of accuracy is 0.50, 95 % interval 0.30 to 0.70. More grades will narrow it."
     )
     assert enough_told([]) == ""
     after = verdicts()

@@ -137,7 +137,7 @@ async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, mo
     def go_on() -> None:
         with tenant_scope(cast.tenant.pk):
             row = Experiment.objects.get(pk=harsher.pk)
-            assert "otherwise than before" in row.reason
+            assert "differently than before" in row.reason
             experiment_resume(tenant=cast.tenant, actor=cast.actor("member"), experiment=row)
             assert Trial.objects.filter(experiment=row, state="answering").count() == 1
             rubric = RubricVersion.objects.get(rubric__slug=SIX.slug)
@@ -153,7 +153,7 @@ async def test_a_judge_is_checked_before_each_run_and_a_drift_pauses_it(cast, mo
             who = {"actor": cast.actor("viewer"), "arm": trial.arm}
             (one,) = arm_agreements(**who, scores=arm_scores(**who))["accuracy"]
             assert not one.is_trusted(0)
-            assert "otherwise than before" in one.told()
+            assert "grades the gold answers differently" in one.told()
         client = Client()
         client.force_login(cast.user("viewer"))
         page = client.get(reverse("evaluations:detail", args=[cast.tenant.slug, harsher.pk]))

@@ -147,7 +147,7 @@ def test_a_wrong_claim_that_a_passage_states_is_noise():
         )
 
     value = rag("noise_robustness", both, against(True, False))
-    assert (value.value, value.reason) == (0.5, "From a passage, and not in the reference: b")
+    assert (value.value, value.reason) == (0.5, "From a passage, but not in the reference: b")
     assert [c["verdict"] for c in value.details["claims"]] == ["supported", "not_in_reference"]
     assert rag("noise_robustness", both, against(True)).value is None
     # What no passage states was not taken from one: invented is not misled.

@@ -361,7 +361,7 @@ def test_scores_say_what_can_be_told(attack, outcome, value):
 
 def test_rows_without_an_attack_stay_unscored():
     (found,) = Attacks().score(Record(question="q", answer="a"), TargetResult(text="QX4T-RZ7M"))
-    assert (found.value, found.reason) == (None, "The row plants nothing.")
+    assert (found.value, found.reason) == (None, "The row has no planted instruction.")
 
 
 def test_wilson_intervals_are_the_published_ones():

@@ -126,7 +126,7 @@ def test_filter_keeps_what_is_named():
     assert mode.get_tool("plain") is plain
     with pytest.raises(ValueError, match="no tool is left"):
         mode.filter(names=["x"])
-    with pytest.raises(ValueError, match="give names"):
+    with pytest.raises(ValueError, match="pass names"):
         mode.filter()
 
 

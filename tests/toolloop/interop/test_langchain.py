@@ -348,7 +348,7 @@ async def test_a_langgraph_command_is_refused() -> None:
 
 
 def test_what_is_no_langchain_tool_is_refused() -> None:
-    with pytest.raises(ToolDefinitionError, match="no LangChain tool"):
+    with pytest.raises(ToolDefinitionError, match="isn't a LangChain tool"):
         from_langchain(object())  # type: ignore[arg-type]
 
 

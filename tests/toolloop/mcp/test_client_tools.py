@@ -46,7 +46,7 @@ async def test_client_offers_what_a_server_offers_and_withdraws_what_drifts(raw:
         assert names(provider, 2) == ["add"]
         results = [m for m in made.messages if isinstance(m, ToolResult)]
         assert [r.is_error for r in results] == [False, True]
-        assert "has changed and was not reviewed" in results[1].content
+        assert "has changed and has not been reviewed" in results[1].content
         await client.generate("And now?")
         assert names(provider, 3) == ["add"]
 

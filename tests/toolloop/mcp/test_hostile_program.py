@@ -58,7 +58,7 @@ def running() -> list[psutil.Process]:
 
 @pytest.mark.parametrize(
     ("mode", "reason"),
-    [("huge", "more than 1000000 bytes"), ("flood", "floods us"), ("garbage", "what is no JSON-RPC")],
+    [("huge", "more than 1000000 bytes"), ("flood", "unsolicited"), ("garbage", "that isn't JSON-RPC")],
 )
 async def test_a_program_that_breaks_the_rules_is_stopped(mode: str, reason: str) -> None:
     transport = raw_stdio(mode, stop_grace_s=0.3, max_message_bytes=1_000_000)

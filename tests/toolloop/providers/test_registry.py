@@ -40,7 +40,7 @@ def test_make_fails_when_the_base_url_cannot_be_used(name: str, url: str) -> Non
 def test_make_fails_when_a_setting_is_unknown() -> None:
     with pytest.raises(ConfigurationError, match="colour"):
         make_provider("openai", api_key="k", colour="red")
-    with pytest.raises(ConfigurationError, match="known are"):
+    with pytest.raises(ConfigurationError, match="known:"):
         make_provider("nobody", api_key="k")
 
 

@@ -44,9 +44,9 @@ def test_rule_that_asks_says_who_decides(cast: Cast, owner: Client) -> None:
     with tenant_scope(cast.tenant.pk):
         rows = {row.target: row.pk for row in ToolGrant.objects.all()}
     for target, said in (
-        ("own", "once they have approved it themselves, “own”"),
-        ("second", "once an admin or owner has approved it, “second”"),
-        ("one", f"once {admin.email} has approved it, “one”"),
+        ("own", "“own”, after confirming each call"),
+        ("second", "“second”, after an admin or owner approves each call"),
+        ("one", f"“one”, after {admin.email} approves each call"),
     ):
         assert said in listed
         assert said in owner.get(url("toolgrant_change", rows[target])).content.decode()

@@ -102,7 +102,7 @@ async def test_only_a_second_person_of_the_role_decides_and_it_runs_as_they_edit
     run, (row,) = await parked(cast, lane_threads, 5, **ROLE_ADMIN)
 
     def attempt() -> None:
-        with pytest.raises(Denied, match="an admin or owner does"):
+        with pytest.raises(Denied, match="up to an admin or owner"):
             decide(cast, row, "member")
         with pytest.raises(Missing):
             decide(cast, row, "viewer")

@@ -183,11 +183,11 @@ def test_call_page_tells_rule_cost_parent_and_what_it_made(cast: Cast) -> None:
             status="succeeded",
         )
     shown = page(cast, "tools:call", outer.pk)
-    assert "Everyone may call “look”." in shown
+    assert "Everyone can call “look”." in shown
     assert "$0.250000" in shown
     assert reverse("tools:call", args=[cast.tenant.slug, inner.pk]) in shown
     assert "made by execute_tools" in page(cast, "tools:call", inner.pk)
-    assert "Everyone may call" not in page(cast, "tools:call", outer.pk, role="member")
+    assert "Everyone can call" not in page(cast, "tools:call", outer.pk, role="member")
 
 
 def body_of(response: Any) -> str:

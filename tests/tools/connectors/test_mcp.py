@@ -308,12 +308,12 @@ def check(**values: Any) -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        pytest.param({}, "Give the address", id="neither"),
+        pytest.param({}, "Give either the address", id="neither"),
         pytest.param({"url": "http://127.0.0.1/mcp", "settings": {"command": "shop"}}, "not both", id="both"),
         pytest.param({"url": "http://10.0.0.1/mcp"}, "not a public address", id="private address"),
         pytest.param({"url": "http://u:p@example.org/mcp"}, "user name", id="user name"),
         pytest.param({"url": "ftp://example.org/mcp"}, "http", id="scheme"),
-        pytest.param({"url": "https://example.org/mcp#x"}, "hash", id="hash"),
+        pytest.param({"url": "https://example.org/mcp#x"}, "contain a #", id="hash"),
         pytest.param({"settings": {"command": "rm"}}, "GROUNDWORK_MCP_COMMANDS", id="command nobody allowed"),
         pytest.param({"settings": {"command": ["rm", "-rf"]}}, "a name", id="command line"),
         pytest.param({"settings": {"cmd": "x"}}, "unknown", id="unknown setting"),

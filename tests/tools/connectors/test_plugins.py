@@ -69,7 +69,7 @@ def test_plugin_that_wants_to_end_the_process_is_an_error_in_words(folder: Path)
 
 def test_folder_that_anybody_may_write_is_not_read(folder: Path) -> None:
     folder.chmod(0o777)
-    with pytest.raises(SourceError, match="written by anybody"):
+    with pytest.raises(SourceError, match="nyone on the server can write"):
         plugin.plugin_tools("shop")
 
 
@@ -98,15 +98,15 @@ def test_only_names_that_are_listed_are_loaded(name: str) -> None:
     ("values", "said"),
     [
         pytest.param(
-            {"settings": {"plugin": "shop"}, "url": "https://example.org"}, "leave this empty", id="url"
+            {"settings": {"plugin": "shop"}, "url": "https://example.org"}, "Leave this empty", id="url"
         ),
         pytest.param(
-            {"settings": {"plugin": "shop"}, "allowed_hosts": ["example.org"]}, "leave this empty", id="hosts"
+            {"settings": {"plugin": "shop"}, "allowed_hosts": ["example.org"]}, "Leave this empty", id="hosts"
         ),
-        pytest.param({"settings": {"plugin": "other"}}, "This installation has: shop", id="unknown"),
+        pytest.param({"settings": {"plugin": "other"}}, "This server has: shop", id="unknown"),
         pytest.param({"settings": {"plugin": ["shop"]}}, "its name", id="no text"),
         pytest.param({"settings": {}}, "its name", id="missing"),
-        pytest.param({"settings": {"plugin": "shop", "path": "/tmp"}}, "nothing else", id="more"),
+        pytest.param({"settings": {"plugin": "shop", "path": "/tmp"}}, "Give only", id="more"),
     ],
 )
 def test_source_that_cannot_be_used_is_refused_in_words(values: dict[str, Any], said: str) -> None:

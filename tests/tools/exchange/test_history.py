@@ -55,7 +55,7 @@ def test_entry_is_brought_back_after_changes_and_after_its_removal(cast: Cast) -
         with tenant_scope(cast.tenant.pk):
             found = ToolEntry.objects.get(name="calculate")
         assert (found.title, found.tags) == (title, ["money"])
-    with pytest.raises(Conflict, match="present"):
+    with pytest.raises(Conflict, match="current state"):
         state_restore(**who(cast), event=made.event)
     with tenant_scope(cast.tenant.pk):
         last = AuditEvent.objects.order_by("pk").last()
@@ -137,7 +137,7 @@ def test_event_without_a_kept_state_is_told_apart(cast: Cast) -> None:
             object_name="calculate",
             data={"fields": ["title"]},
         )
-    with pytest.raises(Conflict, match="keeps no state"):
+    with pytest.raises(Conflict, match="no stored state"):
         state_restore(**who(cast), event=old.pk)
 
 

@@ -60,7 +60,7 @@ async def test_limit_holds_within_a_program(
         used = await ToolLimitUse.objects.aget()
     assert sorted(row.status for row in calls) == ["failed", "failed", "succeeded", "succeeded"]
     assert {row.error_code for row in calls} == {"", "rate_limited"}
-    assert "0 are left; the count begins again in" in shown.content
+    assert "0 are left; the count starts again in" in shown.content
     assert used.used == 2
     assert run.status == "completed"
 

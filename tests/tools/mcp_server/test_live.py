@@ -106,7 +106,7 @@ async def test_official_client_sees_and_uses_everything(stack: Stack, cast: Cast
         assert any("two percent" in str(m.content) for m in prompt.messages)
         with pytest.raises(MCPError, match="There is no tool 'nothing'"):
             await client.call_tool("nothing", {})
-        with pytest.raises(MCPError, match="does not exist or is not yours"):
+        with pytest.raises(MCPError, match="have access to it"):
             await client.read_resource("groundwork://documents/987654321")
 
 

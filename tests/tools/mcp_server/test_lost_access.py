@@ -140,7 +140,7 @@ def test_document_that_is_limited_to_others_is_gone_from_the_session(cast: Cast,
         assert status == 200, what
     told = session.ask("resources/read", uri=uri)[1]
     assert CANARY not in told
-    assert "a source you may not see" in told.lower()
+    assert "a source you can't see" in told.lower()
 
 
 def _ended_run(cast: Cast, library: Library) -> Run:

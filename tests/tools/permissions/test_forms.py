@@ -48,4 +48,4 @@ def test_edited_rule_keeps_its_approver(cast: Cast) -> None:
         True,
     )
     rules = client.get(reverse("tools:grants", args=[cast.tenant.slug])).content.decode()
-    assert "once an admin or owner has approved it" in rules
+    assert "after an admin or owner approves each call" in rules

@@ -183,8 +183,9 @@ def test_grant_reads_as_a_sentence(cast: Cast) -> None:
     sentence = grant_sentence(row, subjects_read(actor=cast.actor("owner")).names)
     email = cast.user("viewer").email
     assert sentence == (
-        f"{email} may call, once they have approved it themselves, the tools of the toolkit “Money”, about "
-        "“Letters”, if amount is below 100 and sql is a single SQL statement that only reads."
+        f"{email} can call the tools of the toolkit “Money”, about "
+        "“Letters”, if amount is below 100 and sql is a single SQL statement that only reads, "
+        "after confirming each call."
     )
     assert "denies" in condition_words({"kind": "from the future"})
     assert "denies" in condition_words(7)
@@ -206,7 +207,7 @@ def test_dry_run_tells_what_somebody_can_see_and_do(cast: Cast) -> None:
     found = access_explain(actor=cast.actor("owner"), subject=f"member:{cast.viewer.user_id}")
     tools = {t.name: t for t in found.tools}
     assert (tools["calculate"].decision.effect, tools["calculate"].decision.rule) == ("deny", deny.pk)
-    assert found.rules[deny.pk].startswith("Every viewer may not call “calculate”")
+    assert found.rules[deny.pk].startswith("Viewers can't call “calculate”")
     assert "switched off" in tools["date_info"].decision.why
     assert [(c.id, c.documents, c.limited) for c in found.collections] == [(collection.pk, 0, 0)]
     assert access_explain(actor=cast.actor("viewer")).collections[0].limited is None
@@ -264,7 +265,7 @@ def test_page_changes_a_cell_and_takes_it_back(cast: Cast) -> None:
     slug, before = cast.tenant.slug, set(ToolGrant.objects.values_list("pk", flat=True))
     send = {"cell": "tool|calculate|role|viewer|deny"}
     page = client.post(reverse("tools:permission-set", args=[slug]), send).content.decode()
-    assert "Stated: deny" in page
+    assert "Set to deny" in page
     undo = re.search(r'name="undo" value="([^"]+)"', page)
     assert undo is not None
     assert ToolGrant.objects.count() == len(before) + 1

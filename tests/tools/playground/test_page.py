@@ -132,10 +132,10 @@ def test_form_and_json_change_into_each_other(cast: Cast) -> None:
 def test_page_tells_managers_who_may_call_it_and_others_not(cast: Cast) -> None:
     url = reverse("tools:tool", args=[cast.tenant.slug, "calculate"])
     first = client_of(cast, "admin").get(url).content.decode()
-    assert "Who may call it" in first
+    assert "Who can call it" in first
     assert "This field is required" not in first
     page = client_of(cast, "member").get(url).content.decode()
-    assert "Who may call it" not in page
+    assert "Who can call it" not in page
     assert "Your recent calls" in page
     assert (
         client_of(cast, "member").get(reverse("tools:tool", args=[cast.tenant.slug, "none"])).status_code

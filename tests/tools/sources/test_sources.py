@@ -337,7 +337,7 @@ def test_name_must_not_lead_into_tools_of_the_installation(cast: Cast, shop: Sho
     from apps.tools.toolset.bundles import bundle_list
 
     name = next(t.name for b in bundle_list() for t in b.tools() if "_" in t.name)
-    with pytest.raises(Invalid, match="installation"):
+    with pytest.raises(Invalid, match="own tools"):
         create(cast, name=name.split("_")[0])
 
 

@@ -50,7 +50,7 @@ def commit_make(objects: Objects, head: str | None, request: Mapping[str, Any]) 
         for part in folders:
             node = node.setdefault(part, {})
             if not isinstance(node, dict):
-                raise Refused(f"“{path}” lies below a file.")
+                raise Refused(f"“{path}” is inside a file.")
         sha = None if content is None else made.add("blob", base64.b64decode(content))
         node[name] = None if sha is None else (file.mode if file else _FILE, sha)
     tree = _tree(objects, made, old, root) or made.add("tree", b"")

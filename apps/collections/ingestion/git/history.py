@@ -68,7 +68,7 @@ def blame(objects: Objects, start: str, path: str) -> tuple[list[bytes], list[tu
         raise Refused(f"There is no file “{path}” in that commit.")
     lines = _lines(objects.blob(found[1]))
     if len(lines) > MAX_LINES:
-        raise Refused(f"Files of more than {MAX_LINES} lines are not blamed.")
+        raise Refused(f"Blame isn't available for files of more than {MAX_LINES} lines.")
     answer: list[tuple[str, str]] = [("", "")] * len(lines)
     first = _Suspect(start, path.encode(), found[1], [(n, n) for n in range(len(lines))])
     suspects = {(start, path.encode()): first}

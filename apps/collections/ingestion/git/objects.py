@@ -132,7 +132,7 @@ class Objects:
                 break
             sha = content[7:47].decode("ascii")
             bytes.fromhex(sha)
-        raise Refused("This names no commit.")
+        raise Refused("This isn't a commit.")
 
     def _commit(self, sha: str) -> Commit:
         kind, content = self.raw(sha)

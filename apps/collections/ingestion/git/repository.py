@@ -94,7 +94,7 @@ class Repository:
         for _ in range(steps):
             parents = [one for one in self.objects.commit(sha).parents if self.objects.holds(one)]
             if not parents:
-                raise _NoParent(f"The history begins with {sha[:8]}: it has no commit before.")
+                raise _NoParent(f"The history begins with {sha[:8]}: there is no earlier commit.")
             sha = parents[0]
         return sha
 
@@ -111,7 +111,7 @@ class Repository:
         start = self.resolve(request["ref"])
         lines, came = history.blame(self.objects, start, request["path"])
         if b"\0" in b"".join(lines[:200])[:8000]:
-            raise Refused("The file is no text.")
+            raise Refused("The file isn't text.")
         runs: list[dict[str, Any]] = []
         for number, (sha, path) in enumerate(came, 1):
             if runs and (runs[-1]["id"], runs[-1]["was"]) == (sha, path):

@@ -74,7 +74,7 @@ def page_recognise(
     except ReadFailure as failure:
         return PAGE_END, Scan("failed", problem=failure.message)
     except (subprocess.SubprocessError, OSError) as error:
-        problem = f"Text recognition ({engine.name}) broke down on this page: {type(error).__name__}."
+        problem = f"Text recognition ({engine.name}) failed on this page: {type(error).__name__}."
         return PAGE_END, Scan("failed", problem=problem)
     if shown.covered is not None:
         kept = tuple(line for line in found.lines if not _is_known(line, found, shown.covered))

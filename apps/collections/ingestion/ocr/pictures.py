@@ -180,7 +180,7 @@ def _heif_register() -> None:
         return
     raise ReadFailure(
         FailureCode.UNSUPPORTED_TYPE,
-        "This file is: HEIC image. This server does not read those. Save it as JPEG or PNG and upload that; an iPhone "
-        "takes JPEG where Settings, Camera, Formats says “Most Compatible”.",
+        "This file is: HEIC image. This server can't read HEIC. Save it as JPEG or PNG and upload that; an "
+        "iPhone takes JPEG photos if Settings, Camera, Formats is set to “Most Compatible”.",
         data={"kind": "HEIC image"},
     )

@@ -46,17 +46,15 @@ class CodeReader:
         }
         if structure.has_errors:
             reading.warnings.append(
-                f"Parts of this file are not {self._language.label} as its grammar has it; they are kept as text."
+                f"Parts of this file aren't valid {self._language.label}; they are kept as text."
             )
         return reading
 
     def _structure(self, text: str, limits: ReaderLimits) -> CodeStructure:
         if len(text) > MAX_CODE_CHARS:
-            raise ParseEnded(
-                f"it has {len(text):,} characters, and {MAX_CODE_CHARS:,} are the limit for code"
-            )
+            raise ParseEnded(f"it has {len(text):,} characters, and {MAX_CODE_CHARS:,} are allowed for code")
         if len(text) > _MINIFIED_FROM and len(text) > _MINIFIED_LINE * (text.count("\n") + 1):
-            raise ParseEnded("its lines are those of packed or generated code")
+            raise ParseEnded("it looks like minified or generated code")
         return structure_isolated(
             text, self._language.name, memory_bytes=limits.memory_bytes // _PARSE_MEMORY_SHARE
         )

@@ -54,7 +54,7 @@ def docx_source_text(path: Path) -> str:
     except (zipfile.BadZipFile, KeyError, OSError, RuntimeError, NotImplementedError) as error:
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
-            "The Word document is damaged; it may be cut off. Save it again and upload the new file.",
+            "The Word document is damaged or incomplete. Save it again and upload the new file.",
         ) from error
     # Text deleted under tracked changes sits in w:delText and is rightly not among the runs.
     marked = _BREAK.sub("\n", _RAISED.sub(lambda found: found[1] + raised(found[2]), xml))

@@ -51,7 +51,7 @@ class EmlReader:
         if attachments:
             named = ", ".join(str(item["name"]) for item in attachments[:10])
             more = f" and {len(attachments) - 10} more" if len(attachments) > 10 else ""
-            reading.warnings.append(f"Attachments were not read: {named}{more}. Upload those that matter.")
+            reading.warnings.append(f"Attachments were not read: {named}{more}. Upload the ones you need.")
         return reading
 
 

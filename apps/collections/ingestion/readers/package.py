@@ -132,7 +132,7 @@ class Package:
         """Make the failure of a package that is not what it should be."""
         return ReadFailure(
             FailureCode.CORRUPT_FILE,
-            f"The {self.noun} is damaged; it may be cut off. Save it again and upload the new file.",
+            f"The {self.noun} is damaged or incomplete. Save it again and upload the new file.",
         )
 
 

@@ -71,7 +71,7 @@ def open_pdf(path: Path) -> pypdfium2.PdfDocument:
             ) from error
         raise ReadFailure(
             FailureCode.CORRUPT_FILE,
-            "The PDF is damaged and cannot be opened; it may be cut off. Export it again and upload the new file.",
+            "The PDF is damaged or incomplete and cannot be opened. Export it again and upload the new file.",
         ) from error
 
 
@@ -181,7 +181,7 @@ def _no_text(bad_pages: list[int], empty_pages: int) -> ReadFailure:
         )
     return ReadFailure(
         FailureCode.NO_TEXT,
-        "The pages of this PDF are empty: they hold neither text nor pictures. Export it again.",
+        "The pages of this PDF are empty: they contain neither text nor pictures. Export it again.",
     )
 
 

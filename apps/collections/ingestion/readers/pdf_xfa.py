@@ -12,12 +12,12 @@ from apps.collections.ingestion.readers.package import xml_events
 from apps.collections.ingestion.types import ReadFailure
 
 READ = (
-    "This PDF is an XFA form, whose pages only Adobe's programs draw: the values that were filled in are read, "
-    "what is printed around them is not. Print it to a PDF and upload that to have both."
+    "This PDF is an XFA form, which only Adobe's programs can display. The values filled in were read, "
+    "but not the text printed around them. Print it to a PDF and upload that to get both."
 )
 UNREAD = (
-    "This PDF is an XFA form, whose pages only Adobe's programs draw: neither they nor their values can be read. "
-    "Print it to a PDF and upload that."
+    "This PDF is an XFA form, which only Adobe's programs can display. Neither its pages nor its "
+    "values can be read. Print it to a PDF and upload that."
 )
 _MOST_BYTES = 20_000_000
 _MOST_PACKETS = 100

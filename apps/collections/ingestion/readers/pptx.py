@@ -108,7 +108,7 @@ def _pages(
     if not has_text:
         raise ReadFailure(
             FailureCode.NO_TEXT,
-            "The presentation holds no text, only pictures perhaps. Text in pictures cannot be read yet.",
+            "The presentation has no text; it may contain only pictures. Text in pictures can't be read yet.",
         )
 
 

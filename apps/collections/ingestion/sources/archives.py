@@ -60,7 +60,7 @@ def archive_entries(path: Path, name: str, *, rules: Rules, limits: SourceLimits
     if name.lower().endswith(_UNREADABLE) or head.startswith((b"7z\xbc\xaf", b"Rar!", b"\x28\xb5\x2f\xfd")):
         raise SourceFailure(
             "archive_unsupported",
-            "Archives of this kind cannot be read here. Pack the files as .zip or .tar.gz and import that.",
+            "This kind of archive can't be read. Pack the files as .zip or .tar.gz and import that.",
         )
     tally = FolderTally(rules)
     yield from archive_entries_of(path, "", budget, tally, depth=0)
@@ -112,7 +112,7 @@ def archive_entries_of(
                 yield Problem(
                     shown(where),
                     Reason.DUPLICATE,
-                    "Another entry of the archive has the same name; the first one is taken.",
+                    "Another entry in the archive has the same name; only the first one is imported.",
                 )
                 continue
             seen.add(where)
@@ -137,7 +137,7 @@ def _nested(
         yield Problem(
             shown(where),
             Reason.TOO_DEEP,
-            f"It is an archive inside {depth + 1} others and was not opened. Import it by itself.",
+            f"It is an archive inside {depth + 1} others and was not opened. Import it separately.",
         )
         return
     with tempfile.NamedTemporaryFile(

@@ -146,7 +146,8 @@ class Budget:
         if self.entries > self.limits.max_entries:
             raise SourceFailure(
                 "too_many_entries",
-                f"There are more than {self.limits.max_entries} entries. What came before is kept; import parts of it, "
+                f"There are more than {self.limits.max_entries} entries. What was imported so far is kept; "
+                f"import parts of it, "
                 "or ask the operator to raise GROUNDWORK_IMPORT_MAX_FILES.",
             )
 
@@ -166,8 +167,8 @@ class Budget:
         if self.bytes > self.limits.max_bytes:
             raise SourceFailure(
                 "too_large",
-                f"Unpacked it is more than {self.limits.max_bytes // 1_000_000} MB. What came before is kept; import "
-                "parts of it, or ask the operator to raise GROUNDWORK_IMPORT_MAX_MB.",
+                f"Unpacked, it has more than {self.limits.max_bytes // 1_000_000} MB. What was imported so "
+                f"far is kept; import parts of it, or ask the operator to raise GROUNDWORK_IMPORT_MAX_MB.",
                 status=413,
             )
         if of_file > self.limits.max_file_bytes:
@@ -178,7 +179,7 @@ class Budget:
         if packed is not None and of_file > max(_RATIO_FLOOR, self.limits.max_ratio * packed):
             raise EntryFailure(
                 Reason.BOMB,
-                f"It unpacks to more than {self.limits.max_ratio} times its size, as archives made to do harm do.",
+                f"It unpacks to more than {self.limits.max_ratio} times its size, as malicious archives do.",
             )
 
 
@@ -261,12 +262,14 @@ class Rules:
         name = PurePosixPath(path).name
         if name in _IGNORED_FOLDERS:
             return Problem(
-                shown(f"{path}/"), Reason.IGNORED, "Folders of this name hold no documents of yours."
+                shown(f"{path}/"),
+                Reason.IGNORED,
+                "Folders with this name don't contain documents of your own.",
             )
         if name.startswith(".") and not self._with_hidden:
             return Problem(shown(f"{path}/"), Reason.HIDDEN, "Its name begins with a dot.")
         if self._exclude is not None and self._exclude.match_file(f"{path}/"):
-            return Problem(shown(f"{path}/"), Reason.EXCLUDED, "It matches a pattern to leave out.")
+            return Problem(shown(f"{path}/"), Reason.EXCLUDED, "It matches an exclude pattern.")
         return None
 
     def file_refusal(self, path: str) -> Problem | None:
@@ -276,16 +279,16 @@ class Rules:
         if path in self._ignored:
             return Problem(shown(path), Reason.IGNORED, "The repository's .gitignore leaves it out.")
         if name in _IGNORED_FILES or pure.name.startswith("._"):
-            return Problem(shown(path), Reason.IGNORED, "A helper file of the operating system.")
+            return Problem(shown(path), Reason.IGNORED, "It is a helper file of the operating system.")
         if name.startswith(".") and not self._with_hidden:
             return Problem(shown(path), Reason.HIDDEN, "Its name begins with a dot.")
         if self._exclude is not None and self._exclude.match_file(path):
-            return Problem(shown(path), Reason.EXCLUDED, "It matches a pattern to leave out.")
+            return Problem(shown(path), Reason.EXCLUDED, "It matches an exclude pattern.")
         if self._include is not None and not self._include.match_file(path):
-            return Problem(shown(path), Reason.EXCLUDED, "It matches no pattern of files to take.")
+            return Problem(shown(path), Reason.EXCLUDED, "It matches no include pattern.")
         if pure.suffix.lower() in _BINARY_SUFFIXES:
             return Problem(
-                shown(path), Reason.BINARY, f"Files of the type {pure.suffix.lower()} hold no text."
+                shown(path), Reason.BINARY, f"Files of the type {pure.suffix.lower()} contain no text."
             )
         return None
 

@@ -91,7 +91,7 @@ def _send_all(
         chunks = [_Row(database, pk, embedding_id) for _, pk, embedding_id in sorted(rows)]
         empty = [row for row in chunks if not row.text.strip()]
         if empty:
-            message = "A chunk has no text (Chroma can keep vectors alone), so there is nothing to search."
+            message = "A passage has no text (Chroma can store vectors only), so there is nothing to search."
             _tell(send, Problem(path, Reason.NO_TEXT, message, len(empty)))
         chunks = [row for row in chunks if row.text.strip()]
         if not chunks:
@@ -115,7 +115,7 @@ def _connect(folder: Path) -> sqlite3.Connection:
     if not file.is_file() or file.is_symlink():
         raise SourceFailure(
             "not_a_chroma_folder",
-            f"There is no {DATABASE} in this folder: name the folder that Chroma was given.",
+            f"There is no {DATABASE} in this folder. Choose the folder in which Chroma stores its data.",
         )
     journal = folder / f"{DATABASE}-wal"
     if journal.is_file() and journal.stat().st_size:
@@ -132,7 +132,7 @@ def _connect(folder: Path) -> sqlite3.Connection:
     database.set_progress_handler(lambda: next(steps, None) is None, 100_000)
     kinds = dict(database.execute("SELECT name, type FROM sqlite_master"))
     if any(kinds.get(table) != "table" for table in _TABLES):
-        raise SourceFailure("chroma_damaged", "The database has not the tables of a Chroma collection.")
+        raise SourceFailure("chroma_damaged", "The database doesn't have the tables of a Chroma collection.")
     return database
 
 
@@ -167,7 +167,7 @@ def _documents(
     for pk, embedding_id in rows:
         budget.count()
         if str(embedding_id) in seen:
-            _tell(send, Problem(shown(str(embedding_id)), Reason.DUPLICATE, "Two chunks have this id."))
+            _tell(send, Problem(shown(str(embedding_id)), Reason.DUPLICATE, "Two passages have this id."))
             continue
         seen.add(str(embedding_id))
         facts = _metadata(database, pk, (*keys, *_ORDERS))

@@ -45,9 +45,9 @@ def folder_open(path: str, allowed: Sequence[Path]) -> int:
     pure = PurePosixPath(path)
     refusal = SourceFailure(
         "path_not_allowed",
-        "This path lies in no folder that the operator has opened for imports (GROUNDWORK_IMPORT_PATHS)."
+        "This path isn't inside a folder that the operator has opened for imports (GROUNDWORK_IMPORT_PATHS)."
         if allowed
-        else "The operator has opened no folder of the server for imports (GROUNDWORK_IMPORT_PATHS).",
+        else "The operator hasn't opened any server folder for imports (GROUNDWORK_IMPORT_PATHS).",
         status=403,
     )
     if not pure.is_absolute() or ".." in pure.parts or "\x00" in path:
@@ -74,7 +74,7 @@ def folder_open(path: str, allowed: Sequence[Path]) -> int:
 
 def _missing(path: str) -> SourceFailure:
     return SourceFailure(
-        "path_missing", f"There is no folder {shown(path)} that this server may read.", status=404
+        "path_missing", f"There is no folder {shown(path)} that this server can read.", status=404
     )
 
 
@@ -95,7 +95,7 @@ def _walk(folder: int, prefix: str, rules: Rules, budget: Budget, *, depth: int)
         budget.count()
         where = safe_path(prefix + name)
         if isinstance(where, Problem) or "\\" in name:
-            message = "The name holds characters that no document's path can have."
+            message = "The name has characters that a document's path can't have."
             yield (
                 where
                 if isinstance(where, Problem)
@@ -145,14 +145,15 @@ def _problem(where: str, facts: os.stat_result) -> Problem | None:
         return Problem(
             shown(where),
             Reason.LINK,
-            "The file has a second name elsewhere (a hard link), which may be outside of this folder. Copy it.",
+            "The file has another name elsewhere (a hard link), which may be outside this folder. Copy the "
+            "file.",
         )
     return None
 
 
 def _unreadable(where: str, error: OSError) -> Problem:
     if error.errno in _LINK_ERRORS:
-        return Problem(shown(where), Reason.LINK, "It became a link while it was looked at.")
+        return Problem(shown(where), Reason.LINK, "It became a link while it was being checked.")
     why = error.strerror or type(error).__name__
     return Problem(shown(where), Reason.UNREADABLE, f"The server cannot read it ({why}).")
 
@@ -167,7 +168,7 @@ def _file(folder: int, name: str, where: str, rules: Rules, budget: Budget) -> I
         yield Entry(where, lambda: _blocks(folder, name, budget))
         return
     if budget.limits.max_depth < 1:
-        yield Problem(shown(where), Reason.TOO_DEEP, "It is an archive. Import it by itself.")
+        yield Problem(shown(where), Reason.TOO_DEEP, "It is an archive. Import it separately.")
         return
     with tempfile.NamedTemporaryFile(dir=budget.limits.scratch or None) as copy:
         try:

@@ -47,14 +47,14 @@ def control_folder(path: Path) -> Path:
         if not os.path.lexists(part) or not stat.S_ISDIR(part.lstat().st_mode):
             raise SourceFailure(
                 "not_a_repository",
-                "There is no git repository here. A worktree that keeps its objects elsewhere cannot be read: name the "
-                "main repository, or a bare one.",
+                "There is no git repository here. A worktree that keeps its objects elsewhere can't be "
+                "read. Choose the main repository, or a bare one.",
             )
     for name in ("objects/info/alternates", "objects/info/http-alternates", "commondir"):
         if os.path.lexists(control / name):
             raise SourceFailure(
                 "repository_borrows",
-                "The repository borrows objects of another one (alternates). Make a full copy with "
+                "The repository borrows objects from another one (alternates). Make a full copy with "
                 "“git clone --no-local” and import that.",
             )
     links = [p for p in _control_paths(control) if stat.S_ISLNK(p.lstat().st_mode)]
@@ -214,7 +214,7 @@ def _blob(store: Any, sha: bytes) -> bytes:
 
     found = _object(store, sha)
     if not isinstance(found, Blob):
-        raise EntryFailure(Reason.DAMAGED, "The repository says that this is a file, and it is none.")
+        raise EntryFailure(Reason.DAMAGED, "The repository lists this as a file, but it isn't one.")
     data: bytes = found.data
     return data
 
@@ -233,7 +233,9 @@ def _files(
         yield Problem(shown(prefix or "/"), failure.reason, failure.message)
         return
     if not isinstance(tree, Tree):
-        yield Problem(shown(prefix or "/"), Reason.DAMAGED, "It is named as a folder and is none.")
+        yield Problem(
+            shown(prefix or "/"), Reason.DAMAGED, "The repository lists this as a folder, but it isn't one."
+        )
         return
     for item in tree.iteritems():
         budget.count()
@@ -243,7 +245,7 @@ def _files(
             yield (
                 where
                 if isinstance(where, Problem)
-                else Problem(shown(prefix + name), Reason.BAD_NAME, "The name is not one of a file.")
+                else Problem(shown(prefix + name), Reason.BAD_NAME, "This isn't a valid file name.")
             )
         elif stat.S_ISDIR(mode):
             yield from _files(store, item.sha, f"{where}/", budget, depth=depth + 1)
@@ -251,7 +253,7 @@ def _files(
             yield Problem(
                 where,
                 Reason.SUBMODULE,
-                "It is a submodule: another repository at a fixed revision. Import that one by itself.",
+                "It is a submodule: another repository at a fixed revision. Import that one separately.",
             )
         elif stat.S_ISLNK(mode):
             yield Problem(where, Reason.LINK, "It is a symbolic link; only what links point to is imported.")

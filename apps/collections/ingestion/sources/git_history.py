@@ -100,7 +100,8 @@ class _Bytes:
         if self._left < 0:
             raise SourceFailure(
                 "history_too_large",
-                f"The history has more than {self._most // 1_000_000} MB, the limit here. Import a clone with less of it, "
+                f"The history has more than {self._most // 1_000_000} MB, which is the limit here. Import "
+                f"a clone with less of it, "
                 "such as one made with “git clone --no-local --depth 1000”.",
                 status=413,
             )

@@ -50,13 +50,13 @@ def uncommitted(
                 yield Problem(
                     shown(path),
                     Reason.UNCOMMITTED,
-                    f"It is in no commit yet, so it was not imported. {_HELP}",
+                    f"It hasn't been committed yet, so it was not imported. {_HELP}",
                 )
         elif not pointer(path) and _differs(root / path, committed[path]):
             yield Problem(
                 shown(path),
                 Reason.UNCOMMITTED,
-                f"It was changed since the last commit, whose content was imported. {_HELP}",
+                f"It has changed since the last commit, whose content was imported. {_HELP}",
             )
     gone = [p for p in committed if p not in seen and not pointer(p) and not tally.refusal(p)[0]]
     if seen:  # a repository without any file checked out misses none
@@ -82,7 +82,7 @@ def _walk(
             yield Problem(
                 shown(prefix) or ".",
                 Reason.UNCOMMITTED,
-                f"Beyond {_MAX_ENTRIES} files, uncommitted changes were not looked for.",
+                f"Only the first {_MAX_ENTRIES} files were checked for uncommitted changes.",
             )
             return
         path = prefix + entry.name

@@ -138,7 +138,7 @@ def _base(archive: Path, budget: Budget, action: str) -> str:
     fitting = _bases(archive, budget, action)
     if not fitting:
         what = "git repository (its .git folder, or a bare one)" if action == "git" else DATABASE
-        raise SourceFailure("source_missing", f"The archive holds no {what}.")
+        raise SourceFailure("source_missing", f"The archive contains no {what}.")
     budget.entries = 0
     return fitting[0]
 

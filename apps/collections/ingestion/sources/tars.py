@@ -114,13 +114,14 @@ class _Stream:
         if self.unpacked > max(20_000_000, limits.max_ratio * self.packed):
             raise SourceFailure(
                 "archive_bomb",
-                f"The archive unpacks to more than {limits.max_ratio} times its size, as archives made to do harm do. It "
-                "was not read any further; what came before is kept.",
+                f"The archive unpacks to more than {limits.max_ratio} times its size, as malicious "
+                f"archives do. The rest was not read; what was imported so far is kept.",
             )
         if self.unpacked > 2 * limits.max_bytes:
             raise SourceFailure(
                 "too_large",
-                f"Unpacked the archive is more than {limits.max_bytes // 1_000_000} MB. What came before is kept.",
+                f"Unpacked, the archive has more than {limits.max_bytes // 1_000_000} MB. What was imported "
+                f"so far is kept.",
                 status=413,
             )
 
@@ -263,6 +264,6 @@ def _renamed(name: str) -> str:
 def _damaged(how: str) -> SourceFailure:
     return SourceFailure(
         "archive_damaged",
-        f"The archive is damaged ({shown(how)[:100]}) and could not be read any further. What came before is kept; pack "
-        "it again and import the new one: files that are here already are not doubled.",
+        f"The archive is damaged ({shown(how)[:100]}) and the rest could not be read. What was imported so "
+        f"far is kept. Pack it again and import the new one; files that are already here aren't duplicated.",
     )

@@ -171,7 +171,9 @@ def _entry(response: httpx2.Response, url: str, final: str, before: Known | None
         raise EntryFailure(Reason.FETCH, f"The server answered with status {response.status_code}.")
     media_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
     if _REFUSED_TYPES.match(media_type):
-        raise EntryFailure(Reason.UNSUPPORTED, f"The server sends {shown(media_type)}, which holds no text.")
+        raise EntryFailure(
+            Reason.UNSUPPORTED, f"The server sends {shown(media_type)}, which contains no text."
+        )
     length = response.headers.get("content-length", "")
     if length.isdecimal() and int(length) > budget.limits.max_file_bytes:
         budget.take(0, int(length))
@@ -199,7 +201,10 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
             yield piece
         return
     if coding not in ("gzip", "x-gzip", "deflate"):
-        raise EntryFailure(Reason.FETCH, f"The server packs the page as “{shown(coding)[:40]}”, unasked.")
+        raise EntryFailure(
+            Reason.FETCH,
+            f"The server compresses the page as “{shown(coding)[:40]}”, which was not requested.",
+        )
     unpacker = zlib.decompressobj(47 if coding != "deflate" else 15)
     for piece in response.stream:  # type: ignore[union-attr]
         packed += len(piece)
@@ -207,10 +212,10 @@ def _decoded(response: httpx2.Response, budget: Budget) -> Iterator[bytes]:
             try:
                 plain = unpacker.decompress(piece, BLOCK)
             except zlib.error as error:
-                raise EntryFailure(Reason.DAMAGED, "The page is packed in a damaged way.") from error
+                raise EntryFailure(Reason.DAMAGED, "The page's compression is damaged.") from error
             done += len(plain)
             budget.take(len(plain), done, packed)
             piece = unpacker.unconsumed_tail
             yield plain
     if not unpacker.eof:
-        raise EntryFailure(Reason.DAMAGED, "The page broke off.")
+        raise EntryFailure(Reason.DAMAGED, "The page was cut off.")

@@ -80,7 +80,7 @@ class ZipMembers:
 
 def _unreadable(error: Exception) -> EntryFailure:
     if isinstance(error, NotImplementedError):
-        return EntryFailure(Reason.UNSUPPORTED, "It is packed by a method that cannot be read here.")
+        return EntryFailure(Reason.UNSUPPORTED, "It uses a compression method that can't be read here.")
     if isinstance(error, RuntimeError) and "encrypt" in str(error):
         return EntryFailure(Reason.ENCRYPTED, "It is protected by a password.")
     return EntryFailure(Reason.DAMAGED, "It is damaged in the archive (cut off, or its checksum is wrong).")
@@ -102,10 +102,10 @@ def _problem(name: str, info: zipfile.ZipInfo, overlapping: set[int]) -> Problem
         return Problem(
             shown(name),
             Reason.OVERLAP,
-            "Its bytes are those of other entries too, as in archives made to do harm.",
+            "It shares its bytes with other entries, as in malicious archives.",
         )
     if "\x00" in (info.orig_filename or ""):
-        return Problem(shown(info.orig_filename), Reason.BAD_NAME, "Its name holds a zero byte.")
+        return Problem(shown(info.orig_filename), Reason.BAD_NAME, "Its name contains a zero byte.")
     return None
 
 

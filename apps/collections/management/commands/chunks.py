@@ -29,15 +29,17 @@ class Command(BaseCommand):
         )
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--collection", metavar="NAME", help="name or id")
-        parser.add_argument("--chunk", metavar="ID", help="where links and chain begin, such as c123")
+        parser.add_argument(
+            "--chunk", metavar="ID", help="the passage where links and chain begin, such as c123"
+        )
         parser.add_argument("--cursor", help="where a walk continues, as the last one printed it")
         parser.add_argument("--limit", type=int, default=20, help="chunks or steps (default 20)")
         parser.add_argument("--path", default="", help="of this source file")
         parser.add_argument("--header", default="", help="under a heading with these words")
-        parser.add_argument("--text", default="", help="with these characters")
+        parser.add_argument("--text", default="", help="containing this text")
         parser.add_argument("--kind", action="append", default=[], choices=ChunkKind.values)
         parser.add_argument("--relation", default="", help="links of this relation")
-        parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per line")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant = tenant_named(options["tenant"])

@@ -16,7 +16,8 @@ _SAID = ("file", "pooling", "query_prefix", "passage_prefix", "dimensions", "max
 class Command(BaseCommand):
     help = (
         "Check a sentence model (an ONNX file with tokenizer.json) in a folder of this machine, and install it as an "
-        "embedder that collections can choose. Nothing is downloaded. What isn't said is read from the folder's files."
+        "embedder that collections can choose. Nothing is downloaded. Anything not specified is read from "
+        "the folder's files."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -25,9 +26,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", default="", help="chosen as local/NAME (default: the folder's name)")
         parser.add_argument(
-            "--file", help="the ONNX file in the folder, where there are several, as onnx/model_int8.onnx"
+            "--file", help="the ONNX file in the folder if there are several, e.g. onnx/model_int8.onnx"
         )
-        parser.add_argument("--pooling", choices=POOLINGS, help="how one vector is made of the tokens'")
+        parser.add_argument("--pooling", choices=POOLINGS, help="how one vector is made from the tokens'")
         parser.add_argument(
             "--query-prefix", metavar="TEXT", help='put before each question, for example "query: "'
         )
@@ -35,10 +36,12 @@ class Command(BaseCommand):
             "--passage-prefix", metavar="TEXT", help='put before each passage, for example "passage: "'
         )
         parser.add_argument(
-            "--dimensions", type=int, help="keep the first so many numbers, for models trained for that"
+            "--dimensions", type=int, help="keep only the first N numbers, for models trained for that"
         )
-        parser.add_argument("--max-tokens", type=int, help="of one text; the rest of a longer one isn't seen")
-        parser.add_argument("--check", action="store_true", help="only check: install nothing")
+        parser.add_argument(
+            "--max-tokens", type=int, help="tokens per text; the rest of a longer text is ignored"
+        )
+        parser.add_argument("--check", action="store_true", help="only check; install nothing")
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:

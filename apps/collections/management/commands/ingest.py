@@ -56,8 +56,8 @@ class Command(BaseCommand):
     help = (
         "Put files, archives, web pages, folders, git repositories and Chroma folders into a collection and wait until "
         "each document is ready or has failed. Exit code 0: all ready; 1: something failed or was refused. Works with "
-        "the running worker, or does the work itself when none is alive. What --git, --chroma and --folder name must "
-        "lie below GROUNDWORK_IMPORT_PATHS."
+        "the running worker, or does the work itself when none is alive. Paths for --git, --chroma and "
+        "--folder must be inside GROUNDWORK_IMPORT_PATHS."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -84,12 +84,12 @@ class Command(BaseCommand):
             "--vectors-model",
             default="",
             metavar="MODEL",
-            help="take Chroma's vectors over as this model's; default: embed anew",
+            help="take over Chroma's vectors as this model's; default: embed again",
         )
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--collection", required=True, metavar="NAME", help="name or id")
-        parser.add_argument("--create", action="store_true", help="make the collection if there is none")
-        parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait in all")
+        parser.add_argument("--create", action="store_true", help="create the collection if it doesn't exist")
+        parser.add_argument("--timeout", type=float, default=3600.0, help="seconds to wait in total")
         parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -125,7 +125,7 @@ class Command(BaseCommand):
         if collection is not None:
             return collection
         if not options["create"]:
-            raise CommandError(f"There is no collection “{name}”; --create makes it.")
+            raise CommandError(f"There is no collection “{name}”; use --create to create it.")
         try:
             return collection_create(tenant=tenant, actor=actor, name=name)
         except DomainError as error:
@@ -170,7 +170,7 @@ class _Work:
             except DomainError as error:
                 self.refused[str(path)] = error.message
                 continue
-            state = "queued" if uploaded.created else "there already"
+            state = "queued" if uploaded.created else "already there"
             self._watch(uploaded.document, state)
 
     def bring(self, sources: list[_Source]) -> None:
@@ -344,8 +344,8 @@ def _why_skipped(path: Path) -> str:
     if path.suffix.lower() in SUPPORTED_SUFFIXES or is_archive(path.name):
         return ""
     if not path.suffix:
-        return "its name has no ending that tells its format; name the file itself to have it read"
-    return f"files that end in {path.suffix} are not read from folders; name the file itself to have it tried"
+        return "its name has no extension for its format; pass the file itself to have it read"
+    return f"files ending in {path.suffix} are not read from folders; pass the file itself to try it"
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -20,7 +20,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--collection", metavar="NAME", help="name or id; without it, all, and the files on disk"
         )
-        parser.add_argument("--repair", action="store_true", help="put right what can be")
+        parser.add_argument("--repair", action="store_true", help="repair what can be repaired")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -47,6 +47,6 @@ class Command(BaseCommand):
                 f"{len(check.open)} open."
             )
             if check.open and not options["repair"]:
-                self.stdout.write("Run it again with --repair to put right what can be.")
+                self.stdout.write("Run it again with --repair to repair what can be repaired.")
         if check.open:
             raise SystemExit(1)

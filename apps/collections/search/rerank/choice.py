@@ -16,7 +16,10 @@ from runs.providers import is_extractive, provider_for
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
-NO_CROSS_ENCODER = "This server has no cross-encoder. Its operator can name one in GROUNDWORK_RERANKER; until then choose another."
+NO_CROSS_ENCODER = (
+    "This server has no cross-encoder. Its operator can set one in GROUNDWORK_RERANKER; "
+    "until then, choose another reranker."
+)
 
 
 def reranker_of(
@@ -37,7 +40,7 @@ def reranker_of(
     if any(one != found[0] for one in found):
         raise Conflict(
             "reranker_unavailable",
-            "the collections of this search have chosen different rerankers. Search them one by one.",
+            "the collections searched use different rerankers. Search them one by one.",
         )
     return found[0] if found else None
 
@@ -52,7 +55,7 @@ def reranker_problems(tenant: Tenant, reranker: str, model: str) -> dict[str, li
         return {"reranker": [NO_CROSS_ENCODER]}
     if reranker == RerankerChoice.MODEL:
         if not model or is_extractive(model):
-            return {"reranker_model": ["Name the language model that grades passages."]}
+            return {"reranker_model": ["Enter the language model that grades passages."]}
         try:
             provider_for(tenant, model)
         except DomainError as error:

@@ -31,7 +31,7 @@ POLL_S = 0.1
 
 
 class Command(BaseCommand):
-    help = "Ask a collection a question; the answer is printed as it is written, then its sources."
+    help = "Ask a collection a question. Prints the answer as it is written, then its sources."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("question")

@@ -39,36 +39,38 @@ TOLD_EVERY_S = 2.0
 
 class Command(BaseCommand):
     help = (
-        "Generate a dataset from collections; the same rows as the portal and the API make with the same settings. Works "
-        "with the running worker, or does the work itself when none is alive. Exit code 0: done, or paused after the probe "
-        "that was asked for; 1: anything else. What is paused goes on with --resume. Run again with the same settings, it "
-        "carries on what was interrupted and writes the rows of what is complete; it generates nothing a second time."
+        "Generate a dataset from collections; gives the same rows as the portal and the API with the same "
+        "settings. Works "
+        "with the running worker, or does the work itself when none is alive. Exit code 0: done, or paused "
+        "after the requested probe; 1: anything else. Continue a paused job with --resume. Running again "
+        "with the same settings continues an interrupted job or writes the rows of a finished one; nothing "
+        "is generated twice."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         what = parser.add_mutually_exclusive_group(required=True)
-        what.add_argument("--collection", action="append", metavar="NAME", help="name or id; again for more")
+        what.add_argument("--collection", action="append", metavar="NAME", help="name or id; repeat for more")
         what.add_argument(
             "--resume",
             type=int,
             metavar="JOB",
-            help="continue a paused or interrupted job, or write the rows of a finished one",
+            help="continue a paused or interrupted job, or write a finished job's rows",
         )
         parser.add_argument("--out", required=True, metavar="FILE.jsonl", type=Path)
         parser.add_argument(
-            "--dataset", default="", metavar="SLUG", help="add to this one; without it, a new one"
+            "--dataset", default="", metavar="SLUG", help="add rows to this dataset; default: a new one"
         )
-        parser.add_argument("--name", default="", help="of a new dataset")
+        parser.add_argument("--name", default="", help="name of a new dataset")
         parser.add_argument(
-            "--model", default="extractive", help="an id of the model list; extractive needs no key"
+            "--model", default="extractive", help="an id from the model list; extractive needs no key"
         )
-        parser.add_argument("--judge-model", default="", help="another model for filter and judge")
+        parser.add_argument("--judge-model", default="", help="another model for filtering and judging")
         parser.add_argument(
             "--service-tier",
             default="",
             metavar="flex",
-            help="standard, flex or priority, of providers that have it",
+            help="standard, flex or priority, for providers that have it",
         )
         parser.add_argument(
             "--delivery",
@@ -82,22 +84,24 @@ class Command(BaseCommand):
         )
         parser.add_argument("--difficulty", default="", metavar="easy=4,hard=1")
         parser.add_argument(
-            "--language", default="", help="of the rows, such as de; default: that of the documents"
+            "--language",
+            default="",
+            help="language of the rows, such as de; default: the documents' language",
         )
         parser.add_argument(
-            "--persona", action="append", default=[], help="who asks; again for more, taken in turn"
+            "--persona", action="append", default=[], help="who asks; repeat for more, used in turn"
         )
-        parser.add_argument("--style", action="append", default=[], help="how they write; again for more")
+        parser.add_argument("--style", action="append", default=[], help="how they write; repeat for more")
         parser.add_argument(
-            "--max-turns", type=int, default=3, help="of rows with several turns (type multi_turn)"
+            "--max-turns", type=int, default=3, help="maximum turns for rows of type multi_turn"
         )
         parser.add_argument(
             "--script",
             action="append",
             default=[],
-            help="what their user says after the first question; again for more",
+            help="what their user says after the first question; repeat for more",
         )
-        parser.add_argument("--seed", type=int, default=0, help="the same seed, the same passages")
+        parser.add_argument("--seed", type=int, default=0, help="the same seed chooses the same passages")
         parser.add_argument("--concurrency", type=int, default=8)
         parser.add_argument(
             "--budget", default="", metavar="USD", help="never exceeded; with --resume, the new budget"
@@ -139,9 +143,9 @@ class Command(BaseCommand):
                 f"Estimate for all {job.wanted} rows: {found['middle']:.4f} USD, between {found['low']:.4f} and "
                 f"{found['high']:.4f} (95 %), from {found['items']} candidates of which {found['kept']} were kept."
             )
-            self.stdout.write(f"Go on: {goes_on}")
+            self.stdout.write(f"Continue: {goes_on}")
             return
-        more = f" Go on: {goes_on}" if job.state == GenerationState.PAUSED else ""
+        more = f" Continue: {goes_on}" if job.state == GenerationState.PAUSED else ""
         raise CommandError(f"The job is {job.get_state_display().lower()}: {job.reason}{more}")
 
     def _begun(self, tenant: Tenant, actor: Actor, options: dict[str, Any]) -> GenerationJob:
@@ -204,7 +208,7 @@ class Command(BaseCommand):
                 job.refresh_from_db()
         except KeyboardInterrupt:
             generation_pause(tenant=tenant, actor=actor, job=job)
-            self.stderr.write("Pausing: what is under way is finished and kept.")
+            self.stderr.write("Pausing: work in progress is finished and kept.")
             job.refresh_from_db()
         finally:
             for thread in threads:
@@ -284,13 +288,13 @@ def _before(
     job = selectors.job_list(actor=actor, dataset=dataset).first()
     if job is None and not selectors.row_list(actor=actor, dataset=dataset).exists():
         return None
-    add = f"add rows to it with --dataset {dataset.slug}, or make another one with --name"
+    add = f"add rows to it with --dataset {dataset.slug}, or create another one with --name"
     if job is None or not _is_same(job, options["model"], settings):
         raise CommandError(f"The dataset “{dataset.slug}” already exists with other settings: {add}.")
     if job.state in (*JOB_ACTIVE, GenerationState.COMPLETED):
         return job
     again = f"manage.py dataset_generate --tenant {tenant.slug} --resume {job.pk} --out {options['out']}"
-    more = f"Go on: {again}\nOr {add}." if job.state != GenerationState.STOPPED else f"You can {add}."
+    more = f"Continue: {again}\nOr {add}." if job.state != GenerationState.STOPPED else f"You can {add}."
     raise CommandError(
         f"Job {job.pk} of the dataset “{dataset.slug}” is {job.get_state_display().lower()}: {job.reason}\n{more}"
     )

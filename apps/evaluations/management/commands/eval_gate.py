@@ -23,14 +23,15 @@ USAGE_CODE = 2
 
 class Command(BaseCommand):
     help = (
-        "Decide whether an arm of an experiment may be released. Exit code 0: passed; 1: something that may decide has "
-        "fallen; 2: wrong use; 3: not comparable (no baseline, other documents, stale labels, unfinished)."
+        "Decide whether an arm of an experiment may be released. Exit code 0: passed; 1: a deciding "
+        "score has dropped; 2: wrong usage; 3: not comparable (no baseline, other documents, stale labels, "
+        "unfinished)."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, metavar="SLUG")
         parser.add_argument("--experiment", type=int, metavar="ID", help="default: the newest one")
-        parser.add_argument("--arm", type=int, default=0, metavar="N", help="its place, from 0")
+        parser.add_argument("--arm", type=int, default=0, metavar="N", help="its position, from 0")
         parser.add_argument("--baseline", default="main", metavar="NAME")
         parser.add_argument("--tolerance", default="0", metavar="FALL", help="allowed drop, 0 to 1")
         parser.add_argument(
@@ -63,9 +64,9 @@ class Command(BaseCommand):
             "--sarif-at",
             default="",
             metavar="PATH",
-            help="file of your repository at which a code host shows the SARIF results",
+            help="file in your repository where a code host shows the SARIF results",
         )
-        parser.add_argument("--promote", action="store_true", help="make the arm the baseline when it passes")
+        parser.add_argument("--promote", action="store_true", help="make the arm the baseline if it passes")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenant = tenant_named(options["tenant"])

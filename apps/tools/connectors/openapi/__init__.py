@@ -24,7 +24,7 @@ def source_check(source: ToolSource) -> None:
         Invalid: neither a document nor its address, or an address that may not be called.
     """
     if not source.document_url and not source.document.strip():
-        raise _invalid("document_url", "Give the address of the OpenAPI document, or its text.")
+        raise _invalid("document_url", "Give the address of the OpenAPI document or its text.")
     policy = outgoing_policy(source.tenant_id)
     for field in ("url", "document_url"):
         value = getattr(source, field)
@@ -35,7 +35,7 @@ def source_check(source: ToolSource) -> None:
         except AddressRefused as error:
             raise _invalid(field, error.message) from error
         if field == "url" and (url.query or url.fragment):
-            raise _invalid(field, "The address of an API has no question mark or hash in it.")
+            raise _invalid(field, "The address of an API can't contain a ? or #.")
 
 
 def source_read(source: ToolSource) -> Sequence[FoundTool]:

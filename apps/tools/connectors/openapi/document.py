@@ -84,8 +84,8 @@ class Document:
             raise SourceError(f"At {at}: “$ref” must be text.")
         if not ref.startswith("#"):
             raise SourceError(
-                f"At {at}: it refers to another document ({ref[:200]}), and others are not fetched. Bundle the API's "
-                "description into one document."
+                f"At {at}: it refers to another document ({ref[:200]}), which is not fetched. Bundle the "
+                f"API's description into one document."
             )
         node: Any = self.root
         for part in ref[1:].split("/")[1:]:

@@ -100,7 +100,7 @@ def _operations(reader: _Reader) -> Iterator[FoundTool]:
                 continue
             operation = mapping_at(item[method], f"{at}.{method}")
             if method in _UNUSED:
-                _skip(reader, operation, path, method, "calls of this method are not made")
+                _skip(reader, operation, path, method, "this method is not supported")
                 continue
             found = _tool(reader, path, method, item, operation)
             if found is not None:

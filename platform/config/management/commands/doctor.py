@@ -9,7 +9,7 @@ from config.doctor import examine
 
 
 class Command(BaseCommand):
-    help = "Look at every part the platform needs and say what to do. Ends with 1 when one is not well."
+    help = "Check every part the platform needs and say what to do. Exits with 1 if something is wrong."
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:

@@ -25,7 +25,7 @@ class Command(BaseCommand):
         parser.add_argument("action", choices=["run", "status", "url", "stop", "psql", "dump", "remove"])
         parser.add_argument("arguments", nargs="*", help="more arguments of psql, the file of dump")
         parser.add_argument("--port", type=int, help="TCP port on 127.0.0.1 (default: the recorded one)")
-        parser.add_argument("--yes", action="store_true", help="really remove")
+        parser.add_argument("--yes", action="store_true", help="confirm the removal")
 
     def handle(self, *args: Any, **options: Any) -> None:
         postgres = EmbeddedPostgres(settings.DATA_DIR, options["port"], die_with_parent=True)
@@ -75,7 +75,7 @@ class Command(BaseCommand):
 
     def _remove(self, postgres: EmbeddedPostgres, options: dict[str, Any]) -> None:
         if not options["yes"]:
-            raise CommandError("This deletes the database with all tenants' data. Add --yes.")
+            raise CommandError("This deletes the database with all tenants' data. Add --yes to confirm.")
         remove(settings.DATA_DIR)
         self.stdout.write("removed")
 

@@ -34,7 +34,8 @@ class Command(BaseCommand):
         parser.add_argument(
             "--public",
             action="store_true",
-            help="as --no-demo, and switch the password of an earlier demo off: others reach this server",
+            help="like --no-demo, and switches off the password of an earlier demo, because others can "
+            "reach this server",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -70,8 +71,8 @@ class Command(BaseCommand):
     def _lock(self) -> None:
         if locked := demo_lock(settings.DATA_DIR):
             self.stdout.write(
-                f"an earlier start made demo accounts; their password is switched off: {', '.join(locked)}. To keep one in use, "
-                f"give it a password of your own: python manage.py changepassword {locked[0]}"
+                f"an earlier start created demo accounts; their password is switched off: {', '.join(locked)}. "
+                f"To keep using one, set your own password: python manage.py changepassword {locked[0]}"
             )
 
     def _call(self, what: str, command: str, **options: Any) -> None:

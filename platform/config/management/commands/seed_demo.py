@@ -9,7 +9,9 @@ from config.demo import EMAIL, OTHER_EMAIL, demo_password, demo_seed
 
 
 class Command(BaseCommand):
-    help = "Create the two demo workspaces with their documents, where they are missing; says how to sign in."
+    help = (
+        "Create the two demo workspaces with their documents if they are missing, and print how to sign in."
+    )
 
     def handle(self, *args: Any, **options: Any) -> None:
         demo_seed(data_dir=settings.DATA_DIR, say=self.stdout.write)

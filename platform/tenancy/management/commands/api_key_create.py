@@ -16,7 +16,7 @@ from tenancy.services import api_key_create
 
 
 class Command(BaseCommand):
-    help = "Make an API key and print it, this once."
+    help = "Create an API key and print it once."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", required=True, metavar="SLUG")
@@ -28,7 +28,7 @@ class Command(BaseCommand):
         )
         parser.add_argument("--name", default="made at the command line")
         parser.add_argument(
-            "--user", metavar="EMAIL", help="for whom it acts: an owner or admin (default: the first owner)"
+            "--user", metavar="EMAIL", help="who it acts for: an owner or admin (default: the first owner)"
         )
         parser.add_argument("--expires-days", type=int, metavar="N", help="default: never")
         parser.add_argument("--json", action="store_true", help="print one JSON object")

@@ -16,16 +16,17 @@ Anchors = dict[int, dict[int, str]]  # by tenant id: a slug can change
 
 class Command(BaseCommand):
     help = (
-        "Verify the hash chain of the audit trail; ends with 1 when it is broken. With --anchors, compare with heads that "
-        "were exported before and add today's: keep that file where the database's owner cannot write."
+        "Verify the hash chain of the audit trail; exits with 1 if it is broken. With --anchors, "
+        "compare with earlier exported heads and add today's; keep that file where the database's owner can't "
+        "write."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--tenant", metavar="SLUG", help="default: every workspace")
         parser.add_argument(
-            "--anchors", type=Path, metavar="FILE", help="heads, one JSON object a line; made when absent"
+            "--anchors", type=Path, metavar="FILE", help="heads, one JSON object per line; created if missing"
         )
-        parser.add_argument("--json", action="store_true", help="print one JSON object a workspace")
+        parser.add_argument("--json", action="store_true", help="print one JSON object per workspace")
 
     def handle(self, *args: Any, **options: Any) -> None:
         tenants = Tenant.objects.order_by("slug")
@@ -61,8 +62,8 @@ class Command(BaseCommand):
                 _anchor_write(options["anchors"], tenant, report)
         if broken:
             raise CommandError(
-                f"The audit trail of {broken} workspace(s) is not what was written: see above, and compare "
-                "with a backup."
+                f"The audit trail of {broken} workspace(s) has been altered. See above, and compare with a "
+                f"backup."
             )
 
 

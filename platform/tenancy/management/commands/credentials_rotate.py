@@ -20,8 +20,9 @@ SUFFIX = "_encrypted"  # how every column is called that holds what ``tenancy.cr
 
 class Command(BaseCommand):
     help = (
-        "Encrypt everything that is stored encrypted with the first of GROUNDWORK_CREDENTIAL_KEYS, so that older keys can "
-        "be dropped. Safe while the platform runs, and to run again. Ends with 1 when something cannot be read."
+        "Re-encrypt everything with the first of GROUNDWORK_CREDENTIAL_KEYS, so that older keys can be "
+        "removed. Safe to run repeatedly and while the platform is running. Exits with 1 if something can't be "
+        "read."
     )
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -13,10 +13,12 @@ from tenancy.services import tenant_create
 
 
 class Command(BaseCommand):
-    help = "Create a workspace. Its owner is an account that exists, or a new one whose password is printed once."
+    help = (
+        "Create a workspace. Its owner is an existing account, or a new one whose password is printed once."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--name", required=True, help="what people see")
+        parser.add_argument("--name", required=True, help="name that people see")
         parser.add_argument("--slug", required=True, help="its part of the URL")
         parser.add_argument("--owner", required=True, metavar="EMAIL")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
