@@ -120,13 +120,11 @@ class WantedDocuments:
     def _told(self, *, is_any: bool) -> str:
         asked, found = self._newest, set(self._dates.values())
         if is_any:
-            return f"The question says “{asked}”: of passages that answer alike, those of newer documents come first."
+            return f"The question says “{asked}”, so among equally good passages, those from newer documents come first."
         why = "have the same date" if any(found) else "have no date"
         if any(found) and len(found) > 1:
-            why = "do not differ in their dates where they answer alike"
-        return (
-            f"The question says “{asked}”, but the documents found {why}: their age had no say in the order."
-        )
+            why = "don't differ in date where passages are equally good"
+        return f"The question says “{asked}”, but the documents found {why}, so their age did not affect the order."
 
 
 def _period(cover: str, dated: date | None) -> Period:
