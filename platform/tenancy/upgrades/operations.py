@@ -9,6 +9,8 @@ from django.contrib.postgres import operations as postgres
 from django.db.migrations import AddConstraint
 from django.db.migrations.state import ProjectState
 
+from tenancy.upgrades.locks import waiting_long
+
 _LEFT = """SELECT i.indisvalid, EXISTS (SELECT FROM pg_constraint n WHERE n.conindid = i.indexrelid)
            FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
            WHERE c.relname = %s AND c.relnamespace = current_schema()::regnamespace"""
@@ -29,8 +31,10 @@ class AddIndexConcurrently(postgres.AddIndexConcurrently):
         self, app_label: str, schema_editor: Any, from_state: ProjectState, to_state: ProjectState
     ) -> None:
         """Build the index; arguments and errors are those of Django's own."""
-        if not _is_built(schema_editor, self.index.name)[0]:
-            super().database_forwards(app_label, schema_editor, from_state, to_state)
+        self._ensure_not_in_transaction(schema_editor)
+        with waiting_long(schema_editor.connection):
+            if not _is_built(schema_editor, self.index.name)[0]:
+                super().database_forwards(app_label, schema_editor, from_state, to_state)
 
 
 class AddUniqueConcurrently(postgres.NotInTransactionMixin, AddConstraint):
@@ -58,14 +62,19 @@ class AddUniqueConcurrently(postgres.NotInTransactionMixin, AddConstraint):
         model = to_state.apps.get_model(app_label, self.model_name)
         if not self.allow_migrate_model(schema_editor.connection.alias, model):
             return
-        is_valid, is_constraint = _is_built(schema_editor, self.constraint.name)
         said = str(self.constraint.create_sql(model, schema_editor))
         found = _UNIQUE.fullmatch(said)
-        if not is_valid:
-            index = said
-            if found:
-                index = f"CREATE UNIQUE INDEX {found['name']} ON {found['table']} {found['columns']}{found['nulls']}"
-            schema_editor.execute(index.replace("CREATE UNIQUE INDEX", "CREATE UNIQUE INDEX CONCURRENTLY", 1))
+        index = said
+        if found:
+            index = (
+                f"CREATE UNIQUE INDEX {found['name']} ON {found['table']} {found['columns']}{found['nulls']}"
+            )
+        with waiting_long(schema_editor.connection):
+            is_valid, is_constraint = _is_built(schema_editor, self.constraint.name)
+            if not is_valid:
+                schema_editor.execute(
+                    index.replace("CREATE UNIQUE INDEX", "CREATE UNIQUE INDEX CONCURRENTLY", 1)
+                )
         if found and not is_constraint:
             schema_editor.execute(
                 f"ALTER TABLE {found['table']} ADD CONSTRAINT {found['name']} UNIQUE USING INDEX {found['name']}"
