@@ -10,6 +10,7 @@ from django.contrib.postgres import operations as postgres
 from django.contrib.postgres.fields import ArrayField
 from django.core.management import CommandError, call_command
 from django.db import migrations, models
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.state import ModelState, ProjectState
 from django.db.models.functions import Now, Random
 
@@ -18,6 +19,7 @@ from tenancy.upgrades import operations as ours
 from tenancy.upgrades.effects import Effect, Lock, Mark, Work
 from tenancy.upgrades.reading import Reader
 from tenancy.upgrades.rules import Breach, breaches, effects_of, judged, own_labels
+from tests.docs_pages import block
 
 TITLE_SET = models.CheckConstraint(condition=~models.Q(title=""), name="title_set")
 TITLE_ONE = models.UniqueConstraint(fields=["title"], name="title_one")
@@ -320,6 +322,18 @@ def test_migrations_of_this_tree_keep_the_rules() -> None:
         ("AddField webhook.previous_secret_encrypted", "webhooks_webhook", Lock.ACCESS_EXCLUSIVE),
         ("AddField webhook.rotated_at", "webhooks_webhook", Lock.ACCESS_EXCLUSIVE),
     ]
+
+
+def test_the_example_of_the_page_is_let_through_by_its_marks() -> None:
+    space: dict[str, Any] = {}
+    exec(block("docs/upgrading.md", "python"), space)  # noqa: S102 - our own page
+    loader = MigrationLoader(None)
+    for kind, app, mark in (("Migration", "jobs", "explained"), ("LaterMigration", "webhooks", "contract")):
+        made = space[kind]("0009_x", app)
+        read = Reader(made, loader.project_state(loader.graph.leaf_nodes(app))).read()
+        assert judged(made, read) == []
+        setattr(made, mark, type(getattr(made, mark))())
+        assert len(judged(made, read)) == 1
 
 
 def test_the_command_ends_with_1_and_names_each_breach(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-from django.apps import apps
 from django.conf import settings
 from django.contrib.staticfiles.storage import staticfiles_storage
 from django.core.management import call_command
@@ -16,17 +14,12 @@ from config.demo import EMAIL, OTHER_EMAIL, demo_lock, demo_password, demo_unloc
 from tenancy.database.base import as_login_role
 from tenancy.database.direct import pooler_found
 from tenancy.database.history import adopt
-
-ROOT = Path(__file__).resolve().parents[4]
+from tenancy.upgrades.rules import newer_applied
 
 
 def _version_check(loader: MigrationLoader) -> None:
     """Refuse a database that a later version has changed: this one would work on tables it does not know."""
-    rooms = (ROOT / "platform", ROOT / "apps")
-    ours = {a.label for a in apps.get_app_configs() if any(Path(a.path).is_relative_to(r) for r in rooms)}
-    known = set(loader.disk_migrations)
-    applied = loader.applied_migrations or {}
-    unknown = sorted(f"{a}.{n}" for a, n in applied if a in ours and (a, n) not in known)
+    unknown = newer_applied(loader)
     if unknown:
         raise CommandError(
             f"This database was made by another version of Groundwork ({unknown[-1]} is not known here). Start that version, or "
