@@ -146,7 +146,10 @@ def compose_understood(words: list[str]) -> None:
         assert words[3] in services
         python_understood(words[4:])
     else:
-        assert words[2:] == ["up", "--build"]
+        options = [w for w in words[2:] if "=" not in w]
+        assert set(options) <= {"up", "--build", "--scale"}, words
+        for scaled in (w for w in words if "=" in w):
+            assert "ports" not in services[scaled.partition("=")[0]]
 
 
 def python_understood(words: list[str]) -> None:
