@@ -20,6 +20,11 @@ class CollectionsConfig(AppConfig):
         from apps.collections.index import identifier_sql
         from apps.collections.index.code_kinds import codes_sweep
         from apps.collections.pipeline.lexical_upgrade import terms_sweep
+        from apps.collections.storage import originals
+        from apps.collections.tree.elsewhere import tree_follow, trees_compare
+        from blobs.caches import on_removed, on_whole_look
+        from blobs.leases import rows_hold
+        from blobs.services import named_by
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
         from tenancy.audit_names import audit_names_judged_by
@@ -30,6 +35,12 @@ class CollectionsConfig(AppConfig):
         before_fork(_preload)
         on_sweep(codes_sweep, every_s=300)
         on_sweep(terms_sweep, every_s=300)
+        named_by(originals.file_is_named)
+        rows_hold(originals.file_in_history)
+        for listener in (originals.made_forget, tree_follow):
+            on_removed(listener)
+        for look in (originals.made_compare, trees_compare):
+            on_whole_look(look)
         key_collections_from(collection_choices)
         documents_judged_by(document_readable)
         audit_names_judged_by("collections.document", documents_unnamed)

@@ -50,6 +50,16 @@ class Missing(DomainError):
         super().__init__(code, f"This {noun} does not exist or is not yours to see.")
 
 
+class TryAgain(DomainError):
+    """Something outside does not answer for now and nothing is lost: the same works again later.
+
+    A job that ends with it goes back to the queue, and no attempt of it is used up.
+    """
+
+    default_status = 503
+    retry_s = 10.0
+
+
 class Conflict(DomainError):
     """The state of the object does not allow the action now."""
 

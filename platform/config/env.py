@@ -54,6 +54,18 @@ VARIABLES: dict[str, Variable] = {
             values.as_path,
         ),
         Variable(
+            "GROUNDWORK_FILES_URL",
+            "Where files are kept that several machines share: s3://bucket/prefix?endpoint=https://host&region=name, gs://bucket/prefix, azure://container/prefix?account=name. Credentials as boto3 and its like read them (AWS_ACCESS_KEY_ID, ...). Unset: the data directory.",
+            "",
+            values.as_files_url,
+        ),
+        Variable(
+            "GROUNDWORK_FILES_CACHE_MB",
+            "Megabytes of this machine's disk for copies of files that are kept elsewhere.",
+            "2000",
+            values.as_positive,
+        ),
+        Variable(
             "GROUNDWORK_SECRET_KEY",
             "Signs sessions and links. Required in production; made and kept in the data directory otherwise.",
             "",

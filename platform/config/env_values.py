@@ -77,6 +77,19 @@ def as_url(*schemes: str) -> Callable[[str], str]:
     return parse
 
 
+def as_files_url(text: str) -> str:
+    expected = "expected s3://bucket/prefix, gs://bucket/prefix, azure://container/prefix or file:///folder, without a password"
+    try:
+        parts = urlsplit(text.strip())
+    except ValueError:
+        raise ValueError(expected) from None
+    is_bucket = parts.scheme in ("s3", "gs", "azure") and parts.netloc and "@" not in parts.netloc
+    is_folder = parts.scheme == "file" and not parts.netloc and parts.path.startswith("/")
+    if text.strip() and not (is_bucket or is_folder):
+        raise ValueError(expected)
+    return text.strip()
+
+
 def as_origins(text: str) -> list[str]:
     found = as_list(text)
     for part in found:

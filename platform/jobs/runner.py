@@ -10,13 +10,15 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import structlog
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils import timezone
 
-from basics.errors import DomainError
+from basics.errors import DomainError, TryAgain
 from jobs import registry, slots
 from jobs.context import (
     JobCancelled,
@@ -45,6 +47,7 @@ _CLAIM = (
     "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
     "WHERE id = %s AND status = 'queued' AND run_after <= clock_timestamp()"
 )
+WAITS_MOST = timedelta(days=1)  # for what does not answer; then the job fails with what it waited for
 DRAIN_S = 60.0  # how long one queue entry may go on with further jobs of the cpu lane
 
 
@@ -243,6 +246,12 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
                 job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
             else:
                 job_requeue(row, delay_s=error.delay_s, count_attempt=False)
+        elif isinstance(error, TryAgain) and timezone.now() - row.created_at < WAITS_MOST:
+            log.warning("job_waits", job=job.pk, kind=job.kind, code=error.code, reason=str(error)[:300])
+            if row.cancel_requested_at is not None:
+                job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
+            else:
+                job_requeue(row, delay_s=error.retry_s, count_attempt=False)
         elif isinstance(error, JobCancelled):
             job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
         elif isinstance(error, DomainError):

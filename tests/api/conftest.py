@@ -31,11 +31,10 @@ from apps.conversations.attachments.services import attachment_add
 from apps.conversations.models import ConversationShare, QueuedQuestion, Turn
 from apps.conversations.turns.conversations import conversation_create
 from apps.conversations.turns.services import turn_stop, turn_submit
-from apps.datasets.curation.dividing import moves_key
+from apps.datasets.curation.dividing import Move, moves_keep
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport, GenerationJob, RowContent
 from apps.datasets.records.record import Record
 from apps.datasets.rows.dataset_services import dataset_create
-from apps.datasets.rows.files import dataset_file_write
 from apps.datasets.rows.services import NewRow, rows_add
 from apps.datasets.versions.services import version_create
 from apps.evaluations.models import AnnotationItem, Arm, Assignment, Experiment, Score, Trial
@@ -299,7 +298,7 @@ def _divided(cast: Cast, name: str) -> int:
     """Make a division of a dataset into splits that can be taken back."""
     check = DatasetCheck.objects.get(pk=_dataset(cast, name)["dataset-checks"])
     DatasetCheck.objects.filter(pk=check.pk).update(kind="splits")
-    dataset_file_write(moves_key(check), [b"1\t\ttest\n"])
+    moves_keep(check, [Move("1", "", "test")], hold=lambda: None)
     return check.pk
 
 

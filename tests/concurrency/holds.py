@@ -95,7 +95,6 @@ def install() -> None:
     from apps.collections.index import terms
     from apps.collections.pipeline import run as pipeline
     from apps.collections.pipeline import summaries_model
-    from apps.collections.storage import originals as files
     from apps.conversations.toolset import bundle as tools
     from apps.conversations.turns import queue
 
@@ -103,7 +102,7 @@ def install() -> None:
     _wrap(pipeline, "document_ingest", _whole)
     _wrap(pipeline, "document_extract", _reading)
     _wrap(pipeline, "embedder_for", _embedding)
-    _wrap(files, "file_digest", _after("fetch"))
+    _wrap(pipeline, "file_digest", _after("fetch"))
     _wrap(pipeline, "pages_write", _after("pages"))
     _wrap(pipeline, "chunks_write", _after("chunk"))
     _wrap(pipeline, "summaries_write", _after("summarise"))

@@ -8,8 +8,8 @@ from apps.collections.collection.services import collection_delete
 from apps.collections.documents.services import Uploaded, document_delete, document_put
 from apps.collections.index.embedding import space_default
 from apps.collections.models import Collection, Document, DocumentAccess
-from apps.collections.storage.originals import ReceivedFile
 from basics.errors import Denied
+from blobs import services as blobs
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
 from tenancy.selectors import limited_collections
@@ -20,10 +20,9 @@ def private_document_put(
     *,
     tenant: Tenant,
     actor: Actor,
-    collection: Collection | None,
-    collection_name: str,
+    collection: Collection,
     name: str,
-    received: ReceivedFile,
+    received: blobs.ReceivedFile,
     is_read: bool = True,
 ) -> Uploaded:
     """Keep received bytes in a private collection of the actor's person, in the current transaction.
@@ -31,10 +30,9 @@ def private_document_put(
     Two files of one name stay two documents: neither becomes a version of the other.
 
     Args:
-        collection: private, and the person's; None makes one.
-        collection_name: of the one that is made; private collections may share a name. One that a limited key makes joins
-            the collections that it sees.
+        collection: private, and the person's; see ``private_collection_create``.
         name: checked by ``document_name`` before.
+        received: after ``original_keep``.
         is_read: as for ``document_put``.
 
     Raises:
@@ -42,19 +40,8 @@ def private_document_put(
         Missing: the collection was deleted meanwhile.
     """
     actor.require("collection.read")
-    if actor.user_id is None or (collection is not None and collection.owner_id != actor.user_id):
-        raise Denied("person_needed", "A private file belongs to a person: use a key that acts for one.")
-    if collection is None:
-        collection = Collection.objects.create(
-            tenant=tenant,
-            owner_id=actor.user_id,
-            created_by_id=actor.user_id,
-            name=collection_name,
-            space=space_default(tenant=tenant),
-            chunk_overlap=0,  # its passages are also given one after the other, as the whole text
-        )
-        if actor.collections is not None:
-            key_collection_add(tenant=tenant, actor=actor, collection=collection.pk)
+    if actor.user_id is None or collection.owner_id != actor.user_id:
+        raise _person_needed()
     put = document_put(
         tenant=tenant,
         actor=actor,
@@ -68,6 +55,34 @@ def private_document_put(
         put.document.is_restricted = True
         DocumentAccess.objects.create(tenant=tenant, document=put.document, user_id=actor.user_id)
     return put
+
+
+def private_collection_create(*, tenant: Tenant, actor: Actor, name: str) -> Collection:
+    """Make a private collection of the actor's person, in the current transaction; several may share a name.
+
+    One that a limited key makes joins the collections that it sees.
+
+    Raises:
+        Denied: the actor stands for no person.
+    """
+    actor.require("collection.read")
+    if actor.user_id is None:
+        raise _person_needed()
+    collection: Collection = Collection.objects.create(
+        tenant=tenant,
+        owner_id=actor.user_id,
+        created_by_id=actor.user_id,
+        name=name,
+        space=space_default(tenant=tenant),
+        chunk_overlap=0,  # its passages are also given one after the other, as the whole text
+    )
+    if actor.collections is not None:
+        key_collection_add(tenant=tenant, actor=actor, collection=collection.pk)
+    return collection
+
+
+def _person_needed() -> Denied:
+    return Denied("person_needed", "A private file belongs to a person: use a key that acts for one.")
 
 
 def private_documents_remove(*, tenant: Tenant, actor: Actor, documents: Iterable[int]) -> None:

@@ -11,13 +11,13 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
+from django.utils import timezone
 
 from apps.collections.documents.services import document_enqueue
 from apps.collections.documents.versions import document_reindex
@@ -36,6 +36,10 @@ from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import collection_lock, document_lock
 from apps.collections.storage.ledger import ledger_agrees, ledger_count
 from basics.errors import DomainError, Missing
+from blobs.leases import put_from_rows
+from blobs.models import PendingBlob
+from blobs.services import drop
+from blobs.stores import store
 from jobs.models import ACTIVE, Job
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -255,12 +259,13 @@ def _vectors_left(
 
 def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
     """Compare the tenant's originals and page images on disk with the documents."""
+    there = {kept.key: kept for kept in store().below(f"t{tenant.pk}/")}
     keys = set(Document.objects.filter(tenant=tenant).values_list("file", flat=True))
     keys |= set(Import.objects.filter(tenant=tenant).exclude(file="").values_list("file", flat=True))
     packs = RepositoryPack.objects.filter(tenant=tenant).select_related("repository__collection")
     for pack in packs.order_by("pk"):
         keys |= {pack.file, pack.index}
-        if not (files.file_exists(pack.file) and files.file_exists(pack.index)):
+        if not {pack.file, pack.index} <= set(there):
             yield RepairFinding(
                 "original_missing",
                 f"{pack.repository.collection.name}: history of {pack.repository}",
@@ -268,7 +273,8 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
                 advice="Import the repository again, or restore the storage from a backup.",
             )
     for key in sorted(keys):
-        if not files.file_exists(key):
+        is_waiting = PendingBlob.objects.filter(tenant=tenant, key=key, removed_at=None).exists
+        if key not in there and not is_waiting() and not (repair and put_from_rows(key)):
             paths = Document.objects.filter(tenant=tenant, file=key).values_list("path", flat=True)
             for path in paths:
                 yield RepairFinding(
@@ -277,24 +283,18 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
                     "The original is no longer in the storage; search and the text of its pages still work.",
                     advice="Upload the same file again under this name, or restore it from a backup.",
                 )
-    root = Path(default_storage.path(f"t{tenant.pk}"))
-    for original in _old_files(root):
-        key = f"t{tenant.pk}/{original.relative_to(root).as_posix()}"
-        if key in keys:
+    old = timezone.now() - timedelta(seconds=GRACE_S)
+    for key, kept in sorted(there.items()):
+        if key in keys or kept.changed_at > old:
             continue
-        size = original.stat().st_size
         if repair:
             with transaction.atomic():
-                files.file_lock(key)
-                packs = RepositoryPack.objects.filter(Q(file=key) | Q(index=key), tenant=tenant)
-                is_used = Document.objects.filter(tenant=tenant, file=key).exists()
-                if not is_used and not packs.exists():
-                    original.unlink(missing_ok=True)
-        yield RepairFinding("original_orphaned", key, f"{size} bytes that no document points to.", repair)
-    hashes = set(Document.objects.filter(tenant=tenant).values_list("sha256", flat=True))
-    images = Path(settings.DATA_DIR) / "cache" / "pages" / f"t{tenant.pk}"
-    for folder in sorted(images.glob("*/*")) if images.is_dir() else []:
-        if folder.name not in hashes and _is_old(folder):
+                drop(tenant.pk, key)  # which asks once more whether a row names it
+        yield RepairFinding(
+            "original_orphaned", key, f"{kept.size} bytes that no document points to.", repair
+        )
+    for folder in files.pages_orphaned(tenant.pk):
+        if _is_old(folder):
             if repair:
                 shutil.rmtree(folder, ignore_errors=True)
             yield RepairFinding("images_orphaned", folder.name, "Page images of no document.", repair)
@@ -309,13 +309,6 @@ def _contents(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
             FileBlob.objects.filter(pk=blob.pk).delete()
         detail = f"{blob.size} bytes in the history of files that no change names."
         yield RepairFinding("contents_orphaned", blob.sha256[:12], detail, repair)
-
-
-def _old_files(root: Path) -> Iterator[Path]:
-    if root.is_dir():
-        yield from (
-            original for original in sorted(root.rglob("*")) if original.is_file() and _is_old(original)
-        )
 
 
 def _is_old(original: Path) -> bool:

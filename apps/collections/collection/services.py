@@ -28,6 +28,7 @@ from apps.collections.storage.job_locks import active_jobs, cancel_quietly, coll
 from apps.collections.tree.purge import revisions_remove
 from apps.collections.tree.store import collection_tree_remove
 from basics.errors import Conflict, DomainError, Invalid
+from blobs import services as blobs
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -149,13 +150,13 @@ def collection_delete(*, tenant: Tenant, actor: Actor, collection: Collection) -
             cancel_quietly(tenant, actor, job)
         row = collection_lock(tenant, collection.pk, for_delete=True)
         documents = Document.objects.filter(tenant=tenant, collection=row)
-        sha256s = list(documents.values_list("sha256", flat=True))
+        count = documents.count()
         audit_record(
             tenant=tenant,
             actor=actor,
             action="collection.delete",
             object=row,
-            data={"documents": len(sha256s), "chunks": row.chunk_total},
+            data={"documents": count, "chunks": row.chunk_total},
         )
         notify(tenant.pk, f"collection:{row.pk}")
         # Set by set: the database's own cascade would look up the rows of each chunk one by one.
@@ -167,11 +168,9 @@ def collection_delete(*, tenant: Tenant, actor: Actor, collection: Collection) -
         documents.delete()
         revisions_remove(tenant=tenant, collection=row)
         pk, tenant_id = row.pk, tenant.pk
+        blobs.drop(tenant_id, files.files_prefix(tenant_id, pk))
         row.delete()
         transaction.on_commit(lambda: collection_tree_remove(tenant_id, pk))
-        transaction.on_commit(
-            lambda: files.files_remove(tenant_id=tenant_id, collection_id=pk, sha256s=sha256s)
-        )
         transaction.on_commit(lambda: indexes_drop(collection_id=pk))
 
 

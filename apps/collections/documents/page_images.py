@@ -11,7 +11,8 @@ from apps.collections.ingestion.ocr.types import ScanWord, scan_from_json
 from apps.collections.ingestion.page_images import Rect, page_text_boxes, render_page_image
 from apps.collections.ingestion.types import ReadFailure
 from apps.collections.models import Document, Page
-from apps.collections.storage.originals import cache_write, file_path, page_cache
+from apps.collections.storage.originals import cache_write, page_cache
+from blobs.leases import lease
 
 SCALE = 2.0
 FORMAT_VERSION = 1  # raise it when images or boxes change, so that kept ones are made anew
@@ -31,7 +32,8 @@ def page_image(document: Document, number: int) -> Path:
     """
     target = _cached(document, f"{number}.v{FORMAT_VERSION}.webp")
     if not target.is_file():
-        image = render_page_image(file_path(document.file), number, SCALE, media_type=document.media_type)
+        with lease(document.file) as path:
+            image = render_page_image(path, number, SCALE, media_type=document.media_type)
         cache_write(target, image.data)
     return target
 
@@ -89,7 +91,8 @@ def _text_boxes(document: Document, page: Page, start: int, end: int) -> list[Re
     if target.is_file():
         return [Rect(*box) for box in json.loads(target.read_text())]
     try:
-        boxes = page_text_boxes(file_path(document.file), page.number, start, end)
+        with lease(document.file) as path:
+            boxes = page_text_boxes(path, page.number, start, end)
     except ReadFailure:
         return []  # the page is shown without marks; its text beside it has them
     cache_write(target, json.dumps([astuple(box) for box in boxes]).encode())

@@ -34,6 +34,7 @@ from apps.collections.tree.purge import revisions_remove
 from apps.collections.tree.repository_facts import repositories_limit
 from apps.collections.tree.store import tree_forget
 from basics.errors import Conflict, Invalid, Missing
+from blobs import services as blobs
 from jobs.notify import notify
 from jobs.services import job_enqueue
 from tenancy.actors import Actor
@@ -72,16 +73,26 @@ def document_upload(
     """
     actor.require("document.write")
     name = document_name(name)
-    received = files.file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
+    received = blobs.receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
     try:
+        original_keep(tenant, collection, received)
         with transaction.atomic():
             return _document_add(tenant, actor, collection, name, received)
     finally:
         received.discard()
 
 
+def original_keep(tenant: Tenant, collection: Collection, received: blobs.ReceivedFile) -> None:
+    """Place received bytes where ``document_put`` then names them; before its transaction.
+
+    Raises:
+        StoreAway: the file store does not answer.
+    """
+    blobs.keep(tenant.pk, files.file_key(tenant.pk, collection.pk, received.sha256), received)
+
+
 def _document_add(
-    tenant: Tenant, actor: Actor, collection: Collection, name: str, received: files.ReceivedFile
+    tenant: Tenant, actor: Actor, collection: Collection, name: str, received: blobs.ReceivedFile
 ) -> Uploaded:
     if not Collection.objects.filter(tenant=tenant, pk=collection.pk).exists():
         raise Missing("collection")
@@ -94,7 +105,7 @@ def document_put(
     actor: Actor,
     collection: Collection,
     path: str,
-    received: files.ReceivedFile,
+    received: blobs.ReceivedFile,
     source: DocumentSource = DocumentSource.UPLOAD,
     source_url: str = "",
     batch: Import | None = None,
@@ -106,7 +117,7 @@ def document_put(
 
     Args:
         path: checked by ``document_name`` or ``document_path`` before.
-        received: kept if it is new; the caller discards it afterwards in any case.
+        received: after ``original_keep``; the caller discards it afterwards in any case.
         batch: the import it belongs to.
         is_read: False keeps the bytes alone, for a file without text, such as an image: nothing of it is searched.
 
@@ -115,12 +126,10 @@ def document_put(
     """
     key = files.file_key(tenant.pk, collection.pk, received.sha256)
     path_lock(collection.pk, path)  # versions of one path are numbered one after the other
-    files.file_lock(key)
+    blobs.name(received)  # whatever follows, a row of this collection names the key, or the transaction fails
     versions = Document.objects.filter(tenant=tenant, collection_id=collection.pk, path=path)
     newest: Document | None = versions.current().order_by("-version").first()
     if newest is not None and newest.sha256 == received.sha256:
-        if not files.file_exists(key):
-            files.file_place(received, key)  # a lost original comes back with the same bytes
         return Uploaded(newest, created=False)
     waiting = versions.filter(live_from=None, live_to=None, sha256=received.sha256).first()
     if waiting is not None:
@@ -148,7 +157,6 @@ def document_put(
         raise Missing("collection") from error
     if newest is not None:
         version_inherit(newest, document)
-    files.file_place(received, key)
     if is_read:
         document_enqueue(tenant, actor, document)
     audit_record(
@@ -196,8 +204,8 @@ def version_inherit(old: Document, new: Document) -> None:
 
 
 def path_lock(collection_id: int, path: str) -> None:
-    """Take the lock on a path of a collection until the transaction ends; before ``files.file_lock``."""
-    files.file_lock(f"{collection_id}:{path}")
+    """Take the lock on a path of a collection until the transaction ends."""
+    blobs.key_lock(f"{collection_id}:{path}")
 
 
 def document_path(path: str) -> str:
@@ -307,7 +315,7 @@ def document_delete(*, tenant: Tenant, actor: Actor, document: Document, with_hi
     actor.require("document.write")
     with transaction.atomic():
         if with_history:  # the lock of who changes files, before those of documents
-            files.file_lock(f"tree:{document.collection_id}")
+            blobs.key_lock(f"tree:{document.collection_id}")
         versions = Document.objects.filter(tenant=tenant, pk=document.pk)
         if document.live_to is None:
             versions = Document.objects.filter(
@@ -352,14 +360,14 @@ def document_remove(
     )
     notify(tenant.pk, f"collection:{row.collection_id}", row.pk)
     document_lost_tell(tenant=tenant, actor=actor, document=row.pk)
-    tenant_id, key, sha256 = tenant.pk, row.file, row.sha256
+    tenant_id = tenant.pk
+    blobs.drop(tenant_id, row.file)
     if row.live_to is None:
         collection_id, path = row.collection_id, row.path
         transaction.on_commit(lambda: tree_forget(tenant_id, collection_id, path))
     row.delete()
     if is_live:
         settle_later(collection)
-    transaction.on_commit(lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256))
 
 
 def document_enqueue(tenant: Tenant, actor: Actor, document: Document) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 from django.conf import settings
 
-from apps.collections.storage.originals import too_large
 from basics.errors import Invalid
+from blobs.services import too_large
 
 _FORM_OVERHEAD = 1_000_000  # what a multipart body may hold besides the file
 

@@ -20,6 +20,9 @@ from apps.collections.pipeline.publish import code_follow
 from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import collection_lock, document_lock
 from basics.errors import Conflict, Missing
+from blobs import services as blobs
+from blobs.errors import BlobMissing
+from blobs.stores import store
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -41,6 +44,7 @@ def document_reindex(*, tenant: Tenant, actor: Actor, document: Document) -> Doc
         Missing: it was deleted meanwhile.
     """
     actor.require("document.write")
+    _original_required(document)
     with transaction.atomic():
         row = document_lock(tenant, document)
         if row.live_to is not None:
@@ -65,6 +69,7 @@ def collection_reindex(*, tenant: Tenant, actor: Actor, collection: Collection) 
         collection=collection, live_from__isnull=False, live_to__isnull=True
     )
     for document in live.order_by("pk").iterator(chunk_size=500):
+        _original_required(document)
         with transaction.atomic():
             try:
                 row = document_lock(tenant, document)
@@ -84,6 +89,7 @@ def document_restore(*, tenant: Tenant, actor: Actor, document: Document) -> Doc
         Missing: it was deleted meanwhile.
     """
     actor.require("document.write")
+    _original_required(document)
     with transaction.atomic():
         row = document_lock(tenant, document)
         if row.live_to is None:
@@ -158,10 +164,17 @@ def versions_prune(*, tenant: Tenant, actor: Actor, collection: Collection) -> i
     return removed
 
 
+def _original_required(document: Document) -> None:
+    """Raise BlobMissing when the original is gone, before a transaction that must not wait for the store."""
+    if document.source != DocumentSource.URL and store().size(document.file) is None:
+        raise BlobMissing
+
+
 def _version_from(tenant: Tenant, actor: Actor, row: Document, action: str) -> Document:
     path_lock(row.collection_id, row.path)
-    files.file_lock(row.file)
-    files.file_path(row.file)
+    blobs.key_lock(row.file)  # until the new row names it too: then its removal finds it named
+    if not files.file_is_named(tenant.pk, row.file):
+        raise BlobMissing
     versions = Document.objects.filter(tenant=tenant, collection_id=row.collection_id, path=row.path)
     waiting: Document | None = (
         versions.filter(live_from__isnull=True, live_to__isnull=True, sha256=row.sha256)

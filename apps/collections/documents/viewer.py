@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
-from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_GET
 
 from apps.collections.chunks.links import chunk_links
@@ -20,11 +16,11 @@ from apps.collections.display import selectors
 from apps.collections.display.page_parts import chunk_dress
 from apps.collections.documents import page_images as page_views
 from apps.collections.models import Chunk, Document, Page
-from apps.collections.storage.originals import file_path
 from basics.errors import Missing
+from blobs.leases import blob_open
+from web.downloads import file_response
 from web.requests import TenantRequest, allowed
 
-_BLOCK = 256 * 1024
 _MARK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _BOX_WIDTH = 1000  # units of the overlay's coordinates across a page
 
@@ -184,16 +180,6 @@ def page_image(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int, p
 def download(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponseBase:
     """Return the original, always as a download: an uploaded HTML page must not run in our origin."""
     shown = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    path = file_path(shown.file)
-    response = StreamingHttpResponse(_blocks(path), content_type="application/octet-stream")
-    disposition = content_disposition_header(as_attachment=True, filename=shown.name)
-    response["Content-Disposition"] = disposition or "attachment"
-    response["Content-Length"] = str(path.stat().st_size)
+    response = file_response(blob_open(shown.file), name=shown.name, media_type="application/octet-stream")
     response["Cache-Control"] = "private, no-store"
     return response
-
-
-async def _blocks(path: Path) -> AsyncIterator[bytes]:
-    with await asyncio.to_thread(path.open, "rb") as stream:
-        while block := await asyncio.to_thread(stream.read, _BLOCK):
-            yield block

@@ -34,9 +34,13 @@ from apps.collections.tree.repository_facts import repository_bytes
 from apps.collections.tree.rules import FileRules, is_hidden
 from apps.collections.tree.store import StoredFile, collection_tree, files_stored
 from basics.errors import Conflict, Invalid, Missing
+from blobs import services as blobs
+from blobs.leases import warm
+from blobs.stores import store
 from jobs.notify import notify
 from runs.models import Run
 from tenancy.actors import Actor, system_actor
+from tenancy.database.waiting import in_transaction
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 
@@ -106,8 +110,9 @@ def files_change(
     actor.require("document.write")
     if not 1 <= len(changes) <= MAX_CHANGES:
         raise Invalid("changes_invalid", f"Change 1 to {MAX_CHANGES} files at a time.")
+    originals_near(collection, [path for change in changes for path in (change.path, change.moved_from)])
     with transaction.atomic():
-        files.file_lock(f"tree:{collection.pk}")  # before the locks of paths and documents
+        blobs.key_lock(f"tree:{collection.pk}")  # before the locks of paths and documents
         row = Collection.objects.filter(tenant=tenant, pk=collection.pk).first()
         if row is None:
             raise Missing("collection")
@@ -138,6 +143,16 @@ def files_change(
         notify(tenant.pk, f"collection:{row.pk}")
         transaction.on_commit(lambda: _tree_follow(tenant.pk, row.pk, steps))
     return batch
+
+
+def originals_near(collection: Collection, paths: Sequence[str]) -> None:
+    """Bring the originals at these paths to this machine, before a transaction that keeps what they were."""
+    if not store().is_local and not in_transaction():
+        everyone = system_actor(collection.tenant_id)
+        for path in filter(None, paths):
+            for stored in files_stored(everyone, collection.pk, path=path).values():
+                if stored.key:
+                    warm(stored.key)
 
 
 def _steps(
@@ -267,7 +282,7 @@ def _carry_out(
     of_import: Import | None,
 ) -> None:
     before = step.before
-    before_blob = None if before is None else _blob(tenant, before.content())
+    before_blob = None if before is None else _blob_of(tenant, before)
     after_blob = None if step.content is None else _blob(tenant, step.content)
     is_restricted = before is not None and before.is_restricted
     document = None
@@ -314,13 +329,15 @@ def _put(
     """
     if not must and (not step.content or is_hidden(step.path)):
         return False
-    received = files.file_receive([step.content or b""], max_bytes=settings.MAX_UPLOAD_BYTES)
+    received = blobs.receive([step.content or b""], max_bytes=settings.MAX_UPLOAD_BYTES)
     try:
         if not must:
             try:
                 detect(received.path, step.path, max_bytes=settings.MAX_UPLOAD_BYTES)
             except ReadFailure:
                 return False
+        # The revision holds the bytes: no need to wait for the store while the collection is locked.
+        blobs.place_later(tenant.pk, files.file_key(tenant.pk, collection.pk, received.sha256))
         document_put(
             tenant=tenant,
             actor=actor,
@@ -333,6 +350,12 @@ def _put(
     finally:
         received.discard()
     return True
+
+
+def _blob_of(tenant: Tenant, file: StoredFile) -> FileBlob:
+    """Return the row with a file's bytes; most are there already, and nothing is read."""
+    known: FileBlob | None = FileBlob.objects.filter(tenant=tenant, sha256=file.sha256).only("pk").first()
+    return known or _blob(tenant, file.content())
 
 
 def _blob(tenant: Tenant, content: bytes) -> FileBlob:

@@ -9,7 +9,7 @@ from apps.collections.files.changes import FileChange, files_change
 from apps.collections.models import Collection, DocumentSource, FileBatch, Import
 from apps.collections.tree import path_parts
 from apps.collections.tree.rules import FileRules
-from basics.errors import DomainError
+from basics.errors import DomainError, TryAgain
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
@@ -64,10 +64,14 @@ def files_import(
     for changes in _batched(tenant, collection, rules, entries, result):
         try:
             _write(tenant, actor, collection, changes, note, source, batch, result)
+        except TryAgain:
+            raise
         except DomainError:
             for change in changes:  # one of them is the reason: find it, keep the others
                 try:
                     _write(tenant, actor, collection, [change], note, source, batch, result)
+                except TryAgain:
+                    raise
                 except DomainError as error:
                     result.skipped.append((change.path, error.message))
     return result

@@ -8,9 +8,9 @@ from django.db import transaction
 
 from apps.collections.files.changes import FileChange, files_change
 from apps.collections.models import Collection, FileBatch, FileRevision
-from apps.collections.storage import originals as files
 from apps.collections.tree.store import files_stored
 from basics.errors import Conflict, Missing
+from blobs import services as blobs
 from runs.models import Run
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -38,7 +38,7 @@ def batch_undo(
     """
     actor.require("document.write")
     with transaction.atomic():
-        files.file_lock(f"tree:{collection.pk}")
+        blobs.key_lock(f"tree:{collection.pk}")
         rows = FileBatch.objects.filter(tenant=tenant, collection=collection)
         standing = rows.filter(is_undone=False).exclude(action__in=_TURNS)
         chosen = standing.order_by("-pk").first() if batch is None else rows.filter(pk=batch.pk).first()
@@ -73,7 +73,7 @@ def batch_redo(
     """
     actor.require("document.write")
     with transaction.atomic():
-        files.file_lock(f"tree:{collection.pk}")
+        blobs.key_lock(f"tree:{collection.pk}")
         undone = FileBatch.objects.filter(tenant=tenant, collection=collection, is_undone=True)
         if batch is not None:
             undone = undone.filter(pk=batch.pk)
@@ -105,7 +105,7 @@ def revision_restore(
     """
     actor.require("document.write")
     with transaction.atomic():
-        files.file_lock(f"tree:{collection.pk}")
+        blobs.key_lock(f"tree:{collection.pk}")
         row = (
             FileRevision.objects.filter(tenant=tenant, collection=collection, pk=revision.pk)
             .select_related("after")

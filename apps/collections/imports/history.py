@@ -14,7 +14,7 @@ from apps.collections.ingestion.types import ReaderLimits, ReadFailure
 from apps.collections.models import Import, Repository
 from apps.collections.repositories import selectors as repositories
 from apps.collections.repositories.services import History
-from apps.collections.storage import originals as files
+from blobs import services as blobs
 
 MAX_BYTES = 1_000_000_000
 """Of all packs of one repository, as they come. The child that reads them maps them into its address space."""
@@ -99,16 +99,16 @@ class _Parts:
             self._open[key] = self._stack.enter_context(path.open("w+b"))
         self._open[key].write(block)
 
-    def received(self, packs: int) -> list[tuple[files.ReceivedFile, files.ReceivedFile]]:
+    def received(self, packs: int) -> list[tuple[blobs.ReceivedFile, blobs.ReceivedFile]]:
         """Return each pack with its index, hashed and ready to be kept."""
         return [
             (self._received((number, "pack")), self._received((number, "index"))) for number in range(packs)
         ]
 
-    def _received(self, key: tuple[int, str]) -> files.ReceivedFile:
+    def _received(self, key: tuple[int, str]) -> blobs.ReceivedFile:
         stream = self._open[key]
         stream.seek(0)
-        return files.file_receive(iter(lambda: stream.read(1 << 20), b""), max_bytes=2 * MAX_BYTES)
+        return blobs.receive(iter(lambda: stream.read(1 << 20), b""), max_bytes=2 * MAX_BYTES)
 
 
 def repository_ignored(row: Import, folder: str, inside: str, paths: Iterable[str]) -> frozenset[str]:

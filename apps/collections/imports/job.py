@@ -25,8 +25,8 @@ from apps.collections.ingestion.sources.web import Unchanged
 from apps.collections.ingestion.types import FailureCode, ReadFailure
 from apps.collections.models import Document, DocumentSource, DocumentStatus, Import, ImportStatus, Repository
 from apps.collections.repositories import services as repositories_services
-from apps.collections.storage import originals as files
-from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
+from basics.errors import Conflict, Denied, DomainError, Invalid, Missing, TryAgain
+from blobs import services as blobs
 from jobs.context import JobCancelled
 from jobs.notify import notify
 from tenancy.actors import Actor, system_actor
@@ -170,8 +170,8 @@ class _Work:
                     else _SKIPPED_CODES.get(FailureCode(failure.code), Reason.DAMAGED)
                 )
                 self._list(Problem(shown(item.path), reason, failure.message), is_found=True)
-            except (Missing, Denied, SourceFailure):
-                raise  # the collection, the right to write to it or the rest of the source is gone
+            except (Missing, Denied, SourceFailure, TryAgain):
+                raise  # the collection, the right to write to it, the rest of the source or the file store is gone
             except DomainError as refusal:
                 self._list(Problem(shown(item.path), Reason.REFUSED, refusal.message), is_found=True)
         self.report()
@@ -179,7 +179,9 @@ class _Work:
     def _keep(self, history: repositories_services.History) -> None:
         """Keep the history of a repository; what is said of it is listed."""
         row = self._row
+        packs = [one for pair in history.packs for one in pair]
         try:
+            repositories_services.packs_keep(row.tenant, row.collection, packs)
             with transaction.atomic():
                 self._ctx.hold()
                 kept, said = repositories_services.history_keep(
@@ -208,6 +210,8 @@ class _Work:
                     if is_whole
                     else lambda path: path in self._seen or self._is_under_seen(path),
                 )
+            except TryAgain:
+                raise
             except DomainError as refusal:
                 self._list(
                     Problem(".git", Reason.HISTORY, f"Its last commit cannot be read: {refusal.message}")
@@ -242,11 +246,12 @@ class _Work:
         row = self._row
         path = documents_services.document_path(row.options.get("keep_path") or self._path(entry.path))
         self._seen.add(path)
-        received = files.file_receive(entry.read(), max_bytes=self._limits.max_file_bytes)
+        received = blobs.receive(entry.read(), max_bytes=self._limits.max_file_bytes)
         is_prepared = row.source == DocumentSource.CHROMA
         try:
             if not is_prepared:
                 self._judge(received, path)
+            documents_services.original_keep(row.tenant, row.collection, received)
             with transaction.atomic():
                 self._ctx.hold()
                 put = documents_services.document_put(
@@ -266,7 +271,7 @@ class _Work:
             received.discard()
         self._count(put)
 
-    def _judge(self, received: files.ReceivedFile, path: str) -> None:
+    def _judge(self, received: blobs.ReceivedFile, path: str) -> None:
         """List what nobody can read as left out; a damaged document becomes one, and says so itself."""
         try:
             detect(received.path, path, max_bytes=self._limits.max_file_bytes)
@@ -386,6 +391,5 @@ class _Work:
             locked.save()
             notify(row.tenant_id, f"collection:{row.collection_id}")
             if key:
-                tenant_id, sha256 = row.tenant_id, key.rpartition("/")[2]
-                transaction.on_commit(lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256))
+                blobs.drop(row.tenant_id, key)
             self._ctx.complete()

@@ -19,6 +19,8 @@ from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import cancel_quietly
 from basics.errors import Conflict, Invalid, Missing
 from basics.net_guard import AddressRefused, url_check
+from blobs import services as blobs
+from blobs.stores import store
 from jobs.models import ACTIVE, Job
 from jobs.notify import notify
 from jobs.services import job_enqueue
@@ -105,8 +107,10 @@ def import_start(
         "by": {"kind": actor.kind, "api_key_id": actor.api_key_id},
         **options.extra,
     }
-    received = files.file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES) if chunks is not None else None
+    received = blobs.receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES) if chunks is not None else None
     try:
+        if received is not None:
+            blobs.keep(tenant.pk, files.file_key(tenant.pk, collection.pk, received.sha256), received)
         with transaction.atomic():
             if not Collection.objects.filter(tenant=tenant, pk=collection.pk).exists():
                 raise Missing("collection")
@@ -120,9 +124,7 @@ def import_start(
             )
             if received is not None:
                 row.file = files.file_key(tenant.pk, collection.pk, received.sha256)
-                files.file_lock(row.file)
-                if not files.file_exists(row.file):
-                    files.file_place(received, row.file)
+                blobs.name(received)
             _archives_forget(tenant)
             _enqueue(tenant, actor, row)
             audit_record(
@@ -170,12 +172,13 @@ def import_retry(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
         Missing: it was deleted meanwhile.
     """
     actor.require("document.write")
+    is_kept = bool(row.file) and store().size(row.file) is not None
     with transaction.atomic():
         locked = _lock(tenant, row)
         if locked.status in (ImportStatus.QUEUED, ImportStatus.RUNNING):
             raise Conflict("import_active", "This import is under way.")
         is_uploaded = not locked.options.get("path") and locked.source != DocumentSource.URL
-        if is_uploaded and not (locked.file and files.file_exists(locked.file)):
+        if is_uploaded and not (locked.file and is_kept):
             raise Conflict(
                 "import_file_gone",
                 f"The uploaded archive is not kept after an import that ended well, and {KEPT.days} days after one that did "
@@ -218,12 +221,7 @@ def _archives_forget(tenant: Tenant) -> None:
     for row in old.select_for_update(skip_locked=True, no_key=True):
         key, row.file = row.file, ""
         row.save(update_fields=["file"])
-        _file_remove_later(tenant.pk, key)
-
-
-def _file_remove_later(tenant_id: int, key: str) -> None:
-    sha256 = key.rpartition("/")[2]
-    transaction.on_commit(lambda: files.file_remove(tenant_id=tenant_id, key=key, sha256=sha256))
+        blobs.drop(tenant.pk, key)
 
 
 def _enqueue(tenant: Tenant, actor: Actor, row: Import) -> None:

@@ -30,9 +30,9 @@ from apps.collections.ingestion.sources.web import Known, Unchanged, web_entries
 from apps.collections.models import Document, DocumentSource, DocumentStatus, Import
 from apps.collections.pipeline.run import reader_limits
 from apps.collections.repositories.services import History
-from apps.collections.storage import originals as files
-from basics.errors import DomainError
+from basics.errors import DomainError, TryAgain
 from basics.net_guard import system_resolver
+from blobs.leases import lease
 from tenancy.outgoing import outgoing_policy
 
 resolver = system_resolver
@@ -72,7 +72,7 @@ def source_items(
             resolver=resolver,
         )
     elif row.source == DocumentSource.ARCHIVE:
-        archive = files.file_path(row.file)
+        archive = stack.enter_context(lease(row.file))
         listed = partial(archive_entries, archive, row.name, limits=limits)
         yield from _with_history(row, rules, listed, _packed_control(archive, limits), limits, on_tick)
     elif row.source == DocumentSource.FOLDER:
@@ -120,6 +120,8 @@ def _with_history(
             paths = [item.path for item in listed(rules=rules) if isinstance(item, Entry)]
             try:
                 rules = rules.without(repository_ignored(row, kept[0].folder, inside, paths))
+            except TryAgain:
+                raise
             except DomainError as refusal:
                 message = f"What .gitignore leaves out could not be told: {refusal.message}"
                 yield Problem(f"{inside}.git", Reason.HISTORY, message)
@@ -164,7 +166,8 @@ def _server_folder(row: Import, stack: ExitStack) -> int:
 def _isolated_path(row: Import, stack: ExitStack, limits: SourceLimits) -> Path:
     if row.options.get("path"):
         return _path_of(row, _server_folder(row, stack))
-    return unpacked_folder(files.file_path(row.file), Path(limits.scratch), row.source, limits)
+    with lease(row.file) as archive:
+        return unpacked_folder(archive, Path(limits.scratch), row.source, limits)
 
 
 def _path_of(row: Import, judged: int) -> Path:

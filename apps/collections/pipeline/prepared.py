@@ -15,7 +15,7 @@ from apps.collections.ingestion.sources.prepared import (
 )
 from apps.collections.models import Chunk, Document, DocumentSource, EmbeddingSpace, LinkOrigin
 from apps.collections.pipeline.summaries import links_insert, points_update
-from apps.collections.storage import originals as files
+from blobs.leases import lease
 
 
 def prepared_of(document: Document) -> PreparedDocument | None:
@@ -26,7 +26,8 @@ def prepared_of(document: Document) -> PreparedDocument | None:
     """
     if document.source != DocumentSource.CHROMA or document.media_type != PREPARED:
         return None
-    return prepared_load(files.file_path(document.file))
+    with lease(document.file) as path:
+        return prepared_load(path)
 
 
 def came_with_write(row: Document) -> None:

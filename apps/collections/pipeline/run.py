@@ -56,7 +56,6 @@ from apps.collections.pipeline.stage import (
 )
 from apps.collections.pipeline.summaries import summaries_make, summaries_write, summary_windows
 from apps.collections.pipeline.summaries_model import SummaryPass, model_summarises, summary_warn
-from apps.collections.storage import originals as files
 from apps.collections.storage.ledger import Ledger, ledger_count
 from apps.collections.storage.rows import (
     chunk_embedded_text,
@@ -66,6 +65,7 @@ from apps.collections.storage.rows import (
     pages_write,
 )
 from basics.errors import DomainError
+from blobs.leases import file_digest, lease
 from budgets.ledger import BillingAccount
 from jobs.context import JobCancelled, JobYielded
 from tenancy.actors import system_actor
@@ -122,8 +122,9 @@ def _begin(ctx: IngestContext, document_id: int) -> Document:
 def _fetch(ctx: IngestContext, document: Document) -> Document:
     """Check that the kept bytes are the uploaded ones."""
     began = time.perf_counter()
-    path = files.file_path(document.file)
-    if path.stat().st_size != document.size or files.file_digest(path) != document.sha256:
+    with lease(document.file) as path:
+        is_same = path.stat().st_size == document.size and file_digest(path) == document.sha256
+    if not is_same:
         raise DomainError(
             "file_damaged",
             "The stored file is not what was uploaded (its checksum differs). Delete this document and "
@@ -143,13 +144,14 @@ def _parse(ctx: IngestContext, document: Document) -> Document:
     if prepared is not None:
         extracted = prepared_extracted(prepared)
     else:
-        extracted = document_extract(
-            files.file_path(document.file),
-            name=document.name,
-            limits=reader_limits(),
-            on_progress=Meter(ctx, document),
-            on_tick=ctx.check,
-        )
+        with lease(document.file) as path:
+            extracted = document_extract(
+                path,
+                name=document.name,
+                limits=reader_limits(),
+                on_progress=Meter(ctx, document),
+                on_tick=ctx.check,
+            )
     *first, last = page_parts(extracted)
     with stage_writing(ctx, document, is_kept=False) as (row, _):
         Page.objects.filter(document=row).delete()

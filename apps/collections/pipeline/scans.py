@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -33,6 +34,7 @@ from apps.collections.pipeline.stage import IngestContext, stage_advance, stage_
 from apps.collections.storage import originals as files
 from apps.collections.storage.rows import extracted_load, page_layout
 from basics.errors import DomainError
+from blobs.leases import lease
 from jobs.context import JobCancelled
 from jobs.services import job_enqueue
 from jobs.turns import BYTES_A_SECOND
@@ -117,10 +119,15 @@ def _waiting(document: Document) -> list[int]:
 
 def _read(ctx: IngestContext, document: Document, numbers: Sequence[int]) -> None:
     """Read pages in one child process, each kept as it comes."""
+    with lease(document.file) as path:
+        _read_at(ctx, document, numbers, path)
+
+
+def _read_at(ctx: IngestContext, document: Document, numbers: Sequence[int], path: Path) -> None:
     state = recognition_state(document.tenant_id)
     request = {
         "action": "scan",
-        "path": str(files.file_path(document.file).resolve()),
+        "path": str(path.resolve()),
         "media_type": document.media_type,
         "pages": list(numbers),
         "languages": state.languages,

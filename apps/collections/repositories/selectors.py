@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -13,12 +12,12 @@ from typing import Any
 from apps.collections.files.history import text_diff
 from apps.collections.files.selectors import files_visible
 from apps.collections.models import Collection, Document, Repository
-from apps.collections.storage import originals as files
 from apps.collections.tree.limited import run_limited
 from apps.collections.tree.rules import FileRules
 from apps.collections.tree.store import StoredFile, file_bytes
 from apps.collections.tree.text import FileText, file_text
 from basics.errors import Denied, DomainError, Invalid
+from blobs.leases import blob_open
 from tenancy.actors import Actor
 
 _SECONDS, _MEMORY = 30, 3_000_000_000  # packs are mapped, not read; the rest is what answers need
@@ -221,12 +220,8 @@ def repository_ask(row: Repository, request: Mapping[str, Any]) -> Any:
     with ExitStack() as stack:
         pairs: list[list[int]] = []
         for pack in row.packs.order_by("pk"):
-            pair = [
-                os.open(files.file_path(key), os.O_RDONLY | os.O_CLOEXEC) for key in (pack.file, pack.index)
-            ]
-            for descriptor in pair:
-                stack.callback(os.close, descriptor)
-            pairs.append(pair)
+            opened = [stack.enter_context(blob_open(key)) for key in (pack.file, pack.index)]
+            pairs.append([file.fileno() for file in opened])
         return run_limited(
             "git",
             {**request, "packs": pairs, "head": row.head, "refs": row.refs, "shallow": row.shallow},

@@ -18,6 +18,7 @@ from apps.collections.tree.repository_facts import repository_bytes
 from apps.collections.tree.rules import FileRules
 from apps.collections.tree.store import file_bytes, files_stored
 from basics.errors import Conflict, Denied, Invalid, Missing
+from blobs import services as blobs
 from jobs.notify import notify
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant, User
@@ -41,7 +42,7 @@ class History:
 
     folder: str
     facts: dict[str, Any]
-    packs: list[tuple[files.ReceivedFile, files.ReceivedFile]] = field(default_factory=list)
+    packs: list[tuple[blobs.ReceivedFile, blobs.ReceivedFile]] = field(default_factory=list)
 
     def discard(self) -> None:
         """Delete what was not kept."""
@@ -61,7 +62,7 @@ class Committed:
 def history_keep(
     *, tenant: Tenant, actor: Actor, collection: Collection, history: History
 ) -> tuple[Repository, list[str]]:
-    """Keep a repository's history, in place of what an earlier import of the same folder brought.
+    """Keep a repository's history, whose packs were placed by ``packs_keep``, in place of what an earlier import of the same folder brought.
 
     Commits made here are never lost: a branch that has some which the new history lacks stays, and the new one is kept
     beside it as ``origin/<branch>``.
@@ -75,7 +76,7 @@ def history_keep(
     actor.require("document.write")
     facts = history.facts
     with transaction.atomic():
-        files.file_lock(f"git:{collection.pk}:{history.folder}")
+        blobs.key_lock(f"git:{collection.pk}:{history.folder}")
         row = (
             Repository.objects.select_for_update()
             .filter(tenant=tenant, collection=collection, folder=history.folder)
@@ -205,6 +206,7 @@ def git_commit(
     )
     received = [_received(made[part]) for part in ("pack", "index")]
     try:
+        packs_keep(tenant, collection, received)
         with transaction.atomic():
             locked = Repository.objects.select_for_update().filter(tenant=tenant, pk=row.pk).first()
             if locked is None:
@@ -302,24 +304,32 @@ def _changes(
     }, chosen
 
 
-def _received(text: str) -> files.ReceivedFile:
+def _received(text: str) -> blobs.ReceivedFile:
     content = base64.b64decode(text)
-    return files.file_receive([content], max_bytes=len(content))
+    return blobs.receive([content], max_bytes=len(content))
+
+
+def packs_keep(tenant: Tenant, collection: Collection, received: Iterable[blobs.ReceivedFile]) -> None:
+    """Place packs and indexes, before the transaction that names them; the caller discards them in any case.
+
+    Raises:
+        StoreAway: the file store does not answer.
+    """
+    for one in received:
+        blobs.keep(tenant.pk, files.file_key(tenant.pk, collection.pk, one.sha256), one)
 
 
 def _pack_add(
     tenant: Tenant,
     row: Repository,
-    pack: files.ReceivedFile,
-    index: files.ReceivedFile,
+    pack: blobs.ReceivedFile,
+    index: blobs.ReceivedFile,
     *,
     is_made_here: bool,
 ) -> RepositoryPack:
     keys = [files.file_key(tenant.pk, row.collection_id, one.sha256) for one in (pack, index)]
-    for key, received in sorted(zip(keys, (pack, index), strict=True), key=lambda pair: pair[0]):
-        files.file_lock(key)
-        if not files.file_exists(key):
-            files.file_place(received, key)
+    for received in (pack, index):
+        blobs.name(received)
     found: RepositoryPack = RepositoryPack.objects.get_or_create(
         tenant=tenant,
         repository=row,
@@ -331,12 +341,6 @@ def _pack_add(
 
 def pack_remove(pack: RepositoryPack) -> None:
     """Delete a pack in the current transaction; its files go after the commit."""
-    tenant_id = pack.tenant_id
-    keys = [pack.file, pack.index]
+    for key in (pack.file, pack.index):
+        blobs.drop(pack.tenant_id, key)
     pack.delete()
-    transaction.on_commit(lambda: _files_remove(tenant_id, keys))
-
-
-def _files_remove(tenant_id: int, keys: Iterable[str]) -> None:
-    for key in keys:
-        files.file_remove(tenant_id=tenant_id, key=key, sha256=key.rpartition("/")[2])

@@ -21,10 +21,10 @@ from django.conf import settings
 from django.db import connection
 
 from apps.collections.models import Document, FileBlob, FileRevision
-from apps.collections.storage.originals import file_path
 from apps.collections.tree import PathRefused, SourceTree, TreeRefused, path_parts, tree_open, tree_remove
 from apps.collections.tree.rules import is_git
 from basics.errors import Missing
+from blobs.leases import blob_read
 
 if TYPE_CHECKING:
     from tenancy.actors import Actor
@@ -68,7 +68,7 @@ class StoredFile:
             Missing: the revision was removed meanwhile.
         """
         if self.key:
-            return file_path(self.key).read_bytes()
+            return blob_read(self.key)
         blob = FileBlob.objects.filter(pk__in=[self.blob_id or 0]).values_list("content", flat=True).first()
         if blob is None:
             raise Missing("file")

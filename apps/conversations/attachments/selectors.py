@@ -9,10 +9,10 @@ from typing import Any, Final, cast
 from django.db.models import Max, QuerySet
 
 from apps.collections.models import Chunk
-from apps.collections.storage.originals import file_path
 from apps.conversations.display.attached_files import PDF, SEEN_PAGES, is_as_is, kind_of
 from apps.conversations.models import Attachment, Conversation, QueuedQuestion
-from basics.errors import DomainError, Invalid, Missing
+from basics.errors import DomainError, Invalid, Missing, TryAgain
+from blobs.leases import blob_read
 from tenancy.actors import Actor
 from toolloop.errors import MediaRefused
 from toolloop.media import Media
@@ -186,11 +186,13 @@ def _is_shown(row: Attachment, provider: str, profile: Profile) -> bool:
 
 def attachment_bytes(row: Attachment) -> bytes:
     """Return the bytes of a file whose document is there. Raises DomainError when they are gone."""
-    return file_path(cast(Any, row.document).file).read_bytes()
+    return blob_read(cast(Any, row.document).file)
 
 
 def _media(row: Attachment) -> Media | None:
     try:
         return Media.from_bytes(attachment_bytes(row), name=row.name)
+    except TryAgain:
+        raise
     except (DomainError, MediaRefused):
         return None  # gone from the storage, or damaged there: the tool says that it cannot be seen

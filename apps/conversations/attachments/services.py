@@ -7,15 +7,19 @@ from collections.abc import Iterable, Sequence
 from django.conf import settings
 from django.db import transaction
 
-from apps.collections.collection.private import private_document_put, private_documents_remove
-from apps.collections.documents.services import document_name, document_retry
+from apps.collections.collection.private import (
+    private_collection_create,
+    private_document_put,
+    private_documents_remove,
+)
+from apps.collections.documents.services import document_name, document_retry, original_keep
 from apps.collections.models import Collection
-from apps.collections.storage.originals import ReceivedFile, file_receive
 from apps.conversations.attachments.selectors import ATTACHED, SEEN_BYTES, attachment_get, sight_check
 from apps.conversations.display.attached_files import kind_of, problem_of
 from apps.conversations.models import Attachment, Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript.locks import conversation_locked
 from basics.errors import Conflict, Invalid
+from blobs import services as blobs
 from runs.providers import catalog_for, models_available
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -52,22 +56,17 @@ def attachment_add(
     """
     attaching_allowed(actor)
     name = document_name(name)
-    received = file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
+    received = blobs.receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
     try:
         as_is = _as_is_type(received, name)
+        home = _home(tenant, actor, conversation)
+        original_keep(tenant, home, received)
         with transaction.atomic():
-            row = conversation_locked(actor, conversation.pk)
-            count = Attachment.objects.filter(conversation=row, turn=None).count()
-            if count >= MAX_UNSENT:
-                raise Conflict(
-                    "attachments_full",
-                    f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.",
-                )
+            row = _with_room(actor, conversation)
             put = private_document_put(
                 tenant=tenant,
                 actor=actor,
-                collection=_collection(actor, row),
-                collection_name=ATTACHED,
+                collection=home,
                 name=name,
                 received=received,
                 is_read=not as_is,
@@ -91,6 +90,24 @@ def attachment_add(
     finally:
         received.discard()
     return attachment
+
+
+def _home(tenant: Tenant, actor: Actor, conversation: Conversation) -> Collection:
+    """Return the private collection for a conversation's next file, made if need be: its id is part of the file's key."""
+    with transaction.atomic():
+        row = _with_room(actor, conversation)
+        return _collection(actor, row) or private_collection_create(tenant=tenant, actor=actor, name=ATTACHED)
+
+
+def _with_room(actor: Actor, conversation: Conversation) -> Conversation:
+    """Return the locked conversation, unless too many of its files wait to be sent."""
+    row = conversation_locked(actor, conversation.pk)
+    if Attachment.objects.filter(conversation=row, turn=None).count() >= MAX_UNSENT:
+        raise Conflict(
+            "attachments_full",
+            f"{MAX_UNSENT} files wait to be sent already. Send them, or remove one first.",
+        )
+    return row
 
 
 def attachment_remove(*, tenant: Tenant, actor: Actor, conversation: Conversation, pk: int) -> None:
@@ -227,7 +244,7 @@ def _read_type(media_type: str) -> str:
     return "application/octet-stream" if is_claim else media_type
 
 
-def _as_is_type(received: ReceivedFile, name: str) -> str:
+def _as_is_type(received: blobs.ReceivedFile, name: str) -> str:
     """Return the media type of an image or a recording, by its bytes; "" for any other file. Raises Invalid."""
     with received.path.open("rb") as file:
         found = media_type_of(file.read(64))

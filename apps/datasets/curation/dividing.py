@@ -7,7 +7,7 @@ crash knows how things stood, and what it has moved can be taken back.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -21,6 +21,7 @@ from apps.datasets.records.columns import record_columns, record_of
 from apps.datasets.records.record import Split
 from apps.datasets.rows import files
 from apps.datasets.rows.selectors import RowFilter, row_list
+from blobs import services as blobs
 from tenancy.actors import system_actor
 
 LEAKS_LISTED = 20
@@ -64,7 +65,7 @@ def splits_run(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     wanted, more = _wanted(check, rows, before)
     moves = [Move(pk, before[pk], split) for pk, split in wanted.items() if before[pk] != split]
     if moves and not begun and not is_trial:
-        files.dataset_file_write(moves_key(check), _lines(moves))
+        moves_keep(check, moves, hold=ctx.hold)
     left = _move(ctx, check, wanted, is_trial=is_trial)
     after = before | {name: split for name, split in wanted.items() if name not in left}
     found = leaks((after[item.id], item.documents) for item in rows.items)
@@ -90,18 +91,35 @@ def splits_run(ctx: WorkContext, check: DatasetCheck) -> dict[str, Any]:
     }
 
 
+def moves_keep(check: DatasetCheck, moves: Sequence[Move], *, hold: Callable[[], None]) -> None:
+    """Keep what a division is about to move.
+
+    Args:
+        hold: makes sure, in a transaction, that this worker still has the job.
+    """
+    written = files.dataset_file_write(check.tenant_id, moves_key(check), _lines(moves))
+    try:
+        with transaction.atomic():
+            hold()
+            check.options = check.options | {"moves": len(moves)}
+            check.save(update_fields=["options"])
+            blobs.name(written)
+    finally:
+        written.discard()
+
+
 def moves_kept(check: DatasetCheck) -> Iterator[Move]:
     """Yield what a division has moved or was about to, none when it has kept nothing."""
     if not is_kept(check):
         return
-    with files.dataset_file_path(moves_key(check)).open(encoding="utf-8") as file:
+    with files.dataset_file(moves_key(check)) as path, path.open(encoding="utf-8") as file:
         for line in file:
             yield Move(*line.rstrip("\n").split("\t"))
 
 
 def is_kept(check: DatasetCheck) -> bool:
     """Tell whether it is known what a division has moved, so that it can be taken back."""
-    return files.dataset_file_is_there(moves_key(check))
+    return bool(check.options.get("moves"))
 
 
 def moves_key(check: DatasetCheck) -> str:

@@ -18,7 +18,7 @@ from apps.datasets.checks.coverage import coverage_of
 from apps.datasets.checks.looking import BATCH, CHECKS, LISTED, WorkContext, embedding, overlaps
 from apps.datasets.checks.splits import document_key
 from apps.datasets.curation.dividing import splits_run
-from apps.datasets.formats import Card, RowError, format_get, validate
+from apps.datasets.formats import Card, Format, RowError, format_get, validate
 from apps.datasets.models import (
     Acceptance,
     DatasetCheck,
@@ -33,6 +33,9 @@ from apps.datasets.records.record import Record
 from apps.datasets.rows import files
 from apps.datasets.rows.selectors import version_rows
 from apps.datasets.rows.services import NewRow, rows_insert
+from blobs.services import ReceivedFile
+from blobs.services import drop as blob_drop
+from blobs.services import name as blob_name
 from jobs.context import JobCancelled
 from jobs.notify import notify
 from tenancy.actors import system_actor
@@ -70,9 +73,25 @@ def export_run(ctx: WorkContext, pk: int) -> None:
         return
     form = format_get(row.format)
     key = files.export_key(row)
-    written = files.dataset_file_write(key, form.write(records, _card(row, records)))
-    result = validate(form, files.dataset_file_path(key), records)
-    facts = {
+    written = files.dataset_file_write(row.tenant_id, key, form.write(records, _card(row, records)))
+    try:
+        _export_end(ctx, row, key, written, form, records)
+    finally:
+        written.discard()
+
+
+def _export_end(
+    ctx: WorkContext,
+    row: DatasetExport,
+    key: str,
+    written: ReceivedFile,
+    form: Format,
+    records: Callable[[], Iterator[Record]],
+) -> None:
+    """Read the file back, and name it where it says what the rows say."""
+    with files.dataset_file(key) as path:
+        result = validate(form, path, records)
+    facts: dict[str, Any] = {
         "size": written.size,
         "rows": result.rows,
         "left_out": result.left_out,
@@ -81,9 +100,8 @@ def export_run(ctx: WorkContext, pk: int) -> None:
         "finding_count": 0,
     }
     if result.is_good:
-        _end(ctx, row, WorkStatus.COMPLETED, file=key, **facts)
+        _end(ctx, row, WorkStatus.COMPLETED, names=written, file=key, **facts)
         return
-    files.dataset_file_remove(key)
     message = (
         f"{result.failed:,} rows didn't read back correctly, so the file can't be downloaded. Export again."
     )
@@ -177,7 +195,7 @@ def import_run(ctx: WorkContext, pk: int) -> None:
         """Add the rows on the way; what comes out is the file of those that could not be read."""
         nonlocal found, failed
         batch: list[NewRow] = []
-        for item in format_get(row.format).read(files.dataset_file_path(row.file)):
+        for item in format_get(row.format).read(path):
             if isinstance(item, RowError):
                 failed += 1
                 values = asdict(item)
@@ -203,23 +221,27 @@ def import_run(ctx: WorkContext, pk: int) -> None:
         ctx.progress(found, 0, f"{found:,} rows")
 
     key = files.dataset_file_key(row.tenant_id, row.dataset_id, f"errors-{row.pk}.jsonl")
-    files.dataset_file_write(key, errors())
-    if not failed:
-        files.dataset_file_remove(key)
-    mine = DatasetRow.objects.filter(dataset=row.dataset, lineage__contains={"import": row.pk})
-    created = 0 if row.is_trial else mine.count()
-    _end(
-        ctx,
-        row,
-        WorkStatus.COMPLETED,
-        found=found,
-        created=created,
-        duplicates=0 if row.is_trial else found - created,
-        failed=failed,
-        problems=problems,
-        errors_file=key if failed else "",
-    )
-    files.dataset_file_remove(row.file)
+    with files.dataset_file(row.file) as path:
+        written = files.dataset_file_write(row.tenant_id, key, errors())
+    try:
+        mine = DatasetRow.objects.filter(dataset=row.dataset, lineage__contains={"import": row.pk})
+        created = 0 if row.is_trial else mine.count()
+        _end(
+            ctx,
+            row,
+            WorkStatus.COMPLETED,
+            names=written if failed else None,
+            drops=row.file,
+            file="",
+            found=found,
+            created=created,
+            duplicates=0 if row.is_trial else found - created,
+            failed=failed,
+            problems=problems,
+            errors_file=key if failed else "",
+        )
+    finally:
+        written.discard()
 
 
 def check_run(ctx: WorkContext, pk: int) -> None:
@@ -244,10 +266,22 @@ def _claim(ctx: WorkContext, model: type[W], pk: int, *related: str) -> W:
     return row
 
 
-def _end(ctx: WorkContext, row: Work, status: WorkStatus, **facts: Any) -> None:
-    """End the work and its job in one transaction."""
+def _end(
+    ctx: WorkContext,
+    row: Work,
+    status: WorkStatus,
+    *,
+    names: ReceivedFile | None = None,
+    drops: str = "",
+    **facts: Any,
+) -> None:
+    """End the work and its job in one transaction, with the file that it names from now on and the key that it drops."""
     with transaction.atomic():
         ctx.hold()
+        if names is not None:
+            blob_name(names)
+        if drops:
+            blob_drop(row.tenant_id, drops)
         row.status, row.finished_at = status, timezone.now()
         row.error_code = row.error_message = ""
         for name, value in facts.items():

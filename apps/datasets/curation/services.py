@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TypeVar
+from uuid import uuid4
 
 from django.conf import settings
 from django.db import transaction
 
-from apps.collections.storage.originals import file_receive
 from apps.datasets.checks.splits import SHARES, divide
 from apps.datasets.curation.dividing import is_kept
 from apps.datasets.formats import format_get
@@ -30,6 +30,7 @@ from apps.datasets.rows import files
 from apps.datasets.rows.selectors import RowFilter, row_list
 from apps.datasets.rows.withheld import version_require
 from basics.errors import Conflict, Denied, Invalid
+from blobs import services as blobs
 from jobs.services import job_enqueue
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -105,8 +106,10 @@ def import_start(
     """
     actor.require("dataset.write")
     format_get(form)
-    received = file_receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
+    received = blobs.receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
     try:
+        key = files.dataset_file_key(tenant.pk, dataset.pk, f"import-{uuid4().hex}")
+        blobs.keep(tenant.pk, key, received)
         with transaction.atomic():
             row: DatasetImport = DatasetImport.objects.create(
                 tenant=tenant,
@@ -115,10 +118,9 @@ def import_start(
                 name=(PurePath(name.replace("\\", "/")).name or "file")[:255],
                 is_trial=is_trial,
                 created_by_id=actor.user_id,
+                file=key,
             )
-            row.file = files.dataset_file_key(tenant.pk, dataset.pk, f"import-{row.pk}")
-            row.save(update_fields=["file"])
-            files.dataset_file_place(received, row.file)
+            blobs.name(received)
             return _begin(tenant, actor, row, "datasets.import_run", dataset, format=form, name=row.name)
     finally:
         received.discard()

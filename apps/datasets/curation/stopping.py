@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TypeVar
 
 from django.db import transaction
@@ -22,6 +21,7 @@ from apps.datasets.models import (
 )
 from apps.datasets.rows import files
 from basics.errors import Conflict
+from blobs import services as blobs
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
 from jobs.services import job_cancel
@@ -83,7 +83,7 @@ def work_ended(model: type[W], job: Job) -> None:
     if isinstance(row, DatasetImport):
         _rows_take_back(row)
     elif isinstance(row, DatasetExport):
-        transaction.on_commit(partial(files.dataset_file_remove, files.export_key(row)))
+        blobs.drop(row.tenant_id, files.export_key(row))
     elif isinstance(row, DatasetCheck) and not row.options.get("is_trial") and is_kept(row):
         split_undo(tenant=row.tenant, actor=system_actor(row.tenant_id, row.created_by_id), check=row)
 
@@ -93,5 +93,6 @@ def _rows_take_back(row: DatasetImport) -> None:
     mine = DatasetRow.objects.filter(dataset=row.dataset, lineage__contains={"import": row.pk})
     mine.filter(status=RowStatus.REVIEW, updated_at=F("created_at"), reviews__isnull=True).delete()
     row.created = mine.count()
-    row.save(update_fields=["created"])
-    transaction.on_commit(partial(files.dataset_file_remove, row.file))
+    key, row.file = row.file, ""
+    row.save(update_fields=["created", "file"])
+    blobs.drop(row.tenant_id, key)

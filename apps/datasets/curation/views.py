@@ -174,8 +174,7 @@ def export_response(actor: Actor, row: DatasetExport) -> HttpResponseBase:
     form = FORMATS[row.format] if row.format in FORMATS else FORMATS["jsonl"]
     split = f"-{row.split}" if row.split else ""
     name = f"{row.dataset.slug}-v{row.version.number}{split}-{row.format}{form.suffix}"
-    path = files.dataset_file_path(row.file)
-    return file_response(path, name=name, media_type=form.media_type)
+    return file_response(files.dataset_file_open(row.file), name=name, media_type=form.media_type)
 
 
 @require_http_methods(["GET", "POST"])
@@ -225,8 +224,11 @@ def import_errors(request: TenantRequest, tenant_slug: str, pk: int, import_pk: 
 
 def errors_response(row: DatasetImport) -> HttpResponseBase:
     """Return the file of the rows that an import could not read."""
-    path = files.dataset_file_path(row.errors_file)
-    return file_response(path, name=f"errors-of-import-{row.pk}.jsonl", media_type="application/x-ndjson")
+    return file_response(
+        files.dataset_file_open(row.errors_file),
+        name=f"errors-of-import-{row.pk}.jsonl",
+        media_type="application/x-ndjson",
+    )
 
 
 @require_http_methods(["GET", "POST"])

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
 from apps.datasets.models import JOB_ACTIVE, Dataset, GenerationJob
-from apps.datasets.rows.files import dataset_files_remove
+from apps.datasets.rows.files import dataset_file_key
 from basics.errors import Conflict, Invalid
 from batches.delivery import Delivery
 from batches.services import batches_end
+from blobs import services as blobs
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.services import audit_record
@@ -95,7 +95,7 @@ def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset) -> None:
         batched = GenerationJob.objects.filter(dataset=row, options__delivery=Delivery.BATCH)
         for job in batched:
             batches_end(tenant=tenant, actor=actor, owner=job.topic, ends=True)
-        transaction.on_commit(partial(dataset_files_remove, tenant.pk, row.pk))
+        blobs.drop(tenant.pk, dataset_file_key(tenant.pk, row.pk, ""))
         row.delete()
 
 

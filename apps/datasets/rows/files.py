@@ -1,18 +1,21 @@
-"""Files of datasets on disk: uploads that are imported, exports to download. Each workspace has a folder of its own."""
+"""Files of datasets: uploads that are imported, exports to download. Each workspace has keys of its own."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
-from django.core.files.storage import default_storage
-
-from apps.collections.storage.originals import ReceivedFile, file_receive
-from apps.datasets.models import DatasetExport
+from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from basics.errors import DomainError
+from blobs import services as blobs
+from blobs.errors import BlobMissing
+from blobs.leases import blob_open, lease
 
 MAX_EXPORT_BYTES = 1 << 36
+_KEY = re.compile(r"datasets/t(\d+)/(\d+)/(export|import|errors|splits)-([0-9a-f]+)(?:\.[a-z]+)?")
 
 
 def dataset_file_key(tenant_id: int, dataset_id: int, name: str) -> str:
@@ -25,41 +28,51 @@ def export_key(export: DatasetExport) -> str:
     return dataset_file_key(export.tenant_id, export.dataset_id, f"export-{export.pk}")
 
 
-def dataset_file_write(key: str, chunks: Iterable[bytes]) -> ReceivedFile:
-    """Write a stream to the key; it is there whole or not at all."""
-    received = file_receive(chunks, max_bytes=MAX_EXPORT_BYTES)
-    dataset_file_place(received, key)
+def dataset_file_is_named(tenant_id: int, key: str) -> bool:
+    """Tell whether an export, an import or a division needs a key's bytes; while it runs, it does."""
+    found = _KEY.fullmatch(key)
+    if found is None or int(found[1]) != tenant_id:
+        return False
+    if found[3] == "export":
+        return DatasetExport.objects.filter(tenant_id=tenant_id, file=key).exists()
+    if found[3] == "splits":
+        return DatasetCheck.objects.filter(tenant_id=tenant_id, pk=int(found[4])).exists()
+    column = "file" if found[3] == "import" else "errors_file"
+    return DatasetImport.objects.filter(tenant_id=tenant_id, **{column: key}).exists()
+
+
+def dataset_file_write(tenant_id: int, key: str, chunks: Iterable[bytes]) -> blobs.ReceivedFile:
+    """Write a stream to the key; it is there whole or not at all.
+
+    Returns:
+        What was written: the caller names it in the transaction that names the key, and discards it in any case.
+    """
+    received = blobs.receive(chunks, max_bytes=MAX_EXPORT_BYTES)
+    try:
+        blobs.keep(tenant_id, key, received)
+    except BaseException:
+        received.discard()
+        raise
     return received
 
 
-def dataset_file_place(received: ReceivedFile, key: str) -> None:
-    """Move received bytes to their key."""
-    target = Path(default_storage.path(key))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    received.path.chmod(0o600)
-    received.path.replace(target)
+@contextmanager
+def dataset_file(key: str) -> Iterator[Path]:
+    """Give the block a kept file to read. Raises DomainError ``file_gone`` when it is not kept any more."""
+    try:
+        with lease(key) as path:
+            yield path
+    except BlobMissing:
+        raise _gone() from None
 
 
-def dataset_file_path(key: str) -> Path:
-    """Return the path of a kept file. Raises DomainError ``file_gone`` when it is not kept any more."""
-    path = Path(default_storage.path(key)) if key else None
-    if path is None or not path.is_file():
-        raise DomainError("file_gone", "This file has been deleted. Create it again.", status=410)
-    return path
+def dataset_file_open(key: str) -> BinaryIO:
+    """Open a kept file. Raises DomainError ``file_gone``."""
+    try:
+        return blob_open(key)
+    except BlobMissing:
+        raise _gone() from None
 
 
-def dataset_file_is_there(key: str) -> bool:
-    """Tell whether a file is kept."""
-    return Path(default_storage.path(key)).is_file()
-
-
-def dataset_file_remove(key: str) -> None:
-    """Delete a file, if it is there."""
-    if key:
-        Path(default_storage.path(key)).unlink(missing_ok=True)
-
-
-def dataset_files_remove(tenant_id: int, dataset_id: int) -> None:
-    """Delete everything that a deleted dataset kept on disk; its id is never used again."""
-    folder = default_storage.path(f"datasets/t{tenant_id}/{dataset_id}")
-    shutil.rmtree(folder, ignore_errors=True)
+def _gone() -> DomainError:
+    return DomainError("file_gone", "This file has been deleted. Create it again.", status=410)

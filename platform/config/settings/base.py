@@ -21,6 +21,8 @@ if not DATA_DIR.is_absolute():
     DATA_DIR = ROOT / DATA_DIR
 data_dir_open(DATA_DIR)
 MEDIA_ROOT = DATA_DIR / "files"
+FILES_URL: str = env.get("GROUNDWORK_FILES_URL")
+FILES_CACHE_BYTES: int = env.get("GROUNDWORK_FILES_CACHE_MB") * 1_000_000
 
 SECRET_KEY = env.get("GROUNDWORK_SECRET_KEY") or kept_secret(DATA_DIR, "secret_key")
 CREDENTIAL_KEYS: list[str] = env.get("GROUNDWORK_CREDENTIAL_KEYS")
@@ -63,6 +65,7 @@ INSTALLED_APPS = [
     "rest_framework",
     "template_partials",
     "jobs",
+    "blobs",
     "webhooks",
     "budgets",
     "runs",

@@ -11,6 +11,7 @@ from apps.collections.collection import services as collection_services
 from apps.collections.documents import services as documents_services
 from apps.collections.models import Chunk, ChunkTerms, Collection, Document, Embedding, Page, TermFrequency
 from basics.errors import Conflict, Denied, Invalid, Missing
+from blobs import services as blobs
 from jobs.models import JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -60,12 +61,11 @@ def test_deleting_documents_one_by_one_brings_the_statistics_to_nothing(
 
 
 def test_file_stays_while_another_document_of_the_collection_needs_it(
-    cast: Cast, collection: Collection, storage: Path
+    cast: Cast, collection: Collection, storage: Path, django_capture_on_commit_callbacks: Any
 ) -> None:
-    from apps.collections.storage.originals import file_remove
-
     document = upload(cast, collection, "a.txt", b"same")
-    file_remove(tenant_id=cast.tenant.pk, key=document.file, sha256=document.sha256)
+    with django_capture_on_commit_callbacks(execute=True):
+        blobs.drop(cast.tenant.pk, document.file)
     assert (storage / document.file).is_file()
 
 

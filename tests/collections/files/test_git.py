@@ -23,6 +23,7 @@ from apps.collections.models import Collection, Document, Import, Repository, Re
 from apps.collections.repositories import services as repositories_services
 from apps.collections.repositories.selectors import git_blame, git_diff, git_log, git_status
 from basics.errors import Conflict, Denied, DomainError, Invalid
+from blobs.stores import store
 from tests.cast import Cast
 from tests.collections.conftest import upload
 from tests.collections.files.conftest import Write
@@ -511,17 +512,15 @@ def test_repository_counts_in_the_quota_and_goes_with_its_collection(
         tenant=cast.tenant, actor=cast.actor("owner"), collection=collection, rules={}
     )
     bring()
-    from apps.collections.storage.originals import file_exists
-
     keys = [key for pair in RepositoryPack.objects.values_list("file", "index") for key in pair]
     assert len(keys) == 2
-    assert all(file_exists(key) for key in keys)
+    assert all(store().size(key) for key in keys)
     with commits():
         collection_services.collection_delete(
             tenant=cast.tenant, actor=cast.actor("admin"), collection=collection
         )
     assert not Repository.objects.exists()
-    assert not any(file_exists(key) for key in keys)
+    assert not any(store().size(key) for key in keys)
 
 
 def test_many_small_packs_become_one(

@@ -12,8 +12,9 @@ from apps.collections.documents import services as documents_services
 from apps.collections.imports import job as import_job
 from apps.collections.imports import services as imports_services
 from apps.collections.models import Collection, Document, Import, ImportStatus
-from apps.collections.storage import originals as files
 from basics.errors import Conflict, Denied, Invalid
+from blobs import services as blobs
+from blobs.stores import store
 from jobs.models import Job, JobStatus
 from tenancy.models import Membership
 from tenancy.scope import tenant_scope
@@ -64,10 +65,10 @@ def test_archive_is_not_kept_after_the_end_and_cannot_be_retried(
 ) -> None:
     started = start(cast, collection, "archive", data=make_zip(FILES))
     key = started.file
-    assert files.file_exists(key)
+    assert store().size(key)
     with django_capture_on_commit_callbacks(execute=True):
         row = run(started)
-    assert not files.file_exists(key)
+    assert store().size(key) is None
     with pytest.raises(Conflict, match="not kept"):
         imports_services.import_retry(tenant=cast.tenant, actor=cast.actor("member"), row=row)
 
@@ -140,16 +141,16 @@ def test_full_disk_fails_the_import_with_its_reason_and_retry_finishes_it(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started = start(cast, collection, "archive", data=make_zip(FILES))
-    real = files.file_receive
+    real = blobs.receive
 
     def full(*args: Any, **options: Any) -> Any:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(files, "file_receive", full)
+    monkeypatch.setattr(blobs, "receive", full)
     row = run(started)
     assert (row.status, row.error_code) == ("failed", "storage_full")
     assert "room" in row.error_message
-    monkeypatch.setattr(files, "file_receive", real)
+    monkeypatch.setattr(blobs, "receive", real)
     imports_services.import_retry(tenant=cast.tenant, actor=cast.actor("member"), row=row)
     assert run(row).status == "completed"
     assert len(paths(collection)) == 2

@@ -14,9 +14,9 @@ from django.utils import timezone
 from apps.collections.imports import services
 from apps.collections.ingestion.sources.archives import archive_entries
 from apps.collections.models import Collection, Import, ImportStatus
-from apps.collections.storage import originals as files
 from apps.collections.tasks import import_ended
 from basics.errors import Conflict
+from blobs.stores import store
 from jobs.context import JobCancelled
 from jobs.models import Job, JobStatus
 from tenancy.scope import tenant_scope
@@ -120,10 +120,10 @@ def test_archive_of_a_failed_import_waits_a_week_for_a_retry(
     key = row.file
     with django_capture_on_commit_callbacks(execute=True):
         start(cast, collection, "archive", data=NESTED)
-    assert files.file_exists(key)
+    assert store().size(key)
     Import.objects.filter(pk=row.pk).update(finished_at=timezone.now() - timedelta(days=8))
     with django_capture_on_commit_callbacks(execute=True):
         start(cast, collection, "archive", data=NESTED)
-    assert not files.file_exists(key)
+    assert store().size(key) is None
     with pytest.raises(Conflict, match="7 days"):
         services.import_retry(tenant=cast.tenant, actor=cast.actor("member"), row=row)

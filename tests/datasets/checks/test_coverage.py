@@ -49,7 +49,7 @@ def test_coverage_shows_which_passages_have_no_question(cast: Cast) -> None:
         assert [bool(cell.fill) for cell in shown.chart.strips[0].cells] == [False, True, False, False]
         row = export(cast, dataset, "huggingface")
         assert row.status == "completed", row.problems
-        with zipfile.ZipFile(files.dataset_file_path(row.file)) as archive:
+        with files.dataset_file(row.file) as path, zipfile.ZipFile(path) as archive:
             card = archive.read("README.md").decode()
         assert "1 of 4 passages of the collections have a question (25 %)" in card
         assert f"| {library.document.name} | █████░░░░░░░░░░░░░░░ | 1 of 4 |" in card

@@ -26,14 +26,16 @@ from apps.datasets.models import (
     Work,
 )
 from apps.datasets.records import record as r
-from apps.datasets.rows import dataset_services, files
+from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows
 from apps.datasets.rows import services as rows_services
 from apps.datasets.rows.selectors import RowFilter
 from apps.datasets.rows.services import NewRow
 from apps.datasets.versions import diffs
 from apps.datasets.versions import services as versions_services
-from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
+from basics.errors import Conflict, Denied, Invalid, Missing
+from blobs.leases import blob_read
+from blobs.stores import store
 from jobs.models import Job
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
@@ -151,7 +153,7 @@ def test_an_export_is_written_read_back_and_kept(cast: Cast, dataset: Dataset, f
     row = export(cast, dataset, form)
     assert (row.status, row.error_message, row.problems) == ("completed", "", [])
     assert row.rows + row.left_out == 3
-    assert files.dataset_file_path(row.file).stat().st_size == row.size > 0
+    assert store().size(row.file) == row.size > 0
     train = export(cast, dataset, form, split="train")
     assert train.rows == 1
 
@@ -243,13 +245,12 @@ def test_an_import_adds_rows_and_names_those_it_could_not_read(cast: Cast, datas
     row = bring(cast, dataset, content.encode())
     assert (row.status, row.name) == ("completed", "rows.jsonl")
     assert (row.found, row.created, row.duplicates, row.failed) == (3, 2, 1, 2)
-    lines = files.dataset_file_path(row.errors_file).read_text().splitlines()
+    lines = blob_read(row.errors_file).splitlines()
     assert [json.loads(line)["row"] for line in lines] == [2, 5]
     assert [problem["row"] for problem in row.problems] == [2, 5]
     statuses = DatasetRow.objects.filter(dataset=dataset).values_list("status", flat=True)
     assert set(statuses) == {"review"}
-    with pytest.raises(DomainError):
-        files.dataset_file_path(row.file)
+    assert row.file == ""
     manifest = version(cast, dataset).manifest
     assert manifest["imports"] == [{"import": row.pk, "rows": 2, "name": "rows.jsonl", "format": "jsonl"}]
     assert (manifest["counts"]["status"], manifest["generations"]) == ({"review": 2}, [])
@@ -467,7 +468,7 @@ def test_versions_differ_by_their_rows_and_never_change(cast: Cast, dataset: Dat
 def test_another_workspace_sees_and_moves_nothing(cast: Cast, dataset: Dataset) -> None:
     add(cast, dataset, PLAIN)
     row = export(cast, dataset)
-    assert str(files.dataset_file_path(row.file)).endswith(f"t{cast.tenant.pk}/{dataset.pk}/export-{row.pk}")
+    assert row.file.endswith(f"t{cast.tenant.pk}/{dataset.pk}/export-{row.pk}")
     with tenant_scope(cast.other_tenant.pk):
         for model in (DatasetExport, DatasetImport, DatasetCheck, Acceptance):
             assert not model.objects.exists()
@@ -477,10 +478,11 @@ def test_a_deleted_dataset_takes_its_files_along(
     cast: Cast, dataset: Dataset, django_capture_on_commit_callbacks
 ) -> None:
     add(cast, dataset, PLAIN)
-    path = files.dataset_file_path(export(cast, dataset).file)
+    key = export(cast, dataset).file
+    assert store().size(key)
     with django_capture_on_commit_callbacks(execute=True):
         dataset_services.dataset_delete(tenant=cast.tenant, actor=cast.actor("admin"), dataset=dataset)
-    assert not path.exists()
+    assert store().size(key) is None
 
 
 def test_only_rows_that_fit_go_into_a_version(cast: Cast, dataset: Dataset) -> None:

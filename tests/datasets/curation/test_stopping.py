@@ -135,10 +135,12 @@ def test_running_import_takes_its_rows_back(cast: Cast, dataset: Dataset, member
         assert stop(member, "import", cast, dataset.pk, work.pk).status_code == 200, "twice does no harm"
 
     with tenant_scope(cast.tenant.pk):
+        upload = Path(default_storage.path(work.file))
+        assert upload.exists()
         stopped_on_the_way(work, click, when=lambda: rows_there(dataset) == 1000)
         assert (work.status, work.created) == ("cancelled", 2)
         assert DatasetRow.objects.filter(dataset=dataset).count() == 2
-        assert not Path(default_storage.path(work.file)).exists(), "the upload was kept"
+        assert not upload.exists(), "the upload was kept"
         assert AuditEvent.objects.filter(action="dataset_import.stop").count() == 1
     told = page_of(member, "import", cast, dataset.pk, work.pk)
     assert "2 were changed or reviewed by someone and stay; the others are removed." in told

@@ -9,10 +9,10 @@ from typing import Any
 from django.core.files.storage import default_storage
 from django.utils import timezone
 
-from apps.datasets.curation.dividing import moves_key
+from apps.datasets.curation.dividing import Move, moves_keep
 from apps.datasets.records.columns import record_columns
 from apps.datasets.records.record import Record, RecordSource
-from apps.datasets.rows.files import dataset_file_key, dataset_file_write
+from apps.datasets.rows.files import dataset_file_key
 from jobs.models import Job
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import Row, pk_of, send, turn_answered, uploaded_file
@@ -106,7 +106,7 @@ def _divided(**facts: Any) -> Callable[[Side, str], None]:
         row = side.row("datasets.DatasetCheck", role)
         with platform_scope():
             row.refresh_from_db()
-        dataset_file_write(moves_key(row), [b"1\t\ttest\n"])
+            moves_keep(row, [Move("1", "", "test")], hold=lambda: None)
 
     return prepare
 

@@ -1,0 +1,28 @@
+"""What can stand between a program and its files."""
+
+from __future__ import annotations
+
+from basics.errors import DomainError, TryAgain
+
+
+class StoreAway(TryAgain):
+    """The file store does not answer, or refuses this server: jobs wait for it, and a person gets status 503."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "file_store_away",
+            "The file store isn't answering right now. Try again in a minute.",
+            data={"retry_after": int(self.retry_s)},
+        )
+        self.reason = reason  # for the log: it may name hosts
+
+
+class BlobMissing(DomainError):
+    """A key has no bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "file_missing",
+            "The original file is no longer in the storage. Delete this document and upload the file again.",
+            status=410,
+        )

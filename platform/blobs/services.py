@@ -1,0 +1,262 @@
+"""Receive, keep and remove files.
+
+Bytes come first and the row that names them second, so no network is waited for inside a transaction and no row ever
+names bytes that are not there::
+
+    received = receive(chunks, max_bytes=...)
+    try:
+        keep(tenant_id, key, received)           # commits that the key is being placed, then places it
+        with transaction.atomic():
+            ...                                  # writes the row that names the key
+            name(received)
+    finally:
+        received.discard()                       # takes back what was not named
+
+The other way round: ``drop`` in the transaction that deletes the last row of a key; the bytes go after the commit. What a
+crash interrupts is finished by ``pending_sweep``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import structlog
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from basics.errors import Conflict, Invalid
+from blobs.caches import caches_drop
+from blobs.errors import StoreAway
+from blobs.leases import put_from_rows
+from blobs.models import PendingBlob
+from blobs.stores import store
+from tenancy.database.waiting import connections_let_go
+from tenancy.scope import platform_scope, tenant_scope
+
+log = structlog.get_logger(__name__)
+
+ABANDONED = timedelta(days=1)  # how long placing a file may take
+REMEMBERED = timedelta(days=2)  # how long other machines can read what was removed
+AGAIN = timedelta(seconds=30)  # after the store did not answer
+
+_references: list[Callable[[int, str], bool]] = []
+
+
+def named_by(is_named: Callable[[int, str], bool]) -> None:
+    """Have it asked, by workspace and key, whether a row names a key; at start-up, by every app that keeps files."""
+    if is_named not in _references:
+        _references.append(is_named)
+
+
+@dataclass(slots=True)
+class ReceivedFile:
+    """Bytes that have arrived and have no row yet.
+
+    Attributes:
+        path: where they lie until they are kept.
+        size: in bytes.
+        sha256: of all of them, in hex.
+    """
+
+    path: Path
+    size: int
+    sha256: str
+    _tenant: int = field(default=0, repr=False)
+    _pending: int | None = field(default=None, repr=False)
+    _is_named: bool = field(default=False, repr=False)  # in a transaction that may still be rolled back
+
+    def discard(self) -> None:
+        """Take the bytes back unless a row names them; call it in any case, outside of the transaction that names them."""
+        self.path.unlink(missing_ok=True)
+        if self._pending is not None:
+            pending, self._pending = self._pending, None
+            with tenant_scope(self._tenant):
+                PendingBlob.objects.filter(pk=pending).update(due_at=timezone.now())
+            _settle_soon(self._tenant, pending)
+
+
+def receive(chunks: Iterable[bytes], *, max_bytes: int) -> ReceivedFile:
+    """Write a stream to this machine's disk while hashing it.
+
+    Args:
+        chunks: the bytes, in pieces of any size.
+        max_bytes: refuse more, as soon as it is known.
+
+    Raises:
+        Invalid: ``too_large`` (413).
+    """
+    folder = Path(settings.MEDIA_ROOT) / "incoming"
+    folder.mkdir(parents=True, exist_ok=True)
+    _sweep(folder)
+    digest, size = hashlib.sha256(), 0
+    with tempfile.NamedTemporaryFile(dir=folder, prefix="upload-", delete=False) as target:
+        path = Path(target.name)
+        try:
+            for chunk in chunks:
+                size += len(chunk)
+                if size > max_bytes:
+                    raise too_large(max_bytes)
+                digest.update(chunk)
+                target.write(chunk)
+            target.flush()  # here, where a full disk is noticed in time to take the piece away again
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+    return ReceivedFile(path, size, digest.hexdigest())
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what uploads left behind that were killed in the middle."""
+    for path in folder.glob("upload-*"):
+        with suppress(FileNotFoundError):  # its upload ended meanwhile
+            if time.time() - path.stat().st_mtime > ABANDONED.total_seconds():
+                path.unlink()
+
+
+def too_large(max_bytes: int) -> Invalid:
+    """Return the refusal of a file beyond the limit."""
+    return Invalid(
+        "too_large",
+        f"The file has more than {max_bytes // 1_000_000} MB, which is the limit here. Split it, or ask the "
+        "operator to raise GROUNDWORK_MAX_UPLOAD_MB.",
+        status=413,
+        data={"max_bytes": max_bytes},
+    )
+
+
+def key_lock(key: str) -> None:
+    """Take the lock on a key until the transaction ends: placing a file and removing it never cross."""
+    if not connection.in_atomic_block:
+        raise RuntimeError("key_lock() belongs into a transaction")
+    number = int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8).digest(), "big", signed=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
+def keep(tenant_id: int, key: str, received: ReceivedFile) -> None:
+    """Place received bytes at their key, before the transaction that names it; bytes that are there already stay.
+
+    Args:
+        key: ends with the SHA-256 of the bytes, or is used for these bytes alone.
+
+    Raises:
+        StoreAway: the store does not answer.
+    """
+    connections_let_go()  # and says so where a transaction is open
+    with tenant_scope(tenant_id):
+        with transaction.atomic():
+            key_lock(key)
+            row = PendingBlob.objects.create(tenant_id=tenant_id, key=key, due_at=timezone.now() + ABANDONED)
+            _no_flush()
+        received._tenant, received._pending = tenant_id, row.pk
+    if not (key.endswith(received.sha256) and store().size(key) == received.size):
+        store().put(key, received.path)
+
+
+def _no_flush() -> None:
+    """Let this transaction's commit return before it is on disk: the commit that names the file makes it durable."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL synchronous_commit = off")
+
+
+def name(received: ReceivedFile) -> None:
+    """Note that a row names the kept bytes from now on, in the transaction that writes it.
+
+    Raises:
+        Conflict: ``upload_expired``, placing them took so long that they were taken back.
+    """
+    if received._pending is None:
+        return  # committed already
+    gone, _ = PendingBlob.objects.filter(pk=received._pending, removed_at=None).delete()
+    if not gone and not received._is_named:
+        raise Conflict("upload_expired", "Storing this file took longer than a day. Send it again.")
+    received._is_named = True
+    transaction.on_commit(partial(_named, received, received._pending))
+
+
+def _named(received: ReceivedFile, pending: int) -> None:
+    if received._pending == pending:
+        received._pending = None
+
+
+def place_later(tenant_id: int, key: str) -> None:
+    """Have bytes that rows hold placed at their key after the commit, in the transaction that names it.
+
+    Until then ``lease`` takes them from the rows (``blobs.leases.rows_hold``).
+    """
+    drop(tenant_id, key)  # which looks, after the commit, what the key is in want of
+
+
+def drop(tenant_id: int, key: str) -> None:
+    """Have a key's bytes removed after the commit, unless a row still names it.
+
+    Args:
+        key: with a slash at its end, all below it; nothing may be named or placed there ever again.
+    """
+    row = PendingBlob.objects.create(tenant_id=tenant_id, key=key, due_at=timezone.now())
+    transaction.on_commit(partial(_settle_soon, tenant_id, row.pk))
+
+
+def _settle_soon(tenant_id: int, pending: int) -> None:
+    try:
+        _settle(tenant_id, pending)
+    except StoreAway as error:
+        log.warning("blob_waits", pending=pending, reason=error.reason)
+
+
+def _settle(tenant_id: int, pending: int) -> None:
+    """Remove the bytes of a key that nobody places and no row names; or find that there is nothing to do."""
+    with tenant_scope(tenant_id), transaction.atomic():
+        waiting = PendingBlob.objects.filter(pk=pending, removed_at=None)
+        key = waiting.values_list("key", flat=True).first()
+        if key is None:
+            return
+        key_lock(key)
+        row = waiting.select_for_update().first()
+        if row is None:
+            return
+        if not key.endswith("/"):
+            now = timezone.now()
+            others = PendingBlob.objects.filter(key=key, removed_at=None, due_at__gt=now).exclude(pk=pending)
+            is_named = any(names(tenant_id, key) for names in _references)
+            if is_named and store().size(key) is None:
+                put_from_rows(key)
+            if is_named or others.exists():
+                row.delete()
+                return
+        # Inside the transaction, so that the key's lock is held until the bytes are gone; a server that is asked while
+        # it is held waits only for one that places the same bytes. The store's client gives up by itself.
+        if key.endswith("/"):
+            store().remove_below(key)
+        else:
+            store().remove(key)
+        row.removed_at = timezone.now()
+        row.save(update_fields=["removed_at"])
+    caches_drop(tenant_id, key)
+
+
+def pending_sweep(limit: int = 100) -> int:
+    """Finish what crashes and an unreachable store have left; returns how many keys that were."""
+    now = timezone.now()
+    with platform_scope():
+        PendingBlob.objects.filter(removed_at__lt=now - REMEMBERED).delete()
+        due = PendingBlob.objects.filter(removed_at=None, due_at__lte=now - timedelta(seconds=2))
+        found = list(due.order_by("due_at").values_list("tenant_id", "pk")[:limit])
+    for tenant_id, pending in found:
+        try:
+            _settle(tenant_id, pending)
+        except StoreAway as error:
+            log.warning("blob_waits", pending=pending, reason=error.reason)
+            with platform_scope():
+                PendingBlob.objects.filter(removed_at=None, due_at__lte=now).update(due_at=now + AGAIN)
+            return 0
+    return len(found)
