@@ -46,6 +46,17 @@ def wait_for(condition: Callable[[], object], what: str = "") -> None:
         time.sleep(0.02)
 
 
+def status_of(url: str) -> int:
+    """Return the status of a GET, 0 while nobody listens."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as response:  # noqa: S310
+            return int(response.status)
+    except urllib.error.HTTPError as error:
+        return error.code
+    except OSError:
+        return 0
+
+
 def waiting_on(line: Any, table: str) -> int:
     """Return how many wait for a lock on a table of the database that a psycopg connection is of.
 
@@ -72,6 +83,7 @@ class Stack:
     def __init__(self, log_folder: Path, **env: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
+        self.health_port = free_port()
         self.logs = log_folder
         self.env = {
             **os.environ,
@@ -80,6 +92,7 @@ class Stack:
             "GROUNDWORK_DATA_DIR": str(settings.DATA_DIR),
             "GROUNDWORK_SECRET_KEY": settings.SECRET_KEY,
             "GROUNDWORK_JOB_LEASE_S": "5",
+            "GROUNDWORK_WORKER_HEALTH_PORT": str(self.health_port),
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}",
             **env,
         }
@@ -111,7 +124,7 @@ class Stack:
         self._await_web()
 
     def start_worker(self) -> None:
-        """Start the worker command and wait for its heartbeat."""
+        """Start the worker command and wait until it takes jobs."""
         self._begin_worker()
         self._await_worker()
 
@@ -129,17 +142,11 @@ class Stack:
         self.worker = self._start("worker", ["manage.py", "worker"])
 
     def _await_worker(self) -> None:
-        wait_for(lambda: self.get("/readyz") == 200, "the worker's heartbeat")
+        wait_for(lambda: status_of(f"http://127.0.0.1:{self.health_port}/readyz") == 200, "the worker")
 
     def get(self, path: str) -> int:
         """Return the status of a GET, 0 while nobody listens."""
-        try:
-            with urllib.request.urlopen(self.url + path, timeout=5) as response:  # noqa: S310
-                return int(response.status)
-        except urllib.error.HTTPError as error:
-            return error.code
-        except OSError:
-            return 0
+        return status_of(self.url + path)
 
     def kill_web(self) -> None:
         """Kill the web server as kill -9 does."""

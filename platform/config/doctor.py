@@ -15,10 +15,12 @@ from apps.collections.embedders.minilm import is_prepared
 from apps.collections.embedders.registry import BUILT_IN, parse_embedder
 from apps.collections.index.embedding import default_setting, installed_model
 from basics.errors import DomainError
+from jobs.health import check_queue, check_workers
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
+from tenancy.health import Check, guarded
 from tenancy.row_security import PLATFORM_POLICY, POLICY, tenant_models
 from toolloop.providers.registry import configured_models
-from web.health import Check, guarded, readiness
+from web.health import readiness
 
 LOW_DISK_GB = 1.0
 MIN_POSTGRES = 16
@@ -33,6 +35,8 @@ def examine() -> list[Check]:
             ("postgres", check_postgres, "Use PostgreSQL 16 or later."),
             ("vector", check_vector, "As a superuser: CREATE EXTENSION vector;"),
             ("walls", check_row_security, "Run: python manage.py migrate"),
+            ("queue", check_queue, "See the queue's settings: GROUNDWORK_BROKER."),
+            ("worker", check_workers, "Start a worker: python manage.py worker"),
         )
         found[1:1] = [guarded(name, check, fix) for name, check, fix in needs_database]
     return [

@@ -199,6 +199,18 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable("GROUNDWORK_WORKERS", "Worker processes.", "2", values.as_positive),
         Variable(
+            "GROUNDWORK_WORKER_HEALTH_PORT",
+            "Port on which the worker answers /livez and /readyz. 0: none.",
+            "0",
+            values.as_port,
+        ),
+        Variable(
+            "GROUNDWORK_WORKER_HEALTH_HOST",
+            "Address that port is opened on; 0.0.0.0 where probes come from outside, as in Kubernetes.",
+            "127.0.0.1",
+            str,
+        ),
+        Variable(
             "GROUNDWORK_LOOP_SLOTS", "Chat runs one worker process carries at once.", "64", values.as_positive
         ),
         Variable(

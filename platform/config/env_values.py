@@ -60,6 +60,14 @@ def as_count(text: str) -> int:
     return value
 
 
+def as_port(text: str) -> int:
+    expected = "expected a port, 1 to 65535, or 0 for none"
+    value = as_whole(text, expected)
+    if not 0 <= value <= 65_535:
+        raise ValueError(expected)
+    return value
+
+
 def as_url(*schemes: str) -> Callable[[str], str]:
     """Return a parser of an address that may be left empty."""
 

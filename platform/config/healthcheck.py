@@ -1,4 +1,4 @@
-"""Health check of the image: ``python -m config.healthcheck`` ends with 0 when the web process answers."""
+"""Health check of the image: ``python -m config.healthcheck [port path]`` ends with 0 when a process of it answers 200."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ def probe_host() -> str:
     return "localhost" if first == "*" else first.lstrip(".")
 
 
-def main(port: int = 8000) -> int:
-    """Return 0 when ``/healthz`` of this machine's web server answers 200, else 1."""
+def main(port: int = 8000, path: str = "/healthz") -> int:
+    """Return 0 when this machine answers 200 there (by default: the web server lives), else 1."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=2.5)
     try:
-        connection.request("GET", "/healthz", headers={"Host": probe_host()})
+        connection.request("GET", path, headers={"Host": probe_host()})
         return 0 if connection.getresponse().status == 200 else 1
     except (OSError, http.client.HTTPException):
         return 1
@@ -28,4 +28,4 @@ def main(port: int = 8000) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(int(sys.argv[1]), sys.argv[2]) if len(sys.argv) == 3 else main())

@@ -1,7 +1,7 @@
 """``manage.py up``: database, web server and worker of one machine as one group.
 
 First start: database, then ``manage.py prepare`` (migrations, demo), then web and worker. When neither the code nor the
-database changed since the last preparation, web and worker start at once; ``/readyz`` still checks the migrations.
+database changed since the last preparation, web and worker start at once; the ``/readyz`` of both still check the migrations.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import os
 import re
 import secrets
 import signal
+import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
@@ -42,9 +43,10 @@ _DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """What the group runs; ``{host}`` and ``{port}`` are filled in.
+    """What the group runs; ``{host}``, ``{port}`` and ``{health_port}`` are filled in.
 
     Attributes:
+        worker: is waited for where it is told a ``{health_port}``.
         setup_public: in place of ``setup`` where other machines reach the web server, () for the same.
     """
 
@@ -63,7 +65,7 @@ GROUNDWORK = Commands(
         *("--host", "{host}", "--port", "{port}", "--timeout-graceful-shutdown", "3"),
         *("--no-access-log", "--no-server-header", "--log-level", "warning", "--ws", "none"),
     ),
-    worker=(*_MANAGE, "worker"),
+    worker=(*_MANAGE, "worker", "--health-port", "{health_port}"),
 )
 
 
@@ -123,6 +125,7 @@ class Up:
         self.output = output
         self.host: str = options.host
         self.port = choose_port(options.port, self.host, output)
+        self.health_port: int = env.get("GROUNDWORK_WORKER_HEALTH_PORT") or free_port()
         self.mark = secrets.token_hex(8)
         self._began = began
         self._stops = 0
@@ -137,7 +140,8 @@ class Up:
         }
 
         def service(name: str, argv: Sequence[str], grace_s: float) -> Service:
-            words = [word.replace("{host}", self.host).replace("{port}", str(self.port)) for word in argv]
+            filled = {"host": self.host, "port": self.port, "health_port": self.health_port}
+            words = [_filled(word, filled) for word in argv]
             return Service(name, words, environment, self.mark, output, grace_s)
 
         # Whoever finds the page knows the demo's addresses: people outside get no account that nobody has chosen.
@@ -145,17 +149,17 @@ class Up:
         self.setup = service("setup", setup or commands.setup, 5.0)
         self.web = service("web", commands.web, 6.0)
         self.worker = service("worker", commands.worker, 10.0)
+        self._probes = [("web", reached(self.host), self.port)]
+        if "{health_port}" in commands.worker:
+            host: str = env.get("GROUNDWORK_WORKER_HEALTH_HOST")
+            self._probes.append(("worker", reached(host), self.health_port))
 
     @property
     def url(self) -> str:
         """Where a browser finds the web server."""
-        shown = f"[{self._address}]" if ":" in self._address else self._address
+        address = reached(self.host)
+        shown = f"[{address}]" if ":" in address else address
         return f"http://{shown}:{self.port}"
-
-    @property
-    def _address(self) -> str:
-        """An address of this machine behind the one it listens on."""
-        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # noqa: S104
 
     async def run(self) -> int:
         """Start everything, keep it alive, and stop it in order (web, worker, database)."""
@@ -253,7 +257,7 @@ class Up:
                     return 1
             if is_ready or now < next_probe:
                 continue
-            status, body = await http_get(self._address, self.port, "/readyz", host=probe_host())
+            status, body = await self._probe()
             if status:  # it answers, and every "not yet" is a line in its log
                 pause = min(pause * 1.5, 2.0)
             next_probe = time.monotonic() + pause
@@ -261,10 +265,10 @@ class Up:
                 is_ready = True
                 self._greet()
             elif now - started > _READY_S:
-                self.output.line("up", f"Not ready after {_READY_S:g} s. /readyz: {status} {body}")
+                self.output.line("up", f"Not ready after {_READY_S:g} s. {body}")
                 return 1
             elif now > next_notice:
-                self.output.line("up", f"waiting for /readyz: {status or ''} {body[:500]}")
+                self.output.line("up", f"waiting for {body[:500]}")
                 next_notice = now + 15.0
             if is_prepared and not is_ready and now - started > _UNPREPARED_S:
                 # The database is not what it was when it was prepared (restored, or edited by hand).
@@ -277,6 +281,14 @@ class Up:
                     return 1
                 write_record(self._prepared, {"fingerprint": self._fingerprint()})
         return 0
+
+    async def _probe(self) -> tuple[int, str]:
+        """Return 200 once all are ready; else the status of the first that is not, and what it said."""
+        for name, address, port in self._probes:
+            status, body = await http_get(address, port, "/readyz", host=probe_host())
+            if status != 200:
+                return status, f"/readyz of the {name}: {status or ''} {body}"
+        return 200, ""
 
     def _keep(self, service: Service, now: float) -> None:
         if service.restart_at is not None:
@@ -343,6 +355,24 @@ class Up:
     @property
     def _prepared(self) -> Path:
         return self.data_dir / "run" / "prepared.json"
+
+
+def reached(host: str) -> str:
+    """Return an address of this machine behind the one that a server listens on."""
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _filled(word: str, values: Mapping[str, object]) -> str:
+    for name, value in values.items():
+        word = word.replace(f"{{{name}}}", str(value))
+    return word
 
 
 def is_loopback(host: str) -> bool:

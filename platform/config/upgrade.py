@@ -17,10 +17,10 @@ from config.embedded import state
 from tenancy.database.base import as_login_role
 from tenancy.database.direct import pooler_found
 from tenancy.database.history import INITIAL, LAST, adoptable
+from tenancy.health import Check, check_database, guarded, migrations_unknown
 from tenancy.upgrades.effects import Effect, Mark, Work
 from tenancy.upgrades.locks import sessions_on
-from tenancy.upgrades.rules import effects_of, newer_applied
-from web.health import Check, check_database, guarded
+from tenancy.upgrades.rules import effects_of
 
 READ_BYTES_S = 200e6
 WRITE_BYTES_S = 20e6
@@ -121,7 +121,7 @@ def _check_history() -> Check:
         return Check("history", False, str(error))
     if is_old:
         return Check("history", True, "from before the migrations were reset; its list is rewritten first")
-    if newer := newer_applied(executor.loader):
+    if newer := migrations_unknown():
         return Check(
             "history",
             False,

@@ -12,5 +12,8 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         from jobs import checks  # noqa: F401
+        from jobs.registry import on_sweep
+        from jobs.sweeper import workers_forget
 
+        on_sweep(workers_forget, every_s=3600)
         autodiscover_modules("tasks")

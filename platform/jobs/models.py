@@ -86,7 +86,7 @@ class Job(TenantModel):
 
 
 class Worker(models.Model):
-    """A worker command that is alive; ``/readyz`` looks for a fresh ``seen_at``."""
+    """A worker command that is alive; ``manage.py doctor`` looks for a fresh ``seen_at``."""
 
     name = models.CharField(max_length=80, unique=True)
     started_at = models.DateTimeField(db_default=Now())

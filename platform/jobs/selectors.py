@@ -1,4 +1,4 @@
-"""Reads about the queue and its workers, for readiness checks and the doctor."""
+"""Reads about the queue and its workers, for probes, the doctor and whoever waits for a job."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from django.db.models import Max
 from django_q.brokers import get_broker
 
 from jobs.models import Worker
+
+WORKER_FRESH_S = 30
+"""A worker that has not shown itself for so many seconds counts as gone."""
 
 
 def queue_size() -> int:

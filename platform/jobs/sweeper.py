@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import structlog
 from django.db import transaction
 from django.db.models import Q
@@ -9,12 +11,13 @@ from django.utils import timezone
 
 from jobs import registry
 from jobs.heartbeat import worker_is_dead
-from jobs.models import Job, JobStatus
+from jobs.models import Job, JobStatus, Worker
 from jobs.services import job_end, job_requeue, wake
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
 LOST_WAKE_UP_S = 60
+WORKER_KEPT = timedelta(days=1)
 
 
 def sweep(limit: int = 100) -> int:
@@ -41,6 +44,11 @@ def sweep(limit: int = 100) -> int:
                 job.save(update_fields=["woken_at"])
                 wake(job)
     return orphaned + len(waiting) + registry.run_sweeps()
+
+
+def workers_forget() -> int:
+    """Forget workers that have not shown themselves for a day: each that was killed has left a row behind."""
+    return Worker.objects.filter(seen_at__lt=timezone.now() - WORKER_KEPT).delete()[0]
 
 
 def sweep_orphaned(limit: int = 100) -> int:

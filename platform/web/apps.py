@@ -10,9 +10,16 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         from jobs.registry import on_sweep
+        from tenancy.row_security import register_function
+        from web import windows
         from web.drf import schema  # noqa: F401 - registers how keys and sessions are documented
         from web.sweeps import old_rows_sweep
 
         on_sweep(old_rows_sweep, every_s=300)
+        for signature, sql in (
+            (windows.TAKE_SIGNATURE, windows.TAKE_SQL),
+            (windows.UNDO_SIGNATURE, windows.UNDO_SQL),
+        ):
+            register_function(signature, sql, tables=["web_attemptwindow"])
 
         autodiscover_modules("palette")

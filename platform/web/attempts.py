@@ -8,7 +8,9 @@ An attempt is counted before the password is looked at, and taken back when it w
   wherever nobody has just tried wrong ones.
 - One address fails ``PER_ADDRESS`` times a minute over all accounts.
 
-Counts are kept by each process, as those of the OAuth addresses are (docs/threat-model.md).
+- A second factor's code may be wrong ``PER_CODE`` times for an account: whoever is asked for one knows the password.
+
+Counts are kept in the database (``web.windows``), so that they hold over all web processes.
 """
 
 from __future__ import annotations
@@ -16,9 +18,7 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
-import threading
-import time
-from collections import OrderedDict
+from dataclasses import replace
 from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import Any
 
@@ -28,9 +28,11 @@ from django.http import HttpRequest, HttpResponse
 
 from basics.errors import DomainError
 from web.middleware import client_ip
+from web.windows import Window, windows_take, windows_undo
 
 PER_ACCOUNT = 5
 PER_BROWSER = 10
+PER_CODE = 5
 PER_ADDRESS = 30
 MANY = 50
 WINDOW_S = 300
@@ -41,21 +43,23 @@ _MOST_KEPT = 5
 
 
 class TooManyAttempts(DomainError):
-    """Too many wrong passwords have come from here."""
+    """Too many wrong passwords have come from here, or codes for an account."""
 
     default_status = 429
 
-    def __init__(self, wait_s: int) -> None:
+    def __init__(self, wait_s: int, *, is_code: bool = False) -> None:
         minutes = -(-wait_s // 60)
-        super().__init__(
-            "too_many_attempts",
-            f"Too many wrong passwords were entered from here. Wait {minutes} {'minute' if minutes == 1 else 'minutes'}, then "
-            "try again. A browser that you have signed in with before, and other networks, are not held up by this.",
-            data={"retry_after": wait_s},
+        wait = f"Wait {minutes} {'minute' if minutes == 1 else 'minutes'}, then try again."
+        message = (
+            f"Too many wrong codes were entered for this account. {wait}"
+            if is_code
+            else f"Too many wrong passwords were entered from here. {wait} A browser that you have signed in with before, and "
+            "other networks, are not held up by this."
         )
+        super().__init__("too_many_attempts", message, data={"retry_after": wait_s})
 
 
-def attempt_take(request: HttpRequest, login: str) -> list[str]:
+def attempt_take(request: HttpRequest, login: str) -> list[Window]:
     """Count an attempt to sign in; returns what ``attempt_undo`` takes back when the password was right.
 
     Args:
@@ -66,30 +70,36 @@ def attempt_take(request: HttpRequest, login: str) -> list[str]:
     """
     account = _account(login)
     if request.user.is_authenticated:  # who is asked once more, in a session of theirs
-        return _taken((f"user:{request.user.pk}", PER_BROWSER, WINDOW_S))
+        return _taken(Window(f"user:{request.user.pk}", PER_BROWSER, WINDOW_S))
     browser, known = _browser(request)
     if account in known:
-        return _taken((f"browser:{browser}:{account}", PER_BROWSER, WINDOW_S))
-    address = _network(client_ip(request))
+        return _taken(Window(f"browser:{browser}:{account}", PER_BROWSER, WINDOW_S))
+    network = network_of(client_ip(request))
+    by_address = Window(f"address:{network}", PER_ADDRESS, 60)
+    by_account = Window(f"account:{network}:{account}", PER_ACCOUNT, WINDOW_S)
+    many = Window(f"many:{account}", MANY, _HOUR_S)
+    # A refused one is no guess, and counts nowhere: one address alone never makes it many.
+    full = windows_take(many, by_address, by_account)
+    if full is None:
+        return [many, by_address, by_account]
+    if full.window != many:
+        raise TooManyAttempts(math.ceil(full.wait_s))
     # A limit that falls from five to one, and never to none.
-    many = f"many:{account}"
-    is_many = windows.take(many, MANY, _HOUR_S) > 0
-    try:
-        taken = _taken(
-            (f"address:{address}", PER_ADDRESS, 60),
-            (f"account:{address}:{account}", 1 if is_many else PER_ACCOUNT, WINDOW_S),
-        )
-    except TooManyAttempts:
-        if not is_many:  # A refused one is no guess: one address alone never makes it many.
-            windows.undo(many)
-        raise
-    return taken if is_many else [*taken, many]
+    return _taken(by_address, replace(by_account, amount=1))
 
 
-def attempt_undo(taken: list[str]) -> None:
+def code_attempt_take(user_pk: int) -> list[Window]:
+    """Count a code of somebody's second factor before it is looked at; returns what ``attempt_undo`` takes back.
+
+    Raises:
+        TooManyAttempts: there were too many wrong ones.
+    """
+    return _taken(Window(f"code:{user_pk}", PER_CODE, WINDOW_S), is_code=True)
+
+
+def attempt_undo(taken: list[Window]) -> None:
     """Take back what an attempt counted."""
-    for key in taken:
-        windows.undo(key)
+    windows_undo(*taken)
 
 
 def browser_remember(request: HttpRequest, response: HttpResponse, login: str) -> None:
@@ -112,15 +122,10 @@ def _account(login: str) -> str:
     return hashlib.sha256(login.strip().lower().encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def _taken(*limits: tuple[str, int, int]) -> list[str]:
-    """Count one in each window (key, amount, seconds), or in none of them when one is full."""
-    done: list[str] = []
-    for key, amount, seconds in limits:
-        if wait := windows.take(key, amount, seconds):
-            attempt_undo(done)
-            raise TooManyAttempts(math.ceil(wait))
-        done.append(key)
-    return done
+def _taken(*windows: Window, is_code: bool = False) -> list[Window]:
+    if full := windows_take(*windows):
+        raise TooManyAttempts(math.ceil(full.wait_s), is_code=is_code)
+    return list(windows)
 
 
 def _browser(request: HttpRequest) -> tuple[str, list[str]]:
@@ -131,7 +136,7 @@ def _browser(request: HttpRequest) -> tuple[str, list[str]]:
         return secrets.token_hex(8), []
 
 
-def _network(address: str) -> str:
+def network_of(address: str) -> str:
     """Return what counts as one address: of IPv6 the 64 bits that one customer has to himself."""
     try:
         found = ip_address(address)
@@ -144,40 +149,3 @@ def _network(address: str) -> str:
             else str(found.ipv4_mapped)
         )
     return str(found)
-
-
-class _Windows:
-    """Counts in sliding windows: at most ``MOST`` of them, the one least lately used is forgotten first."""
-
-    MOST = 100_000
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._taken: OrderedDict[str, list[float]] = OrderedDict()
-
-    def take(self, key: str, amount: int, seconds: int) -> float:
-        """Count one; returns 0, or the seconds to wait when the window is full, and then nothing is counted."""
-        now = time.monotonic()
-        with self._lock:
-            times = [one for one in self._taken.pop(key, []) if one > now - seconds]
-            wait = times[len(times) - amount] + seconds - now if len(times) >= amount else 0.0
-            if not wait:
-                times.append(now)
-            self._taken[key] = times
-            while len(self._taken) > self.MOST:
-                self._taken.popitem(last=False)
-        return wait
-
-    def undo(self, key: str) -> None:
-        """Take the last count back."""
-        with self._lock:
-            if times := self._taken.get(key):
-                times.pop()
-
-    def clear(self) -> None:
-        """Forget everything."""
-        with self._lock:
-            self._taken.clear()
-
-
-windows = _Windows()

@@ -6,8 +6,10 @@ from typing import Any
 
 from allauth.account.forms import LoginForm as Base
 from allauth.account.stages import EmailVerificationStage
+from allauth.mfa.base import forms as codes
 
 from web.accounts import is_unconfirmed
+from web.attempts import attempt_undo, code_attempt_take
 
 
 class LoginForm(Base):  # type: ignore[misc]
@@ -27,3 +29,24 @@ class ConfirmStage(EmailVerificationStage):  # type: ignore[misc]
         if user is not None and not is_unconfirmed(user):
             return None, True
         return super().handle()
+
+
+class _CountedCode:
+    """Counts each code before it is looked at: allauth's own count is switched off with that of passwords."""
+
+    user: Any
+
+    def clean_code(self) -> str:
+        """Return a right code. Raises TooManyAttempts."""
+        taken = code_attempt_take(self.user.pk)
+        code: str = super().clean_code()  # type: ignore[misc]
+        attempt_undo(taken)
+        return code
+
+
+class CodeForm(_CountedCode, codes.AuthenticateForm):  # type: ignore[misc]
+    """The second factor at sign-in."""
+
+
+class CodeAgainForm(_CountedCode, codes.ReauthenticateForm):  # type: ignore[misc]
+    """The second factor of somebody who is signed in, asked once more."""

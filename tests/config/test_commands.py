@@ -200,11 +200,21 @@ def test_doctor_finds_the_parts_well(settings, tmp_path: Path):
     found = examine()
     assert set(found) == {
         *("database", "postgres", "vector", "walls", "migrations", "queue", "worker"),
-        *("embedder", "listen", "models", "disk", "data directory"),
+        *("embedder", "listen", "models", "disk", "data directory", "storage"),
     }
     bad = {name for name, check in found.items() if not check.ok}
     assert bad <= {"embedder"}, "only the model may not be prepared in a fresh folder"
     assert "embedder_prepare" in found["embedder"].fix
+
+
+@pytest.mark.django_db
+def test_doctor_counts_the_workers_that_are_alive():
+    Worker.objects.create(name="a", processes=3)
+    Worker.objects.create(name="b", processes=2)
+    Worker.objects.create(name="killed", processes=9, seen_at=timezone.now() - timedelta(hours=1))
+    found = examine()["worker"]
+    assert found.ok
+    assert "2 alive with 5 processes" in found.detail
 
 
 @pytest.mark.django_db

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from config import env, healthcheck
+from jobs.health import ProbeServer, WorkerHealth
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
@@ -115,6 +116,24 @@ def test_health_check_of_the_image_tells_up_from_down(tmp_path: Path, unused_tcp
     for path, answer in (("/healthz", "0\n"), ("/other", "1\n")):
         result = run_in_image(["python", "-c", code, path], tmp_path, GROUNDWORK_ALLOWED_HOSTS=".example.org")
         assert result.stdout == answer, result.stderr
+
+
+def test_health_check_of_the_worker_asks_the_port_that_it_opens(tmp_path: Path) -> None:
+    worker = COMPOSE["services"]["worker"]
+    port = worker["environment"]["GROUNDWORK_WORKER_HEALTH_PORT"]
+    kind, *command = worker["healthcheck"]["test"]
+    assert (kind, command) == ("CMD", ["python", "-m", "config.healthcheck", str(port), "/livez"])
+    assert run_in_image(command, tmp_path).returncode == 1  # nothing listens
+    health = WorkerHealth(lambda: False)
+    server = ProbeServer(health, "127.0.0.1", 0)
+    server.start()
+    try:
+        asked = [*command[:3], str(server.server_port), "/livez"]
+        assert run_in_image(asked, tmp_path).returncode == 0
+        assert run_in_image([*asked[:-1], "/readyz"], tmp_path).returncode == 1, "it has not started"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_image_is_not_root_and_copies_what_exists() -> None:

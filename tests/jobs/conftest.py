@@ -19,7 +19,7 @@ def start_worker(transactional_db: None) -> Iterator[Callable[..., subprocess.Po
     """Start real worker commands on the test database; all are gone afterwards."""
     started: list[subprocess.Popen[str]] = []
 
-    def start(**env: str) -> subprocess.Popen[str]:
+    def start(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             [sys.executable, str(ROOT / "manage.py"), "worker"],
             env={
@@ -31,6 +31,7 @@ def start_worker(transactional_db: None) -> Iterator[Callable[..., subprocess.Po
             },
             cwd=ROOT,
             text=True,
+            stderr=stderr,
             start_new_session=True,
             preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
         )

@@ -60,6 +60,14 @@ def sleep(ctx: JobContext, path: str, seconds: int) -> None:
     _note(path, f"done {ctx.attempt}")
 
 
+@job("tests.stubborn")
+def stubborn(ctx: JobContext, path: str) -> None:
+    """Does not look whether it should stop; ends when the test makes a file."""
+    _note(path, f"began {ctx.attempt} {os.getpid()}")
+    while not Path(path).with_suffix(".go").exists():
+        time.sleep(0.02)
+
+
 @job("tests.wait", lane="loop", max_attempts=3, on_end=_ended)
 async def wait(ctx: JobContext, path: str, milliseconds: int) -> None:
     _note(path, f"began {ctx.attempt} {os.getpid()}")

@@ -55,10 +55,10 @@ def test_a_line_that_never_hears_is_refused_by_name(command: str, pooler: str, s
 
 def test_readiness_names_it(pooler: str, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from config.env import database_settings
-    from web import health
+    from tenancy import health
 
     monkeypatch.setattr(health, "_listens", False)
     settings.LISTEN_DATABASE = database_settings(pooler, pool=False)
-    found = {check.name: check for check in health.readiness()}["listen"]
+    found = {check.name: check for check in health.database_checks()}["listen"]
     assert not found.ok
     assert "GROUNDWORK_LISTEN_URL" in found.detail

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.contrib.auth.hashers import MD5PasswordHasher
+from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
+from tenancy.database.base import as_login_role
 from tenancy.models import User
-from web import attempts
+from web import attempts, windows
 
 EMAIL, PASSWORD = "owner@example.org", "a right password 4711"
 
@@ -19,11 +23,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _owner() -> Iterator[None]:
+def _owner() -> None:
     User.objects.create_user(EMAIL, PASSWORD)
-    attempts.windows.clear()
-    yield
-    attempts.windows.clear()
 
 
 def enter(
@@ -152,12 +153,39 @@ def test_known_and_unknown_address_cost_the_same_hashes(monkeypatch: pytest.Monk
     assert counts[EMAIL] == counts["nobody@example.org"] > 0
 
 
-def test_windows_forget_and_stay_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    windows = attempts._Windows()
-    monkeypatch.setattr(attempts._Windows, "MOST", 3)
-    for number in range(10):
-        assert windows.take(str(number), 1, 60) == 0
-    assert len(windows._taken) == 3
-    assert windows.take("9", 1, 60) > 0
-    windows.undo("9")
-    assert windows.take("9", 1, 60) == 0
+def test_count_that_cannot_be_made_lets_nobody_in() -> None:
+    with as_login_role(), connection.cursor() as cursor:
+        cursor.execute("DROP FUNCTION attempts_take(text[], integer[], integer[])")
+    client = Client(raise_request_exception=False)
+    with transaction.atomic():
+        assert enter(client, PASSWORD).status_code == 500
+        transaction.set_rollback(True)
+    assert not client.cookies.get("sessionid")
+
+
+def test_codes_of_a_second_factor_cannot_be_tried_through() -> None:
+    """Whoever is asked for one knows the password: without a limit a million codes are an hour's work."""
+    person = User.objects.get(email=EMAIL)
+    TOTP.activate(person, generate_totp_secret())
+    RecoveryCodes.activate(person)
+    thief = Client()
+    assert enter(thief, PASSWORD)["Location"] == reverse("mfa_authenticate")
+    tried = [
+        thief.post(reverse("mfa_authenticate"), {"code": "000 00"}) for _ in range(attempts.PER_CODE + 1)
+    ]
+    assert [answer.status_code for answer in tried] == [200] * attempts.PER_CODE + [429]
+    assert "Too many wrong codes" in tried[-1].content.decode()
+    code = RecoveryCodes(Authenticator.objects.get(user=person, type="recovery_codes")).get_unused_codes()[0]
+    again = Client()  # a new session is no new count
+    enter(again, PASSWORD, address="203.0.113.9")
+    assert again.post(reverse("mfa_authenticate"), {"code": code}).status_code == 429
+    windows.windows_clear()
+    for _ in range(attempts.PER_CODE + 1):  # right codes count for nothing
+        owner = Client()
+        enter(owner, PASSWORD, address="203.0.113.10")
+        wrong = owner.post(reverse("mfa_authenticate"), {"code": code})
+        assert wrong.status_code == 302
+        assert is_in(owner)
+        code = RecoveryCodes(
+            Authenticator.objects.get(user=person, type="recovery_codes")
+        ).get_unused_codes()[0]

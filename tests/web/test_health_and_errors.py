@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.db import OperationalError
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest
 from django.test import Client, RequestFactory
-from django.utils import timezone
 
 from jobs.models import Worker
+from tenancy import health as checks
+from tenancy.database.base import as_login_role
 from tests.cast import Cast
 from web import health
 from web.errors import server_error
 from web.views import health as views_health
 
 
-@pytest.fixture
-def worker(db: None) -> Worker:
-    return Worker.objects.create(name="w", seen_at=timezone.now())
+@pytest.fixture(autouse=True)
+def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was looked at yet, as in a process that has just started."""
+    monkeypatch.setattr(checks, "_matched", False)
+    monkeypatch.setattr(health, "_stored_at", -health.STORAGE_TRUSTED_S)
+
+
+def readyz() -> tuple[int, dict[str, Any]]:
+    response = Client().get("/readyz")
+    return response.status_code, response.json()["checks"]
 
 
 def test_healthz_looks_at_nothing(django_assert_num_queries, db):
@@ -28,25 +37,19 @@ def test_healthz_looks_at_nothing(django_assert_num_queries, db):
         assert Client().get("/healthz").json() == {"status": "ok"}
 
 
-def test_readyz_is_ready_with_a_live_worker(worker: Worker):
-    response = Client().get("/readyz")
-    assert response.status_code == 200, response.json()
-    assert set(response.json()["checks"]) == {"database", "listen", "migrations", "queue", "worker"}
+def test_readyz_is_ready_without_a_worker(db: None):
+    assert not Worker.objects.exists()
+    status, found = readyz()
+    assert status == 200, found
+    assert set(found) == {"database", "listen", "migrations", "storage"}
 
 
-def test_readyz_fails_when_the_worker_was_last_seen_too_long_ago(worker: Worker):
-    Worker.objects.update(seen_at=timezone.now() - timedelta(seconds=health.WORKER_FRESH_S + 1))
-    response = Client().get("/readyz")
-    assert response.status_code == 503
-    found = response.json()["checks"]["worker"]
-    assert not found["ok"]
-    assert "manage.py worker" in found["fix"]
-
-
-def test_readyz_fails_and_alarms_nobody_when_no_worker_ever_ran(
+def test_probe_that_is_not_ready_alarms_nobody(
     db: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    assert Client().get("/readyz").status_code == 503
+    monkeypatch.setattr(checks, "pooler_found", lambda: "through a pooler")
+    monkeypatch.setattr(checks, "_listens", False)
+    assert readyz()[0] == 503
     assert [record.getMessage() for record in caplog.records] == []
     # A fault in the probe itself is told of, and so are other requests that fail.
     with monkeypatch.context() as broken:
@@ -57,30 +60,62 @@ def test_readyz_fails_and_alarms_nobody_when_no_worker_ever_ran(
     assert "Not Found: /nothing-here" in caplog.text
 
 
-def test_readyz_fails_when_a_migration_is_missing(worker: Worker, monkeypatch):
-    from django.db.migrations.recorder import MigrationRecorder
-
-    monkeypatch.setattr(health, "_migrated", False)
-    applied = MigrationRecorder.applied_migrations
-
-    def without_one(self: Any) -> Any:
-        return {k: v for k, v in applied(self).items() if k[0] != "runs"}
-
-    monkeypatch.setattr(MigrationRecorder, "applied_migrations", without_one)
-    response = Client().get("/readyz")
-    assert response.status_code == 503
-    assert "runs.0001_initial" in response.json()["checks"]["migrations"]["detail"]
+def test_readyz_fails_when_a_migration_is_missing(db: None):
+    with as_login_role():
+        MigrationRecorder.Migration.objects.filter(app="webhooks").order_by("-pk")[0].delete()
+    status, found = readyz()
+    assert status == 503
+    assert "webhooks.0002_previous_secret" in found["migrations"]["detail"]
 
 
-def test_readyz_keeps_a_failures_text_to_the_log(worker: Worker, monkeypatch):
-    def broken() -> health.Check:
+@pytest.mark.parametrize("app", ["runs", "an_app_of_tomorrow"])
+def test_code_that_starts_on_a_newer_schema_says_so_by_name(db: None, app: str):
+    with as_login_role():
+        MigrationRecorder.Migration.objects.create(app=app, name="0099_tomorrow")
+    status, found = readyz()
+    assert status == 503
+    assert f"newer than this code, which does not know: {app}.0099_tomorrow" in found["migrations"]["detail"]
+    assert "release" in found["migrations"]["fix"]
+
+
+def test_process_that_was_ready_serves_on_when_a_newer_schema_comes_and_names_it(db: None):
+    """Else every process of the old release would leave at once, before the first of the new one can start."""
+    assert readyz()[0] == 200
+    with as_login_role():
+        MigrationRecorder.Migration.objects.create(app="runs", name="0099_tomorrow")
+    status, found = readyz()
+    assert status == 200
+    assert "runs.0099_tomorrow" in found["migrations"]["detail"]
+    assert "Replace this process" in found["migrations"]["fix"]
+
+
+def test_readyz_fails_where_nothing_can_be_stored(
+    db: None, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "files").write_text("a file where the folder should be")
+    where = {
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": tmp_path / "files"},
+    }
+    settings.STORAGES = {**settings.STORAGES, "default": where}
+    status, found = readyz()
+    assert status == 503
+    assert not found["storage"]["ok"]
+    assert str(tmp_path) not in str(found)
+    (tmp_path / "files").unlink()
+    assert readyz()[0] == 200
+    assert list((tmp_path / "files").iterdir()) == [], "what the probe wrote is gone again"
+
+
+def test_readyz_keeps_a_failures_text_to_the_log(db: None, monkeypatch):
+    def broken() -> checks.Check:
         raise OperationalError("connection to 10.1.2.3 with password hunter2 failed")
 
-    monkeypatch.setattr(health, "check_database", broken)
+    monkeypatch.setattr(checks, "check_database", broken)
     response = Client().get("/readyz")
     assert response.status_code == 503
     body = response.json()
-    assert list(body["checks"]) == ["database"]
+    assert list(body["checks"]) == ["database", "storage"]
     assert "hunter2" not in response.content.decode()
     assert "10.1.2.3" not in response.content.decode()
 

@@ -26,7 +26,6 @@ pytestmark = pytest.mark.django_db
 def _world(settings: Any) -> None:
     settings.SIGNUP = "open"
     cache.clear()  # allauth counts mails there
-    attempts.windows.clear()
     User.objects.create_user(KNOWN, OTHERS)
 
 

@@ -14,9 +14,8 @@ from apps.collections.models import Collection, Document, DocumentStatus, Import
 from jobs.context import LeaseLost
 from jobs.models import Job, JobStatus
 from jobs.runner import run_here
-from jobs.selectors import worker_seen_at
+from jobs.selectors import WORKER_FRESH_S, worker_seen_at
 from tenancy.models import Tenant
-from web.health import WORKER_FRESH_S
 
 POLL_S = 0.3
 

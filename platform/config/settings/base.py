@@ -142,6 +142,7 @@ ACCOUNT_LOGOUT_ON_GET = False
 ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
 ACCOUNT_FORMS = {"login": "web.sign_in.LoginForm", "signup": "web.signup.SignupForm"}
 MFA_ADAPTER = "tenancy.second_factors.SecondFactorAdapter"
+MFA_FORMS = {"authenticate": "web.sign_in.CodeForm", "reauthenticate": "web.sign_in.CodeAgainForm"}
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
 SIGNUP: str = env.get("GROUNDWORK_SIGNUP")
 
@@ -265,6 +266,8 @@ SPECTACULAR_SETTINGS = {
 BROKER: str = env.get("GROUNDWORK_BROKER")
 JOB_LEASE_S: int = env.get("GROUNDWORK_JOB_LEASE_S")
 LOOP_SLOTS: int = env.get("GROUNDWORK_LOOP_SLOTS")
+WORKER_HEALTH_PORT: int = env.get("GROUNDWORK_WORKER_HEALTH_PORT")
+WORKER_HEALTH_HOST: str = env.get("GROUNDWORK_WORKER_HEALTH_HOST")
 RUN_SECONDS: int = env.get("GROUNDWORK_RUN_SECONDS")
 BATCH_LOOK_S: int = env.get("GROUNDWORK_BATCH_LOOK_SECONDS")
 APPROVAL_HOURS: int = env.get("GROUNDWORK_APPROVAL_HOURS")

@@ -58,20 +58,6 @@ def own_labels() -> set[str]:
     return {a.label for a in apps.get_app_configs() if any(Path(a.path).is_relative_to(r) for r in rooms)}
 
 
-def newer_applied(loader: MigrationLoader) -> list[str]:
-    """Return the migrations of a database that this code doesn't have: a later version has changed it.
-
-    Args:
-        loader: has read the database.
-
-    Returns:
-        ``app.name`` of each of our apps, sorted.
-    """
-    ours = own_labels()
-    applied = loader.applied_migrations or {}
-    return sorted(f"{a}.{n}" for a, n in applied if a in ours and (a, n) not in loader.disk_migrations)
-
-
 def effects_of(wanted: Iterable[tuple[str, str]]) -> dict[tuple[str, str], list[Effect]]:
     """Return what migrations of this code do, in the order in which they run.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
-from django.core.cache import cache
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -21,11 +21,13 @@ from tenancy import services
 from tenancy.permissions import APP_SCOPES
 from tenancy.selectors import tenant_find
 from tenancy.services.connections import GrantRefused, Tokens
+from web.attempts import network_of
 from web.middleware import client_ip
 from web.oauth import metadata
 from web.oauth.clients import client_register
 from web.oauth.requests import AuthorizationRequest, authorization_parse
 from web.requests import TenantRequest, allowed
+from web.windows import Window, windows_take
 
 P = ParamSpec("P")
 MAX_BODY = 20_000
@@ -207,12 +209,10 @@ def _refuse_twice(request: HttpRequest) -> None:
 
 
 def _rate_check(request: HttpRequest, action: str) -> None:
-    """Refuse an address that calls too often within a minute; counted by each process for itself, as sign-ins are."""
-    window, elapsed = divmod(int(time.time()), 60)
-    key = f"oauth:{action}:{client_ip(request)}:{window}"
-    cache.add(key, 0, 120)
-    if cache.incr(key) > PER_MINUTE[action]:
-        wait = 60 - elapsed
+    """Refuse a network that calls too often within a minute, counted over all processes."""
+    key = f"oauth:{action}:{network_of(client_ip(request))}"
+    if full := windows_take(Window(key, PER_MINUTE[action], 60)):
+        wait = math.ceil(full.wait_s)
         raise DomainError(
             "temporarily_unavailable",
             f"Too many requests from this address. Try again in {wait} s.",

@@ -6,7 +6,8 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from web.health import as_json, readiness
+from tenancy.health import as_json
+from web.health import readiness
 
 
 @never_cache
@@ -19,6 +20,6 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """Database, migrations, queue and a live worker: 200 when all are there, else 503 with what is missing."""
+    """Database, its direct line, migrations and storage: 200 when all are well, else 503 with what is missing."""
     body = as_json(readiness())
     return JsonResponse(body, status=200 if body["status"] == "ready" else 503)

@@ -8,19 +8,17 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
-from django.db.migrations.loader import MigrationLoader
 
 from config.demo import EMAIL, OTHER_EMAIL, demo_lock, demo_password, demo_unlock
 from tenancy.database.base import as_login_role
 from tenancy.database.direct import pooler_found
 from tenancy.database.history import adopt
-from tenancy.upgrades.rules import newer_applied
+from tenancy.health import migrations_unknown
 
 
-def _version_check(loader: MigrationLoader) -> None:
+def _version_check() -> None:
     """Refuse a database that a later version has changed: this one would work on tables it does not know."""
-    unknown = newer_applied(loader)
-    if unknown:
+    if unknown := migrations_unknown():
         raise CommandError(
             f"This database was made by another version of Groundwork ({unknown[-1]} is not known here). Start that version, or "
             "set GROUNDWORK_DATA_DIR (or DATABASE_URL) to another database."
@@ -44,9 +42,9 @@ class Command(BaseCommand):
             raise CommandError(wrong)
         with as_login_role():
             adopt(connection)
+            _version_check()
             executor = MigrationExecutor(connection)
             pending = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
-        _version_check(executor.loader)
         # Called without pending ones too: the tenant walls are raised after each migrate.
         what = f"applying {pending} migrations" if pending else "checking the tenant walls"
         self._call(what, "migrate", interactive=False, verbosity=0)

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from basics.processes import die_with_parent
 from jobs import registry, runner, slots
+from jobs.health import ProbeServer, WorkerHealth
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import drain_if_started
 from jobs.models import Worker
@@ -34,8 +35,23 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--processes", type=int, help="worker processes (GROUNDWORK_WORKERS)")
+        parser.add_argument(
+            "--health-port",
+            type=int,
+            help="answer /livez and /readyz on this port; 0: do not (GROUNDWORK_WORKER_HEALTH_PORT)",
+        )
+        parser.add_argument(
+            "--health-host", help="address of that port (GROUNDWORK_WORKER_HEALTH_HOST: 127.0.0.1)"
+        )
 
-    def handle(self, *args: Any, processes: int | None = None, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        processes: int | None = None,
+        health_port: int | None = None,
+        health_host: str | None = None,
+        **options: Any,
+    ) -> None:
         """Start the cluster and sweep until a signal, then let jobs go back to the queue and leave.
 
         Every process below this one dies with its parent: django-q2's workers would otherwise outlive a killed
@@ -68,9 +84,14 @@ class Command(BaseCommand):
             signal.signal(number, lambda *_: stop.set())
         cluster.start()
         log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
+        health = WorkerHealth(stop.is_set)
+        port = settings.WORKER_HEALTH_PORT if health_port is None else health_port
         try:
-            self._supervise(cluster, stop, Conf.WORKERS)
+            if port:
+                _probes_start(health, health_host or settings.WORKER_HEALTH_HOST, port)
+            self._supervise(cluster, stop, Conf.WORKERS, health, is_probed=bool(port))
         finally:
+            stop.set()
             runner.stop_flag.set()
             cluster.stop_event.set()
             cluster.sentinel.join(STOP_S)
@@ -79,9 +100,12 @@ class Command(BaseCommand):
                 cluster.sentinel.kill()  # and the kernel ends what is below it
             Worker.objects.filter(name=worker_name()).delete()
 
-    def _supervise(self, cluster: Any, stop: threading.Event, processes: int) -> None:
+    def _supervise(
+        self, cluster: Any, stop: threading.Event, processes: int, health: WorkerHealth, *, is_probed: bool
+    ) -> None:
         name, swept, looked = worker_name(), 0.0, 0.0
         while not stop.wait(0.25):
+            health.round_begin()
             if not cluster.sentinel.is_alive():
                 raise CommandError("The queue's sentinel process died; start the worker again.")
             if time.monotonic() - looked < ORPHANS_S:
@@ -92,13 +116,24 @@ class Command(BaseCommand):
                     sweep_orphaned()
                     continue
                 swept = looked
+                if is_probed:
+                    health.look()
                 Worker.objects.update_or_create(
                     name=name, defaults={"seen_at": timezone.now(), "processes": processes}
                 )
+                health.heartbeat_stored()
                 sweep()
             except DatabaseError as error:
                 log.warning("worker_sweep_failed", error=str(error))
                 connection.close()
+
+
+def _probes_start(health: WorkerHealth, host: str, port: int) -> None:
+    """Answer probes. Called after the cluster was forked, whose processes would keep port and threads' locks."""
+    try:
+        ProbeServer(health, host, port).start()
+    except OSError as error:
+        raise CommandError(f"Port {port} on {host} for /livez and /readyz cannot be had: {error}.") from error
 
 
 def _when_forked(**kwargs: Any) -> None:

@@ -1,0 +1,136 @@
+"""Is this process able to work: checks that web, worker and doctor share, each a plain function that never raises."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+
+from tenancy.database.direct import pooler_found
+
+logger = logging.getLogger(__name__)
+_matched = False
+_listens = False
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One finding: its name, whether it is well, what was found, and what to do where it is not.
+
+    ``error`` is a failure's full text, for the operator's eyes only.
+    """
+
+    name: str
+    ok: bool
+    detail: str
+    fix: str = ""
+    error: str = ""
+
+
+def database_checks() -> list[Check]:
+    """Return what was found about the database, its direct line and its migrations. The later ones need the first."""
+    found = [guarded("database", check_database, "Start the database, or correct DATABASE_URL.")]
+    if not found[0].ok:
+        return found
+    return [
+        *found,
+        guarded("listen", check_listen, "See GROUNDWORK_LISTEN_URL."),
+        guarded("migrations", check_migrations, "Run: python manage.py migrate"),
+    ]
+
+
+def check_database() -> Check:
+    """One statement over this process's connection."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return Check("database", True, f"PostgreSQL {connection.pg_version // 10000}")  # type: ignore[attr-defined]
+
+
+def check_listen() -> Check:
+    """No transaction pooler is in the way of notifications; once there was none, this process does not look again."""
+    global _listens
+    if not _listens:
+        wrong = pooler_found()
+        if wrong:
+            return Check("listen", False, wrong, "Set GROUNDWORK_LISTEN_URL to the Postgres server itself.")
+        _listens = True
+    return Check("listen", True, "direct")
+
+
+def check_migrations() -> Check:
+    """The schema is that of this code: every migration of the code is applied, and no other.
+
+    A process that has once found its own schema stays ready when a newer one comes, and names it: the next release's
+    migrations leave the code before them working, and all processes would otherwise stop taking requests before the
+    first of the new release can start.
+    """
+    global _matched
+    newer = _named(migrations_unknown())
+    if _matched:
+        return Check(
+            "migrations",
+            True,
+            "all applied" if not newer else f"all applied, and by a newer release: {newer}",
+            "" if not newer else "Replace this process with one of the newer release.",
+        )
+    if newer:
+        return Check(
+            "migrations",
+            False,
+            f"the database is newer than this code, which does not know: {newer}",
+            "Start the release that applied them, or restore the backup made before.",
+        )
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    if plan:
+        missing = _named([f"{m.app_label}.{m.name}" for m, _ in plan])
+        return Check("migrations", False, f"not applied: {missing}", "Run: python manage.py migrate")
+    _matched = True
+    return Check("migrations", True, "all applied")
+
+
+def migrations_unknown() -> list[str]:
+    """Return the migrations that the database has and this code does not know, as ``app.name``, in order."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    return sorted(f"{app}.{name}" for app, name in set(applied) - _migrations_of_code())
+
+
+@cache
+def _migrations_of_code() -> frozenset[tuple[str, str]]:
+    """Return (app, name) of every migration that this code has, and of those that one of them replaces."""
+    migrations = MigrationLoader(None).disk_migrations
+    replaced = {one for migration in migrations.values() for one in migration.replaces}
+    return frozenset(migrations) | replaced
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
+
+
+def guarded(name: str, check: Callable[[], Check], fix: str) -> Check:
+    """Return what a check finds; an error of it is a finding too: whatever it is, this part does not work."""
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001 - any failure is the answer here
+        # /readyz is public: the driver's message, which names hosts, goes to the log and the doctor only.
+        logger.warning("readiness check %s failed: %s", name, error)
+        return Check(name, False, type(error).__name__, fix, error=str(error).strip())
+
+
+def as_json(checks: Iterable[Check]) -> dict[str, Any]:
+    """Return the body of a /readyz: ``status`` is "ready" or "not_ready", ``checks`` has each by its name."""
+    found = list(checks)
+    return {
+        "status": "ready" if all(c.ok for c in found) else "not_ready",
+        "checks": {
+            c.name: {"ok": c.ok, "detail": c.detail, **({"fix": c.fix} if c.fix else {})} for c in found
+        },
+    }
