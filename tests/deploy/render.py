@@ -18,7 +18,10 @@ def rendered(folder: str, values: dict[str, Any]) -> dict[str, Any]:
     try:
         with Chart.load(folder) as chart:
             chart.validate_schema(values)
-            return {"files": chart.render(values, name="acme", namespace="prod", is_install=True), "error": ""}
+            return {
+                "files": chart.render(values, name="acme", namespace="prod", is_install=True),
+                "error": "",
+            }
     except HelmError as error:
         return {"files": {}, "error": str(error)}
 
