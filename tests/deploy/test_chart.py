@@ -16,9 +16,9 @@ from typing import Any
 import kubernetes_validate
 import pytest
 import yaml
+from django.contrib.postgres.functions import TransactionNow
 from django.core.management import get_commands, load_command_class
 from django.db import connection
-from django.db.models.functions import Now
 from django.urls import Resolver404, resolve
 
 from config import env, healthcheck
@@ -389,5 +389,10 @@ def test_workers_are_scaled_by_the_age_of_the_queue() -> None:
     for seconds, status in ((90, "queued"), (400, "succeeded"), (-60, "queued")):
         tenant = make_tenant()
         with tenant_scope(tenant.pk):
-            job(tenant=tenant, kind="x", status=status, run_after=Now() - timedelta(seconds=seconds))
+            job(
+                tenant=tenant,
+                kind="x",
+                status=status,
+                run_after=TransactionNow() - timedelta(seconds=seconds),
+            )
     assert age() == 90
