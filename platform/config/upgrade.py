@@ -79,10 +79,10 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found before an upgrade."""
+    """What was found before an upgrade; ``migrations`` is None where it couldn't be told."""
 
     checks: list[Check]
-    migrations: list[Planned]
+    migrations: list[Planned] | None
 
     @property
     def ok(self) -> bool:
@@ -94,12 +94,12 @@ def examine_upgrade() -> Report:
     """Return what an upgrade of this database to this code will do; changes nothing."""
     database = guarded("database", check_database, "Start the database, or correct DATABASE_URL.")
     if not database.ok:
-        return Report([database], [])
+        return Report([database], None)
     with as_login_role():
         history = guarded("history", _check_history, "See docs/running.md.")
         checks = [database, history, guarded("direct line", _check_line, "Set GROUNDWORK_LISTEN_URL.")]
         if not history.ok:
-            return Report(checks, [])
+            return Report(checks, None)
         planned = _planned()
         checks += [
             guarded("owner", _check_owner, "Run migrations as the role that owns the tables."),
@@ -272,7 +272,9 @@ def as_json(report: Report) -> dict[str, Any]:
             for c in report.checks
         ],
         "assumed": {"read_bytes_s": READ_BYTES_S, "write_bytes_s": WRITE_BYTES_S},
-        "migrations": [
+        "migrations": None
+        if report.migrations is None
+        else [
             {
                 "name": p.name,
                 "steps": [

@@ -30,7 +30,8 @@ class Command(BaseCommand):
                 self.stdout.write(f"{mark} {check.name:<{width}}  {check.error or check.detail}")
                 if check.fix:
                     self.stdout.write(f"     {'':<{width}}  {check.fix}")
-            self._migrations(report.migrations)
+            if report.migrations is not None:
+                self._migrations(report.migrations)
         if not report.ok:
             raise SystemExit(1)
 
