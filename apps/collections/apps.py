@@ -24,7 +24,7 @@ class CollectionsConfig(AppConfig):
         from apps.collections.tree.elsewhere import tree_follow, trees_compare
         from blobs.caches import on_removed, on_whole_look
         from blobs.leases import rows_hold
-        from blobs.services import named_by
+        from blobs.references import named_by
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
         from tenancy.audit_names import audit_names_judged_by

@@ -14,7 +14,7 @@ class DatasetsConfig(AppConfig):
         """Register the jobs that do not stand in ``tasks``, the files that rows name, and the function that searches rows."""
         from apps.datasets.rows import search as row_search
         from apps.datasets.rows.files import dataset_file_is_named
-        from blobs.services import named_by
+        from blobs.references import named_by
         from tenancy.row_security import register_function
 
         named_by(dataset_file_is_named)

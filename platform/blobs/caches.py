@@ -17,8 +17,9 @@ import structlog
 from django.db import DatabaseError, connection
 from django.utils import timezone
 
-from blobs.leases import blob_cache, copy_drop, partials_drop
+from blobs.leases import blob_cache, blob_copies, partials_drop
 from blobs.models import PendingBlob
+from blobs.references import is_named
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
@@ -54,7 +55,9 @@ def caches_drop(tenant_id: int, key: str) -> None:
         if cached.is_dir():
             shutil.rmtree(cached, ignore_errors=True)
     else:
-        copy_drop(cached)
+        cached.unlink(
+            missing_ok=True
+        )  # also where it is read: its reader has it open, or works for what is gone
     with tenant_scope(tenant_id):
         for listener in _removed:
             listener(tenant_id, key)
@@ -67,6 +70,7 @@ def caches_look() -> int:
         if time.monotonic() >= _next_whole:
             _next_whole = time.monotonic() + WHOLE_S
             partials_drop()
+            _copies_compare()
             for listener in _whole:
                 listener()
         since = _looked or timezone.now() - _OVERLAP
@@ -83,6 +87,17 @@ def caches_look() -> int:
             caches_drop(tenant_id, key)
             _known[pk] = removed_at
     return len(fresh)
+
+
+def _copies_compare() -> None:
+    """Delete the copies of keys that no row names."""
+    for path in blob_copies():
+        key = path.relative_to(blob_cache()).as_posix()
+        tenant = key.partition("/")[0].removeprefix("t")
+        if tenant.isdecimal():
+            with tenant_scope(int(tenant)):
+                if not is_named(int(tenant), key):
+                    path.unlink(missing_ok=True)
 
 
 def looking_start() -> None:

@@ -51,8 +51,8 @@ def lease(key: str) -> Iterator[Path]:
         if not here.is_file() and not put_from_rows(key):
             raise BlobMissing
         yield here
-    elif (named := _BY_CONTENT.fullmatch(key)) is None:
-        copy = _fetch(key, None)
+    elif not (sha256 := content_of(key)):
+        copy = _fetch(key, "")
         try:
             yield copy
         finally:
@@ -61,7 +61,7 @@ def lease(key: str) -> Iterator[Path]:
         target = blob_cache() / key
         held = _hold(target)
         while held is None:
-            copy = _fetch(key, named.group(1))
+            copy = _fetch(key, sha256)
             target.parent.mkdir(parents=True, exist_ok=True)
             copy.replace(target)
             held = _hold(target)
@@ -86,6 +86,12 @@ def blob_open(key: str) -> BinaryIO:
     """
     with lease(key) as path:
         return path.open("rb")
+
+
+def content_of(key: str) -> str:
+    """Return the SHA-256 that a key names, "" for one that names none."""
+    found = _BY_CONTENT.fullmatch(key)
+    return found[1] if found else ""
 
 
 def file_digest(path: Path) -> str:
@@ -143,7 +149,7 @@ def _hold(target: Path) -> int | None:
     return descriptor
 
 
-def _fetch(key: str, sha256: str | None) -> Path:
+def _fetch(key: str, sha256: str) -> Path:
     """Bring a key's bytes to a file of their own; one that is not what it should be counts as not fetched."""
     global _fetched
     connections_let_go()
@@ -159,7 +165,7 @@ def _fetch(key: str, sha256: str | None) -> Path:
             if not put_from_rows(key):
                 raise
             store().fetch(key, path)
-        if sha256 is not None:
+        if sha256:
             found = file_digest(path)
             if found != sha256:
                 raise StoreAway(f"{key} came with the checksum {found[:12]}")
@@ -177,29 +183,29 @@ def _make_room() -> None:
     if _fetched * 20 < limit:
         return
     _fetched = 0
-    found = sorted(_copies(), key=lambda one: one[1])
+    found = []
+    for path in blob_copies():
+        with suppress(FileNotFoundError):  # given up by another process
+            stat = path.stat()
+            found.append((stat.st_mtime, path, stat.st_size))
+    found.sort()
     total = sum(size for _, _, size in found)
     if total <= limit:
         return
-    for path, _, size in found:
+    for _, path, size in found:
         if total <= limit * _ROOM:
             return
-        if copy_drop(path):
+        if _give_up(path):
             total -= size
 
 
-def _copies() -> list[tuple[Path, float, int]]:
-    found = []
+def blob_copies() -> Iterator[Path]:
+    """Yield this machine's copies; those that are being fetched are none yet."""
     for folder, _, names in os.walk(blob_cache()):
-        for name in names:
-            path = Path(folder) / name
-            with suppress(FileNotFoundError):  # given up by another process
-                stat = path.stat()
-                found.append((path, stat.st_mtime, stat.st_size))
-    return found
+        yield from (Path(folder) / name for name in names if not name.startswith(_PARTIAL))
 
 
-def copy_drop(path: Path) -> bool:
+def _give_up(path: Path) -> bool:
     """Delete a copy unless somebody reads it; returns whether it is gone."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

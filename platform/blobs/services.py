@@ -8,7 +8,7 @@ names bytes that are not there::
         keep(tenant_id, key, received)           # commits that the key is being placed, then places it
         with transaction.atomic():
             ...                                  # writes the row that names the key
-            name(received)
+            name(received, key)
     finally:
         received.discard()                       # takes back what was not named
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -38,6 +38,7 @@ from blobs.caches import caches_drop
 from blobs.errors import StoreAway
 from blobs.leases import put_from_rows
 from blobs.models import PendingBlob
+from blobs.references import is_named
 from blobs.stores import store
 from tenancy.database.waiting import connections_let_go
 from tenancy.scope import platform_scope, tenant_scope
@@ -47,14 +48,6 @@ log = structlog.get_logger(__name__)
 ABANDONED = timedelta(days=1)  # how long placing a file may take
 REMEMBERED = timedelta(days=2)  # how long other machines can read what was removed
 AGAIN = timedelta(seconds=30)  # after the store did not answer
-
-_references: list[Callable[[int, str], bool]] = []
-
-
-def named_by(is_named: Callable[[int, str], bool]) -> None:
-    """Have it asked, by workspace and key, whether a row names a key; at start-up, by every app that keeps files."""
-    if is_named not in _references:
-        _references.append(is_named)
 
 
 @dataclass(slots=True)
@@ -71,14 +64,16 @@ class ReceivedFile:
     size: int
     sha256: str
     _tenant: int = field(default=0, repr=False)
-    _pending: int | None = field(default=None, repr=False)
-    _is_named: bool = field(default=False, repr=False)  # in a transaction that may still be rolled back
+    _pending: dict[str, int] = field(
+        default_factory=dict, repr=False
+    )  # key to the row that says it is being placed
+    _named: set[str] = field(default_factory=set, repr=False)  # in transactions that may still be rolled back
 
     def discard(self) -> None:
         """Take the bytes back unless a row names them; call it in any case, outside of the transaction that names them."""
         self.path.unlink(missing_ok=True)
-        if self._pending is not None:
-            pending, self._pending = self._pending, None
+        while self._pending:
+            _, pending = self._pending.popitem()
             with tenant_scope(self._tenant):
                 PendingBlob.objects.filter(pk=pending).update(due_at=timezone.now())
             _settle_soon(self._tenant, pending)
@@ -157,7 +152,7 @@ def keep(tenant_id: int, key: str, received: ReceivedFile) -> None:
             key_lock(key)
             row = PendingBlob.objects.create(tenant_id=tenant_id, key=key, due_at=timezone.now() + ABANDONED)
             _no_flush()
-        received._tenant, received._pending = tenant_id, row.pk
+        received._tenant, received._pending[key] = tenant_id, row.pk
     if not (key.endswith(received.sha256) and store().size(key) == received.size):
         store().put(key, received.path)
 
@@ -168,24 +163,22 @@ def _no_flush() -> None:
         cursor.execute("SET LOCAL synchronous_commit = off")
 
 
-def name(received: ReceivedFile) -> None:
-    """Note that a row names the kept bytes from now on, in the transaction that writes it.
+def name(received: ReceivedFile, key: str) -> None:
+    """Note that a row names the key of kept bytes from now on, in the transaction that writes it.
+
+    Bytes that were not kept are another's matter: see ``place_later``.
 
     Raises:
         Conflict: ``upload_expired``, placing them took so long that they were taken back.
     """
-    if received._pending is None:
-        return  # committed already
-    gone, _ = PendingBlob.objects.filter(pk=received._pending, removed_at=None).delete()
-    if not gone and not received._is_named:
+    pending = received._pending.get(key)
+    if pending is None:
+        return
+    gone, _ = PendingBlob.objects.filter(pk=pending, removed_at=None).delete()
+    if not gone and key not in received._named:
         raise Conflict("upload_expired", "Storing this file took longer than a day. Send it again.")
-    received._is_named = True
-    transaction.on_commit(partial(_named, received, received._pending))
-
-
-def _named(received: ReceivedFile, pending: int) -> None:
-    if received._pending == pending:
-        received._pending = None
+    received._named.add(key)
+    transaction.on_commit(lambda: received._pending.pop(key, None) and None)
 
 
 def place_later(tenant_id: int, key: str) -> None:
@@ -227,10 +220,10 @@ def _settle(tenant_id: int, pending: int) -> None:
         if not key.endswith("/"):
             now = timezone.now()
             others = PendingBlob.objects.filter(key=key, removed_at=None, due_at__gt=now).exclude(pk=pending)
-            is_named = any(names(tenant_id, key) for names in _references)
-            if is_named and store().size(key) is None:
+            is_wanted = is_named(tenant_id, key)
+            if is_wanted and store().size(key) is None:
                 put_from_rows(key)
-            if is_named or others.exists():
+            if is_wanted or others.exists():
                 row.delete()
                 return
         # Inside the transaction, so that the key's lock is held until the bytes are gone; a server that is asked while

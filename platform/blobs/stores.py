@@ -18,14 +18,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote, urlsplit
+from uuid import uuid4
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.files.base import File
 from django.core.files.storage import Storage
 
 from blobs.errors import BlobMissing, StoreAway
 
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+_NO_LINKS = frozenset({errno.EXDEV, errno.EPERM, errno.ENOTSUP, errno.EMLINK})
 _CONNECT_S, _READ_S, _ATTEMPTS = 5, 60, 3
 
 
@@ -49,7 +52,10 @@ class Store(Protocol):
     is_local: bool
 
     def put(self, key: str, source: Path) -> None:
-        """Make the bytes of a local file those of the key, whole or not at all; a folder takes the file itself."""
+        """Make the bytes of a local file those of the key, whole or not at all.
+
+        The file stays for whoever made it, who may delete it and must not write to it: a folder shares its bytes.
+        """
 
     def here(self, key: str) -> Path | None:
         """Return where a key's bytes are or would be on this machine, None for a store elsewhere."""
@@ -86,17 +92,22 @@ class FolderStore:
         """See Store."""
         target = self.here(key)
         target.parent.mkdir(parents=True, exist_ok=True)
+        beside = (
+            self._root / "incoming" / f"upload-{uuid4().hex}"
+        )  # where what a killed process left is swept away
+        beside.parent.mkdir(parents=True, exist_ok=True)
         source.chmod(0o600)
         try:
-            source.replace(target)
-        except OSError as error:
-            if error.errno != errno.EXDEV:  # another file system
-                raise
-            beside = target.with_name(f"{target.name}.placing")
-            shutil.copyfile(source, beside)
-            beside.chmod(0o600)
+            try:
+                beside.hardlink_to(source)  # nothing is copied where it need not be
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                shutil.copyfile(source, beside)
+                beside.chmod(0o600)
             beside.replace(target)
-            source.unlink(missing_ok=True)
+        finally:
+            beside.unlink(missing_ok=True)
 
     def fetch(self, key: str, target: Path) -> None:
         """See Store."""
@@ -332,7 +343,7 @@ def _azure(container: str, prefix: str, options: dict[str, str]) -> Store:
 def _storage(module: str, name: str, extra: str, **options: Any) -> Storage:
     try:
         made: Callable[..., Storage] = getattr(import_module(f"storages.backends.{module}"), name)
-    except ImportError:
+    except (ImportError, ImproperlyConfigured):
         raise ValueError(f"Install django-storages[{extra}] for this kind of file store.") from None
     return made(**options)
 

@@ -16,8 +16,16 @@ from django.core.signals import request_started  # noqa: E402
 from django.db import close_old_connections, reset_queries  # noqa: E402
 
 from web.departures import departures_noted, holding_noted  # noqa: E402
+from web.lifespan import beginning_with  # noqa: E402
 
-application = holding_noted(departures_noted(get_asgi_application()))
+
+def _begin() -> None:
+    from blobs.caches import looking_start  # knows models, which are there once Django is set up
+
+    looking_start()
+
+
+application = beginning_with(_begin, holding_noted(departures_noted(get_asgi_application())))
 # A request has a thread of its own, in which nothing is old: what Django tidies before each one costs a way there and back.
 request_started.disconnect(close_old_connections)
 request_started.disconnect(reset_queries)

@@ -15,6 +15,8 @@ from apps.collections.embedders.minilm import is_prepared
 from apps.collections.embedders.registry import BUILT_IN, parse_embedder
 from apps.collections.index.embedding import default_setting, installed_model
 from basics.errors import DomainError
+from blobs.errors import StoreAway
+from blobs.stores import store
 from jobs.health import check_queue, check_workers
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
 from tenancy.health import Check, guarded
@@ -43,6 +45,7 @@ def examine() -> list[Check]:
         *found,
         guarded("embedder", check_embedder, "Correct GROUNDWORK_EMBEDDER."),
         guarded("models", check_models, "Correct the providers' variables; see .env.example."),
+        guarded("files", check_files, "See GROUNDWORK_FILES_URL."),
         guarded("disk", check_disk, "Make the data directory."),
         guarded("data directory", check_data_dir, "Run: python manage.py prepare"),
     ]
@@ -128,6 +131,17 @@ def check_disk() -> Check:
     free = shutil.disk_usage(settings.DATA_DIR).free / 1e9
     fix = "" if free >= LOW_DISK_GB else f"Free some space: under {LOW_DISK_GB:g} GB uploads start to fail."
     return Check("disk", free >= LOW_DISK_GB, f"{free:.1f} GB free", fix)
+
+
+def check_files() -> Check:
+    """The store of files answers."""
+    name = settings.FILES_URL.partition("?")[0] or "the data directory"
+    try:
+        store().size("t0/doctor")
+    except (StoreAway, ValueError) as error:
+        detail = f"{name}: {getattr(error, 'reason', error)}"
+        return Check("files", False, detail, "See GROUNDWORK_FILES_URL and the credentials of the store.")
+    return Check("files", True, name)
 
 
 def check_data_dir() -> Check:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any
 
 import pytest
 
 from apps.collections.search.named import MOST
-from apps.collections.search.newest import Newest, lifts, newest_asked
+from apps.collections.search.newest import newest_asked, newest_lifts
 
 
 @pytest.mark.parametrize(
@@ -20,6 +19,8 @@ from apps.collections.search.newest import Newest, lifts, newest_asked
         ("What does our current handbook say?", "current"),
         ("up-to-date rates", "up-to-date"),
         ("Was ist der aktuelle Zollsatz?", "aktuelle"),
+        ("Umsatz im letzten Quartal", "letzten Quartal"),
+        ("Was steht im letzten Quartalsbericht?", "letzten Quartalsbericht"),
         ("Quel est le dernier rapport ?", "dernier"),
         ("¿Cuál es la tarifa más reciente?", "más reciente"),
         ("какая последняя версия", "последняя"),
@@ -33,7 +34,10 @@ from apps.collections.search.newest import Newest, lifts, newest_asked
     ],
 )
 def test_words_for_the_newest_are_heard(query: str, asked: str) -> None:
-    assert newest_asked(query) == asked
+    found = newest_asked(query)
+    assert found is not None
+    assert found.text == asked
+    assert query[: found.end].endswith(asked)
 
 
 @pytest.mark.parametrize(
@@ -54,39 +58,43 @@ def test_words_for_the_newest_are_heard(query: str, asked: str) -> None:
         "ultimate owner",
         "concurrent requests",
         "2021年5月現在の党員数は？",
+        "current assets and current liabilities",
+        "the current portion of long-term debt",
+        "to be filed by 1 May at the latest",
+        "Comment les ventes ont-elles évolué ces dernières années ?",
+        "¿Cómo cambió en los últimos cinco años?",
+        "Por último, ¿qué dice el contrato?",
+        "la tarifa actualizada",
+        "Was zählt letzten Endes?",
+        "Umsatz der letzten drei Jahre",
     ],
 )
 def test_words_that_look_like_it_are_not(query: str) -> None:
-    assert newest_asked(query) == ""
+    assert newest_asked(query) is None
 
 
-def test_age_orders_what_answers_alike_and_nothing_else() -> None:
-    days = [date(2021, 1, 1), None, date(2024, 1, 1), date(2023, 1, 1), date(2026, 1, 1)]
-    scores = [5.0, 5.1, 4.5, 4.9, 5.1 - MOST - 0.1]
-    found = lifts(scores, days)
-    assert found == pytest.approx([MOST / 3, 0.0, MOST, MOST / 2, 0.0])
-    assert lifts([3.0, 2.0], [date(2021, 1, 1)] * 2) == [0.0, 0.0]  # the same date parts nothing
-    assert lifts([], []) == []
+def test_age_lifts_the_newest_most_and_an_undated_document_not() -> None:
+    days = {1: date(2021, 1, 1), 2: None, 3: date(2024, 1, 1), 4: date(2023, 1, 1)}
+    found = newest_lifts({1: 5.0, 2: 5.1, 3: 4.5, 4: 4.9}, days, dict.fromkeys(days, 0.0))
+    assert found == pytest.approx({1: MOST / 3, 3: MOST, 4: MOST / 2})
 
 
-def test_result_says_what_the_age_did() -> None:
-    def rows(*days: date | None) -> list[dict[str, Any]]:
-        return [
-            {"chunk_id": n, "document_id": n, "score": 5.0 - n / 10, "dated": day}
-            for n, day in enumerate(days)
-        ]
+def test_newer_document_about_something_else_or_of_another_company_takes_nothing() -> None:
+    days = {1: date(2021, 1, 1), 2: date(2023, 1, 1), 3: date(2026, 1, 1)}
+    far = newest_lifts({1: 5.0, 2: 5.0, 3: 5.0 - MOST - 0.1}, days, dict.fromkeys(days, 0.0))
+    assert (far[1], far[2]) == (MOST / 2, MOST)
+    other = newest_lifts(dict.fromkeys(days, 5.0), days, {1: 1.5, 2: 1.4, 3: 0.1})
+    assert (other[1], other[2]) == (MOST / 2, MOST)
 
-    newest = Newest("latest rate")
-    assert [row["chunk_id"] for row in newest.rows_ordered(rows(date(2020, 1, 1), date(2021, 1, 1)))] == [
-        1,
-        0,
-    ]
-    assert "newer documents come first" in newest.note
-    for days, told in (((None, None), "no date"), ((date(2020, 1, 1),) * 2, "the same date")):
-        newest = Newest("latest rate")
-        assert [row["chunk_id"] for row in newest.rows_ordered(rows(*days))] == [0, 1]
-        assert told in newest.note
-    quiet = Newest("rate")
-    same = rows(date(2020, 1, 1), date(2021, 1, 1))
-    assert quiet.rows_ordered(same) is same
-    assert quiet.note == ""
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        {},
+        {1: None, 2: None},
+        {1: date(2021, 1, 1), 2: date(2021, 1, 1)},  # the same date parts nothing
+        {1: date(2021, 1, 1), 2: None},
+    ],
+)
+def test_age_says_nothing_without_two_dates(days: dict[int, date | None]) -> None:
+    assert newest_lifts(dict.fromkeys(days, 3.0), days, dict.fromkeys(days, 0.0)) == {}

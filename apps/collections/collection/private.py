@@ -81,6 +81,12 @@ def private_collection_create(*, tenant: Tenant, actor: Actor, name: str) -> Col
     return collection
 
 
+def private_collection_forget(*, tenant: Tenant, actor: Actor, collection: Collection) -> None:
+    """Delete a private collection that was made for a file that did not come; one that holds a document stays."""
+    if not Document.objects.filter(tenant=tenant, collection=collection).exists():
+        collection_delete(tenant=tenant, actor=system_actor(tenant.pk, actor.user_id), collection=collection)
+
+
 def _person_needed() -> Denied:
     return Denied("person_needed", "A private file belongs to a person: use a key that acts for one.")
 

@@ -126,7 +126,9 @@ def document_put(
     """
     key = files.file_key(tenant.pk, collection.pk, received.sha256)
     path_lock(collection.pk, path)  # versions of one path are numbered one after the other
-    blobs.name(received)  # whatever follows, a row of this collection names the key, or the transaction fails
+    blobs.name(
+        received, key
+    )  # whatever follows, a row of this collection names the key, or the transaction fails
     versions = Document.objects.filter(tenant=tenant, collection_id=collection.pk, path=path)
     newest: Document | None = versions.current().order_by("-version").first()
     if newest is not None and newest.sha256 == received.sha256:

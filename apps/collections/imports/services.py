@@ -124,7 +124,7 @@ def import_start(
             )
             if received is not None:
                 row.file = files.file_key(tenant.pk, collection.pk, received.sha256)
-                blobs.name(received)
+                blobs.name(received, row.file)
             _archives_forget(tenant)
             _enqueue(tenant, actor, row)
             audit_record(

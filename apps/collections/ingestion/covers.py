@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from datetime import date, timedelta
+from collections.abc import Iterable
+from datetime import date
 from typing import TYPE_CHECKING, Protocol
+
+from apps.collections.ingestion.periods import day_read, quarter_ended, quarter_words
 
 if TYPE_CHECKING:
     from apps.collections.ingestion.types import ExtractedDocument
@@ -17,6 +20,7 @@ MAX_CHARS = 200
 _HEAD_CHARS = 6_000  # where a document says who and when; its first pages
 _BODY_CHARS = 300_000
 _MAX_PART = 80
+_APART_BY = " · "
 _ENDING = re.compile(r"\.[A-Za-z0-9]{1,5}$")
 _APART = re.compile(r"[_\s]+|(?<=\d)-(?=[A-Za-z])|(?<=[A-Za-z])-(?=\d)")
 _NAMES_SOMETHING = re.compile(r"[^\W\d_]{2,}")
@@ -32,22 +36,35 @@ _PERIOD = re.compile(
     + _DATE
     + ")"
 )
-_ANY_DATE = re.compile(_DATE)
+# A date of its own: alone in a line, maybe behind a place, or said to be it. Others are of what the text tells.
+_OWN_DATE = re.compile(
+    rf"^[ \t#*_>-]*(?:[^\W\d_]+,[ \t]*)?(?P<alone>{_DATE})[ \t.*_]*$"
+    r"|\b(?i:dated?|issued|published|released|posted|updated|revised|modified|adopted|approved|effective|version|as\s+of"
+    r"|datum|stand|vom|gültig\s+ab|veröffentlicht|aktualisiert|publié|mis\s+à\s+jour|fecha|publicado|actualizado)\b"
+    rf"[^\w\n]{{0,4}}(?:(?i:on|of|from|as\s+of|am|le|el)[ \t]+)?(?P<said>{_DATE})",
+    re.MULTILINE,
+)
 _FORM = re.compile(r"\b(?:FORM|Form)[ \t]+(?P<form>\d{1,3}-[A-Z]{1,3}|[A-Z]{1,3}-\d{1,4}[A-Z]?)\b")
 _OF_QUARTER = re.compile(r"(?i)quarter|\b(?:three|3)\s+months|\b(?:thirteen|13|fourteen|14)\s+weeks")
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ORDINALS = ("first", "second", "third", "fourth")
 _SAID_QUARTER = re.compile(
     r"(?i)\b(?:(?P<word>first|second|third|fourth)\s+quarter\s+of\s+(?:the\s+)?(?:fiscal\s+)?(?:year\s+)?"
     r"|Q(?P<digit>[1-4])\s+(?:FY\s*)?)(?P<year>(?:19|20)\d{2})\b"
 )
-_TO_THE_MIDDLE = timedelta(days=46)  # from the end of a quarter: its middle, whatever day it ends on
+# What a report adds up since its fiscal year began, besides its quarter: in the second and the third.
+_SINCE_THE_YEAR_BEGAN = (
+    (r"(?:six|6)\s+months|(?:twenty[-\s](?:six|seven)|26|27)\s+weeks", 1),
+    (r"(?:nine|9)\s+months|(?:thirty[-\s]nine|forty|39|40)\s+weeks", 2),
+)
 _QUARTERS_AHEAD = 4  # a fiscal year is ahead of the calendar by at most: FY2024 may begin in February 2023
 _COMPANY = re.compile(
     r"\b(?P<name>[A-Z][\w&'’.-]*(?:[ \t]+(?:(?:of|and|the|für|de|&)[ \t]+)?[A-Z][\w&'’.-]*){0,5}?,?[ \t]+"
     r"(?:Inc|INC|Incorporated|INCORPORATED|Corp|CORP|Corporation|CORPORATION|Company|COMPANY|Ltd|LTD|Limited|LLC|LLP|PLC|plc"
     r"|GmbH|AG|SE|KG|S\.A|SA|NV|BV|AB|Oy|Co))\b"
 )
+
+_MAY_BE_A_KIND = re.compile(r"(?i)\b(?:company|corporation|limited)\Z")
+_THE_COMPANY = re.compile(r"(?i)(?:the|this|our|each|such|any|every)\s+\w+\Z")
 
 
 class Named(Protocol):
@@ -65,20 +82,23 @@ def cover_of(document: Named, extracted: ExtractedDocument) -> str:
     if extracted.code is not None:
         return ""
     head = extracted.body_text[:_HEAD_CHARS]
-    parts = [
-        _said(extracted.title),
-        name_words(document.name),
-        _company(head, extracted.body_text),
-        _form(head),
-        document.dated.isoformat() if document.dated else "",
-        *_period(head, extracted.body_text),
-    ]
-    line = ""
+    names = [_said(extracted.title), name_words(document.name), _company(head, extracted.body_text)]
+    times = [document.dated.isoformat() if document.dated else "", *_period(head, extracted.body_text)]
+    line = _joined("", [*names, _form(head), *times])
+    if len(line) <= MAX_CHARS:
+        return line
+    # A long title must not cost the period: it alone parts a report from the one before.
+    room = MAX_CHARS - len(_joined("", [_form(head), *times])) - len(_APART_BY)
+    return _joined(_joined("", names)[:room].strip(), [_form(head), *times])[:MAX_CHARS]
+
+
+def _joined(line: str, parts: Iterable[str]) -> str:
+    """Return a line with more parts; none that says nothing fresh."""
     for part in parts:
         fresh = part[:_MAX_PART].strip()
         if not _words(fresh) <= _words(line):
-            line = f"{line} · {fresh}" if line else fresh
-    return line[:MAX_CHARS]
+            line = f"{line}{_APART_BY}{fresh}" if line else fresh
+    return line
 
 
 def name_words(name: str) -> str:
@@ -93,10 +113,17 @@ def _said(title: str) -> str:
 
 
 def _company(head: str, body: str) -> str:
-    """Return the company named at the beginning that the document speaks of most: not the exchange, the bank, the court."""
-    found = dict.fromkeys(" ".join(match["name"].split()) for match in _COMPANY.finditer(head))
-    said = body[:_BODY_CHARS].lower()  # the cover may be in capitals
-    return max(found, key=lambda name: said.count(name.lower()), default="")
+    """Return the company named at the beginning that the document speaks of most: not the exchange, the bank, the court.
+
+    Kinds of companies have no name: “Smaller Reporting Company” on a form, “the Company” in a contract. The text writes
+    them in small letters too.
+    """
+    said = body[:_BODY_CHARS]
+    lower = said.lower()  # the cover may be in capitals
+    names = dict.fromkeys(" ".join(match["name"].split()) for match in _COMPANY.finditer(head))
+    kinds = {name for name in names if _MAY_BE_A_KIND.search(name) and name.lower() in said}
+    found = [name for name in names if name not in kinds and not _THE_COMPANY.match(name)]
+    return max(found, key=lambda name: lower.count(name.lower()), default="")
 
 
 def _form(head: str) -> str:
@@ -113,40 +140,43 @@ def _period(head: str, body: str) -> list[str]:
     """Return the end of the period that a document is about, and its quarter as people ask for it; else its date."""
     match = _PERIOD.search(head)
     if match is None:
-        dates = _ANY_DATE.search(head[: _HEAD_CHARS // 4])
-        return [" ".join(dates.group().split())] if dates else []
+        found = _OWN_DATE.search(head[: _HEAD_CHARS // 4])
+        return [" ".join((found["alone"] or found["said"]).split())] if found else []
     end = " ".join(match["end"].split())
     # The number of months stands before the word.
     is_quarter = _OF_QUARTER.search(head[max(0, match.start() - 12) : match.end()])
-    day = _day(end) if is_quarter else None
-    return [end, *(_quarters(day, body[:_BODY_CHARS]) if day else ())]
+    return [end, *(_quarters(end, body[:_BODY_CHARS]) if is_quarter else ())]
 
 
-def _day(text: str) -> date | None:
-    """Read a date that names its month or is written as ISO 8601; None where day and month may be mistaken."""
-    numbers = [int(number) for number in re.findall(r"\d+", text)]
-    named = re.search(r"[A-Za-z]{3}", text)
-    try:
-        if named and len(numbers) == 2:
-            return date(max(numbers), _MONTHS.index(named.group().lower()) + 1, min(numbers))
-        return date(*numbers) if re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) else None
-    except ValueError:  # a month of another language, or a day that does not exist
-        return None
+def _quarters(end: str, body: str) -> list[str]:
+    """Name the quarter that ends on a day, by the calendar and by the fiscal year; [] where the day can't be read.
 
-
-def _quarters(end: date, body: str) -> list[str]:
-    """Name the quarter that ends on a day, by the calendar and by the fiscal year that the text speaks of most.
-
-    Quarters of other periods, to which a report compares its own, are told by how far fiscal years may be from the
-    calendar.
+    Which quarter of its fiscal year it is, a report shows by what it adds up to the same day: six months in its second.
+    Where it adds up nothing, the quarter it speaks of most is taken. Others, to which a report compares its own, are told
+    by how far fiscal years may be from the calendar.
     """
-    middle = end - _TO_THE_MIDDLE
-    own = middle.year * 4 + (middle.month - 1) // 3
+    day = day_read(end)
+    if day is None:
+        return []
+    own = quarter_ended(day)
     said = Counter(
         int(match["year"]) * 4
         + (int(match["digit"]) - 1 if match["digit"] else _ORDINALS.index(match["word"].lower()))
         for match in _SAID_QUARTER.finditer(body)
     )
-    fiscal = [(times, -n) for n, times in said.items() if own <= n <= own + _QUARTERS_AHEAD]
-    numbers = dict.fromkeys([own, -max(fiscal)[1] if fiscal else own])
-    return [f"Q{n % 4 + 1} {n // 4}" for n in numbers]
+    place = _place_in_year(end, body)
+    near = range(own, own + _QUARTERS_AHEAD + 1)
+    fiscal = [n for n in near if (said[n] if place is None else n % 4 == place)]
+    best = min(fiscal, key=lambda n: (-said[n], n), default=own)
+    return [quarter_words(n) for n in dict.fromkeys([own, best])]
+
+
+def _place_in_year(end: str, body: str) -> int | None:
+    """Return which quarter of its fiscal year ends on a day, 1 or 2, by the longest time added up to it; None if none is."""
+    # The year stands once above several columns, or in another line: month and day alone.
+    day = re.sub(r"[\s,]*\b\d{4}\b", "", end).strip()
+    if not re.search(r"[^\W\d]", day):
+        return None
+    until = r"\s+(?:ended|ending)\s+" + r"\s+".join(map(re.escape, day.split())) + r"\b"
+    places = [n for months, n in _SINCE_THE_YEAR_BEGAN if re.search(rf"(?i)\b(?:{months}){until}", body)]
+    return max(places, default=None)

@@ -328,8 +328,8 @@ def _pack_add(
     is_made_here: bool,
 ) -> RepositoryPack:
     keys = [files.file_key(tenant.pk, row.collection_id, one.sha256) for one in (pack, index)]
-    for received in (pack, index):
-        blobs.name(received)
+    for key, received in zip(keys, (pack, index), strict=True):
+        blobs.name(received, key)
     found: RepositoryPack = RepositoryPack.objects.get_or_create(
         tenant=tenant,
         repository=row,

@@ -7,7 +7,7 @@ and weighs next to nothing beside what the question is about.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -17,36 +17,45 @@ from apps.collections.ingestion.lexical import form_of, idf, tokenise_as
 MOST = 2.0
 
 
-def named_first(query: str, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Order the candidates of a search anew, those of documents that the question names before others.
+class Names:
+    """How far a question names the documents of its candidates.
 
-    A document gets the weight of the terms that its cover shares with the question (idf among the candidates'
-    documents, at most ``MOST``), times the squared share of these in what the covers tell of the question at all: one
-    that is named in full counts, one of the right year but another company hardly.
-
-    Args:
-        rows: with ``document_id``, ``cover``, ``form`` (of its terms), ``score`` and ``chunk_id``.
-
-    Returns:
-        The rows by their new scores, best first.
+    Attributes:
+        weights: by document, of the terms that its cover shares with the question (idf among the candidates' documents).
     """
-    forms = {row["document_id"]: row["form"] or form_of("english") for row in rows}
-    asked = {form: _terms(query, form) for form in set(forms.values())}
-    shared = {
-        row["document_id"]: asked[form] & _terms(row["cover"], form)
-        for row in rows
-        if row["cover"] and (form := forms[row["document_id"]])
-    }
-    documents = Counter(term for terms in shared.values() for term in terms)
-    weights = {term: idf(len(forms), count) for term, count in documents.items()}
-    told = {form: sum(weights.get(term, 0.0) for term in terms) for form, terms in asked.items()}
-    scored: list[dict[str, Any]] = []
-    for row in rows:
-        pk = row["document_id"]
-        weight = sum(weights[term] for term in shared.get(pk, ()))
-        more = min(weight, MOST) * (weight / told[forms[pk]]) ** 2 if weight else 0.0
-        scored.append(row | {"score": row["score"] + more})
-    return sorted(scored, key=lambda row: (-row["score"], row["chunk_id"]))
+
+    def __init__(self, query: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Weigh the names.
+
+        Args:
+            rows: candidates with ``document_id``, ``cover`` and ``form`` (of its terms).
+        """
+        self._forms = {row["document_id"]: row["form"] or form_of("english") for row in rows}
+        asked = {form: _terms(query, form) for form in set(self._forms.values())}
+        shared = {
+            row["document_id"]: asked[form] & _terms(row["cover"], form)
+            for row in rows
+            if row["cover"] and (form := self._forms[row["document_id"]])
+        }
+        documents = Counter(term for terms in shared.values() for term in terms)
+        weights = {term: idf(len(self._forms), count) for term, count in documents.items()}
+        self._told = {form: sum(weights.get(term, 0.0) for term in terms) for form, terms in asked.items()}
+        self.weights = {pk: sum(weights[term] for term in shared.get(pk, ())) for pk in self._forms}
+        self._best = max(self.weights.values(), default=0.0)
+
+    def lift(self, document: int) -> float:
+        """Return how much to add to the score of a document's passages, at most ``MOST``.
+
+        It is the weight of what names it, times the squared share of this in what the covers tell of the question at
+        all: one that is named in full counts, one of the right year but another company hardly.
+        """
+        weight = self.weights[document]
+        return min(weight, MOST) * (weight / self._told[self._forms[document]]) ** 2 if weight else 0.0
+
+    def likeness(self, document: int) -> float:
+        """Return how much a document is named like the best-named one, 0 to 1; 1 for all where none is named."""
+        # One more on both sides: words that all documents share weigh little, and part none.
+        return ((self.weights[document] + 1) / (self._best + 1)) ** 2
 
 
 @lru_cache(maxsize=8_192)

@@ -43,8 +43,6 @@ from apps.collections.search.indexed import (
     indexes_for,
     is_large,
 )
-from apps.collections.search.named import named_first
-from apps.collections.search.newest import Newest
 from apps.collections.search.rerank.base import RERANK_DEPTH, Reranker
 from apps.collections.search.rerank.choice import reranker_of
 from apps.collections.search.rows import Passages
@@ -59,6 +57,7 @@ from apps.collections.search.types import (
     QueryVector,
     SearchResult,
 )
+from apps.collections.search.wanted import WantedDocuments
 from basics.errors import DomainError, Invalid, Missing
 from budgets.ledger import BillingAccount
 from tenancy.actors import Actor
@@ -147,9 +146,9 @@ def search_run(
         limit=len(LEGS) * DEPTH if trace or has_codes or fuses else wanted,
     )
     rows = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
-    newest = Newest(query if fuses else "")
+    wants = WantedDocuments(query if fuses else "")
     if fuses:
-        rows = newest.rows_ordered(named_first(query, rows))
+        rows = wants.rows_ordered(rows)
     passages = Passages(tenant.pk)
     if has_codes:
         # One statement for those whose text decides their place and those that are shown if it decides nothing.
@@ -159,7 +158,7 @@ def search_run(
     fetched = time.perf_counter()
     if reranker is not None and hits:
         try:
-            hits = newest.hits_ordered(reranker.rerank(query, hits))
+            hits = wants.hits_ordered(reranker.rerank(query, hits))
         except DomainError as error:
             log.warning("search_without_reranker", reranker=reranker.name, code=error.code)
             unranked = error.message
@@ -168,7 +167,7 @@ def search_run(
         hits = named.ordered(hits)
     if unranked:
         note = f"{note} Not reranked: {unranked}".strip()
-    note = f"{note} {newest.note}".strip()
+    note = f"{note} {wants.note}".strip()
     ranked, hits = hits, hits[:k]
     if expand and hits:
         expanding = time.perf_counter()

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from apps.collections.collection.private import (
     private_collection_create,
+    private_collection_forget,
     private_document_put,
     private_documents_remove,
 )
@@ -59,44 +60,70 @@ def attachment_add(
     received = blobs.receive(chunks, max_bytes=settings.MAX_UPLOAD_BYTES)
     try:
         as_is = _as_is_type(received, name)
-        home = _home(tenant, actor, conversation)
-        original_keep(tenant, home, received)
-        with transaction.atomic():
-            row = _with_room(actor, conversation)
-            put = private_document_put(
-                tenant=tenant,
-                actor=actor,
-                collection=home,
-                name=name,
-                received=received,
-                is_read=not as_is,
-            )
-            document = put.document
-            attachment: Attachment = Attachment.objects.create(
-                tenant=tenant,
-                conversation=row,
-                name=name,
-                size=received.size,
-                document=document,
-                media_type=as_is or _read_type(document.media_type),
-            )
-            audit_record(
-                tenant=tenant,
-                actor=actor,
-                action="attachment.add",
-                object=attachment,
-                data={"conversation": row.pk, "size": received.size},
-            )
+        attachment = None
+        while attachment is None:
+            home, is_new = _home(tenant, actor, conversation)
+            try:
+                original_keep(tenant, home, received)
+                attachment = _attach(tenant, actor, conversation, home, name, received, as_is)
+            finally:
+                if attachment is None and is_new:
+                    private_collection_forget(tenant=tenant, actor=actor, collection=home)
     finally:
         received.discard()
     return attachment
 
 
-def _home(tenant: Tenant, actor: Actor, conversation: Conversation) -> Collection:
-    """Return the private collection for a conversation's next file, made if need be: its id is part of the file's key."""
+def _attach(
+    tenant: Tenant,
+    actor: Actor,
+    conversation: Conversation,
+    home: Collection,
+    name: str,
+    received: blobs.ReceivedFile,
+    as_is: str,
+) -> Attachment | None:
+    """Attach kept bytes, or return None when another file of the conversation has come first and has another home."""
     with transaction.atomic():
         row = _with_room(actor, conversation)
-        return _collection(actor, row) or private_collection_create(tenant=tenant, actor=actor, name=ATTACHED)
+        if (_collection(actor, row) or home).pk != home.pk:
+            return None
+        put = private_document_put(
+            tenant=tenant,
+            actor=actor,
+            collection=home,
+            name=name,
+            received=received,
+            is_read=not as_is,
+        )
+        document = put.document
+        attachment: Attachment = Attachment.objects.create(
+            tenant=tenant,
+            conversation=row,
+            name=name,
+            size=received.size,
+            document=document,
+            media_type=as_is or _read_type(document.media_type),
+        )
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action="attachment.add",
+            object=attachment,
+            data={"conversation": row.pk, "size": received.size},
+        )
+    return attachment
+
+
+def _home(tenant: Tenant, actor: Actor, conversation: Conversation) -> tuple[Collection, bool]:
+    """Return the private collection for a conversation's next file, and whether it was made for it.
+
+    It is there before the file: its id is part of the file's key.
+    """
+    with transaction.atomic():
+        row = _with_room(actor, conversation)
+        found = _collection(actor, row)
+        return found or private_collection_create(tenant=tenant, actor=actor, name=ATTACHED), found is None
 
 
 def _with_room(actor: Actor, conversation: Conversation) -> Conversation:

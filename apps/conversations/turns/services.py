@@ -26,7 +26,13 @@ from apps.conversations.transcript.locks import (
     title_of,
 )
 from apps.conversations.turns.choosing import CHOICE, answerer_choose
-from apps.conversations.turns.conversations import RUN_KIND, conversation_create, scope_set, tools_off_set
+from apps.conversations.turns.conversations import (
+    RUN_KIND,
+    conversation_create,
+    conversation_remove,
+    scope_set,
+    tools_off_set,
+)
 from basics.errors import Conflict, Missing
 from jobs.services import job_enqueue
 from runs.actors import actor_facts
@@ -245,11 +251,16 @@ def conversation_begin(
         DomainError: as ``conversation_create`` and ``attachment_add``.
     """
     attaching_allowed(actor)
-    with transaction.atomic():
-        conversation = conversation_create(
-            tenant=tenant, actor=actor, collections=collections, model=model, assistant=assistant
-        )
+    conversation = conversation_create(
+        tenant=tenant, actor=actor, collections=collections, model=model, assistant=assistant
+    )
+    try:
         return attachment_add(tenant=tenant, actor=actor, conversation=conversation, name=name, chunks=chunks)
+    except BaseException:
+        # No transaction takes it back: the file store is waited for outside of any.
+        with transaction.atomic():
+            conversation_remove(tenant, actor, conversation_locked(actor, conversation.pk))
+        raise
 
 
 def turn_stop(*, tenant: Tenant, actor: Actor, turn: Turn) -> Turn:

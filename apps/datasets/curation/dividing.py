@@ -103,7 +103,7 @@ def moves_keep(check: DatasetCheck, moves: Sequence[Move], *, hold: Callable[[],
             hold()
             check.options = check.options | {"moves": len(moves)}
             check.save(update_fields=["options"])
-            blobs.name(written)
+            blobs.name(written, moves_key(check))
     finally:
         written.discard()
 

@@ -100,7 +100,7 @@ def _export_end(
         "finding_count": 0,
     }
     if result.is_good:
-        _end(ctx, row, WorkStatus.COMPLETED, names=written, file=key, **facts)
+        _end(ctx, row, WorkStatus.COMPLETED, names=(written, key), file=key, **facts)
         return
     message = (
         f"{result.failed:,} rows didn't read back correctly, so the file can't be downloaded. Export again."
@@ -230,7 +230,7 @@ def import_run(ctx: WorkContext, pk: int) -> None:
             ctx,
             row,
             WorkStatus.COMPLETED,
-            names=written if failed else None,
+            names=(written, key) if failed else None,
             drops=row.file,
             file="",
             found=found,
@@ -271,7 +271,7 @@ def _end(
     row: Work,
     status: WorkStatus,
     *,
-    names: ReceivedFile | None = None,
+    names: tuple[ReceivedFile, str] | None = None,
     drops: str = "",
     **facts: Any,
 ) -> None:
@@ -279,7 +279,7 @@ def _end(
     with transaction.atomic():
         ctx.hold()
         if names is not None:
-            blob_name(names)
+            blob_name(*names)
         if drops:
             blob_drop(row.tenant_id, drops)
         row.status, row.finished_at = status, timezone.now()

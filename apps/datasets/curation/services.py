@@ -120,7 +120,7 @@ def import_start(
                 created_by_id=actor.user_id,
                 file=key,
             )
-            blobs.name(received)
+            blobs.name(received, key)
             return _begin(tenant, actor, row, "datasets.import_run", dataset, format=form, name=row.name)
     finally:
         received.discard()

@@ -363,6 +363,31 @@ def test_newer_document_comes_first_when_the_question_asks_for_the_latest(
     assert "have no date" in ask(cast, [collection], asked.format("newest")).note
 
 
+def test_report_of_the_quarter_that_is_asked_for_comes_first(cast: Cast, collection: Collection) -> None:
+    text = """# Quarterly report
+
+    FORM 10-Q of {company}, Inc. for the quarterly period ended {end}.
+
+    Net sales of lamps grew by {number} percent, and the gross margin was higher than a year before.
+    """
+    days = ("June 30, 2022", "September 30, 2022", "March 31, 2023", "June 30, 2023")
+    for number, (company, end) in enumerate((c, end) for end in days for c in ("Acme", "Borealis")):
+        said = text.format(company=company, end=end, number=number)
+        ingest(cast, collection, f"{company}-{end[:3]}-{number}.md".lower(), said.encode())
+    wine = ingest(cast, collection, "wine.md", WINE)
+    Document.objects.filter(pk=wine.pk).update(dated=date(2026, 1, 1))
+
+    def first(query: str) -> str:
+        return ask(cast, [collection], query).hits[0].document_name
+
+    assert first("What was the gross margin of Borealis in Q3 2022?") == "borealis-sep-3.md"
+    assert first("gross margin of Acme in the first quarter of 2023") == "acme-mar-4.md"
+    assert first("Borealis, net sales in the three months ended June 30, 2022") == "borealis-jun-1.md"
+    assert first("What was the gross margin of Acme in the latest quarter?") == "acme-jun-6.md"
+    assert first("Wie hoch war die Bruttomarge von Borealis im neuesten Bericht?") == "borealis-jun-7.md"
+    assert len(ask(cast, [collection], "gross margin of Acme in Q3 2022", k=20).hits) == 9  # none is hidden
+
+
 def test_identifier_that_stands_everywhere_identifies_nothing(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

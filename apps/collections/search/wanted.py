@@ -1,0 +1,135 @@
+"""Which documents a question wants, by their names, their periods and their age: an order of candidates, none hidden.
+
+Reports of one company, a quarter apart, answer alike: what parts them stands on their covers. Each of the three lifts a
+document's passages by at most what parts documents that say the same; a period or an age lifts fully only those that the
+question names as it names the best. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from statistics import pstdev
+from typing import Any
+
+from apps.collections.ingestion.periods import Period, agreement, period_of, periods_asked
+from apps.collections.search.named import MOST, Names
+from apps.collections.search.newest import newest_asked, newest_lifts
+from apps.collections.search.types import LEAST_SPREAD, SearchHit
+
+# “The latest report, for Q3 2022” means that quarter; “the latest compared with Q3 2022” two documents.
+_SAME = re.compile(
+    r"[\s,:(]*(?:(?!(?:and|with|to|than|against|versus|vs|or)\b)[\w’']+[\s,:(]+){0,4}", re.IGNORECASE
+)
+
+
+class WantedDocuments:
+    """What one question says of the documents it wants, and what came of it.
+
+    Attributes:
+        note: a sentence for the result where the question asks for the newest, else "".
+    """
+
+    def __init__(self, query: str) -> None:
+        self._query = query
+        self._periods = periods_asked(query)
+        newest = newest_asked(query)
+        meant = [one for one in self._periods if not one.is_set_aside]
+        if newest and any(_SAME.fullmatch(query, newest.end, one.span[0]) for one in meant):
+            newest = None
+        self._newest = newest.text if newest else ""
+        self.note = ""
+        self._of_period: dict[int, float] = {}
+        self._dates: dict[int, date | None] = {}
+        self._names: Mapping[int, float] = {}
+        self._likeness: dict[int, float] = {}
+
+    def rows_ordered(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Order candidates by their scores and what is added to these.
+
+        Args:
+            rows: with ``chunk_id``, ``document_id``, ``score``, ``dated``, ``form``, and ``cover`` with one row of each
+                document at least.
+        """
+        if not rows:
+            return rows
+        names = self._read(rows)
+        scored = [row | {"score": row["score"] + names.lift(row["document_id"])} for row in rows]
+        best: dict[int, float] = {}
+        for row in scored:
+            best[row["document_id"]] = max(best.get(row["document_id"], row["score"]), row["score"])
+        more = self._lifts(best)
+        if self._newest:
+            self.note = self._told(is_any=any(more.values()))
+        scored = [row | {"score": row["score"] + more.get(row["document_id"], 0.0)} for row in scored]
+        return sorted(scored, key=lambda row: (-row["score"], row["chunk_id"]))
+
+    def hits_ordered(self, hits: list[SearchHit]) -> list[SearchHit]:
+        """Order what a reranker has ordered, by its scores in their own standard deviations; unscored ones stay last."""
+        scored = [(hit, hit.rerank_score) for hit in hits if hit.rerank_score is not None]
+        if not scored or not (self._newest or self._of_period):
+            return hits
+        spread = max(pstdev(score for _, score in scored), LEAST_SPREAD)
+        scores = [score / spread for _, score in scored]
+        best: dict[int, float] = {}
+        for (hit, _), score in zip(scored, scores, strict=True):
+            best[hit.document_id] = max(best.get(hit.document_id, score), score)
+        more = self._lifts(best)
+        places = sorted(
+            range(len(scored)),
+            key=lambda place: -(scores[place] + more.get(scored[place][0].document_id, 0.0)),
+        )
+        return [*(scored[place][0] for place in places), *(hit for hit in hits if hit.rerank_score is None)]
+
+    def _read(self, rows: list[dict[str, Any]]) -> Names:
+        """Learn names, periods and dates of the candidates' documents."""
+        query = self._query
+        if self._newest or self._periods:
+            covers = {row["document_id"]: row["cover"] for row in rows if row["cover"]}
+            dated = {row["document_id"]: row["dated"] for row in rows}
+            periods = {pk: _period(covers.get(pk, ""), day) for pk, day in dated.items()}
+            self._dates = {pk: day or periods[pk].end for pk, day in dated.items()}
+            for asked in self._periods:
+                agreed = {pk: share for pk, period in periods.items() if (share := agreement(period, asked))}
+                if agreed or asked.is_set_aside:  # as names, “Q3” and “2022” would be of Q3 2023 too
+                    start, end = asked.span
+                    query = query[:start] + " " * (end - start) + query[end:]
+                if asked.is_set_aside:
+                    continue
+                for pk, share in agreed.items():
+                    self._of_period[pk] = max(self._of_period.get(pk, 0.0), MOST * share)
+        names = Names(query, rows)
+        self._names = names.weights
+        self._likeness = {pk: names.likeness(pk) for pk in names.weights}
+        return names
+
+    def _lifts(self, best: Mapping[int, float]) -> dict[int, float]:
+        """Return what period and age add to each document's passages; the more of both.
+
+        Args:
+            best: score of the best passage by document, in standard deviations.
+        """
+        more = {pk: self._of_period.get(pk, 0.0) for pk in best}
+        if self._newest:
+            dates = {pk: self._dates.get(pk) for pk in best}
+            for pk, lift in newest_lifts(best, dates, self._names).items():
+                more[pk] = max(more[pk], lift)
+        return {pk: lift * self._likeness.get(pk, 1.0) for pk, lift in more.items()}
+
+    def _told(self, *, is_any: bool) -> str:
+        asked, found = self._newest, set(self._dates.values())
+        if is_any:
+            return f"The question says “{asked}”: of passages that answer alike, those of newer documents come first."
+        why = "have the same date" if any(found) else "have no date"
+        if any(found) and len(found) > 1:
+            why = "do not differ in their dates where they answer alike"
+        return (
+            f"The question says “{asked}”, but the documents found {why}: their age had no say in the order."
+        )
+
+
+def _period(cover: str, dated: date | None) -> Period:
+    """Return the period of a document by its cover, else by the date that people gave it."""
+    period = period_of(cover)
+    return period if period.end or dated is None else Period(dated, is_exact=True)

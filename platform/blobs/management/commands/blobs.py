@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from basics.errors import DomainError
+from blobs.moving import Copied, store_copy
+from blobs.stores import store, store_open
+
+
+class Command(BaseCommand):
+    help = "Files of this installation: copy all of them into another store, before GROUNDWORK_FILES_URL names it."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        steps = parser.add_subparsers(dest="step", required=True)
+        copy = steps.add_parser(
+            "copy", help="Copy every file; run it again to go on, and once more just before the switch."
+        )
+        copy.add_argument(
+            "--to", required=True, help="address of the other store, as GROUNDWORK_FILES_URL is written"
+        )
+        copy.add_argument(
+            "--verify", action="store_true", help="also read again what is there already, and compare it"
+        )
+
+    def handle(self, *args: Any, to: str, verify: bool, **options: Any) -> None:
+        """Copy, and say how far it is; what could not be copied is listed and makes the command fail."""
+        try:
+            target = store_open(to)
+        except ValueError as error:
+            raise CommandError(f"--to: {error}") from error
+        try:
+            done = store_copy(store(), target, is_verified=verify, on_progress=self._say)
+        except DomainError as error:
+            reason = getattr(error, "reason", "")
+            raise CommandError(
+                f"{error.message} {reason} Run this again: it goes on where it stopped."
+            ) from error
+        self.stdout.write(
+            f"{done.copied} copied ({done.copied_bytes / 1e6:.1f} MB), {done.there} already there"
+            + (f", {done.replaced} replaced because they differed" if done.replaced else "")
+            + "."
+        )
+        for key in done.damaged:
+            self.stderr.write(f"damaged here, not copied: {key}")
+        if done.damaged:
+            raise CommandError(
+                f"{len(done.damaged)} files aren't what their names say. Run: python manage.py ingestion_check"
+            )
+
+    def _say(self, done: Copied) -> None:
+        if (done.copied + done.there) % 100 == 0:
+            self.stdout.write(f"{done.copied + done.there} files ...")
