@@ -274,6 +274,14 @@ def test_whatever_is_named_is_there(documents: list[dict[str, Any]]) -> None:
                 assert {m["name"] for m in container["volumeMounts"]} == volumes == {"data", "tmp"}
 
 
+def test_services_put_no_variables_into_pods(documents: list[dict[str, Any]]) -> None:
+    """A release named groundwork has a Service groundwork-web, of which Kubernetes tells in GROUNDWORK_WEB_PORT."""
+    for _, pod in pods(documents):
+        assert pod["spec"]["enableServiceLinks"] is False
+    with pytest.raises(env.SettingsError, match="GROUNDWORK_WEB_PORT"):
+        env.refuse_unknown({"GROUNDWORK_WEB_PORT": "tcp://10.0.0.1:80"})
+
+
 def test_an_autoscaled_deployment_has_no_fixed_count() -> None:
     for name in ("acme-web", "acme-worker"):
         assert named(_all()["plain"], "Deployment", name)["spec"]["replicas"] == 2

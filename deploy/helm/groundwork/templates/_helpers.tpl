@@ -53,6 +53,8 @@ app.kubernetes.io/component: {{ index . 1 }}
 
 {{- define "groundwork.pod" -}}
 automountServiceAccountToken: false
+# Else a Service groundwork-web gives variables GROUNDWORK_WEB_... to each pod, and unknown settings are refused.
+enableServiceLinks: false
 {{- with .Values.serviceAccountName }}
 serviceAccountName: {{ . }}
 {{- end }}
