@@ -58,8 +58,9 @@ django: install-dev ## Django's checks, and those of a deployment
 	DJANGO_SETTINGS_MODULE=config.settings.prod GROUNDWORK_SECRET_KEY=$$($(PY) -c 'import secrets; print(secrets.token_urlsafe(60))') \
 		$(PY) manage.py check --deploy --fail-level WARNING
 
-migrations: install-dev ## Models and migrations agree
+migrations: install-dev ## Models and migrations agree, and the version before works on after each
 	$(PY) manage.py makemigrations --check --dry-run
+	$(PY) manage.py migrations_check
 
 schema: install-dev ## The REST API is the committed docs/openapi.yaml
 	@mkdir -p var

@@ -48,6 +48,8 @@ RUN_BY = {
     ("docs/webhooks.md", "python"): "tests/webhooks/test_webhooks.py",
     ("docs/running.md", ""): "tests/test_docs_examples.py",
     ("docs/running.md", "sql"): "tests/test_docs_examples.py",
+    ("docs/upgrading.md", ""): "tests/test_docs_examples.py",
+    ("docs/upgrading.md", "python"): "tests/tenancy/upgrades/test_rules.py",
     ("README.md", ""): LIVE,
     ("clients/python/README.md", "python"): LIVE,
     ("clients/python/README.md", "sh"): "tests/test_docs_examples.py",
@@ -144,7 +146,10 @@ def compose_understood(words: list[str]) -> None:
         assert words[3] in services
         python_understood(words[4:])
     else:
-        assert words[2:] == ["up", "--build"]
+        options = [w for w in words[2:] if "=" not in w]
+        assert set(options) <= {"up", "--build", "--scale"}, words
+        for scaled in (w for w in words if "=" in w):
+            assert "ports" not in services[scaled.partition("=")[0]]
 
 
 def python_understood(words: list[str]) -> None:
@@ -196,7 +201,7 @@ def test_entry_point_of_a_plug_in_is_the_one_that_is_looked_for() -> None:
 
 @pytest.mark.django_db
 def test_statements_of_the_operators_page_are_taken_by_postgres() -> None:
-    # docs/running.md
+    # docs/running.md (the commands of docs/upgrading.md are parsed above, like all)
     from django.db import connection
 
     from tenancy.database.base import as_login_role

@@ -14,7 +14,18 @@ import pytest
 from docs import ownership
 
 ROOT = Path(__file__).resolve().parent.parent
-TOP = {"apps", "benchmarks", "clients", "docs", "platform", "requirements", "static", "templates", "tests"}
+TOP = {
+    "apps",
+    "benchmarks",
+    "clients",
+    "deploy",
+    "docs",
+    "platform",
+    "requirements",
+    "static",
+    "templates",
+    "tests",
+}
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:

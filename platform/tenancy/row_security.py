@@ -20,6 +20,7 @@ from django.db import DatabaseError, models
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
 from tenancy.fields import TenantForeignKey
 from tenancy.models import TenantModel
+from tenancy.upgrades.locks import waiting_long
 
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
@@ -155,29 +156,53 @@ def _secure(cursor: Any, table: str) -> None:
 def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey) -> None:
     table, column = model._meta.db_table, field.column
     target = field.related_model._meta.db_table
-    key = field.target_field.column
+    key = str(field.target_field.column)
     name = constraint_name(model, field)
     cursor.execute(
-        "SELECT confdeltype FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
+        "SELECT confdeltype, convalidated FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
         [name, f'public."{table}"'],
     )
     row = cursor.fetchone()
-    if row and row[0] == _ON_DELETE_CODE[field.db_on_delete]:
+    is_right = bool(row) and row[0] == _ON_DELETE_CODE[field.db_on_delete]
+    if is_right and row[1]:
         return
-    if row:
-        cursor.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT "{name}"')
-    unique = f"{target}_tenant_key"[-63:]
+    has_rows = _has_rows(cursor, table)
+    if not is_right:
+        _key(cursor, target, key)
+        action = field.db_on_delete + (f" ({column})" if field.db_on_delete == "SET NULL" else "")
+        # In one statement, so that there is no moment without a wall; rows are checked under a weaker lock below.
+        cursor.execute(
+            f'ALTER TABLE "{table}" '
+            + (f'DROP CONSTRAINT "{name}", ' if row else "")
+            + f'ADD CONSTRAINT "{name}" FOREIGN KEY (tenant_id, {column}) '
+            f'REFERENCES "{target}" (tenant_id, {key}) ON DELETE {action}'
+            + (" NOT VALID" if has_rows else "")
+        )
+    if has_rows or is_right:
+        cursor.execute(f'ALTER TABLE "{table}" VALIDATE CONSTRAINT "{name}"')
+
+
+def _key(cursor: Any, table: str, key: str) -> None:
+    """Give a table the unique key that references with a tenant need; writes continue while its index is built."""
+    unique = f"{table}_tenant_key"[-63:]
     cursor.execute(
         "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
-        [unique, f'public."{target}"'],
+        [unique, f'public."{table}"'],
     )
-    if not cursor.fetchone():
-        cursor.execute(f'ALTER TABLE "{target}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})')
-    action = field.db_on_delete + (f" ({column})" if field.db_on_delete == "SET NULL" else "")
-    cursor.execute(
-        f'ALTER TABLE "{table}" ADD CONSTRAINT "{name}" FOREIGN KEY (tenant_id, {column}) '
-        f'REFERENCES "{target}" (tenant_id, {key}) ON DELETE {action}'
-    )
+    if cursor.fetchone():
+        return
+    if cursor.db.in_atomic_block or not _has_rows(cursor, table):
+        cursor.execute(f'ALTER TABLE "{table}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})')
+        return
+    with waiting_long(cursor.db):
+        cursor.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{unique}"')  # of a build that was killed
+        cursor.execute(f'CREATE UNIQUE INDEX CONCURRENTLY "{unique}" ON "{table}" (tenant_id, {key})')
+    cursor.execute(f'ALTER TABLE "{table}" ADD CONSTRAINT "{unique}" UNIQUE USING INDEX "{unique}"')
+
+
+def _has_rows(cursor: Any, table: str) -> bool:
+    cursor.execute("SELECT pg_relation_size(%s::regclass) > 0", [f'public."{table}"'])
+    return bool(cursor.fetchone()[0])
 
 
 def _grant(cursor: Any, tables: list[str], rights: str) -> None:

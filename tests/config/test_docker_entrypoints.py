@@ -68,7 +68,7 @@ def commands() -> dict[str, list[str]]:
 
 
 def test_every_service_of_compose_has_a_command_that_is_known() -> None:
-    assert set(COMPOSE["services"]) == {"db", "migrate", "web", "worker"}
+    assert set(COMPOSE["services"]) == {"db", "migrate", "web", "worker", "pgbouncer"}
     assert set(commands()) == {"migrate", "web", "worker"}
 
 
@@ -170,7 +170,7 @@ def test_packages_are_installed_by_hash_and_without_resolving() -> None:
 def test_every_variable_of_compose_is_known() -> None:
     text = (ROOT / "compose.yaml").read_text()
     read = set(re.findall(r"\$\{([A-Z_]+)", text))
-    own = {"POSTGRES_PASSWORD", "PUBLISH"}  # compose's alone
+    own = {"POSTGRES_PASSWORD", "POSTGRES_POOLER", "PUBLISH"}  # compose's alone
     assert read - own <= set(env.VARIABLES)
     given = set(COMPOSE["x-groundwork"]["environment"])
     assert given <= set(env.VARIABLES)

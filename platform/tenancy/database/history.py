@@ -28,7 +28,7 @@ LAST = {
 """What each app's chain ended with."""
 _MARK = ("tenancy", "0002_model_entries_and_endpoints")
 """All databases of the chain have it, and none since."""
-_INITIAL = "0001_initial"
+INITIAL = "0001_initial"
 
 
 def adopt(connection: Any) -> bool:
@@ -43,8 +43,28 @@ def adopt(connection: Any) -> bool:
     Raises:
         CommandError: the end of the chain was not applied, and this code does not have it any more.
     """
+    if not adoptable(connection):
+        return False
     recorder = MigrationRecorder(connection)
     applied = set(recorder.applied_migrations())
+    with transaction.atomic(using=connection.alias):
+        recorder.migration_qs.filter(app__in=LAST).exclude(name=INITIAL).delete()
+        for app in LAST:
+            if (app, INITIAL) not in applied:
+                recorder.record_applied(app, INITIAL)
+    return True
+
+
+def adoptable(connection: Any) -> bool:
+    """Tell whether ``adopt`` would do anything; changes nothing.
+
+    Args:
+        connection: to the database.
+
+    Raises:
+        CommandError: as of ``adopt``.
+    """
+    applied = set(MigrationRecorder(connection).applied_migrations())
     if _MARK not in applied:
         return False
     missing = sorted(f"{app}.{name}" for app, name in LAST.items() if (app, name) not in applied)
@@ -53,9 +73,4 @@ def adopt(connection: Any) -> bool:
             f"This database was left by an old version of Groundwork that did not reach {missing[0]}. Start the last "
             "version before the migrations were reset (commit 1e77bd5) on it once, then this one."
         )
-    with transaction.atomic(using=connection.alias):
-        recorder.migration_qs.filter(app__in=LAST).exclude(name=_INITIAL).delete()
-        for app in LAST:
-            if (app, _INITIAL) not in applied:
-                recorder.record_applied(app, _INITIAL)
     return True

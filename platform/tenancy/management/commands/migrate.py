@@ -1,19 +1,55 @@
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+from django.core.management.base import CommandParser
 from django.core.management.commands.migrate import Command as Base
 from django.db import connections
 
 from tenancy.database.base import as_login_role
 from tenancy.database.history import adopt
+from tenancy.upgrades.locks import TRIES, WAIT_S, direct_line, in_tries
 
 
 class Command(Base):
-    """Django's own ``migrate``, run as the role that owns the tables, also on databases from before the new history."""
+    """Django's own ``migrate``, run as the role that owns the tables, also on databases from before the new history.
+
+    It waits for locks in short tries (``tenancy.upgrades.locks``), since people work meanwhile.
+    """
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        super().add_arguments(parser)
+        parser.add_argument(
+            "--lock-wait",
+            type=float,
+            default=WAIT_S,
+            metavar="SECONDS",
+            help="longest wait for a lock in one try; others wait behind it (default: %(default)s)",
+        )
+        parser.add_argument(
+            "--lock-tries", type=int, default=TRIES, help="tries before it gives up (default: %(default)s)"
+        )
 
     def handle(self, *args: Any, **options: Any) -> Any:
-        with as_login_role():
+        connection = connections[options["database"]]
+        once = partial(super().handle, *args, **options)
+
+        def work() -> Any:
             if not options["plan"] and not options["check_unapplied"]:
-                adopt(connections[options["database"]])
-            return super().handle(*args, **options)
+                adopt(connection)
+            return once()
+
+        with as_login_role(), direct_line(connection):
+            return in_tries(
+                connection,
+                work,
+                # Django's "Applying ..." is still without its end then.
+                say=lambda words: self._say(words if options["verbosity"] < 1 else f"\n{words}"),
+                wait_s=options["lock_wait"],
+                tries=max(1, options["lock_tries"]),
+            )
+
+    def _say(self, words: str) -> None:
+        self.stdout.write(words)
+        self.stdout.flush()

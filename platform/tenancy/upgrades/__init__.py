@@ -1,0 +1,1 @@
+"""Upgrades while people work: what a migration does to the code before it, and how it waits for its locks."""
