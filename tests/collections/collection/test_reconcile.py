@@ -122,7 +122,7 @@ def test_vectors_of_an_unused_space_are_removed(cast: Cast, collection: Collecti
 
 
 def test_orphaned_original_and_images_are_removed_and_young_ones_left(
-    cast: Cast, collection: Collection, storage: Path
+    cast: Cast, collection: Collection, storage: Path, django_capture_on_commit_callbacks: Any
 ) -> None:
     document = ingest(cast, collection, "lamps.md", LAMPS)
     aged(storage / document.file)
@@ -135,7 +135,8 @@ def test_orphaned_original_and_images_are_removed_and_young_ones_left(
     images.mkdir(parents=True)
     os.utime(images, (1, 1))
     assert sorted(codes(check(cast))) == ["images_orphaned", "original_orphaned"]
-    assert check(cast, repair=True).open == []
+    with django_capture_on_commit_callbacks(execute=True):
+        assert check(cast, repair=True).open == []
     assert (orphan.exists(), images.exists()) == (False, False)
     assert all(path.exists() for path in (young, foreign, storage / document.file))
 

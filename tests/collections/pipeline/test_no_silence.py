@@ -29,7 +29,6 @@ from apps.collections.ingestion import sandbox
 from apps.collections.models import Collection, Document
 from apps.collections.pipeline import publish as pipeline_live
 from apps.collections.pipeline import run as pipeline
-from apps.collections.storage import originals as files
 from basics.errors import disk_full
 from jobs.models import Job
 from tenancy.scope import tenant_scope
@@ -71,7 +70,7 @@ def cut_off(*_: Any, **__: Any) -> Any:
 
 
 POINTS: list[tuple[str, Any, str, Callable[..., Any]]] = [
-    ("fetch", files, "file_digest", no_space),
+    ("fetch", pipeline, "file_digest", no_space),
     ("parse", tempfile, "TemporaryDirectory", no_space),
     ("parse", tempfile, "TemporaryFile", no_space),
     ("parse", pipeline, "pages_write", table_full),
