@@ -43,11 +43,15 @@ class PageLine:
     Attributes:
         start: its offset in the document's text.
         follows_gap: something that is no part of the text stands before it: a running footer, the end of a page.
+        begins: the page's look says that a paragraph, a heading or a list's entry begins here.
+        goes_on: the page's look says that the line above goes on here.
     """
 
     start: int
     text: str
     follows_gap: bool = False
+    begins: bool = False
+    goes_on: bool = False
 
 
 def is_row(line: str) -> bool:
@@ -99,6 +103,10 @@ def _is_break(
     if _LEADER.search(said) or is_row(said) or is_row(text):
         return True
     is_over = is_complete(said) or said.endswith((":", "："))
+    # A figure may part the lines of a sentence: what begins small or follows an open word goes on.
+    is_open = text[0].islower() or said.endswith(",") or _GOES_ON.search(said) is not None
+    if any(line.begins for line in lines[before + 1 : i + 1]) and (is_over or not is_open):
+        return True
     if i - before > 1 or is_gap:
         # A page ends: in mid-sentence the next one goes on.
         if not is_gap:
@@ -112,6 +120,8 @@ def _is_break(
         return True
     if i in lists and before in lists:
         return True
+    if lines[i].goes_on:
+        return False
     if not begins or (_GOES_ON.search(said) and not is_complete(said)):
         return False
     word = 1 if _UNSPACED.match(text) else len(text.split(None, 1)[0])

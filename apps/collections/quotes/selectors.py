@@ -9,7 +9,9 @@ from typing import Any
 from django.db import connection
 
 from apps.collections.ingestion import detect
+from apps.collections.ingestion.frames import marks_from_json
 from apps.collections.ingestion.readers.base import PART_CHARS
+from apps.collections.ingestion.types import PageMarks
 from apps.collections.quotes.parts import AROUND, PagePart, Quotable, quotable_of
 
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
@@ -19,7 +21,8 @@ SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page
     p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),
     substr(p.text, greatest(0, c.char_start - %(around)s - p.char_start) + 1,
         least(c.char_end + %(around)s, p.char_start + %(most)s) - greatest(p.char_start, c.char_start - %(around)s)),
-    p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code'
+    p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code',
+    p.layout -> 'marks'
 FROM collections_chunk c
 JOIN collections_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
 JOIN collections_page p ON p.tenant_id = c.tenant_id AND p.document_id = c.document_id
@@ -78,8 +81,10 @@ def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
 
 
 def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
-    number, page_start, part_start, text, is_left_out, headings, regions, is_code = row[7:]
-    headings, regions = (json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions))
+    number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = row[7:]
+    headings, regions, marks = (
+        json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions, marks)
+    )
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:
@@ -108,4 +113,14 @@ def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
         ),
         is_code=bool(is_code),
         is_left_out=bool(is_left_out),
+        marks=_marks(marks, page_start) if marks else None,
+    )
+
+
+def _marks(stored: dict[str, Any], page_start: int) -> PageMarks:
+    marks = marks_from_json(stored)
+    return PageMarks(
+        tuple(page_start + at for at in marks.begins),
+        tuple(page_start + at for at in marks.goes_on),
+        tuple((page_start + low, page_start + high) for low, high in marks.raised),
     )
