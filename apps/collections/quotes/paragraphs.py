@@ -12,9 +12,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.collections.ingestion.word_parts import UNSPACED
-from toolloop.sentences import is_complete
+from toolloop.sentences import is_complete, sentence_spans
 
 _BULLET = re.compile(r"[ \t>]*[-*+•‣◦▪●■□➢✓][ \t]+\S")
+_LETTERED = re.compile(r"[^\W\d_][.]\s")
 _NUMBERED = re.compile(
     r"[ \t]*(?:\(?(?:[^\W\d_]|[ivxIVX]{1,5}|\d{1,2}(?:\.\d{1,3}){0,3})[.)]\s+\S"
     # As East Asia numbers its lists: "（一）", "（1）", "一、", "①", "第二条".
@@ -112,8 +113,12 @@ def _is_break(
         if not is_gap:
             return not is_drawn or is_over or not (text[0].islower() or said.endswith(","))
         return is_over or (begins and not _GOES_ON.search(said) and not _is_full(width, filled, place))
-    if _NUMBERED.match(text) and (
-        _ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place)
+    if (
+        _NUMBERED.match(text)
+        and not _is_cut(said, text)
+        and (
+            _ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place)
+        )
     ):
         return True
     if said.endswith((":", "：")) and begins and not _is_full(width, filled, place):
@@ -126,6 +131,13 @@ def _is_break(
         return False
     word = 1 if _UNSPACED.match(text) else len(text.split(None, 1)[0])
     return not _is_full(width, filled, place, word)
+
+
+def _is_cut(said: str, text: str) -> bool:
+    """Tell whether a letter that looks like a list's belongs to what the line above ends in: "Pub." and "L. 117-58"."""
+    if not said.endswith(".") or not _LETTERED.match(text):
+        return False
+    return all(end != len(said) for _, end in sentence_spans(f"{said} {text}"))
 
 
 def _is_full(width: Sequence[int], filled: Sequence[int], place: int, word: int = 0) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 _SAME_SIZE = 0.06
 _LARGER = 1.12
@@ -28,6 +29,7 @@ _EAST = re.compile("[\u3000-\u30ff\u3400-\u9fff\uac00-\ud7af\uff00-\uffef]")
 # Words of these scripts have no blanks between them and are longer than a letter.
 _SOUTH_EAST = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]")
 _SOUTH_EAST_WORD = 4.0  # letter sizes
+_LEAST_ROOM = 5  # lines
 # Marks that no line begins with: they need room behind the letter before them, or hang over the line's end.
 _EAST_CLOSING = re.compile("[、。，．！？：；）」』】〉》”’ーぁぃぅぇぉっゃゅょァィゥェォッャュョ]{0,2}")
 _HANGING = ("、", "。", "，", "．", "」", "』", "）", "”")
@@ -72,7 +74,8 @@ def paragraph_marks(lines: Sequence[DrawnLine]) -> tuple[list[int], list[int]]:
     Returns:
         Starts of lines that begin, and of lines that go on; what is in neither is left to the words.
     """
-    pairs = [_Pair(lines, i) for i in range(1, len(lines)) if _is_stacked(lines[i - 1], lines[i])]
+    word = _south_east_word(lines)
+    pairs = [_Pair(lines, i, word) for i in range(1, len(lines)) if _is_stacked(lines[i - 1], lines[i])]
     usual = {size: _usual_gaps([p for p in pairs if p.size == size]) for size in {p.size for p in pairs}}
     is_indented = _set_in([p for p in pairs if p.is_same and p.gap_in(usual[p.size])])
     begins: list[int] = []
@@ -94,20 +97,26 @@ def paragraph_marks(lines: Sequence[DrawnLine]) -> tuple[list[int], list[int]]:
             and (pair.is_full or wide[pair.size] > 1)
         ):
             goes_on.append(pair.lower.start)
-    return begins, goes_on
+    # From one column to the next no gap tells, only the room that was left on the last line.
+    begins += [
+        lines[i].start
+        for i in range(1, len(lines))
+        if _is_jump(lines[i - 1], lines[i]) and not _Pair(lines, i, word).is_full
+    ]
+    return sorted(begins), goes_on
 
 
 class _Pair:
     """Two lines, one below the other."""
 
-    def __init__(self, lines: Sequence[DrawnLine], i: int) -> None:
+    def __init__(self, lines: Sequence[DrawnLine], i: int, word: float) -> None:
         self.upper, self.lower = lines[i - 1], lines[i]
         self.gap = self.upper.baseline - self.lower.baseline
         self.is_same = _is_one_size(self.upper, self.lower)
         # Sizes are rounded to halves: one kind of text may be measured as 10 and as 10.5.
         self.size = round(max(self.upper.size, self.lower.size)) if self.is_same else 0
         near = lines[max(0, i - 1 - _NEAR) : i + _NEAR]
-        self.is_full = _is_full(self.upper, self.lower, near)
+        self.is_full = _is_full(self.upper, self.lower, near, word)
         following = lines[i + 1] if i + 1 < len(lines) and _is_stacked(self.lower, lines[i + 1]) else None
         # From the side where lines begin, in letter sizes, positive where the lower line is set in.
         unit = max(self.lower.size, 1.0)
@@ -192,7 +201,32 @@ def _set_in(pairs: Sequence[_Pair]) -> Callable[[_Pair], bool]:
     return lambda pair: not pair.is_full or is_first_line
 
 
-def _is_full(upper: DrawnLine, lower: DrawnLine, near: Sequence[DrawnLine]) -> bool:
+def _is_jump(before: DrawnLine, line: DrawnLine) -> bool:
+    """Tell whether a line stands elsewhere than below the one before it, in letters of one size."""
+    is_beside = abs(before.baseline - line.baseline) < _LEAST_GAP * max(before.size, line.size)
+    return (
+        not (before.is_apart or line.is_apart or is_beside)
+        and _is_one_size(before, line)
+        and not _is_stacked(before, line)
+    )
+
+
+def _south_east_word(lines: Sequence[DrawnLine]) -> float:
+    """Return how long the words of scripts without blanks are, in letter sizes: by the room that is left on most lines.
+
+    A program that knows the words breaks lines between them, another one after any letter.
+    """
+    room = [
+        (max(a.right, b.right) - a.right) / max(a.size, 1.0)
+        for a, b in pairwise(lines)
+        if _is_stacked(a, b) and _is_one_size(a, b) and _is_south_east(a, b)
+    ]
+    if len(room) < _LEAST_ROOM:
+        return _SOUTH_EAST_WORD
+    return min(_SOUTH_EAST_WORD, max(1.0, sorted(room)[int(len(room) * _MOSTLY_FULL)] + 0.5))
+
+
+def _is_full(upper: DrawnLine, lower: DrawnLine, near: Sequence[DrawnLine], south_east: float) -> bool:
     """Tell whether the first word of the lower line would not have fitted on the upper one."""
     size = max(upper.size, 1.0)
     word = lower.word
@@ -200,7 +234,7 @@ def _is_full(upper: DrawnLine, lower: DrawnLine, near: Sequence[DrawnLine]) -> b
         marks = _EAST_CLOSING.match(lower.text, 1)
         word = (1 + (len(marks.group()) if marks else 0)) * size
     elif _SOUTH_EAST.match(lower.text):
-        word = _SOUTH_EAST_WORD * size
+        word = south_east * size
     column = [line for line in near if _is_one_size(line, upper) and not line.is_apart]
     if upper.is_rtl:
         column = [line for line in column if abs(line.right - upper.right) <= 3 * size]
