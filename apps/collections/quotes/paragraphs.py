@@ -106,7 +106,7 @@ def _is_break(
     is_over = is_complete(said) or said.endswith((":", "："))
     # A figure may part the lines of a sentence: what begins small or follows an open word goes on.
     is_open = text[0].islower() or said.endswith(",") or _GOES_ON.search(said) is not None
-    if any(line.begins for line in lines[before + 1 : i + 1]) and (is_over or not is_open):
+    if any(line.begins for line in lines[before + 1 : i + 1]) and (is_complete(said) or not is_open):
         return True
     if i - before > 1 or is_gap:
         # A page ends: in mid-sentence the next one goes on.

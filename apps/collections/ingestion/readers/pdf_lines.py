@@ -22,6 +22,7 @@ _LONGEST_WORD = 40
 _MOST = 3_000  # lines of one page
 # A note's number stands behind a letter, a mark or a bracket, or before the note's own words.
 _NUMBER = re.compile(r"(?<![\d.,:/$€£¥%+=<>#-])(?<!\d[^\W\d_])\d{1,3}(?:,\d{1,3})*(?![\d%])")
+_ONE_SIZE = 0.06
 _SMALLER = 0.85
 _RAISED = 0.15  # of the size of the letter beside it, that its foot stands higher
 _MOST_NUMBERS = 2_000
@@ -114,15 +115,17 @@ def _drawn(
     if first is None or last is None or end is None or not feet:
         return None
     usual = median_high(size for _, size in feet)
-    baseline = next(y for y, size in feet if size == usual)
+    levels = [y for y, size in feet if abs(size - usual) <= _ONE_SIZE * usual]
     return DrawnLine(
         start=line.char_start,
         text=said,
         left=min(first[0], last[0]),
         right=max(first[2], last[2]),
         word=max(end[2], first[2]) - min(end[0], first[0]),
-        baseline=baseline,
+        baseline=levels[0],
+        last_baseline=levels[-1],
         size=round(usual * 2) / 2,
+        ends=(feet[0][1], feet[-1][1]),
         is_bold=line.is_bold,
         is_raised=is_raised,
         is_apart=is_apart,

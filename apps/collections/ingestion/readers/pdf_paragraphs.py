@@ -44,7 +44,9 @@ class DrawnLine:
         start: offset into the page's cleaned text.
         word: how wide its first word is.
         baseline: where its letters stand, from the bottom.
+        last_baseline: where its last ones do: a word that a hyphen cut has joined two lines of the page.
         size: of its letters.
+        ends: size of its first letter and of its last.
         is_raised: a raised number stands in it.
         is_apart: it is part of a table, whose lines say nothing about paragraphs.
     """
@@ -55,7 +57,9 @@ class DrawnLine:
     right: float
     word: float
     baseline: float
+    last_baseline: float
     size: float
+    ends: tuple[float, float]
     is_bold: bool = False
     is_raised: bool = False
     is_apart: bool = False
@@ -111,7 +115,7 @@ class _Pair:
 
     def __init__(self, lines: Sequence[DrawnLine], i: int, word: float) -> None:
         self.upper, self.lower = lines[i - 1], lines[i]
-        self.gap = self.upper.baseline - self.lower.baseline
+        self.gap = self.upper.last_baseline - self.lower.baseline
         self.is_same = _is_one_size(self.upper, self.lower)
         # Sizes are rounded to halves: one kind of text may be measured as 10 and as 10.5.
         self.size = round(max(self.upper.size, self.lower.size)) if self.is_same else 0
@@ -136,9 +140,11 @@ class _Pair:
             and abs(back - self._in) <= _LEVEL
             and not _ITEM.match(self.upper.text)
         )
-        sizes = sorted((self.upper.size, self.lower.size))
         is_bold_apart = self.upper.is_bold != self.lower.is_bold and not self.is_full
-        self.is_other_look = sizes[1] >= sizes[0] * _LARGER or is_bold_apart
+        # Small capitals at a line's begin, or a raised number at its end, make no other kind of text.
+        is_larger = _is_larger(self.upper.size, self.lower.size)
+        is_size_apart = is_larger and _is_larger(self.upper.ends[1], self.lower.ends[0])
+        self.is_other_look = is_size_apart or is_bold_apart
 
     def gap_in(self, usual: Sequence[float]) -> bool:
         return any(abs(self.gap - one) <= max(0.6, one * _ONE_GAP) for one in usual)
@@ -155,7 +161,7 @@ class _Pair:
 
 
 def _is_stacked(upper: DrawnLine, lower: DrawnLine) -> bool:
-    gap = upper.baseline - lower.baseline
+    gap = upper.last_baseline - lower.baseline
     size = max(upper.size, lower.size)
     is_below = _LEAST_GAP * size <= gap <= _MOST_GAP * size
     return (
@@ -164,6 +170,10 @@ def _is_stacked(upper: DrawnLine, lower: DrawnLine) -> bool:
         and lower.left < upper.right
         and not (upper.is_apart or lower.is_apart)
     )
+
+
+def _is_larger(one: float, two: float) -> bool:
+    return max(one, two) >= min(one, two) * _LARGER
 
 
 def _is_one_size(one: DrawnLine, two: DrawnLine) -> bool:
@@ -203,7 +213,7 @@ def _set_in(pairs: Sequence[_Pair]) -> Callable[[_Pair], bool]:
 
 def _is_jump(before: DrawnLine, line: DrawnLine) -> bool:
     """Tell whether a line stands elsewhere than below the one before it, in letters of one size."""
-    is_beside = abs(before.baseline - line.baseline) < _LEAST_GAP * max(before.size, line.size)
+    is_beside = abs(before.last_baseline - line.baseline) < _LEAST_GAP * max(before.size, line.size)
     return (
         not (before.is_apart or line.is_apart or is_beside)
         and _is_one_size(before, line)
