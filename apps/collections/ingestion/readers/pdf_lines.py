@@ -18,7 +18,6 @@ from apps.collections.ingestion.readers.pdf_text import CleanPage
 from apps.collections.ingestion.types import PageMarks, Region
 
 _WORD = re.compile(r"\S+")
-_LONGEST_WORD = 40
 _MOST = 3_000  # lines of one page
 # A note's number stands behind a letter, a mark or a bracket, or before the note's own words.
 _NUMBER = re.compile(r"(?<![\d.,:/$€£¥%+=<>#-])(?<!\d[^\W\d_])\d{1,3}(?:,\d{1,3})*(?![\d%])")
@@ -108,11 +107,12 @@ def _drawn(
     if not words:
         return None
     low, high = line.char_start + words[0].start(), line.char_start + words[-1].end()
-    first, last = letters.box(low), letters.box(high - 1)
-    end = letters.box(min(line.char_start + words[0].end(), low + _LONGEST_WORD) - 1)
+    first = _span(letters, low, line.char_start + words[0].end())
+    # In a line from right to left a number runs the other way: its last figure isn't the line's end.
+    last = _span(letters, line.char_start + words[-1].start(), high)
     # A line may begin or end in a raised number, or begin with a large letter.
     feet = [foot for at in (low, (low + high) // 2, high - 1) if (foot := letters.foot(at)) is not None]
-    if first is None or last is None or end is None or not feet:
+    if first is None or last is None or not feet:
         return None
     usual = median_high(size for _, size in feet)
     levels = [y for y, size in feet if abs(size - usual) <= _ONE_SIZE * usual]
@@ -120,8 +120,8 @@ def _drawn(
         start=line.char_start,
         text=said,
         left=min(first[0], last[0]),
-        right=max(first[2], last[2]),
-        word=max(end[2], first[2]) - min(end[0], first[0]),
+        right=max(first[1], last[1]),
+        word=first[1] - first[0],
         baseline=levels[0],
         last_baseline=levels[-1],
         size=round(usual * 2) / 2,
@@ -130,6 +130,15 @@ def _drawn(
         is_raised=is_raised,
         is_apart=is_apart,
     )
+
+
+def _span(letters: _Letters, start: int, end: int) -> tuple[float, float] | None:
+    """Return how far a word reaches to the left and to the right, in points."""
+    first = letters.box(start)
+    last = letters.box(end - 1)
+    if first is None or last is None:
+        return None
+    return min(first[0], last[0]), max(first[2], last[2])
 
 
 def _raised(letters: _Letters, text: str) -> list[tuple[int, int]]:
