@@ -143,33 +143,40 @@ def _pdf(path: Path, parts: tuple[Part, ...], language: str, *, columns: int) ->
     BaseDocTemplate(str(path), pagesize=A5, pageTemplates=[template], invariant=1).build(flow)
 
 
-def _font(path: Path, said: str) -> Path:
+def _font(path: Path, said: str, *, is_bold: bool = False) -> Path:
     """Make a font of boxes: no machine has one for every script, and a page's text and places need no more."""
     from fontTools.fontBuilder import FontBuilder
-    from fontTools.pens.ttGlyphPen import TTGlyphPen
 
     # A browser draws the Thai am as the two letters that it is made of.
     codes = sorted({*range(32, 127), *map(ord, said), *map(ord, unicodedata.normalize("NFKD", said))})
     names = {code: f"u{code:04X}" for code in codes}
-    pen = TTGlyphPen(None)
-    pen.moveTo((80, -100))
-    for point in ((80, 750), (900, 750), (900, -100)):
-        pen.lineTo(point)
-    pen.closePath()
-    box = pen.glyph()
+    wide, narrow = _box(80, 900), _box(100, 300 if is_bold else 180)
     glyphs = [".notdef", *names.values()]
     made = FontBuilder(1000, isTTF=True)
     made.setupGlyphOrder(glyphs)
     made.setupCharacterMap(names)
-    made.setupGlyf(dict.fromkeys(glyphs, box))
-    wide = {name: (500 if code < 127 else 1000, 80) for code, name in names.items()}
-    made.setupHorizontalMetrics({".notdef": (1000, 80), **wide})
+    # How wide plain letters are drawn is how bold a font is said to be.
+    shapes = {name: narrow if code < 127 else wide for code, name in names.items()}
+    made.setupGlyf({".notdef": wide, **shapes})
+    metrics = {name: (500, 100) if code < 127 else (1000, 80) for code, name in names.items()}
+    made.setupHorizontalMetrics({".notdef": (1000, 80), **metrics})
     made.setupHorizontalHeader(ascent=880, descent=-120)
     made.setupNameTable({"familyName": path.stem, "styleName": "Regular", "psName": path.stem})
     made.setupOS2(sTypoAscender=880, sTypoDescender=-120, usWinAscent=880, usWinDescent=120)
     made.setupPost()
     made.save(str(path))
     return path
+
+
+def _box(left: int, right: int) -> Any:
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    pen = TTGlyphPen(None)
+    pen.moveTo((left, -100))
+    for point in ((left, 750), (right, 750), (right, -100)):
+        pen.lineTo(point)
+    pen.closePath()
+    return pen.glyph()
 
 
 def _raised(said: str) -> str:
@@ -239,7 +246,7 @@ def _printed(path: Path, parts: tuple[Part, ...], language: str, look: str = "")
     said = "".join(one for part in parts for one in (*part.said, *(c for row in part.rows for c in row)))
     for weight in (400, 700) if language not in ("en", "ar") else ():
         name = f"{path.stem}-{'Bold' if weight > 400 else 'Regular'}.ttf"
-        _font(path.with_name(name), said)
+        _font(path.with_name(name), said, is_bold=weight > 400)
         look += f"@font-face{{font-family:boxes;font-weight:{weight};src:url({name})}}"
     page.write_text(_page(parts, language, look), encoding="utf-8")
     # The pages are our own and hold no script; without its sandbox the browser also runs as root.

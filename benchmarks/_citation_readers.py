@@ -76,7 +76,9 @@ def _made(made: Made) -> Truth:
                 # A text may name the code of a row long before the table does.
                 begun = f"{row[0]} {row[1].split()[0]}"
                 is_known = not pages or any(letters(begun) in page for page in pages.values())
-                truth.rows.append(Asked(f"table in {truth.kind}", said, page_of(begun if is_known else row[0]), row, head))
+                truth.rows.append(
+                    Asked(f"table in {truth.kind}", said, page_of(begun if is_known else row[0]), row, head)
+                )
             continue
         for page, run in groupby(((page_of(said), said) for said in part.said), itemgetter(0)):
             said_here = [said for _, said in run]

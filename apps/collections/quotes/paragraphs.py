@@ -116,9 +116,7 @@ def _is_break(
     if (
         _NUMBERED.match(text)
         and not _is_cut(said, text)
-        and (
-            _ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place)
-        )
+        and (_ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place))
     ):
         return True
     if said.endswith((":", "：")) and begins and not _is_full(width, filled, place):

@@ -41,9 +41,7 @@ class _Letters:
     def _index(self, offset: int) -> int:
         at = self._clean.raw_offset(offset)
         # PDFium counts in UTF-16 units.
-        return int(
-            pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._page, at + bisect_left(self._wide, at))
-        )
+        return int(pdfium_c.FPDFText_GetCharIndexFromTextIndex(self._page, at + bisect_left(self._wide, at)))
 
     def box(self, offset: int) -> Box | None:
         """Return left, bottom, right and top of a letter, in points."""

@@ -16,12 +16,16 @@ _SAME_SIZE = 0.06
 _LARGER = 1.12
 _LEAST_GAP, _MOST_GAP = 0.7, 4.0  # letter sizes from one baseline to the next in a run of text
 _ONE_GAP = 0.04  # share in which gaps of one kind differ
-_WIDER, _WIDER_RAISED = 1.2, 1.3  # times the usual gap; a raised mark in a line pushes it down in some programs
+_WIDER, _WIDER_RAISED = (
+    1.2,
+    1.3,
+)  # times the usual gap; a raised mark in a line pushes it down in some programs
 _WIDER_SIZES = 0.18
 _MOSTLY_FULL = 0.6
 _INDENT, _MOST_INDENT = 0.7, 6.0  # letter sizes
 _LEVEL = 0.3
-_ROOM = 0.3  # letter sizes between two words
+_BLANK = 0.3  # letter sizes between two words
+_MOST_ROOM = 10.0  # letter sizes: no word is longer
 _NEAR = 12  # lines above and below that tell how wide a column is
 _RTL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f]")
@@ -81,25 +85,26 @@ def paragraph_marks(lines: Sequence[DrawnLine]) -> tuple[list[int], list[int]]:
     word = _south_east_word(lines)
     pairs = [_Pair(lines, i, word) for i in range(1, len(lines)) if _is_stacked(lines[i - 1], lines[i])]
     usual = {size: _usual_gaps([p for p in pairs if p.size == size]) for size in {p.size for p in pairs}}
-    is_indented = _set_in([p for p in pairs if p.is_same and p.gap_in(usual[p.size])])
+    is_indented = _first_lines([p for p in pairs if p.is_same and p.gap_in(usual[p.size])])
+    wide = {size: sum(p.is_wide(gaps) for p in pairs if p.size == size) for size, gaps in usual.items()}
     begins: list[int] = []
     goes_on: list[int] = []
-    wide = {size: sum(p.is_wide(gaps) for p in pairs if p.size == size) for size, gaps in usual.items()}
+    first: dict[int, float] = {}  # lines that are set in, by how much
     for pair in pairs:
-        if (
+        is_inside = pair.is_same and pair.gap_in(usual[pair.size])
+        is_second = abs(first.get(pair.upper.start, 0.0) + pair.set_in) <= _LEVEL and not pair.is_level
+        if pair.is_first_line and is_indented(pair):
+            first[pair.lower.start] = pair.set_in
+        if is_inside and pair.is_south_east and is_second and pair.room < _MOST_ROOM:
+            goes_on.append(pair.lower.start)
+        elif (
             pair.is_wide(usual[pair.size])
             or pair.is_other_look
-            or (pair.is_set_out and not pair.is_full)
-            or (pair.is_set_in and is_indented(pair))
+            or (pair.is_shifted and not pair.is_full)
+            or pair.lower.start in first
         ):
             begins.append(pair.lower.start)
-        elif (
-            pair.is_same
-            and pair.gap_in(usual[pair.size])
-            and pair.is_level
-            and _is_south_east(pair.upper, pair.lower)
-            and (pair.is_full or wide[pair.size] > 1)
-        ):
+        elif is_inside and pair.is_south_east and pair.is_level and (pair.is_full or wide[pair.size] > 1):
             goes_on.append(pair.lower.start)
     # From one column to the next no gap tells, only the room that was left on the last line.
     begins += [
@@ -120,26 +125,18 @@ class _Pair:
         # Sizes are rounded to halves: one kind of text may be measured as 10 and as 10.5.
         self.size = round(max(self.upper.size, self.lower.size)) if self.is_same else 0
         near = lines[max(0, i - 1 - _NEAR) : i + _NEAR]
-        self.is_full = _is_full(self.upper, self.lower, near, word)
+        self.room, needed = _room(self.upper, self.lower, near, word)
+        self.is_full = self.room < needed
+        self.is_south_east = _is_south_east(self.upper, self.lower)
         following = lines[i + 1] if i + 1 < len(lines) and _is_stacked(self.lower, lines[i + 1]) else None
         # From the side where lines begin, in letter sizes, positive where the lower line is set in.
-        unit = max(self.lower.size, 1.0)
-        if self.lower.is_rtl:
-            self._in = (self.upper.right - self.lower.right) / unit
-            back = None if following is None else (following.right - self.lower.right) / unit
-        else:
-            self._in = (self.lower.left - self.upper.left) / unit
-            back = None if following is None else (self.lower.left - following.left) / unit
-        self.is_level = abs(self._in) <= _LEVEL
-        self.is_set_out = self.is_same and self._in < -_INDENT
+        self.set_in = _set_in(self.upper, self.lower)
+        back = None if following is None else -_set_in(self.lower, following)
+        self.is_level = abs(self.set_in) <= _LEVEL
+        is_in = self.is_same and _INDENT < self.set_in < _MOST_INDENT and not _ITEM.match(self.upper.text)
         # Its next line stands where the one above begins.
-        self.is_set_in = (
-            self.is_same
-            and _INDENT < self._in < _MOST_INDENT
-            and back is not None
-            and abs(back - self._in) <= _LEVEL
-            and not _ITEM.match(self.upper.text)
-        )
+        self.is_first_line = is_in and back is not None and abs(back - self.set_in) <= _LEVEL
+        self.is_shifted = is_in or (self.is_same and self.set_in < -_INDENT)
         is_bold_apart = self.upper.is_bold != self.lower.is_bold and not self.is_full
         # Small capitals at a line's begin, or a raised number at its end, make no other kind of text.
         is_larger = _is_larger(self.upper.size, self.lower.size)
@@ -203,12 +200,17 @@ def _usual_gaps(pairs: Sequence[_Pair]) -> list[float]:
     return usual
 
 
-def _set_in(pairs: Sequence[_Pair]) -> Callable[[_Pair], bool]:
+def _first_lines(pairs: Sequence[_Pair]) -> Callable[[_Pair], bool]:
     """Tell what lines that are set in mean on this page: first lines of paragraphs, or all but the first line of an entry."""
-    found = [p for p in pairs if p.is_set_in]
+    found = [p for p in pairs if p.is_first_line]
     full = sum(p.is_full for p in found)
     is_first_line = bool(found) and full <= _MOSTLY_FULL * len(found)
     return lambda pair: not pair.is_full or is_first_line
+
+
+def _set_in(upper: DrawnLine, lower: DrawnLine) -> float:
+    unit = max(lower.size, 1.0)
+    return (upper.right - lower.right if lower.is_rtl else lower.left - upper.left) / unit
 
 
 def _is_jump(before: DrawnLine, line: DrawnLine) -> bool:
@@ -236,8 +238,10 @@ def _south_east_word(lines: Sequence[DrawnLine]) -> float:
     return min(_SOUTH_EAST_WORD, max(1.0, sorted(room)[int(len(room) * _MOSTLY_FULL)] + 0.5))
 
 
-def _is_full(upper: DrawnLine, lower: DrawnLine, near: Sequence[DrawnLine], south_east: float) -> bool:
-    """Tell whether the first word of the lower line would not have fitted on the upper one."""
+def _room(
+    upper: DrawnLine, lower: DrawnLine, near: Sequence[DrawnLine], south_east: float
+) -> tuple[float, float]:
+    """Return how much room the upper line has left, and how much the first word of the lower one needs, in letter sizes."""
     size = max(upper.size, 1.0)
     word = lower.word
     if _EAST.match(lower.text):
@@ -249,10 +253,10 @@ def _is_full(upper: DrawnLine, lower: DrawnLine, near: Sequence[DrawnLine], sout
     if upper.is_rtl:
         column = [line for line in column if abs(line.right - upper.right) <= 3 * size]
         edge = min((line.left for line in column), default=upper.left)
-        return upper.left - word - _ROOM * size < edge
+        return (upper.left - edge) / size, word / size + _BLANK
     column = [line for line in column if abs(line.left - upper.left) <= 3 * size]
     edge = max((_edge(line) for line in column), default=upper.right)
-    return upper.right + word + _ROOM * size > edge
+    return (edge - upper.right) / size, word / size + _BLANK
 
 
 def _edge(line: DrawnLine) -> float:
@@ -262,5 +266,3 @@ def _edge(line: DrawnLine) -> float:
 
 def _is_south_east(upper: DrawnLine, lower: DrawnLine) -> bool:
     return _SOUTH_EAST.search(upper.text) is not None and _SOUTH_EAST.search(lower.text[:4]) is not None
-
-

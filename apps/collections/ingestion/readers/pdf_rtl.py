@@ -65,9 +65,7 @@ def _whole_lines(text: list[str], order: list[int], where: Where) -> tuple[list[
     lines: list[list[_Piece]] = []
     for match in _LINE.finditer("".join(text)):
         piece = _Piece(*match.span(1), match.span(2), _box_of(order[match.start(1) : match.end(1)], where))
-        if lines and any(
-            is_beside(one.box, piece.box) or is_beside(piece.box, one.box) for one in lines[-1]
-        ):
+        if lines and any(is_beside(one.box, piece.box) or is_beside(piece.box, one.box) for one in lines[-1]):
             lines[-1].append(piece)
         else:
             lines.append([piece])
