@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from apps.collections.ingestion.word_parts import UNSPACED
 from toolloop.sentences import is_complete, sentence_spans
 
-_BULLET = re.compile(r"[ \t>]*[-*+•‣◦▪●■□➢✓][ \t]+\S")
+# East Asia sets no blank behind its bullets.
+_BULLET = re.compile(r"[ \t>]*(?:[-*+][ \t]+|[•‣◦▪●■□➢✓][ \t]+|[・●○◎◆◇■□▪★☆※▶►][ \t\u3000]*)\S")
 _LETTERED = re.compile(r"[^\W\d_][.]\s")
 _NUMBERED = re.compile(
     r"[ \t]*(?:\(?(?:[^\W\d_]|[ivxIVX]{1,5}|\d{1,2}(?:\.\d{1,3}){0,3})[.)]\s+\S"
     # As East Asia numbers its lists: "（一）", "（1）", "一、", "①", "第二条".
-    r"|[（(](?:[一二三四五六七八九十百]{1,3}|\d{1,2}|[^\W\d_])[）)]\s*\S|(?:[一二三四五六七八九十]{1,3}|\d{1,2})、\S|[①-⑳]\s*\S"
+    r"|(?:\d{1,2}|[ァ-ン])[．）]\s*\S|[（(](?:[一二三四五六七八九十百]{1,3}|\d{1,2}|[^\W\d_])[）)]\s*\S|(?:[一二三四五六七八九十]{1,3}|\d{1,2})、\S|[①-⑳]\s*\S"
     r"|第[一二三四五六七八九十百\d]{1,4}[条條章]\s*\S)"
 )
 _LEADER = re.compile(r"(?:\.{4,}|(?:\. ){3,}|…{2,})\s*\w{0,6}\Z")  # an entry of a table of contents

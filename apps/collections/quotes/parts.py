@@ -29,12 +29,14 @@ _HEADER_MOST = 400
 _ROW_MOST = 700
 Kind = Literal["sentence", "row", "line", "heading"]
 _KINDS: tuple[Kind, ...] = ("sentence", "row", "line", "heading")
-_UNSPACED_BREAK = re.compile(rf"(?<=[{UNSPACED}、。，！？])[ \t]*\n\s*(?=[{UNSPACED}])")
+_UNSPACED_BREAK = re.compile(
+    rf"(?<=[{UNSPACED}\u3001-\u301b\uff01-\uff60])[ \t]*\n\s*(?=[{UNSPACED}\u3001-\u301b\uff01-\uff60])"
+)
 _HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\n\s*(?=[^\W\d_])")
 _BROKEN = re.compile(r"\w{1,60}[-\u2010\u00ad][ \t]*\n\s*\w+")
 # A code, a range or an address that a line's end has cut: "2025-" and "0023", "https://" and "www.example.org".
 _TOKEN_BREAK = re.compile(r"(?<=[\w/][-–/@])[ \t]*\n\s*(?=[\w])")
-_LEAD = re.compile(r"[ \t>]*(?:[-*+•‣◦▪●■□➢✓][ \t]+)?")
+_LEAD = re.compile(r"[ \t>]*(?:[-*+•‣◦▪●■□➢✓][ \t]+|[・●○◎◆◇■□▪★☆▶►][ \t\u3000]*)?")
 # Of Markdown's lists the numbers are marks as well: Word, and a browser, count the entries by themselves.
 _LEAD_MARKDOWN = re.compile(r"[ \t>]*(?:(?:[-*+•‣◦▪●■□➢✓]|\d{1,4}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?")
 

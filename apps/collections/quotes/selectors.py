@@ -82,9 +82,8 @@ def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
 
 def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
     number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = row[7:]
-    headings, regions, marks = (
-        json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions, marks)
-    )
+    headings, regions = (json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions))
+    marks = json.loads(marks) if isinstance(marks, str) else marks
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:

@@ -77,7 +77,7 @@ class HeadingFinder:
 
     def measure(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage) -> list[SizedLine]:
         """Probe the first letter of each line for its size and weight, and the last where it could be a heading."""
-        probe = _Probe(textpage, raw)
+        probe = Probe(textpage, raw)
         lines: list[SizedLine] = []
         position = 0
         for line in clean.text.split("\n"):
@@ -188,7 +188,7 @@ class HeadingFinder:
         return 0
 
 
-class _Probe:
+class Probe:
     """Asks PDFium for the font size and weight at an offset of a page's raw text."""
 
     def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str) -> None:

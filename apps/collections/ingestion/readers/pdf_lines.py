@@ -6,13 +6,14 @@ import ctypes
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median_high
 
 import pypdfium2
 import pypdfium2.raw as pdfium_c
 
 from apps.collections.ingestion.readers.pdf_breaks import Box
-from apps.collections.ingestion.readers.pdf_headings import SizedLine
+from apps.collections.ingestion.readers.pdf_headings import Probe, SizedLine
 from apps.collections.ingestion.readers.pdf_paragraphs import DrawnLine, paragraph_marks
 from apps.collections.ingestion.readers.pdf_text import CleanPage
 from apps.collections.ingestion.types import PageMarks, Region
@@ -20,7 +21,7 @@ from apps.collections.ingestion.types import PageMarks, Region
 _WORD = re.compile(r"\S+")
 _MOST = 3_000  # lines of one page
 # A note's number stands behind a letter, a mark or a bracket, or before the note's own words.
-_NUMBER = re.compile(r"(?<![\d.,:/$€£¥%+=<>#-])(?<!\d[^\W\d_])\d{1,3}(?:,\d{1,3})*(?![\d%])")
+_NUMBER = re.compile(r"(?<![\d/$€£¥%+=<>#-])\d{1,3}(?:,\d{1,3})*(?![\d%])")
 _ONE_SIZE = 0.06
 _SMALLER = 0.85
 _RAISED = 0.15  # of the size of the letter beside it, that its foot stands higher
@@ -81,7 +82,7 @@ def page_marks(
     Returns:
         Offsets into the cleaned text; None where nothing was found.
     """
-    letters = _Letters(textpage, raw, clean)
+    letters, probe = _Letters(textpage, raw, clean), Probe(textpage, raw)
     raised = _raised(letters, clean.text)
     starts = [start for start, _ in raised]
     drawn: list[DrawnLine] = []
@@ -89,7 +90,11 @@ def page_marks(
         at = bisect_left(starts, line.char_start)
         is_raised = at < len(starts) and starts[at] < line.char_end
         is_apart = any(r.char_start < line.char_end and line.char_start < r.char_end for r in regions)
-        if (found := _drawn(letters, clean.text, line, is_raised=is_raised, is_apart=is_apart)) is not None:
+        found = _drawn(letters, clean.text, line, is_raised=is_raised, is_apart=is_apart)
+        if found is not None and drawn and drawn[-1].is_bold and not line.is_bold:
+            low = line.char_start + len(found.text) - len(found.text.lstrip())
+            found = replace(found, begins_bold=probe.at(clean.raw_offset(low))[1])
+        if found is not None:
             drawn.append(found)
     begins, goes_on = paragraph_marks(drawn)
     if not (begins or goes_on or raised):
@@ -125,6 +130,7 @@ def _drawn(
         size=round(usual * 2) / 2,
         ends=(feet[0][1], feet[-1][1]),
         is_bold=line.is_bold,
+        begins_bold=line.is_bold,
         is_raised=is_raised,
         is_apart=is_apart,
     )

@@ -65,6 +65,7 @@ class DrawnLine:
     size: float
     ends: tuple[float, float]
     is_bold: bool = False
+    begins_bold: bool = False
     is_raised: bool = False
     is_apart: bool = False
 
@@ -89,19 +90,19 @@ def paragraph_marks(lines: Sequence[DrawnLine]) -> tuple[list[int], list[int]]:
     wide = {size: sum(p.is_wide(gaps) for p in pairs if p.size == size) for size, gaps in usual.items()}
     begins: list[int] = []
     goes_on: list[int] = []
-    first: dict[int, float] = {}  # lines that are set in, by how much
+    # How far first lines are set in on this page: a line that is set out as far follows one, at a column's head too.
+    depths = {round(pair.set_in, 1) for pair in pairs if pair.is_first_line and is_indented(pair)}
     for pair in pairs:
         is_inside = pair.is_same and pair.gap_in(usual[pair.size])
-        is_second = abs(first.get(pair.upper.start, 0.0) + pair.set_in) <= _LEVEL and not pair.is_level
-        if pair.is_first_line and is_indented(pair):
-            first[pair.lower.start] = pair.set_in
-        if is_inside and pair.is_south_east and is_second and pair.room < _MOST_ROOM:
+        is_first = pair.is_first_line and is_indented(pair)
+        is_second = any(abs(depth + pair.set_in) <= _LEVEL for depth in depths) and pair.room < _MOST_ROOM
+        if is_inside and pair.is_south_east and is_second:
             goes_on.append(pair.lower.start)
         elif (
             pair.is_wide(usual[pair.size])
             or pair.is_other_look
-            or (pair.is_shifted and not pair.is_full)
-            or pair.lower.start in first
+            or (pair.is_shifted and not pair.is_full and not is_second)
+            or is_first
         ):
             begins.append(pair.lower.start)
         elif is_inside and pair.is_south_east and pair.is_level and (pair.is_full or wide[pair.size] > 1):
@@ -137,7 +138,9 @@ class _Pair:
         # Its next line stands where the one above begins.
         self.is_first_line = is_in and back is not None and abs(back - self.set_in) <= _LEVEL
         self.is_shifted = is_in or (self.is_same and self.set_in < -_INDENT)
-        is_bold_apart = self.upper.is_bold != self.lower.is_bold and not self.is_full
+        is_bold_apart = (self.upper.is_bold and not self.lower.begins_bold) or (
+            self.lower.is_bold and not self.upper.is_bold and not self.is_full
+        )
         # Small capitals at a line's begin, or a raised number at its end, make no other kind of text.
         is_larger = _is_larger(self.upper.size, self.lower.size)
         is_size_apart = is_larger and _is_larger(self.upper.ends[1], self.lower.ends[0])
@@ -189,7 +192,7 @@ def _usual_gaps(pairs: Sequence[_Pair]) -> list[float]:
             kinds[-1].append(pair)
         else:
             kinds.append([pair])
-    least = max(2, len(pairs) // 10)
+    least = max(3, len(pairs) // 4)
     usual = []
     for place, kind in enumerate(kinds):
         # A list's entries may fill their lines by chance: what an entry follows says nothing.
@@ -229,8 +232,8 @@ def _south_east_word(lines: Sequence[DrawnLine]) -> float:
     A program that knows the words breaks lines between them, another one after any letter.
     """
     room = [
-        (max(a.right, b.right) - a.right) / max(a.size, 1.0)
-        for a, b in pairwise(lines)
+        _room(a, b, lines[max(0, i - _NEAR) : i + _NEAR], 0.0)[0]
+        for i, (a, b) in enumerate(pairwise(lines))
         if _is_stacked(a, b) and _is_one_size(a, b) and _is_south_east(a, b)
     ]
     if len(room) < _LEAST_ROOM:

@@ -23,10 +23,11 @@ _HAS_RTL = re.compile(f"[{_RTL}]")
 # A word: letters and marks, with the joiners that Persian writes inside words; figures run left to right.
 _WORD = re.compile(f"(?:(?![{_DIGITS}\u060c\u061b\u061f\u066a-\u066c\u06d4])[{_RTL}\u200c\u200d])+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
-_STOP = re.compile(rf"(?:(?<=\s)|^)([.,:;!?]+)([\d{_DIGITS}][\d{_DIGITS}.,/:\-]*)(?=\s|$)")
-_BRACKETS = re.compile(r"([)\]])(\s)([^()\[\]\r\n]*)([(\[])")
+_STOP = re.compile(rf"(?:(?<=\s)|^)([.,:;!?\u060c\u061b]+)([\d{_DIGITS}][\d{_DIGITS}.,/:\-]*)(?=\s|$)")
+_BRACKETS = re.compile(r"([)\]»])(\s)([^()\[\]«»\r\n]*)([(\[«])")
 _LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
-_MIRROR = {"(": ")", ")": "(", "[": "]", "]": "["}
+_MIRROR = {"(": ")", ")": "(", "[": "]", "]": "[", "«": "»", "»": "«"}
+_OPENING, _CLOSING = "([«", ")]»"
 
 
 def reading_order(raw: str, place: Place, where: Where | None = None) -> tuple[str, list[int] | None]:
@@ -149,7 +150,7 @@ def _line_order(text: list[str], order: list[int], start: int, end: int) -> None
         text[a:b] = text[middle:b] + text[a:middle]
         order[a:b] = order[middle:b] + order[a:middle]
     line = "".join(text[start:end])
-    opened_before = [0, *itertools.accumulate((ch in "([") - (ch in ")]") for ch in line)]
+    opened_before = [0, *itertools.accumulate((ch in _OPENING) - (ch in _CLOSING) for ch in line)]
     for match in _BRACKETS.finditer(line):
         if opened_before[match.start()] > 0:
             continue  # it closes what was opened: the line's brackets come as they are read
@@ -161,13 +162,13 @@ def _line_order(text: list[str], order: list[int], start: int, end: int) -> None
     opened: list[int] = []
     closed = -1
     for i in range(start, end):
-        if text[i] in "([":
-            if closed >= 0:
+        if text[i] in _OPENING:
+            if closed >= 0 and text[i] == _MIRROR[text[closed]]:
                 text[closed], text[i] = _MIRROR[text[closed]], _MIRROR[text[i]]
                 closed = -1
             else:
                 opened.append(i)
-        elif text[i] in ")]":
+        elif text[i] in _CLOSING:
             if opened:
                 opened.pop()
             else:
