@@ -14,16 +14,22 @@ import pypdfium2.raw as pdfium_c
 
 from apps.collections.ingestion.readers.pdf_breaks import Box
 from apps.collections.ingestion.readers.pdf_headings import Probe, SizedLine
-from apps.collections.ingestion.readers.pdf_paragraphs import DrawnLine, paragraph_marks
+from apps.collections.ingestion.readers.pdf_paragraphs import (
+    DrawnLine,
+    is_rtl,
+    is_south_east,
+    paragraph_marks,
+)
 from apps.collections.ingestion.readers.pdf_text import CleanPage
 from apps.collections.ingestion.types import PageMarks, Region
 
 _WORD = re.compile(r"\S+")
 _MOST = 3_000  # lines of one page
 # A note's number stands behind a letter, a mark or a bracket, or before the note's own words.
-_NUMBER = re.compile(r"(?<![\d/$€£¥%+=<>#-])\d{1,3}(?:,\d{1,3})*(?![\d%])")
+_NUMBER = re.compile(r"(?<![\d/$€£¥%+=<>#-])\d{1,3}(?:,\d{1,3})*(?![\d%]|\.\d)")
 _ONE_SIZE = 0.06
 _SMALLER = 0.85
+_LESS_HIGH = 0.95
 _RAISED = 0.15  # of the size of the letter beside it, that its foot stands higher
 _MOST_NUMBERS = 2_000
 
@@ -119,6 +125,7 @@ def _drawn(
         return None
     usual = median_high(size for _, size in feet)
     levels = [y for y, size in feet if abs(size - usual) <= _ONE_SIZE * usual]
+    plain = said.isascii()
     return DrawnLine(
         start=line.char_start,
         text=said,
@@ -133,6 +140,8 @@ def _drawn(
         begins_bold=line.is_bold,
         is_raised=is_raised,
         is_apart=is_apart,
+        is_rtl=not plain and is_rtl(said),
+        is_south_east=not plain and is_south_east(said),
     )
 
 
@@ -153,12 +162,19 @@ def _raised(letters: _Letters, text: str) -> list[tuple[int, int]]:
             break
         start, end = match.span()
         beside = start - 1 if start and not text[start - 1].isspace() else _next_letter(text, end)
-        own, other = letters.foot(start), letters.foot(beside) if 0 <= beside < len(text) else None
+        if not 0 <= beside < len(text) or not _is_lower(letters.box(start), letters.box(beside)):
+            continue
+        own, other = letters.foot(start), letters.foot(beside)
         if own is None or other is None or own[1] <= 0:
             continue
         if own[1] <= _SMALLER * other[1] and own[0] - other[0] >= _RAISED * other[1]:
             found.append((start, end))
     return found
+
+
+def _is_lower(one: Box | None, two: Box | None) -> bool:
+    """Tell whether a box is less high than another: most numbers are as high as the letters beside them."""
+    return one is not None and two is not None and one[3] - one[1] <= _LESS_HIGH * (two[3] - two[1])
 
 
 def _next_letter(text: str, at: int) -> int:

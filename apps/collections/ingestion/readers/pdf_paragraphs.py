@@ -52,7 +52,11 @@ class DrawnLine:
         size: of its letters.
         ends: size of its first letter and of its last.
         is_raised: a raised number stands in it.
+        is_bold: all of it is bold.
+        begins_bold: its first letter is.
         is_apart: it is part of a table, whose lines say nothing about paragraphs.
+        is_rtl: see ``is_rtl``.
+        is_south_east: see ``is_south_east``.
     """
 
     start: int
@@ -68,10 +72,18 @@ class DrawnLine:
     begins_bold: bool = False
     is_raised: bool = False
     is_apart: bool = False
+    is_rtl: bool = False
+    is_south_east: bool = False
 
-    @property
-    def is_rtl(self) -> bool:
-        return len(_RTL.findall(self.text)) > len(_LATIN.findall(self.text))
+
+def is_rtl(text: str) -> bool:
+    """Tell whether a line is read from right to left: most of its letters are."""
+    return len(_RTL.findall(text)) > len(_LATIN.findall(text))
+
+
+def is_south_east(text: str) -> bool:
+    """Tell whether a line is of a script whose words are longer than a letter and have no blanks between them."""
+    return _SOUTH_EAST.search(text) is not None
 
 
 def paragraph_marks(lines: Sequence[DrawnLine]) -> tuple[list[int], list[int]]:
@@ -234,7 +246,7 @@ def _south_east_word(lines: Sequence[DrawnLine]) -> float:
     room = [
         _room(a, b, lines[max(0, i - _NEAR) : i + _NEAR], 0.0)[0]
         for i, (a, b) in enumerate(pairwise(lines))
-        if _is_stacked(a, b) and _is_one_size(a, b) and _is_south_east(a, b)
+        if _is_south_east(a, b) and _is_stacked(a, b) and _is_one_size(a, b)
     ]
     if len(room) < _LEAST_ROOM:
         return _SOUTH_EAST_WORD
@@ -252,14 +264,17 @@ def _room(
         word = (1 + (len(marks.group()) if marks else 0)) * size
     elif _SOUTH_EAST.match(lower.text):
         word = south_east * size
-    column = [line for line in near if _is_one_size(line, upper) and not line.is_apart]
     if upper.is_rtl:
-        column = [line for line in column if abs(line.right - upper.right) <= 3 * size]
-        edge = min((line.left for line in column), default=upper.left)
+        column = [line for line in near if abs(line.right - upper.right) <= 3 * size]
+        edge = min((line.left for line in column if _is_like(line, upper)), default=upper.left)
         return (upper.left - edge) / size, word / size + _BLANK
-    column = [line for line in column if abs(line.left - upper.left) <= 3 * size]
-    edge = max((_edge(line) for line in column), default=upper.right)
+    column = [line for line in near if abs(line.left - upper.left) <= 3 * size]
+    edge = max((_edge(line) for line in column if _is_like(line, upper)), default=upper.right)
     return (edge - upper.right) / size, word / size + _BLANK
+
+
+def _is_like(line: DrawnLine, other: DrawnLine) -> bool:
+    return _is_one_size(line, other) and not line.is_apart
 
 
 def _edge(line: DrawnLine) -> float:
@@ -268,4 +283,4 @@ def _edge(line: DrawnLine) -> float:
 
 
 def _is_south_east(upper: DrawnLine, lower: DrawnLine) -> bool:
-    return _SOUTH_EAST.search(upper.text) is not None and _SOUTH_EAST.search(lower.text[:4]) is not None
+    return upper.is_south_east and lower.is_south_east and is_south_east(lower.text[:4])
