@@ -188,13 +188,22 @@ class HeadingFinder:
         return 0
 
 
+def wide_letters(raw: str) -> list[int]:
+    """Return the offsets of letters past the first plane.
+
+    Raw offsets count characters, PDFium's text index counts UTF-16 units: they differ behind these only.
+    """
+    if raw.isascii() or max(raw) <= "\uffff":
+        return []
+    return [i for i, ch in enumerate(raw) if ch > "\uffff"]
+
+
 class Probe:
     """Asks PDFium for the font size and weight at an offset of a page's raw text."""
 
     def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str) -> None:
         self._raw_page = textpage.raw
-        # Raw offsets count characters, PDFium's text index counts UTF-16 units: they differ past the first plane only.
-        self._wide = [i for i, ch in enumerate(raw) if ch > "\uffff"] if not raw.isascii() else []
+        self._wide = wide_letters(raw)
         self._matrix = pdfium_c.FS_MATRIX()
         self._name = ctypes.create_string_buffer(128)
         self._flags = ctypes.c_int()

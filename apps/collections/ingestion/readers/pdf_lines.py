@@ -13,7 +13,7 @@ import pypdfium2
 import pypdfium2.raw as pdfium_c
 
 from apps.collections.ingestion.readers.pdf_breaks import Box
-from apps.collections.ingestion.readers.pdf_headings import Probe, SizedLine
+from apps.collections.ingestion.readers.pdf_headings import Probe, SizedLine, wide_letters
 from apps.collections.ingestion.readers.pdf_paragraphs import (
     DrawnLine,
     is_rtl,
@@ -32,6 +32,7 @@ _SMALLER = 0.85
 _LESS_HIGH = 0.95
 _RAISED = 0.15  # of the size of the letter beside it, that its foot stands higher
 _MOST_NUMBERS = 2_000
+_APART = DrawnLine(0, "", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, (0.0, 0.0), is_apart=True)
 
 
 class _Letters:
@@ -40,7 +41,7 @@ class _Letters:
     def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage) -> None:
         self._page = textpage.raw
         self._clean = clean
-        self._wide = [i for i, ch in enumerate(raw) if ch > "\uffff"] if not raw.isascii() else []
+        self._wide = wide_letters(raw)
         self._rect = pdfium_c.FS_RECTF()
         self._matrix = pdfium_c.FS_MATRIX()
         self._x, self._y = ctypes.c_double(), ctypes.c_double()
@@ -88,16 +89,20 @@ def page_marks(
     Returns:
         Offsets into the cleaned text; None where nothing was found.
     """
-    letters, probe = _Letters(textpage, raw, clean), Probe(textpage, raw)
+    letters = _Letters(textpage, raw, clean)
+    probe: Probe | None = None
     raised = _raised(letters, clean.text)
     starts = [start for start, _ in raised]
     drawn: list[DrawnLine] = []
     for line in lines[:_MOST]:
         at = bisect_left(starts, line.char_start)
         is_raised = at < len(starts) and starts[at] < line.char_end
-        is_apart = any(r.char_start < line.char_end and line.char_start < r.char_end for r in regions)
-        found = _drawn(letters, clean.text, line, is_raised=is_raised, is_apart=is_apart)
+        if any(r.char_start < line.char_end and line.char_start < r.char_end for r in regions):
+            drawn.append(_APART)
+            continue
+        found = _drawn(letters, clean.text, line, is_raised=is_raised)
         if found is not None and drawn and drawn[-1].is_bold and not line.is_bold:
+            probe = probe or Probe(textpage, raw)
             low = line.char_start + len(found.text) - len(found.text.lstrip())
             found = replace(found, begins_bold=probe.at(clean.raw_offset(low))[1])
         if found is not None:
@@ -108,9 +113,7 @@ def page_marks(
     return PageMarks(tuple(begins), tuple(goes_on), tuple(raised))
 
 
-def _drawn(
-    letters: _Letters, text: str, line: SizedLine, *, is_raised: bool, is_apart: bool
-) -> DrawnLine | None:
+def _drawn(letters: _Letters, text: str, line: SizedLine, *, is_raised: bool) -> DrawnLine | None:
     said = text[line.char_start : line.char_end]
     words = list(_WORD.finditer(said))
     if not words:
@@ -139,7 +142,6 @@ def _drawn(
         is_bold=line.is_bold,
         begins_bold=line.is_bold,
         is_raised=is_raised,
-        is_apart=is_apart,
         is_rtl=not plain and is_rtl(said),
         is_south_east=not plain and is_south_east(said),
     )
