@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 TEXTS = Path(__file__).parent / "citation_texts"
+TITLE = "Lamps"
 _NOTE = re.compile(r"\{(\d+)\}")
 _CHROMIUM = ("/usr/bin/chromium", "/usr/bin/google-chrome")
 
@@ -228,7 +229,7 @@ def _page(parts: tuple[Part, ...], language: str, look: str = "") -> str:
         f"table{{border-collapse:collapse}}sup{{font-size:7px}}{look}"
     )
     way = "rtl" if language == "ar" else "ltr"
-    begin = f'<!doctype html><html lang="{language}" dir="{way}"><meta charset="utf-8"><title>Lamps</title>'
+    begin = f'<!doctype html><html lang="{language}" dir="{way}"><meta charset="utf-8"><title>{TITLE}</title>'
     return f"{begin}<style>{look}</style><body>{''.join(said)}</body></html>"
 
 

@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from _citation_files import Made
+from _citation_files import TITLE, Made
 from _citation_truth import ITEM, Asked, Block, Truth, letters
 
 _MARKDOWN = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^)\s]*\)|[*_`\\]+")
@@ -68,6 +68,8 @@ def _made(made: Made) -> Truth:
             raise SystemExit(f"{made.path.name}: no page has {said}")
         return at
 
+    if made.path.suffix == ".html":
+        truth.blocks.append(Block(None, [TITLE], known=True, is_heading=True))
     for part in made.parts:
         if part.kind == "table":
             head, *rows = part.rows

@@ -148,6 +148,14 @@ class PageMarks:
     goes_on: tuple[int, ...] = ()
     raised: tuple[tuple[int, int], ...] = ()
 
+    def moved(self, by: int) -> PageMarks:
+        """Return the same marks with offsets into a text that begins ``by`` characters earlier."""
+        return PageMarks(
+            tuple(at + by for at in self.begins),
+            tuple(at + by for at in self.goes_on),
+            tuple((low + by, high + by) for low, high in self.raised),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class PageText:

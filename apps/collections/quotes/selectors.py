@@ -11,7 +11,6 @@ from django.db import connection
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.frames import marks_from_json
 from apps.collections.ingestion.readers.base import PART_CHARS
-from apps.collections.ingestion.types import PageMarks
 from apps.collections.quotes.parts import AROUND, PagePart, Quotable, quotable_of
 
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
@@ -112,14 +111,5 @@ def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
         ),
         is_code=bool(is_code),
         is_left_out=bool(is_left_out),
-        marks=_marks(marks, page_start) if marks else None,
-    )
-
-
-def _marks(stored: dict[str, Any], page_start: int) -> PageMarks:
-    marks = marks_from_json(stored)
-    return PageMarks(
-        tuple(page_start + at for at in marks.begins),
-        tuple(page_start + at for at in marks.goes_on),
-        tuple((page_start + low, page_start + high) for low, high in marks.raised),
+        marks=marks_from_json(marks).moved(page_start) if marks else None,
     )

@@ -9,7 +9,7 @@ import pytest
 
 from apps.collections.ingestion.frames import page_from_json, page_to_json
 from apps.collections.ingestion.readers.pdf import PdfReader
-from apps.collections.ingestion.types import PageMarks, PageText, ReaderLimits
+from apps.collections.ingestion.types import PageText, ReaderLimits
 from apps.collections.models import Chunk, Collection
 from apps.collections.quotes.parts import PagePart, quotable_from_json, quotable_of
 from apps.collections.quotes.selectors import quotables_read
@@ -51,20 +51,12 @@ def quoted(path: Path) -> list[str]:
                 at,
                 page.text,
                 tuple((at + h.char_start, at + h.char_end) for h in page.headings),
-                marks=page.marks and moved(page.marks, at),
+                marks=page.marks and page.marks.moved(at),
             )
         )
         at += len(page.text)
     made = quotable_of(parts, 0, at)
     return [made.said(u.start, u.end, u.kind) for u in made.units]
-
-
-def moved(marks: PageMarks, by: int) -> PageMarks:
-    return PageMarks(
-        tuple(at + by for at in marks.begins),
-        tuple(at + by for at in marks.goes_on),
-        tuple((low + by, high + by) for low, high in marks.raised),
-    )
 
 
 def stacked(*paragraphs: tuple[str, ...], gap: float = GAP, leading: float = LEADING) -> list[Drawn]:
