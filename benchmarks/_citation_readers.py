@@ -142,6 +142,10 @@ def _xlsx(path: Path) -> Truth:
     truth = Truth(path.name, "table")
     for number, sheet in enumerate(openpyxl.load_workbook(path, data_only=True).worksheets, 1):
         grid = [["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)]
+        for shared in sheet.merged_cells.ranges:
+            # What cells share is said in each of them.
+            for row, column in shared.cells:
+                grid[row - 1][column - 1] = grid[shared.min_row - 1][shared.min_col - 1]
         _grid(truth, [row for row in grid if any(row)], number, "XLSX")
         for row in grid:
             # A sheet may hold tables side by side: a row is what stands without a gap.
