@@ -152,7 +152,7 @@ def _line_order(text: list[str], order: list[int], start: int, end: int) -> None
     line = "".join(text[start:end])
     opened_before = [0, *itertools.accumulate((ch in _OPENING) - (ch in _CLOSING) for ch in line)]
     for match in _BRACKETS.finditer(line):
-        if opened_before[match.start()] > 0:
+        if match[4] != _MIRROR[match[1]] or opened_before[match.start()] > 0:
             continue  # it closes what was opened: the line's brackets come as they are read
         a, b = start + match.start(), start + match.end() - 1
         text[a], text[a + 1] = text[a + 1], _MIRROR[text[a]]
