@@ -215,7 +215,9 @@ def main() -> int:
     parser.add_argument("--made", action="store_true", help="also documents made of citation_texts/")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=30, help="failures to print")
-    parser.add_argument("--write", action="store_true", help="write results/citations.json")
+    parser.add_argument(
+        "--write", action="store_true", help="write results/citations.json, or citation_units.json"
+    )
     parser.add_argument("--units", action="store_true", help="check every unit, without questions")
     options = parser.parse_args()
     rng = random.Random(options.seed)
@@ -253,6 +255,10 @@ def units(files: list[Path], options: argparse.Namespace) -> int:
                 print(f"  - {line}", flush=True)
             every, bad = every + count, bad + len(wrong)
     print(f"{every - bad} of {every} whole on their page")
+    if options.write:
+        from _common import write_result
+
+        write_result("citation_units", {"units": every, "good": every - bad})
     return int(bad > 0)
 
 
