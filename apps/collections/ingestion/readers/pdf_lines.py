@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -67,7 +68,9 @@ class _Letters:
         if not pdfium_c.FPDFText_GetMatrix(self._page, index, self._matrix):
             return None
         scale = (self._matrix.b**2 + self._matrix.d**2) ** 0.5
-        return float(self._y.value), float(pdfium_c.FPDFText_GetFontSize(self._page, index) * scale)
+        size = float(pdfium_c.FPDFText_GetFontSize(self._page, index) * scale)
+        # A damaged file may place its letters nowhere.
+        return (float(self._y.value), size) if math.isfinite(size) else None
 
 
 def page_marks(
