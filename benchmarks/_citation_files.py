@@ -1,8 +1,8 @@
 """Documents made of ``citation_texts/``, where each line is a sentence: what is whole is known, and no splitter is asked.
 
-A text becomes a PDF of one column and one of two (ReportLab; its table runs over pages), a DOCX (python-docx), HTML,
-Markdown and plain text; Arabic becomes a PDF by Chromium, which sets it from right to left. ``{1}`` is the mark of a note: it
-stands raised where the format can raise it.
+A text becomes a PDF of one column and one of two (ReportLab; its table runs over pages), two more by Chromium, which sets
+Arabic from right to left (a page of the web, and a book: no gaps between paragraphs), a DOCX (python-docx), HTML, Markdown
+and plain text. ``{1}`` is the mark of a note: it stands raised where the format can raise it.
 """
 
 from __future__ import annotations
@@ -10,12 +10,14 @@ from __future__ import annotations
 import html
 import re
 import subprocess
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 TEXTS = Path(__file__).parent / "citation_texts"
+TITLE = "Lamps"
 _NOTE = re.compile(r"\{(\d+)\}")
 _CHROMIUM = ("/usr/bin/chromium", "/usr/bin/google-chrome")
 
@@ -56,8 +58,7 @@ def files_make(folder: Path) -> Iterator[Made]:
         }
         if language != "ar":
             writers |= {f"{language}-one.pdf": _pdf_one, f"{language}-two.pdf": _pdf_two}
-        if language in ("en", "ar"):
-            writers[f"{language}-printed.pdf"] = _printed
+        writers |= {f"{language}-printed.pdf": _printed, f"{language}-book.pdf": _book}
         for name, write in writers.items():
             path = folder / f"made-{name}"
             write(path, parts, language)
@@ -143,32 +144,40 @@ def _pdf(path: Path, parts: tuple[Part, ...], language: str, *, columns: int) ->
     BaseDocTemplate(str(path), pagesize=A5, pageTemplates=[template], invariant=1).build(flow)
 
 
-def _font(path: Path, said: str) -> Path:
+def _font(path: Path, said: str, *, is_bold: bool = False) -> Path:
     """Make a font of boxes: no machine has one for every script, and a page's text and places need no more."""
     from fontTools.fontBuilder import FontBuilder
-    from fontTools.pens.ttGlyphPen import TTGlyphPen
 
-    codes = sorted({*range(32, 127), *map(ord, said)})
+    # A browser draws the Thai am as the two letters that it is made of.
+    codes = sorted({*range(32, 127), *map(ord, said), *map(ord, unicodedata.normalize("NFKD", said))})
     names = {code: f"u{code:04X}" for code in codes}
-    pen = TTGlyphPen(None)
-    pen.moveTo((80, -100))
-    for point in ((80, 750), (900, 750), (900, -100)):
-        pen.lineTo(point)
-    pen.closePath()
-    box = pen.glyph()
+    wide, narrow = _box(80, 900), _box(100, 300 if is_bold else 180)
     glyphs = [".notdef", *names.values()]
     made = FontBuilder(1000, isTTF=True)
     made.setupGlyphOrder(glyphs)
     made.setupCharacterMap(names)
-    made.setupGlyf(dict.fromkeys(glyphs, box))
-    wide = {name: (500 if code < 127 else 1000, 80) for code, name in names.items()}
-    made.setupHorizontalMetrics({".notdef": (1000, 80), **wide})
+    # How wide plain letters are drawn is how bold a font is said to be.
+    shapes = {name: narrow if code < 127 else wide for code, name in names.items()}
+    made.setupGlyf({".notdef": wide, **shapes})
+    metrics = {name: (500, 100) if code < 127 else (1000, 80) for code, name in names.items()}
+    made.setupHorizontalMetrics({".notdef": (1000, 80), **metrics})
     made.setupHorizontalHeader(ascent=880, descent=-120)
     made.setupNameTable({"familyName": path.stem, "styleName": "Regular", "psName": path.stem})
     made.setupOS2(sTypoAscender=880, sTypoDescender=-120, usWinAscent=880, usWinDescent=120)
     made.setupPost()
     made.save(str(path))
     return path
+
+
+def _box(left: int, right: int) -> Any:
+    from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    pen = TTGlyphPen(None)
+    pen.moveTo((left, -100))
+    for point in ((left, 750), (right, 750), (right, -100)):
+        pen.lineTo(point)
+    pen.closePath()
+    return pen.glyph()
 
 
 def _raised(said: str) -> str:
@@ -200,7 +209,7 @@ def _html(path: Path, parts: tuple[Part, ...], language: str) -> None:
     path.write_text(_page(parts, language), encoding="utf-8")
 
 
-def _page(parts: tuple[Part, ...], language: str) -> str:
+def _page(parts: tuple[Part, ...], language: str, look: str = "") -> str:
     said: list[str] = []
     for part in parts:
         raised = [_NOTE.sub(r"<sup>\1</sup>", html.escape(one, quote=False)) for one in part.said]
@@ -216,23 +225,39 @@ def _page(parts: tuple[Part, ...], language: str) -> str:
         else:
             said.append(f"<p>{_blank(language).join(raised)}</p>")
     look = (
-        "@page{size:A5;margin:15mm}body{font:11px 'DejaVu Sans'}td,th{border:1px solid}"
-        "table{border-collapse:collapse}sup{font-size:7px}"
+        "@page{size:A5;margin:15mm}body{font:11px boxes,'DejaVu Sans'}td,th{border:1px solid}"
+        f"table{{border-collapse:collapse}}sup{{font-size:7px}}{look}"
     )
     way = "rtl" if language == "ar" else "ltr"
-    begin = f'<!doctype html><html lang="{language}" dir="{way}"><meta charset="utf-8"><title>Lamps</title>'
+    begin = f'<!doctype html><html lang="{language}" dir="{way}"><meta charset="utf-8"><title>{TITLE}</title>'
     return f"{begin}<style>{look}</style><body>{''.join(said)}</body></html>"
 
 
-def _printed(path: Path, parts: tuple[Part, ...], language: str) -> None:
+_BOOK = (
+    "@page{size:A4}body{columns:2;line-height:1.5;text-align:justify}p{margin:0;text-indent:2em}ul{margin:0}"
+    "h2{font-size:11px;margin:0;text-align:left}sup{font-size:smaller}"
+)
+
+
+def _printed(path: Path, parts: tuple[Part, ...], language: str, look: str = "") -> None:
     browser = next((one for one in _CHROMIUM if Path(one).exists()), None)
     if browser is None:
         raise SystemExit(f"none of {', '.join(_CHROMIUM)} is installed; it prints HTML as PDF")
     page = path.with_suffix(".page.html")
-    _html(page, parts, language)
+    said = "".join(one for part in parts for one in (*part.said, *(c for row in part.rows for c in row)))
+    for weight in (400, 700) if language not in ("en", "ar") else ():
+        name = f"{path.stem}-{'Bold' if weight > 400 else 'Regular'}.ttf"
+        _font(path.with_name(name), said, is_bold=weight > 400)
+        look += f"@font-face{{font-family:boxes;font-weight:{weight};src:url({name})}}"
+    page.write_text(_page(parts, language, look), encoding="utf-8")
     # The pages are our own and hold no script; without its sandbox the browser also runs as root.
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
     subprocess.run([*command, f"--print-to-pdf={path}", page.as_uri()], check=True, capture_output=True)
+
+
+def _book(path: Path, parts: tuple[Part, ...], language: str) -> None:
+    """Print two columns of lines that end alike, first lines set in, no gaps, headings bold and no larger than the text."""
+    _printed(path, parts, language, _BOOK)
 
 
 def _markdown(path: Path, parts: tuple[Part, ...], language: str) -> None:

@@ -17,7 +17,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from _citation_files import Made
+from _citation_files import TITLE, Made
 from _citation_truth import ITEM, Asked, Block, Truth, letters
 
 _MARKDOWN = re.compile(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^)\s]*\)|[*_`\\]+")
@@ -68,12 +68,19 @@ def _made(made: Made) -> Truth:
             raise SystemExit(f"{made.path.name}: no page has {said}")
         return at
 
+    if made.path.suffix == ".html":
+        truth.blocks.append(Block(None, [TITLE], known=True, is_heading=True))
     for part in made.parts:
         if part.kind == "table":
             head, *rows = part.rows
             for row in rows:
                 said = " | ".join(row)
-                truth.rows.append(Asked(f"table in {truth.kind}", said, page_of(row[0]), row, head))
+                # A text may name the code of a row long before the table does.
+                begun = f"{row[0]} {row[1].split()[0]}"
+                is_known = not pages or any(letters(begun) in page for page in pages.values())
+                truth.rows.append(
+                    Asked(f"table in {truth.kind}", said, page_of(begun if is_known else row[0]), row, head)
+                )
             continue
         for page, run in groupby(((page_of(said), said) for said in part.said), itemgetter(0)):
             said_here = [said for _, said in run]
@@ -135,6 +142,10 @@ def _xlsx(path: Path) -> Truth:
     truth = Truth(path.name, "table")
     for number, sheet in enumerate(openpyxl.load_workbook(path, data_only=True).worksheets, 1):
         grid = [["" if v is None else str(v) for v in row] for row in sheet.iter_rows(values_only=True)]
+        for shared in sheet.merged_cells.ranges:
+            # What cells share is said in each of them.
+            for row, column in shared.cells:
+                grid[row - 1][column - 1] = grid[shared.min_row - 1][shared.min_col - 1]
         _grid(truth, [row for row in grid if any(row)], number, "XLSX")
         for row in grid:
             # A sheet may hold tables side by side: a row is what stands without a gap.

@@ -7,9 +7,10 @@ names, and be what the viewer marks there: in the text, and on the picture of a 
 middle lies in the marks.
 
 With ``--made`` documents in English, Chinese, Japanese, Thai and Arabic are made of known sentences (``_citation_files.py``);
-what is whole in them is then known, whatever a splitter says.
+what is whole in them is then known, whatever a splitter says. ``--units`` checks all that may be quoted of the documents
+instead, and asks nothing.
 
-Run: python benchmarks/citations.py FOLDER_OR_FILE ... --made [--citations 300] [--scans 4] [--show 20] [--write]. Needs
+Run: python benchmarks/citations.py FOLDER_OR_FILE ... --made [--citations 300] [--scans 4] [--show 20] [--write] [--units]. Needs
 ``pip install pdfplumber openpyxl pysbd fonttools`` and Chromium (for ``--made``) beside the product's packages, and an empty database server (DATABASE_URL) or none,
 then it starts the embedded one. Bar: every quote whole, on its page and marked.
 """
@@ -33,6 +34,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "platform"), str(Path(__file__).parent)]
 from _citation_files import Made, files_make  # noqa: E402
 from _citation_readers import READERS, truth_of  # noqa: E402
 from _citation_truth import Asked, Truth, covered, letters, letters_in  # noqa: E402
+from _citation_units import wrong_units  # noqa: E402
 from _stack import database  # noqa: E402
 
 _RECT = re.compile(r'<rect[^>]*\sx="([\d.]+)"\s+y="([\d.]+)"\s+width="([\d.]+)"\s+height="([\d.]+)"')
@@ -205,7 +207,7 @@ def scan_make(pdf: Path, pages: int, folder: Path, rng: random.Random) -> tuple[
 def main() -> int:
     """Measure and print a line for each kind, and what was wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("--citations", type=int, default=300)
     parser.add_argument(
         "--scans", type=int, default=3, help="PDFs that are read as scans too, two pages each"
@@ -213,7 +215,10 @@ def main() -> int:
     parser.add_argument("--made", action="store_true", help="also documents made of citation_texts/")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", type=int, default=30, help="failures to print")
-    parser.add_argument("--write", action="store_true", help="write results/citations.json")
+    parser.add_argument(
+        "--write", action="store_true", help="write results/citations.json, or citation_units.json"
+    )
+    parser.add_argument("--units", action="store_true", help="check every unit, without questions")
     options = parser.parse_args()
     rng = random.Random(options.seed)
     files = [
@@ -222,6 +227,8 @@ def main() -> int:
         for file in (sorted(path.iterdir()) if path.is_dir() else [path])
         if file.suffix in READERS
     ]
+    if options.units:
+        return units(files, options)
     with tempfile.TemporaryDirectory() as folder, database():
         jobs: list[tuple[Path, Any]] = [(file, None) for file in files]
         if options.made:
@@ -232,6 +239,27 @@ def main() -> int:
             if made := scan_make(pdf, 2, Path(folder), rng):
                 jobs.append((made[0], (pdf, made[1])))
         return run(jobs, options, rng)
+
+
+def units(files: list[Path], options: argparse.Namespace) -> int:
+    """Check every unit of documents; returns 1 where one is not whole on its page."""
+    every = bad = 0
+    with tempfile.TemporaryDirectory() as folder:
+        jobs: list[tuple[Path, Made | None]] = [(file, None) for file in files]
+        if options.made:
+            jobs += [(made.path, made) for made in files_make(Path(folder))]
+        for path, made in jobs:
+            count, wrong = wrong_units(path, truth_of(path, None, made))
+            print(f"{path.name}: {count - len(wrong)} of {count} whole on their page", flush=True)
+            for line in wrong[: max(0, options.show - bad)]:
+                print(f"  - {line}", flush=True)
+            every, bad = every + count, bad + len(wrong)
+    print(f"{every - bad} of {every} whole on their page")
+    if options.write:
+        from _common import write_result
+
+        write_result("citation_units", {"units": every, "good": every - bad})
+    return int(bad > 0)
 
 
 def run(jobs: list[tuple[Path, Any]], options: argparse.Namespace, rng: random.Random) -> int:

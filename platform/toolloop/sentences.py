@@ -143,7 +143,8 @@ def _add(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
 def _is_end(text: str, start: int, match: re.Match[str]) -> bool:
     mark = match.group()
     if mark[0] not in ".!?…":
-        return mark[-1] not in "」』" or text[match.end() : match.end() + 1] not in tuple(_SAID)
+        # The line may break between the quotation and what goes on.
+        return mark[-1] not in "」』" or text[match.end() : match.end() + 4].lstrip()[:1] not in tuple(_SAID)
     rest = text[match.end() : match.end() + 60].lstrip()
     if not rest:
         return True

@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.collections.ingestion.code.types import structure_from_json, structure_to_json
 from apps.collections.ingestion.ocr.types import scan_from_json, scan_to_json
-from apps.collections.ingestion.types import Heading, JunkReason, PageText, Region
+from apps.collections.ingestion.types import Heading, JunkReason, PageMarks, PageText, Region
 
 _LENGTHS = struct.Struct(">II")
 MAX_HEADER = 256 * 1024 * 1024
@@ -81,7 +81,24 @@ def page_to_json(page: PageText) -> dict[str, Any]:
         "junk": page.junk,
         "code": structure_to_json(page.code) if page.code is not None else None,
         "scan": scan_to_json(page.scan) if page.scan is not None else None,
+        "marks": marks_to_json(page.marks) if page.marks is not None else None,
     }
+
+
+def marks_to_json(marks: PageMarks) -> dict[str, Any]:
+    """Pack what a page's look says about its lines; ``PageMarks`` has the meaning of the names."""
+    return {
+        "begins": list(marks.begins),
+        "goes_on": list(marks.goes_on),
+        "raised": [list(span) for span in marks.raised],
+    }
+
+
+def marks_from_json(data: Mapping[str, Any]) -> PageMarks:
+    """Unpack what ``marks_to_json`` made."""
+    return PageMarks(
+        tuple(data["begins"]), tuple(data["goes_on"]), tuple((low, high) for low, high in data["raised"])
+    )
 
 
 def page_from_json(data: Mapping[str, Any]) -> PageText:
@@ -103,4 +120,5 @@ def page_from_json(data: Mapping[str, Any]) -> PageText:
         junk=JunkReason(data["junk"]) if data["junk"] else None,
         code=structure_from_json(data["code"]) if data.get("code") else None,
         scan=scan_from_json(data["scan"]) if data.get("scan") else None,
+        marks=marks_from_json(data["marks"]) if data.get("marks") else None,
     )

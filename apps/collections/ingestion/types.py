@@ -133,6 +133,31 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
+class PageMarks:
+    """What the white space, the letter sizes and the weight of a drawn page say about its lines; offsets into its text.
+
+    The text stays as it is: chunks and stored offsets don't depend on these marks, the borders of quotes do.
+
+    Attributes:
+        begins: starts of lines that begin a paragraph, a heading or a list's entry.
+        goes_on: starts of lines that continue the line above, of scripts whose words alone don't tell.
+        raised: (start, end) of raised numbers of notes, ascending.
+    """
+
+    begins: tuple[int, ...] = ()
+    goes_on: tuple[int, ...] = ()
+    raised: tuple[tuple[int, int], ...] = ()
+
+    def moved(self, by: int) -> PageMarks:
+        """Return the same marks with offsets into a text that begins ``by`` characters earlier."""
+        return PageMarks(
+            tuple(at + by for at in self.begins),
+            tuple(at + by for at in self.goes_on),
+            tuple((low + by, high + by) for low, high in self.raised),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class PageText:
     """One page of a paged document, or one part of a document without pages.
 
@@ -147,6 +172,7 @@ class PageText:
         junk: why the page is left out of the chunks, None for a page that counts.
         code: the structure of a source file, which is one page; offsets into ``text``.
         scan: set where the page's picture must be read, or has been.
+        marks: None where the format doesn't draw its pages, or nothing was found.
     """
 
     number: int
@@ -158,6 +184,7 @@ class PageText:
     junk: JunkReason | None = None
     code: CodeStructure | None = None
     scan: Scan | None = None
+    marks: PageMarks | None = None
 
 
 @dataclass(frozen=True)

@@ -174,6 +174,7 @@ def _keep(
             # What the reader had found in the layer stays where it was; of a layer that said nothing there is nothing.
             if not wire["layer_chars"]:
                 page.layout = {**page.layout, "headings": [], "regions": []}
+                page.layout.pop("marks", None)
         page.layout = {**page.layout, "scan": wire}
         page.save(update_fields=["text", "layout"])
         recognition_count(row.tenant_id, seconds)

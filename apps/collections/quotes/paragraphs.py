@@ -12,13 +12,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from apps.collections.ingestion.word_parts import UNSPACED
-from toolloop.sentences import is_complete
+from toolloop.sentences import is_complete, sentence_spans
 
-_BULLET = re.compile(r"[ \t>]*[-*+•‣◦▪●■□➢✓][ \t]+\S")
+# East Asia sets no blank behind its bullets.
+_BULLET = re.compile(r"[ \t>]*(?:[-*+][ \t]+|[•‣◦▪●■□➢✓][ \t]+|[・●○◎◆◇■□▪★☆※▶►][ \t\u3000]*)\S")
+_LETTERED = re.compile(r"[^\W\d_][.]\s")
 _NUMBERED = re.compile(
     r"[ \t]*(?:\(?(?:[^\W\d_]|[ivxIVX]{1,5}|\d{1,2}(?:\.\d{1,3}){0,3})[.)]\s+\S"
     # As East Asia numbers its lists: "（一）", "（1）", "一、", "①", "第二条".
-    r"|[（(](?:[一二三四五六七八九十百]{1,3}|\d{1,2}|[^\W\d_])[）)]\s*\S|(?:[一二三四五六七八九十]{1,3}|\d{1,2})、\S|[①-⑳]\s*\S"
+    r"|(?:\d{1,2}|[ァ-ン])[．）]\s*\S|[（(](?:[一二三四五六七八九十百]{1,3}|\d{1,2}|[^\W\d_])[）)]\s*\S|(?:[一二三四五六七八九十]{1,3}|\d{1,2})、\S|[①-⑳]\s*\S"
     r"|第[一二三四五六七八九十百\d]{1,4}[条條章]\s*\S)"
 )
 _LEADER = re.compile(r"(?:\.{4,}|(?:\. ){3,}|…{2,})\s*\w{0,6}\Z")  # an entry of a table of contents
@@ -43,11 +45,15 @@ class PageLine:
     Attributes:
         start: its offset in the document's text.
         follows_gap: something that is no part of the text stands before it: a running footer, the end of a page.
+        begins: the page's look says that a paragraph, a heading or a list's entry begins here.
+        goes_on: the page's look says that the line above goes on here.
     """
 
     start: int
     text: str
     follows_gap: bool = False
+    begins: bool = False
+    goes_on: bool = False
 
 
 def is_row(line: str) -> bool:
@@ -99,23 +105,38 @@ def _is_break(
     if _LEADER.search(said) or is_row(said) or is_row(text):
         return True
     is_over = is_complete(said) or said.endswith((":", "："))
+    # A figure may part the lines of a sentence: what begins small or follows an open word goes on.
+    is_open = text[0].islower() or said.endswith(",") or _GOES_ON.search(said) is not None
+    if any(line.begins for line in lines[before + 1 : i + 1]) and (is_complete(said) or not is_open):
+        return True
     if i - before > 1 or is_gap:
         # A page ends: in mid-sentence the next one goes on.
         if not is_gap:
             return not is_drawn or is_over or not (text[0].islower() or said.endswith(","))
         return is_over or (begins and not _GOES_ON.search(said) and not _is_full(width, filled, place))
-    if _NUMBERED.match(text) and (
-        _ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place)
+    if (
+        _NUMBERED.match(text)
+        and not _is_cut(said, text)
+        and (_ENDS_ENTRY.search(said) or _NUMBERED.match(first.text) or not _is_full(width, filled, place))
     ):
         return True
     if said.endswith((":", "：")) and begins and not _is_full(width, filled, place):
         return True
     if i in lists and before in lists:
         return True
+    if lines[i].goes_on:
+        return False
     if not begins or (_GOES_ON.search(said) and not is_complete(said)):
         return False
     word = 1 if _UNSPACED.match(text) else len(text.split(None, 1)[0])
     return not _is_full(width, filled, place, word)
+
+
+def _is_cut(said: str, text: str) -> bool:
+    """Tell whether a letter that looks like a list's belongs to what the line above ends in: "Pub." and "L. 117-58"."""
+    if not said.endswith(".") or not _LETTERED.match(text):
+        return False
+    return all(end != len(said) for _, end in sentence_spans(f"{said} {text}"))
 
 
 def _is_full(width: Sequence[int], filled: Sequence[int], place: int, word: int = 0) -> bool:

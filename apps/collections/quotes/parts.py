@@ -15,8 +15,11 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
+from apps.collections.ingestion.types import PageMarks
 from apps.collections.ingestion.word_parts import UNSPACED
 from apps.collections.quotes.code import code_pieces
+from apps.collections.quotes.marked_lines import MarkedLines
+from apps.collections.quotes.markup import unmarked
 from apps.collections.quotes.paragraphs import PageLine, is_row, paragraph_lines
 from toolloop.sentences import sentence_spans
 
@@ -26,23 +29,14 @@ _HEADER_MOST = 400
 _ROW_MOST = 700
 Kind = Literal["sentence", "row", "line", "heading"]
 _KINDS: tuple[Kind, ...] = ("sentence", "row", "line", "heading")
-_UNSPACED_BREAK = re.compile(rf"(?<=[{UNSPACED}、。，！？])[ \t]*\n\s*(?=[{UNSPACED}])")
+_UNSPACED_BREAK = re.compile(
+    rf"(?<=[{UNSPACED}\u3001-\u301b\uff01-\uff60])[ \t]*\n\s*(?=[{UNSPACED}\u3001-\u301b\uff01-\uff60])"
+)
 _HYPHEN_BREAK = re.compile(r"(?<=[^\W\d_])[-\u2010\u00ad][ \t]*\n\s*(?=[^\W\d_])")
 _BROKEN = re.compile(r"\w{1,60}[-\u2010\u00ad][ \t]*\n\s*\w+")
 # A code, a range or an address that a line's end has cut: "2025-" and "0023", "https://" and "www.example.org".
 _TOKEN_BREAK = re.compile(r"(?<=[\w/][-–/@])[ \t]*\n\s*(?=[\w])")
-_MARKUP = (
-    (
-        re.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s\"[^\"]*\")?\)"),
-        r"\1",
-    ),
-    (re.compile(r"(?<![\\\w*])(\*{1,3})(?=[^\s*])(.{1,500}?)(?<=[^\s*\\])\1(?![\w*])"), r"\2"),
-    (re.compile(r"(?<![\\\w_])(_{1,3})(?=[^\s_])(.{1,500}?)(?<=[^\s_\\])\1(?![\w_])"), r"\2"),
-    (re.compile(r"(?<!`)(`{1,2})(?=[^`])(.{1,500}?)(?<=[^`])\1(?!`)"), r"\2"),
-    (re.compile(r"<br\s*/?>"), " "),
-    (re.compile(r"\\([!-/:-@\[-`{-~])"), r"\1"),
-)
-_LEAD = re.compile(r"[ \t>]*(?:[-*+•‣◦▪●■□➢✓][ \t]+)?")
+_LEAD = re.compile(r"[ \t>]*(?:[-*+•‣◦▪●■□➢✓][ \t]+|[・●○◎◆◇■□▪★☆▶►][ \t\u3000]*)?")
 # Of Markdown's lists the numbers are marks as well: Word, and a browser, count the entries by themselves.
 _LEAD_MARKDOWN = re.compile(r"[ \t>]*(?:(?:[-*+•‣◦▪●■□➢✓]|\d{1,4}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?")
 
@@ -57,6 +51,7 @@ class PagePart:
         regions: (kind, start, end, row starts, start of the body, header) in the document's text.
         is_code: all of it is source code.
         is_left_out: the page is in no chunk.
+        marks: what the page's look says about its lines, in the document's text; None where nothing is known.
     """
 
     number: int | None
@@ -66,6 +61,7 @@ class PagePart:
     regions: tuple[tuple[str, int, int, tuple[int, ...], int, str], ...] = ()
     is_code: bool = False
     is_left_out: bool = False
+    marks: PageMarks | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +117,7 @@ class Quotable:
         text = _HYPHEN_BREAK.sub(self._hyphen, text)
         text = _TOKEN_BREAK.sub("", text)
         text = " ".join(text.split())
-        return _unmarked(text) if self.is_markdown else text
+        return unmarked(text) if self.is_markdown else text
 
     def _hyphen(self, found: re.Match[str]) -> str:
         """Return what stays of a hyphen at a line's end: it goes, unless the text spells the word with it elsewhere."""
@@ -234,19 +230,14 @@ def row_said(row: str) -> str:
     """Return a row without the bars at its ends and without Markdown's escapes."""
     if row.startswith("|"):
         row = re.sub(r"(?<!\\)\|\s*\Z", "", row[1:])
-    return _unmarked(" ".join(row.split())) if "|" in row or "\\" in row else " ".join(row.split())
-
-
-def _unmarked(text: str) -> str:
-    for pattern, shown in _MARKUP:
-        text = pattern.sub(shown, text)
-    return text
+    return unmarked(" ".join(row.split())) if "|" in row or "\\" in row else " ".join(row.split())
 
 
 def _units(
     parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str], marks: list[tuple[int, int]]
 ) -> list[Unit]:
     starts = [part.char_start for part in parts]
+    look = MarkedLines(part.marks for part in parts)
 
     def page_at(offset: int) -> int | None:
         return parts[max(0, bisect_right(starts, offset) - 1)].number
@@ -259,15 +250,15 @@ def _units(
             continue
         if kind == "furniture":
             continue
-        units += _sentences(text, base, prose, lead, page_at)
+        units += _sentences(text, base, prose, lead, page_at, look)
         prose = []
         if kind == "table":
-            units += _rows(text, base, (low, high), rows, body, lead, page_at)
+            units += _rows(text, base, (low, high), rows, body, lead, page_at, look)
         elif kind == "code":
             units += _code(text, base, low, high, page_at, marks)
         elif kind == "heading":
             units += _trimmed(text, base, low, high, page_at(low), "heading")
-    units += _sentences(text, base, prose, lead, page_at)
+    units += _sentences(text, base, prose, lead, page_at, look)
     return units
 
 
@@ -310,6 +301,7 @@ def _rows(
     body: int,
     lead: re.Pattern[str],
     page_at: Any,
+    look: MarkedLines,
 ) -> Iterator[Unit]:
     low, high = span
     is_lined = text.startswith("|", low - base)
@@ -322,7 +314,7 @@ def _rows(
         inside = text[start - base : end - base].strip()
         if not is_lined and len(inside) > _ROW_MOST and "\n" in inside:
             # The reader has seen a table and not its rows: what it says is read like any text.
-            yield from _sentences(text, base, [(start, end)], lead, page_at)
+            yield from _sentences(text, base, [(start, end)], lead, page_at, look)
             continue
         yield from _trimmed(text, base, start, end, page_at(start), "heading" if start < body else "row")
 
@@ -348,13 +340,18 @@ def _trimmed(text: str, base: int, start: int, end: int, page: int | None, kind:
 
 
 def _sentences(
-    text: str, base: int, prose: Sequence[tuple[int, int]], lead: re.Pattern[str], page_at: Any
+    text: str,
+    base: int,
+    prose: Sequence[tuple[int, int]],
+    lead: re.Pattern[str],
+    page_at: Any,
+    look: MarkedLines,
 ) -> Iterator[Unit]:
     """Join the lines of paragraphs, over the borders of pages too, and cut them into sentences."""
     lines = [
         line
         for low, high in prose
-        for line in _lines(text, base, low, high, is_first=(low, high) == prose[0])
+        for line in look.lines(text, base, low, high, is_first=(low, high) == prose[0])
     ]
     units = list(_paragraphs(lines, lead, page_at, is_drawn=lead is _LEAD))
     for n, unit in enumerate(units):
@@ -387,10 +384,3 @@ def _paragraphs(
         for start, end in sentence_spans(joined) if not is_table else [(0, len(joined.rstrip()))]:
             first = place(start)
             yield Unit(first, place(end - 1) + 1, page_at(first), "row" if is_table else "sentence")
-
-
-def _lines(text: str, base: int, low: int, high: int, *, is_first: bool) -> Iterator[PageLine]:
-    at = low
-    for number, line in enumerate(text[low - base : high - base].split("\n")):
-        yield PageLine(at, line, follows_gap=number == 0 and not is_first)
-        at += len(line) + 1

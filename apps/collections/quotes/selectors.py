@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 
 from apps.collections.ingestion import detect
+from apps.collections.ingestion.frames import marks_from_json
 from apps.collections.ingestion.readers.base import PART_CHARS
 from apps.collections.quotes.parts import AROUND, PagePart, Quotable, quotable_of
 
@@ -19,7 +20,8 @@ SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page
     p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),
     substr(p.text, greatest(0, c.char_start - %(around)s - p.char_start) + 1,
         least(c.char_end + %(around)s, p.char_start + %(most)s) - greatest(p.char_start, c.char_start - %(around)s)),
-    p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code'
+    p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code',
+    p.layout -> 'marks'
 FROM collections_chunk c
 JOIN collections_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
 JOIN collections_page p ON p.tenant_id = c.tenant_id AND p.document_id = c.document_id
@@ -78,8 +80,9 @@ def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
 
 
 def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
-    number, page_start, part_start, text, is_left_out, headings, regions, is_code = row[7:]
+    number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = row[7:]
     headings, regions = (json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions))
+    marks = json.loads(marks) if isinstance(marks, str) else marks
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:
@@ -108,4 +111,5 @@ def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
         ),
         is_code=bool(is_code),
         is_left_out=bool(is_left_out),
+        marks=marks_from_json(marks).moved(page_start) if marks else None,
     )

@@ -59,7 +59,7 @@ def page_layout(page: PageText) -> dict[str, Any]:
     """Return what a page's row keeps beside its text, as the reader's wire format has it."""
     wire = page_to_json(page)
     kept = {"headings": wire["headings"], "regions": wire["regions"]}
-    return kept | {name: wire[name] for name in ("code", "scan") if wire[name]}
+    return kept | {name: wire[name] for name in ("code", "scan", "marks") if wire[name]}
 
 
 def page_parts(extracted: ExtractedDocument) -> list[slice]:
@@ -89,6 +89,7 @@ def extracted_load(document: Document) -> ExtractedDocument:
                     "junk": page.skip_reason,
                     "code": page.layout.get("code"),
                     "scan": page.layout.get("scan"),
+                    "marks": page.layout.get("marks"),
                 }
             )
             for page in Page.objects.filter(document=document).order_by("number")

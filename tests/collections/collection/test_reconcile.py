@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command

@@ -15,6 +15,7 @@ from apps.collections.ingestion.readers.base import Reading, clean_text
 from apps.collections.ingestion.readers.pdf_breaks import Box
 from apps.collections.ingestion.readers.pdf_fields import page_written, written_text
 from apps.collections.ingestion.readers.pdf_headings import HeadingFinder, outline_titles
+from apps.collections.ingestion.readers.pdf_lines import page_marks
 from apps.collections.ingestion.readers.pdf_scans import is_scanned
 from apps.collections.ingestion.readers.pdf_tables import TableFinder
 from apps.collections.ingestion.readers.pdf_text import CleanPage, clean_page
@@ -132,6 +133,7 @@ def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list
             warnings.append(READ if values else UNREAD)
         lines = finder.measure(textpage, raw, cleaned)
         regions = tables.find(page, textpage, raw, cleaned, index + 1)
+        marks = page_marks(textpage, raw, cleaned, lines, regions)
         scan = Scan("wanted") if is_scanned(page, textpage, cleaned.text) else None
         width, height = page.get_size()
         textpage.close()
@@ -154,6 +156,7 @@ def _pages(document: pypdfium2.PdfDocument, limits: ReaderLimits, warnings: list
                 height=round(height, 2),
                 regions=tuple(regions),
                 scan=scan,
+                marks=marks,
             ),
             lines,
         )

@@ -33,11 +33,25 @@ def false_breaks(raw: str, where: Where) -> dict[tuple[int, int], str]:
         before, after = where(match.start(1)), where(match.end())
         if before is None or after is None:
             continue
-        height = max(before[3] - before[1], after[3] - after[1])
-        gap = after[0] - before[2]
-        shared = min(before[3], after[3]) - max(before[1], after[1])
-        least = min(before[3] - before[1], after[3] - after[1])
-        if -_BACK * height <= gap <= _AHEAD * height and shared > _SHARED * least > 0:
-            is_apart = gap > _BLANK * height or match.group(2).strip("\r\n") != ""
-            found[match.span(2)] = " " if is_apart else ""
+        if is_beside(before, after):
+            is_blank = is_apart(before, after) or match.group(2).strip("\r\n") != ""
+            found[match.span(2)] = " " if is_blank else ""
     return found
+
+
+def is_beside(one: Box | None, two: Box | None) -> bool:
+    """Tell whether a box stands on the right of another at one height, touching or with no more than a blank between."""
+    if one is None or two is None:
+        return False
+    height = max(one[3] - one[1], two[3] - two[1])
+    least = min(one[3] - one[1], two[3] - two[1])
+    shared = min(one[3], two[3]) - max(one[1], two[1])
+    return -_BACK * height <= two[0] - one[2] <= _AHEAD * height and shared > _SHARED * least > 0
+
+
+def is_apart(one: Box | None, two: Box | None) -> bool:
+    """Tell whether there is a blank's room between two boxes that stand beside each other."""
+    if one is None or two is None:
+        return False
+    height = max(one[3] - one[1], two[3] - two[1])
+    return max(one[0], two[0]) - min(one[2], two[2]) > _BLANK * height

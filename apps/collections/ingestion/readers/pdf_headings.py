@@ -17,6 +17,7 @@ import pypdfium2.raw as pdfium_c
 from apps.collections.ingestion.readers.base import clean_text
 from apps.collections.ingestion.readers.pdf_text import CleanPage
 from apps.collections.ingestion.types import Heading, PageText
+from apps.collections.ingestion.word_parts import UNSPACED
 
 _LOOK_AHEAD = 8  # pages read before the first is handed on: body size needs more than a title page
 _LARGER = 1.15
@@ -28,8 +29,11 @@ _MAX_MERGED = 4  # lines: more in a row are a list of names or a pull quote
 _MAX_HEADING_CHARS = 160
 _MAX_HEADINGS_PER_PAGE = 12
 _MAX_OUTLINE = 2000
+_UNSPACED = re.compile(f"[{UNSPACED}]")
 _LETTER = re.compile(r"[^\W_]")
-_NOT_A_HEADING_END = (",", ";", "-", "–")
+_NOT_A_HEADING_END = (",", ";", "-", "–", "，", "、", "；", "،", "؛")
+_A_SENTENCE_END = (".", ":", "。", "：", "۔", "।")
+_MAX_UNSPACED = 30  # letters of a title in a script without blanks between its words
 _BOLD = (b"bold", b"black", b"heavy", b"demi", b"sfbx", b"cmbx", b"-bd")
 _BOLD_WEIGHT = 600
 
@@ -73,7 +77,7 @@ class HeadingFinder:
 
     def measure(self, textpage: pypdfium2.PdfTextPage, raw: str, clean: CleanPage) -> list[SizedLine]:
         """Probe the first letter of each line for its size and weight, and the last where it could be a heading."""
-        probe = _Probe(textpage, raw)
+        probe = Probe(textpage, raw)
         lines: list[SizedLine] = []
         position = 0
         for line in clean.text.split("\n"):
@@ -162,7 +166,7 @@ class HeadingFinder:
         words = title.split()
         if (
             len(title) > _MAX_HEADING_CHARS
-            or not any(len(word) > 2 and word[0].isalpha() for word in words)
+            or not (any(len(word) > 2 and word[0].isalpha() for word in words) or _is_unspaced(title))
             or title.endswith(_NOT_A_HEADING_END)
         ):
             return 0
@@ -176,21 +180,30 @@ class HeadingFinder:
             and bold_is_rare
             and line.size >= body * 0.98
             and len(words) <= 12
-            and (title[0].isupper() or title[0].isdigit())
-            and not title.endswith((".", ":"))
+            and (title[0].isupper() or title[0].isdigit() or _is_uncased(title))
+            and not title.endswith(_A_SENTENCE_END)
             and not (i + 1 < len(lines) and lines[i + 1].is_bold)
         ):
             return min(2 + len(self._heading_sizes), 6)
         return 0
 
 
-class _Probe:
+def wide_letters(raw: str) -> list[int]:
+    """Return the offsets of letters past the first plane.
+
+    Raw offsets count characters, PDFium's text index counts UTF-16 units: they differ behind these only.
+    """
+    if raw.isascii() or max(raw) <= "\uffff":
+        return []
+    return [i for i, ch in enumerate(raw) if ch > "\uffff"]
+
+
+class Probe:
     """Asks PDFium for the font size and weight at an offset of a page's raw text."""
 
     def __init__(self, textpage: pypdfium2.PdfTextPage, raw: str) -> None:
         self._raw_page = textpage.raw
-        # Raw offsets count characters, PDFium's text index counts UTF-16 units: they differ past the first plane only.
-        self._wide = [i for i, ch in enumerate(raw) if ch > "\uffff"] if not raw.isascii() else []
+        self._wide = wide_letters(raw)
         self._matrix = pdfium_c.FS_MATRIX()
         self._name = ctypes.create_string_buffer(128)
         self._flags = ctypes.c_int()
@@ -246,7 +259,18 @@ def _joined(run: list[tuple[SizedLine, str, int]]) -> Iterator[Heading]:
 
 
 def _is_short(title: str) -> bool:
-    return len(title.split()) <= 12 and not title.endswith((".", ":"))
+    return len(title.split()) <= 12 and not title.endswith(_A_SENTENCE_END)
+
+
+def _is_uncased(title: str) -> bool:
+    """Tell whether a title begins with a letter of a script without capitals, and is short in a script without blanks."""
+    is_uncased = title[0].isalpha() and title[0].lower() == title[0].upper()
+    return is_uncased and (len(title) <= _MAX_UNSPACED or not _is_unspaced(title))
+
+
+def _is_unspaced(title: str) -> bool:
+    """Tell whether a title is of two letters or more of a script whose words have no blanks between them."""
+    return len(_UNSPACED.findall(title)) > 1
 
 
 def _running_key(title: str) -> str:

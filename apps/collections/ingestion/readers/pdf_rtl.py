@@ -9,7 +9,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from apps.collections.ingestion.readers.pdf_breaks import Box, Where, is_apart, is_beside
 
 Place = Callable[[int], float | None]
 """Gives the middle of a character of the raw text on the page, from the left; None for one that PDFium added."""
@@ -20,20 +23,23 @@ _HAS_RTL = re.compile(f"[{_RTL}]")
 # A word: letters and marks, with the joiners that Persian writes inside words; figures run left to right.
 _WORD = re.compile(f"(?:(?![{_DIGITS}\u060c\u061b\u061f\u066a-\u066c\u06d4])[{_RTL}\u200c\u200d])+")
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
-_STOP = re.compile(rf"(?:(?<=\s)|^)([.,:;!?]+)([\d{_DIGITS}][\d{_DIGITS}.,/:\-]*)(?=\s|$)")
-_BRACKETS = re.compile(r"([)\]])(\s)([^()\[\]\r\n]*)([(\[])")
-_MIRROR = {"(": ")", ")": "(", "[": "]", "]": "["}
+_STOP = re.compile(rf"(?:(?<=\s)|^)([.,:;!?\u060c\u061b]+)([\d{_DIGITS}][\d{_DIGITS}.,/:\-]*)(?=\s|$)")
+_BRACKETS = re.compile(r"([)\]»])(\s)([^()\[\]«»\r\n]*)([(\[«])")
+_LINE = re.compile(r"([^\r\n]*)(\r\n|\r|\n|\Z)")
+_MIRROR = {"(": ")", ")": "(", "[": "]", "]": "[", "«": "»", "»": "«"}
+_OPENING, _CLOSING = "([«", ")]»"
 
 
-def reading_order(raw: str, place: Place) -> tuple[str, list[int] | None]:
+def reading_order(raw: str, place: Place, where: Where | None = None) -> tuple[str, list[int] | None]:
     """Put the letters of a page's raw text in reading order.
 
     Args:
         raw: the text as PDFium gives it.
         place: where a character stands.
+        where: gives a character's box, for lines that PDFium cuts at a raised mark; without it those stay as they came.
 
     Returns:
-        The text, as long as before, and for each of its characters the offset in ``raw``; None where nothing changed.
+        The text, and for each of its characters the offset in ``raw``; None where nothing changed.
     """
     if not _HAS_RTL.search(raw):
         return raw, None
@@ -44,6 +50,8 @@ def reading_order(raw: str, place: Place) -> tuple[str, list[int] | None]:
             start, end = word.span()
             text[start:end] = _reversed(raw[start:end])
             order[start:end] = _reversed_order(raw, start, end)
+    if where is not None:
+        text, order = _whole_lines(text, order, where)
     start = 0
     for line in re.split("(\r\n|\n|\r)", "".join(text)):
         end = start + len(line)
@@ -51,6 +59,56 @@ def reading_order(raw: str, place: Place) -> tuple[str, list[int] | None]:
             _line_order(text, order, start, end)
         start = end
     return "".join(text), order
+
+
+def _whole_lines(text: list[str], order: list[int], where: Where) -> tuple[list[str], list[int]]:
+    """Join the pieces of one line: PDFium cuts it at a raised mark and gives the piece on the left first."""
+    lines: list[list[_Piece]] = []
+    for match in _LINE.finditer("".join(text)):
+        piece = _Piece(*match.span(1), match.span(2), _box_of(order[match.start(1) : match.end(1)], where))
+        if lines and any(is_beside(one.box, piece.box) or is_beside(piece.box, one.box) for one in lines[-1]):
+            lines[-1].append(piece)
+        else:
+            lines.append([piece])
+    if all(len(line) == 1 for line in lines):
+        return text, order
+    kept, places = list[str](), list[int]()
+    for line in lines:
+        end = line[-1].end
+        said = "".join("".join(text[one.start : one.stop]) for one in line)
+        is_rtl = len(_HAS_RTL.findall(said)) > len(_LATIN.findall(said))
+        if len(line) > 1:
+            line.sort(key=lambda one: (-one.box[2] if is_rtl else one.box[0]) if one.box else 0.0)
+        for before, one in zip([None, *line], line, strict=False):
+            if before is not None and is_apart(before.box, one.box):
+                kept.append(" ")
+                places.append(order[one.start])
+            kept += text[one.start : one.stop]
+            places += order[one.start : one.stop]
+        kept += text[slice(*end)]
+        places += order[slice(*end)]
+    return kept, places
+
+
+class _Piece(NamedTuple):
+    """A line as PDFium gives it: where its words and its end stand in the text, and its box on the page."""
+
+    start: int
+    stop: int
+    end: tuple[int, int]
+    box: Box | None
+
+
+def _box_of(places: Sequence[int], where: Where) -> Box | None:
+    boxes = [box for at in places if (box := where(at)) is not None and box[2] > box[0]]
+    if not boxes:
+        return None
+    return (
+        min(box[0] for box in boxes),
+        min(box[1] for box in boxes),
+        max(box[2] for box in boxes),
+        max(box[3] for box in boxes),
+    )
 
 
 def _is_reversed(start: int, end: int, place: Place) -> bool:
@@ -92,9 +150,9 @@ def _line_order(text: list[str], order: list[int], start: int, end: int) -> None
         text[a:b] = text[middle:b] + text[a:middle]
         order[a:b] = order[middle:b] + order[a:middle]
     line = "".join(text[start:end])
-    opened_before = [0, *itertools.accumulate((ch in "([") - (ch in ")]") for ch in line)]
+    opened_before = [0, *itertools.accumulate((ch in _OPENING) - (ch in _CLOSING) for ch in line)]
     for match in _BRACKETS.finditer(line):
-        if opened_before[match.start()] > 0:
+        if match[4] != _MIRROR[match[1]] or opened_before[match.start()] > 0:
             continue  # it closes what was opened: the line's brackets come as they are read
         a, b = start + match.start(), start + match.end() - 1
         text[a], text[a + 1] = text[a + 1], _MIRROR[text[a]]
@@ -104,13 +162,13 @@ def _line_order(text: list[str], order: list[int], start: int, end: int) -> None
     opened: list[int] = []
     closed = -1
     for i in range(start, end):
-        if text[i] in "([":
-            if closed >= 0:
+        if text[i] in _OPENING:
+            if closed >= 0 and text[i] == _MIRROR[text[closed]]:
                 text[closed], text[i] = _MIRROR[text[closed]], _MIRROR[text[i]]
                 closed = -1
             else:
                 opened.append(i)
-        elif text[i] in ")]":
+        elif text[i] in _CLOSING:
             if opened:
                 opened.pop()
             else:

@@ -63,7 +63,7 @@ def clean_page(raw: str, place: Place | None = None, where: Where | None = None)
     """
     order: list[int] | None = None
     if place is not None:
-        raw, order = reading_order(raw, place)
+        raw, order = reading_order(raw, place, where)
     pieces: list[str] = []
     clean_starts: list[int] = []
     raw_starts: list[int] = []
