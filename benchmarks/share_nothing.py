@@ -165,12 +165,14 @@ class Client:
         web: int = 0,
     ) -> tuple[int, bytes]:
         """Send a request; status 0 where nobody answers."""
+        from django.conf import settings
+
         url = f"http://127.0.0.1:{self.machines.webs[web % 2].port}{path}"
         headers = {"Content-Type": kind} if body is not None else {}
         if path.startswith("/api/"):
             headers["Authorization"] = f"Bearer {self.own.key}"
         else:
-            headers["Cookie"] = f"sessionid={self.own.session}"
+            headers["Cookie"] = f"{settings.SESSION_COOKIE_NAME}={self.own.session}"
         request = urllib.request.Request(url, body, headers, method=method)
         try:
             with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - loopback
