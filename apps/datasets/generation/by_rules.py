@@ -120,20 +120,26 @@ def code_make(gold: Sequence[RecordSource], sources: Sequence[RecordSource]) -> 
 
 
 def gold_make(
-    gold: Sequence[RecordSource], sources: Sequence[RecordSource], question: str
+    gold: Sequence[RecordSource], sources: Sequence[RecordSource], question: str, told: str = ""
 ) -> tuple[str, list[int]]:
-    """Return the sentences that the question was made from, and their chunks; "" unless all of them were found."""
+    """Return what the question was made from, see ``repair_make``, and their chunks; "" unless all of them were found."""
     if not {source.chunk_id for source in gold} <= {source.chunk_id for source in sources}:
         return "", []
-    return repair_make(question, gold, "answer")
+    return repair_make(question, gold, "answer", told)
 
 
-def repair_make(question: str, gold: Sequence[RecordSource], expected: str) -> tuple[str, list[int]]:
-    """Return the sentences that the question was made from as its answer, and their chunks."""
+def repair_make(
+    question: str, gold: Sequence[RecordSource], expected: str, told: str = ""
+) -> tuple[str, list[int]]:
+    """Return the sentences that the question was made from as its answer, and their chunks.
+
+    Args:
+        told: the part of them that is the answer, such as one cell of a row; "" for all of it.
+    """
     if expected in ("abstain", "refuse"):
         return (NOT_FOUND if expected == "abstain" else REFUSED), []
     texts = dict.fromkeys(plain(s.quote, question) for s in gold)
-    return " ".join(texts), [s.chunk_id for s in gold if s.chunk_id is not None]
+    return told or " ".join(texts), [s.chunk_id for s in gold if s.chunk_id is not None]
 
 
 def plain(text: str, question: str = "") -> str:
@@ -162,18 +168,25 @@ def judge_make(
     sources: Sequence[RecordSource],
     gold: Sequence[RecordSource],
     expected: str,
+    told: str = "",
 ) -> dict[str, tuple[int, str]]:
-    """Return the six levels by shared words, each with the words that show it."""
+    """Return the six levels by shared words, each with the words that show it.
+
+    Args:
+        told: the part of the gold spans that answers, such as one cell of a row; what else they say is not asked for.
+    """
     if expected in ("abstain", "refuse"):
         return _without_answer(answer, _ABSTAINS if expected == "abstain" else _REFUSES)
     said = set(content_terms(answer))
     asked = set(content_terms(question))
     known = {t for s in sources for t in content_terms(s.quote)}
-    wanted = {t for s in gold for t in content_terms(s.quote)}
+    all_gold = {t for s in gold for t in content_terms(s.quote)}
+    wanted = set(content_terms(told)) or all_gold
+    beside = all_gold - wanted - asked if told else set()
     found = {s.chunk_id for s in sources}
     reached = [s for s in gold if s.chunk_id in found]
     # What the question has not said is what it asks for: an answer without that is another question's, however true.
-    told = min(_share(said, known), _share(wanted - asked, said) if wanted - asked else 1.0)
+    true = min(_share(said, known), _share(wanted - asked, said) if wanted - asked else 1.0)
     figures = identifiers(answer) | set(re.findall(r"\d+(?:[.,]\d+)*", answer))
     first = sources[0].quote[:200] if sources else ""
     sentences = split(answer) or [answer]
@@ -181,8 +194,11 @@ def judge_make(
     calls = [s for s in steps if s.action]
     return {
         "completeness": (_level(_share(wanted, said)), _words(wanted & said)),
-        "accuracy": (_level(told if gold else _share(said, known)), first),
-        "relevance": (_level(0.3 + _share(asked, said | known & wanted)), _words(asked & said)),
+        "accuracy": (_level(true if gold else _share(said, known)), first),
+        "relevance": (
+            _level(0.3 + _share(asked, said | known & all_gold) - _share(beside, said)),
+            _words(beside & said or asked & said),
+        ),
         "clarity": (5 if len(longest) <= 300 else 4 if len(longest) <= 600 else 2, longest[:200]),
         "specificity": (5 if figures else 4 if len(said) >= 8 else 2, _words(figures or said)),
         "reasoning": (

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import re
 
-from apps.datasets.generation.rule_doubts import disagrees, is_no_phrase, is_person, is_stray, says_nothing
+from apps.datasets.generation.rule_doubts import (
+    PRAISE,
+    disagrees,
+    is_no_phrase,
+    is_person,
+    is_stray,
+    says_nothing,
+)
 
 _FINITE = """
     apply provide include require mean refer establish contain define describe determine enable ensure serve consist rely
@@ -20,6 +27,30 @@ PLURAL = """
 _OBJECTS = {
     *_FINITE,
     *"submit develop keep hold pay report file name state meet complete prepare publish review approve bear show use".split(),
+}
+ACTS = {
+    *"""accept acknowledge allow apply appoint approve assign attend bring certify change check choose close collect complete
+    conduct confirm contact copy create decide declare delete deliver describe disclose document enter establish explain file
+    fill follow give grant identify implement inform install issue keep label list maintain make mark notify obtain offer open
+    pay perform prepare present preserve prevent produce propose protect provide publish reduce refund register reject release
+    remove replace report request respond restore retain return review revoke revise run secure select send set sign stop store
+    submit suspend terminate test track train transfer update upload use verify withdraw write""".split()
+}
+"""What somebody does; other verbs tell what something is like: a phase takes two weeks, a name belongs to a list."""
+_TAKE_OBJECTS = {
+    "accept",
+    "choose",
+    "collect",
+    "conduct",
+    "create",
+    "deliver",
+    "disclose",
+    "follow",
+    "obtain",
+    "offer",
+    "retain",
+    "select",
+    "send",
 }
 _NEED_A_PREPOSITION = ("apply", "refer", "serve", "consist", "rely", "depend")
 _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
@@ -45,6 +76,14 @@ _BINDS = {
     "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),
     "of": "comprised composed made informed".split(),
 }
+_GOES_WITH = {
+    ("on", "based"),
+    ("on", "built"),
+    ("on", "modelled"),
+    ("on", "modeled"),
+    ("in", "involved"),
+    ("in", "written"),
+}
 _NO_ANSWER = re.compile(
     r"(?:the same|accordance|this|these|order|part|addition|the (?:first|last|second|next) time|example|instance|now|long|"
     r"several|many|some|years|times?|least|which|where|when|how|and|or|all|most|writing|general|advance|full|person|turn|detail|it|them|him|her|you|us|your|our|their|its)\b"
@@ -57,8 +96,22 @@ _TO_DO = re.compile(
 _QUALITY = re.compile(
     r"^(?:not )?(?P<what>responsible for|subject to|eligible for|liable for|exempt from|equal to|open to|available to|part of|accessible to)\b"
 )
+_COUNTED = re.compile(
+    r"(?:approximately |about |over |more than |nearly |at least |up to |exactly )?(?:\d[\d,]*|two|three|four|five|six|seven|eight|"
+    r"nine|ten|eleven|twelve)(?: million| billion)? (?P<what>(?!percent|per|or|and|to|of|in)[a-z-]+(?: (?!and|or|in|of|for|to|with|on|at|from)[a-z-]+){0,2}?s)\b(?! old)"
+)
+_LASTS = re.compile(
+    r"(?:a |an )?(?:minimum of |maximum of |period of |total of |at least |at most |up to |no (?:more|longer|less) than |about |"
+    r"approximately )*(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|twelve|thirty)(?: [a-z-]+)? (?:second|minute|hour|day|week|month|year)s?\b"
+)
 _MEANS = ("by", "using", "through", "via")
 _AGENT = r"(?:an? |the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
+_AGENTS = re.compile(
+    r"(?:an? |the |each |any |all |your )?(?:[\w-]+ ){0,3}?(?:unit|team|office|department|agency|secretary|officer|manager|user|organizer|"
+    r"supervisor|owner|director|administrator|committee|board|council|client|server|employee|staff|author|operator|pilot|customer|"
+    r"vendor|contractor|company|court|judge|president|state|sponsor|investigator|maintainer|developer|reviewer|editor|member|"
+    r"parties|party|person|people|applicant|government|commission|bank|provider|doctor|physician|nurse)(?:s|es)?\b"
+)
 _ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = rf"(?:(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}}\b)?(?:,? \d{{4}})?|(?:FY ?)?(?:19|20)\d\d\b|\d{{1,2}}:\d\d [ap]\.?m)"
@@ -93,9 +146,9 @@ def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if verb in MODALS:
         return _of_duty(subject, verb, rest)
     if verb in ("has", "have"):
-        if _ARTICLE.match(rest) or rest[0].isdigit():
-            return f"What {'does' if verb == 'has' else 'do'} {subject} have?", False
-        return None
+        counted = _COUNTED.match(rest)
+        does = "does" if verb == "has" else "do"
+        return (f"How many {counted['what']} {does} {subject} have?", False) if counted else None
     if verb in ("does not", "do not"):
         word, _, after = rest.partition(" ")
         if word not in _FINITE or is_stray(after):
@@ -107,9 +160,13 @@ def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     base = "set forth" if verb.startswith("set") else BASE.get(verb, verb)
     is_plural = verb in (*PLURAL, "set forth") or re.match(r"[a-z]+s \d", subject)
     does = "do" if is_plural else "does"
-    if re.match(r"and \w+s ", rest):
-        return f"What {does} {subject} do?", False
-    return f"What {does} {subject} {base}{preposition}?", base == "require"
+    if (
+        re.match(r"and \w+s ", rest)
+        or says_nothing(rest)
+        or re.match(rf"[^,;]{{0,60}} with an? {PRAISE}\b", rest)
+    ):
+        return None
+    return f"What {does} {subject} {base}{preposition}?", False
 
 
 def _preposition(rest: str) -> str:
@@ -122,7 +179,11 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if timed is not None:
         return timed, False
     told = _TO_DO.match(rest)
-    if told is not None and (told["done"] != "required" or verb in ("are", "were")):
+    if (
+        told is not None
+        and rest[told.end() :].split(" ", 1)[0] in ACTS
+        and (told["done"] != "required" or verb in ("are", "were"))
+    ):
         return f"What {verb} {subject} {told['done']} to do?", False
     done = _PARTICIPLE.match(rest)
     if done is not None:
@@ -134,6 +195,8 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return f"How much {verb} {subject}?", False
     if says_nothing(rest):
         return None
+    if re.match(r"[^,.;]*\b(?:contributor|reason|key|way|matter|thing|problem|step|time|case)\b", rest):
+        return None
     says_what = (_ARTICLE.match(rest) or rest[0].isdigit()) and not re.match(r"\w+ing ", subject)
     asks = "Who" if is_person(subject, rest) else "What"
     return (f"{asks} {verb} {subject}?", False) if says_what else None
@@ -143,17 +206,21 @@ def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | Non
     prep = done["prep"]
     after = done.string[done.end() :]
     is_bound = prep not in _BINDS or done["done"] in _BINDS[prep]
-    if not is_bound or _NO_ANSWER.match(after):
+    if not is_bound or _NO_ANSWER.match(after) or after.startswith("be "):
         return None
+    if prep == "for" and _LASTS.match(after):
+        return f"For how long {start} {be}{done['done']}?", False
     if prep == "as" and not _ARTICLE.match(after):
         return None  # As something arises: when, and not what it is taken for.
-    if prep == "by" and re.match(_AGENT, after):
+    if prep == "by" and (re.match(_AGENT, after) or _AGENTS.match(after)):
         return f"By whom {start} {be}{done['done']}?", False
     if prep in _MEANS:
         is_how = prep != "by" or re.match(r"\w+ing\b", after) is not None
         return f"How {start} {be}{done['done']}?", is_how
     if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (prep == "to" and done["done"] in _SENT):
         return f"Where {start} {be}{done['done']}?", False
+    if prep in ("in", "at", "on", "under") and (prep, done["done"]) not in _GOES_WITH:
+        return None  # When, where or in which case, and not in what.
     return f"What {start} {be}{done['done']} {prep}?", False
 
 
@@ -175,7 +242,7 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     means = _BY_DOING.match(rest)
     if means is not None:
         return f"How {verb} {subject} {means['act']}?", True
-    word, _, after = rest.removeprefix("also ").partition(" ")
+    word, _, after = rest.partition(" ")
     word = word.rstrip(",:;")
     if word == "not":
         act, _, object_ = after.partition(" ")
@@ -183,10 +250,22 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return (f"What {verb} {subject} not {act}?", False) if is_asked else None
     if word in _PERSONS:
         return f"Whom {verb} {subject} {word}?", True
-    if word in _OBJECTS and not is_stray(after):
-        return f"What {verb} {subject} {word}{_preposition(after)}?", verb in _OBLIGE
+    has_more = re.search(r"(?:,|,? and|,? or) (?:then )?(\w+) ", after)
+    if has_more is not None and has_more[1] in ACTS and verb in _OBLIGE:
+        return f"What {verb} {subject} do?", True
+    if word in (*_OBJECTS, *_TAKE_OBJECTS) and not is_stray(after):
+        is_how = verb in _OBLIGE and word not in (
+            "include",
+            "contain",
+            "have",
+            "show",
+            "state",
+            "mean",
+            "require",
+        )
+        return f"What {verb} {subject} {word}{_preposition(after)}?", is_how
     is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
-    is_told = verb in _OBLIGE and not is_name and not _NO_ACT.match(f"{subject}|{rest}")
+    is_told = verb in _OBLIGE and not is_name and word in ACTS and not _NO_ACT.match(f"{subject}|{rest}")
     return (f"What {verb} {subject} do?", True) if is_told else None
 
 

@@ -1,0 +1,158 @@
+"""Questions over two sentences that have to do with each other: two facts one of which leads to the other, and two that
+can be compared. Pure, deterministic; English.
+
+Two sentences that merely share words have no question in common. What joins them is one named subject, a name that the
+first one's answer brings up, or one statement made of two things.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from apps.datasets.generation.rule_claims import Claim, is_vague
+from apps.datasets.generation.rule_doubts import is_plural
+from apps.datasets.generation.rule_rows import is_figure, unit_of
+from toolloop.best_sentences import content_terms
+
+_ACCORDING = re.compile(r", according to “[^”]*”\?$")
+_NAMED = re.compile(r"[A-Z0-9]")
+_FRAME = re.compile(r"(?:(?:(?:of|for|and|the|in|to) )*[^\s,?]*[A-Z0-9][^\s,?]*(?:, (?=\d))? ?)+")
+_WHOLE = re.compile(r"(?:What (?:is|are|was|were)|Who (?:is|was)) ")
+MOST_ALIKE, MOST_APART = 0.6, 6
+LEAST_SHARED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question over two claims, and its answer where that is not both sentences."""
+
+    question: str
+    told: str = ""
+
+
+def bare_subject(subject: str) -> str:
+    """Return what tells a subject from others: “the Board” and “any Board” are one, “the board” is another."""
+    return re.sub(r"^(?:an?|the|any|each|every|all) ", "", subject)
+
+
+def linked(first: Claim, second: Claim) -> Pair | None:
+    """Return a question for two facts of which the second is about what the first one names; None where none joins them."""
+    if first.told or second.told or _ACCORDING.search(first.question + "\n" + second.question):
+        return None
+    if not (_is_name(first.subject) and _is_name(second.subject)) or _is_alike(
+        first.sentence, second.sentence
+    ):
+        return None
+    if _ACCORDING.search(first.question) or _ACCORDING.search(second.question):
+        return None
+    if bare_subject(first.subject) == bare_subject(second.subject):
+        return _of_one(first, second)
+    return _on_to(first, second)
+
+
+def _is_name(subject: str) -> bool:
+    return bool(subject) and not is_vague(subject)
+
+
+def _is_alike(one: str, other: str) -> bool:
+    mine, theirs = set(content_terms(one)), set(content_terms(other))
+    return len(mine & theirs) / max(1, min(len(mine), len(theirs))) > MOST_ALIKE
+
+
+def _of_one(first: Claim, second: Claim) -> Pair | None:
+    """Ask for two facts about one subject, what it is first; the second time a pronoun stands for it."""
+    if _WHOLE.match(second.question):
+        first, second = second, first
+    is_told_twice = _frame(first) == _frame(second) or _WHOLE.match(second.question)
+    if is_told_twice or second.question.count(second.subject) != 1 or not first.question.startswith("W"):
+        return None
+    many = {_is_asked_as_many(claim) for claim in (first, second)} - {None}
+    if len(many) > 1:
+        return None
+    pronoun = "they" if True in many or is_plural(second.subject) else "it"
+    rest = second.question.replace(second.subject, pronoun)
+    return Pair(f"{first.question[:-1]}, and {rest[0].lower()}{rest[1:]}")
+
+
+def _is_asked_as_many(claim: Claim) -> bool | None:
+    found = re.search(rf"\b(is|was|does|has|are|were|do|have) {re.escape(claim.subject)}", claim.question)
+    return found[1] in ("are", "were", "do", "have") if found else None
+
+
+def _on_to(first: Claim, second: Claim) -> Pair | None:
+    """Ask for a fact, and for one about a name that its answer brings up."""
+    name = bare_subject(second.subject)
+    brought = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", " ".join(first.sentence.split()))
+    is_own = name in first.question or bare_subject(first.subject) in second.sentence
+    is_telling = len(content_terms(name)) > 1 and re.search(r"[A-Z].*[A-Z]|\d", name) is not None
+    if brought is None or is_own or not is_telling:
+        return None
+    if not re.match(r"(?:What|Who|When|How|By|Where) ", second.question):
+        return None
+    return Pair(f"{first.question[:-1]}, and {second.question[0].lower()}{second.question[1:]}")
+
+
+def _frame(claim: Claim) -> str:
+    return (
+        _ACCORDING.sub("?", claim.question).replace(claim.subject, "_", 1)
+        if claim.subject
+        else claim.question
+    )
+
+
+def kind_of(claim: Claim) -> str:
+    """Return what is stated of things of which only the names differ; claims of one kind may be comparable."""
+    if claim.column:
+        return claim.column
+    return " ".join(_FRAME.sub("_ ", _ACCORDING.sub("?", claim.question)[1:]).split())
+
+
+def compared(first: Claim, second: Claim, titles: Sequence[str]) -> Pair | None:
+    """Return a question that compares what is stated of two things, or of one in two documents; None for any others.
+
+    Args:
+        titles: of the documents that they are from.
+    """
+    if kind_of(first) != kind_of(second) or first.sentence == second.sentence:
+        return None
+    if first.column:
+        return _of_rows(first, second, titles)
+    if first.told or second.told or not (first.subject and second.subject):
+        return None
+    if not re.match(r"(?:What|Who|How|When|By|Where|For how) ", first.question):
+        return None
+    one, other = (_ACCORDING.sub("?", claim.question) for claim in (first, second))
+    if one == other:
+        if titles[0] == titles[1] or len(content_terms(one)) < 2 or _WHOLE.match(one):
+            return None
+        return Pair(f"{one[:-1]}, according to {titles[0]}, and how does {titles[1]} compare?")
+    shared = set(content_terms(first.subject)) & set(content_terms(second.subject))
+    apart = set(content_terms(first.subject)) ^ set(content_terms(second.subject))
+    is_same_thing = len([term for term in shared if not term[0].isdigit()]) >= LEAST_SHARED
+    is_rest_alike = one.replace(first.subject, "_", 1) == other.replace(second.subject, "_", 1)
+    if not (is_same_thing and is_rest_alike and 0 < len(apart) <= MOST_APART):
+        return None
+    verb = "do" if is_plural(second.subject) else "does"
+    return Pair(f"{one[:-1]}, and how {verb} {second.subject} compare?")
+
+
+def _of_rows(first: Claim, second: Claim, titles: Sequence[str]) -> Pair | None:
+    if titles[0] != titles[1] or first.subject == second.subject:
+        return None
+    a, b = first.subject.strip(","), second.subject.strip(",")
+    told = f"{a[0].upper()}{a[1:]}: {first.told}\n{b[0].upper()}{b[1:]}: {second.told}"
+    if first.column == "rate":
+        if first.subject[:4] != second.subject[:4] or first.told == second.told:
+            return None
+        return Pair(f"How do the rates for {a}, and {b}, compare?", told)
+    column = first.column.partition(" of ")[0]
+    if not (is_figure(first.told) and is_figure(second.told)) or first.told == second.told:
+        return None
+    units = {unit_of(claim.told) for claim in (first, second)}
+    names = [set(re.findall(r"[^\W_]+", subject.casefold())) for subject in (a, b)]
+    has_unit = len(units) == 1 and "" not in units
+    if not has_unit and 2 * len(names[0] & names[1]) <= len(names[0] | names[1]):
+        return None  # Two figures of one column that measure different things.
+    return Pair(f"How do {a} and {b} compare in “{column}” in {titles[0]}?", told)
