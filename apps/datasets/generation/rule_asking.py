@@ -57,7 +57,7 @@ _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
 MODALS = ("must", "shall", "should", "may", "will", "would", "can")
 
 
-_OBLIGE = ("must", "shall", "should")
+OBLIGE = ("must", "shall", "should")
 
 
 def _third(verb: str) -> str:
@@ -105,12 +105,12 @@ _LASTS = re.compile(
     r"approximately )*(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|twelve|thirty)(?: [a-z-]+)? (?:second|minute|hour|day|week|month|year)s?\b"
 )
 _MEANS = ("by", "using", "through", "via")
-_AGENT = r"(?:an? |the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
+_AGENT = r"(?:the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
 _AGENTS = re.compile(
     r"(?:an? |the |each |any |all |your )?(?:[\w-]+ ){0,3}?(?:unit|team|office|department|agency|secretary|officer|manager|user|organizer|"
     r"supervisor|owner|director|administrator|committee|board|council|client|server|employee|staff|author|operator|pilot|customer|"
     r"vendor|contractor|company|court|judge|president|state|sponsor|investigator|maintainer|developer|reviewer|editor|member|"
-    r"parties|party|person|people|applicant|government|commission|bank|provider|doctor|physician|nurse)(?:s|es)?\b"
+    r"parties|party|person|\w+(?:ologist|iatrist|ician)|people|applicant|government|commission|bank|provider|doctor|physician|nurse)(?:s|es)?\b"
 )
 _ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -137,7 +137,7 @@ _BY_DOING = re.compile(r"^(?P<act>[^,;:]{8,140}?),? by (?:\w+ing\b)")
 
 def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     """Return a question for a claim, and whether it asks how; None where no template reads well."""
-    if subject.split(" ", 1)[0].lower() in _FINITE:
+    if subject.split(" ", 1)[0].lower() in (*_FINITE, *BASE):
         return None  # Ensure that ...: it tells somebody to do something.
     if is_no_phrase(subject) or disagrees(subject, verb, BASE.keys(), set(PLURAL)):
         return None
@@ -162,7 +162,7 @@ def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     does = "do" if is_plural else "does"
     if (
         re.match(r"and \w+s ", rest)
-        or says_nothing(rest)
+        or says_nothing(rest[len(preposition) :].lstrip())
         or re.match(rf"[^,;]{{0,60}} with an? {PRAISE}\b", rest)
     ):
         return None
@@ -215,6 +215,10 @@ def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | Non
     if prep == "by" and (re.match(_AGENT, after) or _AGENTS.match(after)):
         return f"By whom {start} {be}{done['done']}?", False
     if prep in _MEANS:
+        if after[0].isdigit() or re.match(
+            r"(?:the (?:end|age|year|time)|one|two|three|age|at least|up to)\b", after
+        ):
+            return None  # Through 42 months: how long, and not how.
         is_how = prep != "by" or re.match(r"\w+ing\b", after) is not None
         return f"How {start} {be}{done['done']}?", is_how
     if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (prep == "to" and done["done"] in _SENT):
@@ -251,10 +255,10 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if word in _PERSONS:
         return f"Whom {verb} {subject} {word}?", True
     has_more = re.search(r"(?:,|,? and|,? or) (?:then )?(\w+) ", after)
-    if has_more is not None and has_more[1] in ACTS and verb in _OBLIGE:
+    if has_more is not None and has_more[1] in ACTS and verb in OBLIGE:
         return f"What {verb} {subject} do?", True
     if word in (*_OBJECTS, *_TAKE_OBJECTS) and not is_stray(after):
-        is_how = verb in _OBLIGE and word not in (
+        is_how = verb in OBLIGE and word not in (
             "include",
             "contain",
             "have",
@@ -265,7 +269,7 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         )
         return f"What {verb} {subject} {word}{_preposition(after)}?", is_how
     is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
-    is_told = verb in _OBLIGE and not is_name and word in ACTS and not _NO_ACT.match(f"{subject}|{rest}")
+    is_told = verb in OBLIGE and not is_name and word in ACTS and not _NO_ACT.match(f"{subject}|{rest}")
     return (f"What {verb} {subject} do?", True) if is_told else None
 
 

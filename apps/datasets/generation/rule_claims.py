@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from apps.datasets.generation.corpus import CorpusPassage
-from apps.datasets.generation.rule_asking import ACTS, BASE, MODALS, MONTH, PLURAL, asked
+from apps.datasets.generation.rule_asking import ACTS, BASE, MODALS, MONTH, OBLIGE, PLURAL, asked
 from apps.datasets.generation.rule_doubts import is_bare_noun, is_no_aside, points_elsewhere
 from apps.datasets.generation.rule_rows import rows_of
 from apps.datasets.generation.rule_units import units_of
@@ -27,7 +27,7 @@ _NO_SUBJECT = re.compile(
     r"how|why|although|though|however|thus|hence|therefore|together|in|for|as|on|of|with|at|by|from|because|since|while|"
     r"moreover|finally|overall|note|here|to|after|before|during|both|some|additional information|many|most|several|few|more|further|furthermore|"
     r"additionally|also|and|but|or|so|then|under|within|among|between|despite|given|unlike|like|one|two|three|none|nothing|"
-    r"no|not|yes|another|other|others|only|whichever|whatever|examples? of|choosing|depending|till|until|unless|see|results?|conclusions?|figure|fig|table|same|each other)\b"
+    r"multiple|various|certain|numerous|different|illustrates|no|not|yes|another|other|others|only|whichever|whatever|examples? of|choosing|depending|till|until|unless|see|results?|conclusions?|figure|fig|table|same|each other)\b"
     r"|\b(?:that|which|who|whom|whose|revealed|showed|shows|indicates?|suggests?|because|however|although|we|i|it|they)\b"
     r"|\b(?:latter|former|whether|others|this|these|those|such|its|their|our|your|herein|above|below|following|can|could|would)\b"
     r"|\b(?:of|in|to|for|and|or|the|a|an|with|by|from|as|at|on|not|also|only|then)$|https?:|@|_|—"
@@ -52,6 +52,14 @@ _VERB = re.compile(
 _OPENS = re.compile(
     r"^(?:Except|For|In|On|Under|As|At|By|Beginning|After|Before|During|With|Within|Since|From|Pursuant|Subject|Through|Over)\b"
 )
+_ADDS = re.compile(
+    r"(?:In (?:short|fact|practice|general|particular|addition|other words|summary|contrast|turn|this|these)|As such|As a result|"
+    r"At the same time)\b"
+)
+_GENERIC = re.compile(
+    r"the (?:overall|specific|main|remaining|resulting|corresponding|respective|next|last|first|second|third|other|final|above|"
+    r"whole|entire|actual|new|old|given|present)\b"
+)
 _CONNECTS = re.compile(r"^(?:Currently|Generally|Specifically), ?")
 _OBLIGES = re.compile(r"\b(?:MUST|SHALL|SHOULD|MAY|WILL|REQUIRED|NOT|RECOMMENDED)\b")
 """Key words of requirements, written in capitals (RFC 2119, section 1)."""
@@ -71,7 +79,8 @@ _LINK = re.compile(
     r"!?\[([^\]\[]*)\](?:\([^)]*\)|\[[^\]\[]*\])|\[\^\w+\]()|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"
 )
 _NO_TITLE = re.compile(
-    r"[“”\"<>{}|\\]|\.\w{2,4}$|^(?:microsoft|untitled|frequently asked|table of contents)\b", re.IGNORECASE
+    r"[^\x00-\u024f‘’–—…]|[\"<>{}|\\]|\.\w{2,4}$|:$|^(?:microsoft|untitled|frequently asked|table of contents)\b",
+    re.IGNORECASE,
 )
 _ASIDE = re.compile(r" \((?![a-z0-9]{1,4}\))[^()]{2,160}\)")
 _DAY = re.compile(rf"{MONTH}|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?")
@@ -145,14 +154,19 @@ def claim_read(sentence: str, passage: CorpusPassage, *, is_list: bool = False) 
         return None
     if not (is_list or is_amendment or _ENDS.search(plain)) or POINTS_AWAY.search(sentence):
         return None
-    if not is_list and not plain[0].isupper():
+    if (not is_list and not plain[0].isupper()) or _ADDS.match(plain):
         return None
     made = _asked_of(plain.rstrip(".").rstrip(), passage.text)
     if made is None:
         return None
     subject, question, is_how = made
     question = " ".join(_SUCH_OF.sub("", question).split())
-    if _DANGLES.search(question) or len(question) > LONGEST_QUESTION or is_bare_noun(subject):
+    if (
+        _DANGLES.search(question)
+        or re.search(r" that[,?]", question)
+        or len(question) > LONGEST_QUESTION
+        or is_bare_noun(subject)
+    ):
         return None
     doubt = _doubt(subject, question, sentence)
     if is_vague(subject) if subject else not re.search(r"[A-Z0-9]", question[1:]):
@@ -184,7 +198,11 @@ def _may_be_vague(subject: str, question: str) -> bool:
     is_one = re.match(r"an? ", subject) is not None and not re.match(
         r"(?:What (?:is|does) an? .*(?:mean)?\?|How )", question
     )
-    if is_event or (is_one and re.search(r"\b(?:include|contain|have|require|provide|create)\?$", question)):
+    if (
+        is_event
+        or _GENERIC.match(subject)
+        or (is_one and re.search(r"\b(?:include|contain|have|require|provide|create)\?$", question))
+    ):
         return False
     is_open = re.match(r"(?:What|Who|When) (?:can|may|will|would) ", question) is not None
     return (has_terms and not is_open) or (of_kind is not None and (has_terms or question.startswith("How")))
@@ -313,11 +331,7 @@ def _conditional(condition: re.Match[str], text: str) -> tuple[str, str, bool] |
         return None
     subject = _lowered(parts[0], text)
     is_known = not _NO_SUBJECT.search(subject)
-    if (
-        parts[2].startswith("be ")
-        and parts[1] in ("must", "shall", "should")
-        and not parts[2].startswith("be able")
-    ):
+    if re.match(r"be (?:\w+ly )?\w+(?:ed|en|wn|ne|de|lt|pt|nt|id|ld)\b", parts[2]) and parts[1] in OBLIGE:
         return "", f"What {parts[1]} be done {word} {what}?", False
     if parts[2].startswith(("be ", "not ")) or not is_known:
         return (

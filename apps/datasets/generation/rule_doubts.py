@@ -12,10 +12,17 @@ from collections.abc import Set
 _OF_FREQUENCY = r"""(?:often|sometimes|usually|typically|generally|normally|always|never|frequently|rarely|increasingly|
     currently|already|still|ever|simply|automatically|directly|primarily|mainly|largely|mostly|successfully|jointly)"""
 _NO_PHRASE = re.compile(
-    rf"\b{_OF_FREQUENCY}\b|\b(?:if|how|please|let|etc|e\.g|i\.e)\b|(?:^|[ ])[-–—~>\#+](?:[ ]|$)|:|\b\d+\.[ ]",
+    rf"\b{_OF_FREQUENCY}\b|\b(?:if|how|why|please|let|etc|e\.g|i\.e)\b|(?:^|[ ])[-–—~>\#+](?:[ ]|$)|:|\b\d+\.[ ]",
     re.IGNORECASE | re.VERBOSE,
 )
 """What no subject has within it: an adverb stands before its verb, so the verb that was found is another one."""
+_RUN_IN = re.compile(r"(?<=\w )(?:The|An|This|These|Each|It|If|When|In|For|To) ")
+"""A heading without a mark at its end, and the sentence after it."""
+_TELLS_TO = re.compile(
+    r"(?:strengthen|improve|increase|enhance|expand|promote|foster|encourage|develop|advance|leverage|build|implement|conduct|"
+    r"provide|ensure|establish|maintain|identify|reduce|modernize|address|continue|keep|make|use|create|add|remove|help)(?= \w+ \w)",
+    re.IGNORECASE,
+)
 _LATE_ADVERB = re.compile(
     r" (?!(?:family|supply|assembly|reply|anomaly|monopoly|ally|rally|bully|butterfly|italy|july)$)\w{3,}ly$",
     re.IGNORECASE,
@@ -78,7 +85,11 @@ _PLURAL = ("are", "were", "have", "do not")
 
 def is_no_phrase(subject: str) -> bool:
     """Tell whether a subject has what no noun phrase has, so that the verb after it is not its verb."""
-    return _NO_PHRASE.search(subject) is not None or _LATE_ADVERB.search(subject) is not None
+    if _NO_PHRASE.search(subject) or _LATE_ADVERB.search(subject) or _TELLS_TO.match(subject):
+        return True
+    words = subject.casefold().split()
+    is_said_twice = len(words) > 1 and words[: len(words) // 2] == words[len(words) // 2 :]
+    return is_said_twice or _RUN_IN.search(subject) is not None
 
 
 def is_no_aside(aside: str) -> bool:

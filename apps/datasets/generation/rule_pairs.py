@@ -39,21 +39,15 @@ def bare_subject(subject: str) -> str:
 
 def linked(first: Claim, second: Claim) -> Pair | None:
     """Return a question for two facts of which the second is about what the first one names; None where none joins them."""
-    if first.told or second.told or _ACCORDING.search(first.question + "\n" + second.question):
-        return None
-    if not (_is_name(first.subject) and _is_name(second.subject)) or _is_alike(
-        first.sentence, second.sentence
-    ):
-        return None
-    if _ACCORDING.search(first.question) or _ACCORDING.search(second.question):
+    is_about_something = first.subject and second.subject and not (first.told or second.told)
+    titles = [found.group() for claim in (first, second) if (found := _ACCORDING.search(claim.question))]
+    if not is_about_something or _is_alike(first.sentence, second.sentence) or len(set(titles)) > 1:
         return None
     if bare_subject(first.subject) == bare_subject(second.subject):
-        return _of_one(first, second)
-    return _on_to(first, second)
-
-
-def _is_name(subject: str) -> bool:
-    return bool(subject) and not is_vague(subject)
+        if len(titles) == 2:
+            return _of_one(first, second, titles[0])  # One of many of a kind, and both facts of one document.
+        return None if titles or is_vague(first.subject) else _of_one(first, second, "?")
+    return None if titles or is_vague(first.subject) or is_vague(second.subject) else _on_to(first, second)
 
 
 def _is_alike(one: str, other: str) -> bool:
@@ -61,19 +55,18 @@ def _is_alike(one: str, other: str) -> bool:
     return len(mine & theirs) / max(1, min(len(mine), len(theirs))) > MOST_ALIKE
 
 
-def _of_one(first: Claim, second: Claim) -> Pair | None:
-    """Ask for two facts about one subject, what it is first; the second time a pronoun stands for it."""
-    if _WHOLE.match(second.question):
-        first, second = second, first
-    is_told_twice = _frame(first) == _frame(second) or _WHOLE.match(second.question)
-    if is_told_twice or second.question.count(second.subject) != 1 or not first.question.startswith("W"):
+def _of_one(first: Claim, second: Claim, end: str) -> Pair | None:
+    """Ask for two facts about one subject, what it is never second; the second time a pronoun stands for it."""
+    is_known = _frame(first) == _frame(second) or _WHOLE.match(second.question)
+    if is_known or second.question.count(second.subject) != 1 or not first.question.startswith("W"):
         return None
     many = {_is_asked_as_many(claim) for claim in (first, second)} - {None}
     if len(many) > 1:
         return None
     pronoun = "they" if True in many or is_plural(second.subject) else "it"
-    rest = second.question.replace(second.subject, pronoun)
-    return Pair(f"{first.question[:-1]}, and {rest[0].lower()}{rest[1:]}")
+    one, other = (_ACCORDING.sub("?", claim.question)[:-1] for claim in (first, second))
+    other = other.replace(second.subject, pronoun)
+    return Pair(f"{one}, and {other[0].lower()}{other[1:]}{end}")
 
 
 def _is_asked_as_many(claim: Claim) -> bool | None:
@@ -84,14 +77,23 @@ def _is_asked_as_many(claim: Claim) -> bool | None:
 def _on_to(first: Claim, second: Claim) -> Pair | None:
     """Ask for a fact, and for one about a name that its answer brings up."""
     name = bare_subject(second.subject)
-    brought = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", " ".join(first.sentence.split()))
+    said = " ".join(first.sentence.split())
+    brought = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)
     is_own = name in first.question or bare_subject(first.subject) in second.sentence
     is_telling = len(content_terms(name)) > 1 and re.search(r"[A-Z].*[A-Z]|\d", name) is not None
-    if brought is None or is_own or not is_telling:
+    if brought is None or is_own or not is_telling or _is_one_of_many(said, *brought.span()):
         return None
     if not re.match(r"(?:What|Who|When|How|By|Where) ", second.question):
         return None
     return Pair(f"{first.question[:-1]}, and {second.question[0].lower()}{second.question[1:]}")
+
+
+def _is_one_of_many(said: str, start: int, end: int) -> bool:
+    """Tell whether a name stands in an enumeration: what its sentence says does not lead to it alone."""
+    return (
+        re.search(r"(?:[,:;]|\b(?:and|or)) (?:an? |the )?$", said[:start]) is not None
+        or re.match(r"(?:,|;| and | or )", said[end:]) is not None
+    )
 
 
 def _frame(claim: Claim) -> str:
@@ -106,7 +108,8 @@ def kind_of(claim: Claim) -> str:
     """Return what is stated of things of which only the names differ; claims of one kind may be comparable."""
     if claim.column:
         return claim.column
-    return " ".join(_FRAME.sub("_ ", _ACCORDING.sub("?", claim.question)[1:]).split())
+    stated = _FRAME.sub("_ ", _ACCORDING.sub("?", claim.question)[1:])
+    return " ".join(re.sub(r"\ban ", "a ", stated).split())
 
 
 def compared(first: Claim, second: Claim, titles: Sequence[str]) -> Pair | None:

@@ -135,7 +135,7 @@ def facts_of(passages: Sequence[CorpusPassage]) -> list[Fact]:
     found = [(claim, passage) for passage in passages for claim in claims_of(passage)]
     answers: dict[str, set[str]] = {}
     for claim, _ in found:
-        answers.setdefault(claim.question, set()).add(" ".join(claim.sentence.split()))
+        answers.setdefault(claim.question, set()).add(" ".join((claim.told or claim.sentence).split()))
     once: dict[str, Fact] = {}
     for claim, passage in found:
         if len(answers[claim.question]) == 1:
