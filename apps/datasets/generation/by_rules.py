@@ -27,7 +27,7 @@ _DOCSTRING = re.compile(r"\"{3}")
 SEARCHES = "rules: search for the words of the question"
 QUOTES = "rules: quote the sentences that share most words with the question"
 _QUESTION_MARKS = ("?", "？", "؟", ";")
-ENOUGH = 0.8
+ENOUGH, LEAST_OWN = 0.8, 0.5
 _ABSTAINS = re.compile(
     r"did not find|not (?:say|tell|state|mention|contain)|no (?:passage|document)s? (?:say|tell|answer)|cannot find",
     re.IGNORECASE,
@@ -186,7 +186,10 @@ def judge_make(
     found = {s.chunk_id for s in sources}
     reached = [s for s in gold if s.chunk_id in found]
     # What the question has not said is what it asks for: an answer without that is another question's, however true.
-    true = min(_share(said, known), _share(wanted - asked, said) if wanted - asked else 1.0)
+    parts = [wanted] if told else [set(content_terms(s.quote)) for s in gold]
+    true = min([_share(said, known), *(_share(part - asked, said) for part in parts if part - asked)])
+    if gold and _share(said, all_gold | asked) < LEAST_OWN:
+        true = min(true, 0.2)  # It has the words that answer among many of other passages.
     figures = identifiers(answer) | set(re.findall(r"\d+(?:[.,]\d+)*", answer))
     first = sources[0].quote[:200] if sources else ""
     sentences = split(answer) or [answer]
@@ -196,7 +199,7 @@ def judge_make(
         "completeness": (_level(_share(wanted, said)), _words(wanted & said)),
         "accuracy": (_level(true if gold else _share(said, known)), first),
         "relevance": (
-            _level(0.3 + _share(asked, said | known & all_gold) - _share(beside, said)),
+            _level(1.0 - _share(beside, said) if told else 0.3 + _share(asked, said | known & all_gold)),
             _words(beside & said or asked & said),
         ),
         "clarity": (5 if len(longest) <= 300 else 4 if len(longest) <= 600 else 2, longest[:200]),

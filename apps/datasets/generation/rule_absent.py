@@ -45,13 +45,8 @@ _WORK = _kind(
     """program programme project initiative campaign study trial survey pilot course training workshop conference
     audit review assessment mission"""
 )
-_PROGRAM = _kind(
-    "software tool app application platform portal website database product system api library sdk dashboard"
-)
-_PAPER = _kind(
-    """act plan policy standard specification guide guideline guidelines handbook manual protocol report regulation order
-    strategy charter agreement directive form"""
-)
+_PROGRAM = _kind("software tool app application platform portal database dashboard")
+_PAPER = _kind("plan policy guide guidelines handbook manual report strategy charter brochure booklet")
 _ABSENT = (
     Absent(
         _BODY,

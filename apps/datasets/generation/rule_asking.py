@@ -53,6 +53,8 @@ _TAKE_OBJECTS = {
     "send",
 }
 _NEED_A_PREPOSITION = ("apply", "refer", "serve", "consist", "rely", "depend")
+_STATES = ("consist", "comprise", "contain", "have", "include", "mean", "reflect", "require", "show", "state")
+"""What something is like, though it must be so."""
 _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
 MODALS = ("must", "shall", "should", "may", "will", "would", "can")
 
@@ -195,7 +197,9 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return f"How much {verb} {subject}?", False
     if says_nothing(rest):
         return None
-    if re.match(r"[^,.;]*\b(?:contributor|reason|key|way|matter|thing|problem|step|time|case)\b", rest):
+    if re.match(
+        r"(?:[\w’'-]+ ){0,4}(?:contributor|same|reason|key|way|matter|thing|problem|step|case)\b", rest
+    ):
         return None
     says_what = (_ARTICLE.match(rest) or rest[0].isdigit()) and not re.match(r"\w+ing ", subject)
     asks = "Who" if is_person(subject, rest) else "What"
@@ -258,15 +262,7 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if has_more is not None and has_more[1] in ACTS and verb in OBLIGE:
         return f"What {verb} {subject} do?", True
     if word in (*_OBJECTS, *_TAKE_OBJECTS) and not is_stray(after):
-        is_how = verb in OBLIGE and word not in (
-            "include",
-            "contain",
-            "have",
-            "show",
-            "state",
-            "mean",
-            "require",
-        )
+        is_how = verb in OBLIGE and word not in _STATES
         return f"What {verb} {subject} {word}{_preposition(after)}?", is_how
     is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
     is_told = verb in OBLIGE and not is_name and word in ACTS and not _NO_ACT.match(f"{subject}|{rest}")

@@ -53,7 +53,7 @@ _OPENS = re.compile(
     r"^(?:Except|For|In|On|Under|As|At|By|Beginning|After|Before|During|With|Within|Since|From|Pursuant|Subject|Through|Over)\b"
 )
 _ADDS = re.compile(
-    r"(?:In (?:short|fact|practice|general|particular|addition|other words|summary|contrast|turn|this|these)|As such|As a result|"
+    r"(?:In (?:short|fact|practice|general|particular|addition|other words|summary|contrast|turn|this|these)|As such|As a result|For (?:example|instance|now)|"
     r"At the same time)\b"
 )
 _GENERIC = re.compile(
@@ -193,7 +193,12 @@ def _may_be_vague(subject: str, question: str) -> bool:
     of_kind = re.match(
         r"(?:How|What (?:is|are)|What do(?:es)? .* (?:mean|define|include|contain|consist of)\b)", question
     )
-    is_event = re.match(r"What (?:is|are|was|were|can|may) .* \w+(?:ed|en|wn) \w+\?", question)
+    is_event = re.match(
+        r"What (?:is|are|was|were|can|may) .* \w+(?:ed|en|wn) (?:to|with|from|for|as|into|by|of|on|in|against|via)\?",
+        question,
+    )
+    if re.match(r"(?:an?|any|each|every) ", subject) and re.search(r"\b(?:must|shall) ", question):
+        return True  # What is demanded of each of them is said of the kind.
     has_terms = len(content_terms(subject)) > 1
     is_one = re.match(r"an? ", subject) is not None and not re.match(
         r"(?:What (?:is|does) an? .*(?:mean)?\?|How )", question
@@ -216,6 +221,8 @@ def _doubt(subject: str, question: str, sentence: str) -> int:
         is not None,
         re.match(r".{0,80}\b(?:can|may|would) ", question) is not None,
         not question.startswith(("What", "How", "Who", "When", "By", "Where", "Within", "For how")),
+        len([term for term in content_terms(question) if not term[0].isdigit()]) < 4
+        and not question.startswith("What is"),
         len(sentence) > LONG_SENTENCE,
         re.search(r"\b(?:it|they|this|these|its|their|such)\b", sentence) is not None,
         len(question) > LONG_QUESTION,

@@ -16,6 +16,10 @@ _NO_PHRASE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """What no subject has within it: an adverb stands before its verb, so the verb that was found is another one."""
+_FIRST_ADVERB = re.compile(
+    r"(?!early|only|daily|weekly|monthly|quarterly|yearly|hourly|friendly|family|elderly|likely|costly)\w+ly ",
+    re.IGNORECASE,
+)
 _RUN_IN = re.compile(r"(?<=\w )(?:The|An|This|These|Each|It|If|When|In|For|To) ")
 """A heading without a mark at its end, and the sentence after it."""
 _TELLS_TO = re.compile(
@@ -85,7 +89,12 @@ _PLURAL = ("are", "were", "have", "do not")
 
 def is_no_phrase(subject: str) -> bool:
     """Tell whether a subject has what no noun phrase has, so that the verb after it is not its verb."""
-    if _NO_PHRASE.search(subject) or _LATE_ADVERB.search(subject) or _TELLS_TO.match(subject):
+    if (
+        _NO_PHRASE.search(subject)
+        or _FIRST_ADVERB.match(subject)
+        or _LATE_ADVERB.search(subject)
+        or _TELLS_TO.match(subject)
+    ):
         return True
     words = subject.casefold().split()
     is_said_twice = len(words) > 1 and words[: len(words) // 2] == words[len(words) // 2 :]

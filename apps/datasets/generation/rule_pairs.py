@@ -19,7 +19,6 @@ from toolloop.best_sentences import content_terms
 _ACCORDING = re.compile(r", according to “[^”]*”\?$")
 _NAMED = re.compile(r"[A-Z0-9]")
 _FRAME = re.compile(r"(?:(?:(?:of|for|and|the|in|to) )*[^\s,?]*[A-Z0-9][^\s,?]*(?:, (?=\d))? ?)+")
-_WHOLE = re.compile(r"(?:What (?:is|are|was|were)|Who (?:is|was)) ")
 MOST_ALIKE, MOST_APART = 0.6, 6
 LEAST_SHARED = 1
 
@@ -41,7 +40,7 @@ def linked(first: Claim, second: Claim) -> Pair | None:
     """Return a question for two facts of which the second is about what the first one names; None where none joins them."""
     is_about_something = first.subject and second.subject and not (first.told or second.told)
     titles = [found.group() for claim in (first, second) if (found := _ACCORDING.search(claim.question))]
-    if not is_about_something or _is_alike(first.sentence, second.sentence) or len(set(titles)) > 1:
+    if not is_about_something or _is_alike(first, second) or len(set(titles)) > 1:
         return None
     if bare_subject(first.subject) == bare_subject(second.subject):
         if len(titles) == 2:
@@ -50,14 +49,16 @@ def linked(first: Claim, second: Claim) -> Pair | None:
     return None if titles or is_vague(first.subject) or is_vague(second.subject) else _on_to(first, second)
 
 
-def _is_alike(one: str, other: str) -> bool:
-    mine, theirs = set(content_terms(one)), set(content_terms(other))
+def _is_alike(one: Claim, other: Claim) -> bool:
+    """Tell whether two claims say nearly the same of their subjects."""
+    subjects = {*content_terms(one.subject), *content_terms(other.subject)}
+    mine, theirs = (set(content_terms(claim.sentence)) - subjects for claim in (one, other))
     return len(mine & theirs) / max(1, min(len(mine), len(theirs))) > MOST_ALIKE
 
 
 def _of_one(first: Claim, second: Claim, end: str) -> Pair | None:
     """Ask for two facts about one subject, what it is never second; the second time a pronoun stands for it."""
-    is_known = _frame(first) == _frame(second) or _WHOLE.match(second.question)
+    is_known = _frame(first) == _frame(second) or _is_whole(second)
     if is_known or second.question.count(second.subject) != 1 or not first.question.startswith("W"):
         return None
     many = {_is_asked_as_many(claim) for claim in (first, second)} - {None}
@@ -67,6 +68,11 @@ def _of_one(first: Claim, second: Claim, end: str) -> Pair | None:
     one, other = (_ACCORDING.sub("?", claim.question)[:-1] for claim in (first, second))
     other = other.replace(second.subject, pronoun)
     return Pair(f"{one}, and {other[0].lower()}{other[1:]}{end}")
+
+
+def _is_whole(claim: Claim) -> bool:
+    """Tell whether a claim says what its subject is."""
+    return re.fullmatch(r"(?:What|Who) (?:is|are|was|were) _\?", _frame(claim)) is not None
 
 
 def _is_asked_as_many(claim: Claim) -> bool | None:
@@ -128,7 +134,7 @@ def compared(first: Claim, second: Claim, titles: Sequence[str]) -> Pair | None:
         return None
     one, other = (_ACCORDING.sub("?", claim.question) for claim in (first, second))
     if one == other:
-        if titles[0] == titles[1] or len(content_terms(one)) < 2 or _WHOLE.match(one):
+        if titles[0] == titles[1] or len(content_terms(one)) < 2 or _is_whole(first):
             return None
         return Pair(f"{one[:-1]}, according to {titles[0]}, and how does {titles[1]} compare?")
     shared = set(content_terms(first.subject)) & set(content_terms(second.subject))

@@ -7,13 +7,13 @@ others. What finds no question is not made, and the job says that it is missing.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apps.datasets.generation.corpus import CorpusPassage, passages_read
 from apps.datasets.generation.plan import Candidate, Slot
-from apps.datasets.generation.rule_absent import subject_asked
 from apps.datasets.generation.rule_claims import Claim, claims_of
 from apps.datasets.generation.rule_pairs import bare_subject, kind_of
 from apps.datasets.generation.rule_questions import Made, about_subject, made_of, pair_of, question_make
@@ -115,18 +115,18 @@ def candidates_by_rules(
     }
     facts = facts_of(list(passages.values()))
     asked = _Asked()
-    found: list[Candidate] = []
-    for kind in _SCARCE:
-        wanted = [slot for slot in slots if slot.type == kind]
-        if wanted:
-            offered = _offered(kind, wanted, facts, passages, pools.get(kind, ()))
-            chosen: list[Planned] = []
-            for planned in offered:
-                if len(chosen) == (1 + SPARES) * len(wanted):
-                    break
-                if asked.take(planned):
-                    chosen.append(planned)
-            found += _assigned(wanted, chosen)
+    wanted: dict[str, list[Slot]] = {kind: [slot for slot in slots if slot.type == kind] for kind in _SCARCE}
+    offered = {
+        kind: _offered(kind, some, facts, passages, pools.get(kind, ()))
+        for kind, some in wanted.items()
+        if some
+    }
+    chosen: dict[str, list[Planned]] = {kind: [] for kind in offered}
+    for times in (1, SPARES):  # A spare one must not be the one that another type has nothing else than.
+        for kind, rest in offered.items():
+            new = (planned for planned in rest if asked.take(planned))
+            chosen[kind] += itertools.islice(new, times * len(wanted[kind]))
+    found = [one for kind, some in chosen.items() for one in _assigned(wanted[kind], some)]
     return sorted(found, key=lambda candidate: (candidate.slot.number, candidate.round))
 
 
@@ -170,9 +170,14 @@ def _offered(
         yield from _of_groups(kind, wanted, groups, passages)
     elif kind == QuestionType.MULTI_TURN:
         first = {group[0]: group for group in reversed(groups)}
-        for claim, passage in facts:
-            if passage.chunk_id in first:
-                yield _of_claim(kind, claim, passage, first[passage.chunk_id])
+        told = {passage.chunk_id for _, passage in facts}
+        begun = [
+            (claim, passage, first[passage.chunk_id]) for claim, passage in facts if passage.chunk_id in first
+        ]
+        # A conversation goes on where the next passage has something to ask about, too.
+        begun.sort(key=lambda one: not told.issuperset(one[2]) or len(one[2]) < 2)
+        for claim, passage, group in begun:
+            yield _of_claim(kind, claim, passage, group)
     else:
         for claim, passage in facts:
             if claim.is_how or kind != QuestionType.HOW_TO:
@@ -201,7 +206,7 @@ def _about_subjects(kind: str, facts: Sequence[Fact], passages: Sequence[CorpusP
     """Yield questions that no passage which names their subject seems to answer."""
     seen: set[str] = set()
     for claim, passage in facts:
-        name = bare_subject(subject_asked(claim))
+        name = bare_subject(claim.subject)
         if name and name not in seen:
             seen.add(name)
             texts = [other.text for other in passages if name in " ".join(other.text.split())]

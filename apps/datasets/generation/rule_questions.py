@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.disagreeing import disagreement
-from apps.datasets.generation.rule_absent import absent_of, subject_asked
-from apps.datasets.generation.rule_claims import Claim, claim_read, claims_of, title_of
+from apps.datasets.generation.rule_absent import absent_of
+from apps.datasets.generation.rule_claims import Claim, claim_read, claims_of, is_vague, title_of
 from apps.datasets.generation.rule_pairs import Pair, compared, linked
 from toolloop.best_sentences import split
 
@@ -52,7 +52,7 @@ def question_make(passages: Sequence[CorpusPassage], kind: str, difficulty: str)
     if kind in ("comparison", "multi_hop"):
         return _joined(passages, kind, why)
     if kind in ("unanswerable", "adversarial"):
-        claims = [claim for claim in claims_of(passages[0]) if subject_asked(claim)]
+        claims = claims_of(passages[0])
         made = (about_subject(claim, kind, passages[0], [passages[0].text]) for claim in claims)
         return next((one for one in made if one is not None), None)
     found = [_claim(p, kind, difficulty) for p in passages]
@@ -75,7 +75,7 @@ def about_subject(claim: Claim, kind: str, passage: CorpusPassage, texts: Sequen
     if kind == "unanswerable":
         question = absent_of(claim, texts)
         return Made(question, why, []) if question else None
-    subject = subject_asked(claim)
+    subject = "" if claim.told or is_vague(claim.subject) else claim.subject
     text = _FORBIDDEN[sum(map(ord, subject)) % len(_FORBIDDEN)]
     return Made(text.format(document=passage.document, subject=subject), why, []) if subject else None
 
