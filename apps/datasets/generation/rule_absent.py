@@ -105,7 +105,7 @@ def subject_asked(claim: Claim) -> str:
     is_name = bool(name) and not claim.told and not is_vague(name) and len(name.split()) <= MOST_NAME_WORDS
     has_name = re.search(r"(?:^|[ (])(?!The |An? |Each |Any |Every |All )[A-Z]", name) is not None
     is_told = len(content_terms(name)) > 1  # Which department the Department is, the document around it says.
-    is_one = re.match(r"(?:an?|each|any|every|all|no|most|some) ", name, re.IGNORECASE) is None
+    is_one = re.match(r"the |.*[’']s ", name) is not None and " and " not in name
     return name if is_name and has_name and is_told and is_one else ""
 
 
@@ -120,6 +120,8 @@ def absent_of(claim: Claim, texts: Sequence[str]) -> str:
     fitting = [
         one.question
         for one in _ABSENT
-        if head and one.kind.search(head) and not any(one.there.search(text) for text in texts)
+        if head.rpartition(" ")[2][:1].isupper()
+        and one.kind.search(head)
+        and not any(one.there.search(text) for text in texts)
     ]
     return fitting[sum(map(ord, subject)) % len(fitting)].format(subject=subject) if fitting else ""

@@ -55,6 +55,20 @@ _TAKE_OBJECTS = {
 _NEED_A_PREPOSITION = ("apply", "refer", "serve", "consist", "rely", "depend")
 _STATES = ("consist", "comprise", "contain", "have", "include", "mean", "reflect", "require", "show", "state")
 """What something is like, though it must be so."""
+_OPEN = (
+    "consider",
+    "continue",
+    "create",
+    "deliver",
+    "develop",
+    "enable",
+    "ensure",
+    "maintain",
+    "promote",
+    "provide",
+    "support",
+    "use",
+)
 _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
 MODALS = ("must", "shall", "should", "may", "will", "would", "can")
 
@@ -157,6 +171,8 @@ def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
             return None
         return f"What {verb[:-4]} {subject} not {word}{_preposition(after)}?", False
     preposition = _preposition(rest)
+    if verb in ("means", "mean") and preposition:
+        return None  # A structured means to balance risks: it is the noun.
     if is_stray(rest) or (BASE.get(verb, verb) in _NEED_A_PREPOSITION and not preposition):
         return None
     base = "set forth" if verb.startswith("set") else BASE.get(verb, verb)
@@ -216,6 +232,8 @@ def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | Non
         return f"For how long {start} {be}{done['done']}?", False
     if prep == "as" and not _ARTICLE.match(after):
         return None  # As something arises: when, and not what it is taken for.
+    if prep == "by" and be.startswith("not "):
+        return None
     if prep == "by" and (re.match(_AGENT, after) or _AGENTS.match(after)):
         return f"By whom {start} {be}{done['done']}?", False
     if prep in _MEANS:
@@ -252,6 +270,8 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return f"How {verb} {subject} {means['act']}?", True
     word, _, after = rest.partition(" ")
     word = word.rstrip(",:;")
+    if verb not in OBLIGE and word in _OPEN:
+        return None  # Of what somebody will provide there is no end.
     if word == "not":
         act, _, object_ = after.partition(" ")
         is_asked = act in _OBJECTS and not is_stray(object_)

@@ -76,6 +76,7 @@ _INVERSE = re.compile(
 )
 _DONE = {"amend": "amended", "revis": "revised", "replac": "replaced", "modify": "modified"}
 _LINK = re.compile(
+    r"\[\[([^\]\[]*)\]\]\([^)]*\)|"
     r"!?\[([^\]\[]*)\](?:\([^)]*\)|\[[^\]\[]*\])|\[\^\w+\]()|(?<!\w)[*_](?=\w)|(?<=\w)[*_](?!\w)"
 )
 _NO_TITLE = re.compile(
@@ -147,7 +148,7 @@ def claim_read(sentence: str, passage: CorpusPassage, *, is_list: bool = False) 
     """Return a sentence with its question; None where no template reads well."""
     if len(sentence) > (LONGEST_QUOTED_LIST if is_list else LONGEST_SENTENCE):
         return None
-    plain = _CONNECTS.sub("", _ASIDE.sub("", _LINK.sub(r"\1\2", sentence.replace("**", ""))))
+    plain = _CONNECTS.sub("", _ASIDE.sub("", _LINK.sub(r"\1\2\3", sentence.replace("**", ""))))
     plain = _OBLIGES.sub(lambda m: m[0].lower(), plain)
     is_amendment = _AMENDS.match(plain) is not None and plain.endswith((";", "; and", "; or"))
     if _LIST_GOES_ON.search(plain) or points_elsewhere(plain, is_list=is_list):
@@ -246,7 +247,10 @@ def _weight(sentence: str) -> float:
 def is_vague(subject: str) -> bool:
     """Tell whether a subject is one of many of its kind: the meeting, reservations."""
     is_named = re.search(r"[A-Z0-9]", subject) is not None
-    return not is_named and len(content_terms(subject)) < 4
+    leans = (
+        re.search(r" the [a-z-]+$", subject) is not None
+    )  # The authenticator: of which the text around it speaks.
+    return not is_named and len(content_terms(subject)) < (7 if leans else 4)
 
 
 def _is_bare(subject: str) -> bool:

@@ -50,7 +50,7 @@ _NOTHING = r"""(?:ways?|parts?|places?|examples?|steps?|priorit(?:y|ies)|aspects
     exceptions?|cases?|things?|results?|efforts?|lot|number|few|bit|kinds?|sorts?|combination|team|variety|range|member)"""
 _SAYS_NOTHING = re.compile(
     rf"(?:(?:an?|the|one|of|our|your|their|its|also|often|very|really|most|more|still|not|another|any|part|among)[ ])*"
-    rf"(?:{PRAISE}\b|(?:[\w-]+[ ])?{_NOTHING}\b)",
+    rf"(?:(?<=more[ ])(?!than\b)[a-z]+[ ][a-z]|{PRAISE}\b|(?:[\w-]+[ ])?{_NOTHING}\b)",
     re.IGNORECASE | re.VERBOSE,
 )
 _PERSON = re.compile(
@@ -73,6 +73,12 @@ _ELSEWHERE = re.compile(
     r"|;(?: and| or)? [A-Z]|;.*;.*;|\b(?:described|defined|shown|listed|mentioned|noted|discussed) (?:in|at|by) (?:this|that|the (?:next|previous))\b"
     r"|\b(?:the|as) follow(?:ing|s)\b",
     re.IGNORECASE,
+)
+_GLUED = re.compile(r"(?<!\w)(?:of|for|to|in|and|the|by|with|on|from)[A-Z][a-z]|[a-z]{3},[a-z]{3}")
+"""Words of a page whose spaces were lost."""
+_TO_SECTION = re.compile(
+    r"\b(?:requirements|provisions|criteria|conditions|rules|guidelines|guidance|instructions|procedures?) (?:\w+ )?(?:of|in|from|at|under|by) "
+    r"(?:the )?(?:Sec\b|Sections?|Table|Annex|Appendix|Part|Chapter)[^,;]{0,30}$"
 )
 _FOLLOWS = re.compile(r"\b(?:the|as) follow(?:ing|s)\b|;(?: and| or)? [A-Z]|;.*;.*;|\bbelow\b", re.IGNORECASE)
 _MASS = re.compile(
@@ -107,11 +113,13 @@ def is_no_aside(aside: str) -> bool:
 
 
 def points_elsewhere(sentence: str, *, is_list: bool) -> bool:
-    """Tell whether a sentence leans on what stands around it, so that it is no answer alone.
+    """Tell whether a sentence leans on what stands around it, or is damaged, so that it is no answer alone.
 
     Args:
         is_list: what follows its lead stands in it.
     """
+    if _GLUED.search(sentence) or _TO_SECTION.search(sentence):
+        return True
     found = [m.group() for m in _ELSEWHERE.finditer(sentence)]
     return any(not (is_list and _FOLLOWS.fullmatch(text)) for text in found)
 

@@ -19,6 +19,8 @@ from toolloop.best_sentences import content_terms
 _ACCORDING = re.compile(r", according to “[^”]*”\?$")
 _NAMED = re.compile(r"[A-Z0-9]")
 _FRAME = re.compile(r"(?:(?:(?:of|for|and|the|in|to) )*[^\s,?]*[A-Z0-9][^\s,?]*(?:, (?=\d))? ?)+")
+_PLAIN = re.compile(r"(?:What|Who|How|When|Where|By whom|For how long) (?!.* (?:if|when|once) )")
+"""A question that no circumstance comes with, which would be that of one of two facts."""
 MOST_ALIKE, MOST_APART = 0.6, 6
 LEAST_SHARED = 1
 
@@ -38,13 +40,15 @@ def bare_subject(subject: str) -> str:
 
 def linked(first: Claim, second: Claim) -> Pair | None:
     """Return a question for two facts of which the second is about what the first one names; None where none joins them."""
+    if not all(_PLAIN.match(claim.question) for claim in (first, second)):
+        return None
     is_about_something = first.subject and second.subject and not (first.told or second.told)
     titles = [found.group() for claim in (first, second) if (found := _ACCORDING.search(claim.question))]
     if not is_about_something or _is_alike(first, second) or len(set(titles)) > 1:
         return None
     if bare_subject(first.subject) == bare_subject(second.subject):
-        if len(titles) == 2:
-            return _of_one(first, second, titles[0])  # One of many of a kind, and both facts of one document.
+        if len(titles) == 2:  # One of many of a kind: what it is, and what the same document says of it.
+            return _of_one(first, second, titles[0]) if _is_whole(first) else None
         return None if titles or is_vague(first.subject) else _of_one(first, second, "?")
     return None if titles or is_vague(first.subject) or is_vague(second.subject) else _on_to(first, second)
 
@@ -138,10 +142,10 @@ def compared(first: Claim, second: Claim, titles: Sequence[str]) -> Pair | None:
             return None
         return Pair(f"{one[:-1]}, according to {titles[0]}, and how does {titles[1]} compare?")
     shared = set(content_terms(first.subject)) & set(content_terms(second.subject))
-    apart = set(content_terms(first.subject)) ^ set(content_terms(second.subject))
+    own = [set(content_terms(claim.subject)) - shared for claim in (first, second)]
     is_same_thing = len([term for term in shared if not term[0].isdigit()]) >= LEAST_SHARED
     is_rest_alike = one.replace(first.subject, "_", 1) == other.replace(second.subject, "_", 1)
-    if not (is_same_thing and is_rest_alike and 0 < len(apart) <= MOST_APART):
+    if not (is_same_thing and is_rest_alike and all(own) and len(own[0] | own[1]) <= MOST_APART):
         return None
     verb = "do" if is_plural(second.subject) else "does"
     return Pair(f"{one[:-1]}, and how {verb} {second.subject} compare?")

@@ -71,6 +71,10 @@ APART = {
         "A yearly berth permit is a paper of the port.",
         "A yearly berth permit requires a plan of the ship.",
     ),
+    "one of many of a kind, in two cases": (
+        "When a berth is closed, the yearly berth permit office must notify all captains.",
+        "Before a berth is closed, the yearly berth permit office must submit a plan.",
+    ),
     "singular and plural": (
         "Harbour Rules of Zenda are a single paper with one number.",
         "Harbour Rules of Zenda defines what a berth may cost.",
@@ -102,6 +106,11 @@ def test_like_statements_of_two_things_are_compared_and_nothing_else() -> None:
     assert pair("comparison", fee, "The customs fee for ships of Ruritania covers the pilots of Zenda.") == ""
     assert pair("comparison", fee, "The choir of Zenda is a group of 40 singers.") == ""
     assert pair("comparison", fee, fee) == ""
+    bodies = (
+        "The Zenda Board and Port describes five piers.",
+        "The Zenda Board and the Pilots of the Port describes all.",
+    )
+    assert pair("comparison", *bodies) == "", "one of them is part of the other"
     same = fee.replace("12", "14")
     of_two = pair("comparison", f"{fee}", same, "rules-old.pdf", "rules-new-ones.pdf")
     assert of_two == ""  # What it is, each document says of its own day.

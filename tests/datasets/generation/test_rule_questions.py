@@ -171,6 +171,7 @@ def test_an_answer_is_said_in_plain_words_and_without_what_the_question_has_name
     assert plain("| `North pier` | 120 m | |", "How long is “North pier”?") == "120 m"
     dotted = "2812.12.00 ...... Phosphorus oxychloride ...... Pharma."
     assert plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
+    assert plain("as [[ISO 1]](refs.md#iso) and [Piers][1] say[^2]") == "as ISO 1 and Piers say"
     assert plain("a * b and snake_case_name and 2 * 3") == "a * b and snake_case_name and 2 * 3"
 
 
@@ -205,6 +206,9 @@ def test_nothing_is_asked_as_absent_that_the_passage_may_tell() -> None:
         ("The setting OTEL_PIER_LIMIT", ""),
         ("The Office", ""),
         ("Any Ruritania Office", ""),
+        ("Harbour Office", ""),
+        ("The Harbour Office and the Pilot Office of Zenda", ""),
+        ("The foreign policy of Ruritania", ""),
     ],
 )
 def test_what_is_absent_is_asked_only_of_a_named_thing_of_which_people_ask_it(
@@ -395,6 +399,12 @@ LEANING = {
     "no act": "The second phase of the Zenda works should take two weeks.",
     "it tells somebody to": "If more than one captain has approved the fees of a berth, clarify who will pay for them.",
     "generic": "The overall effect is a gentle nudge toward shorter stays in the port.",
+    "words glued": "The Harbour Board ofZenda includes five captains.",
+    "what another section tells": "Any captain of the Zenda port must meet the requirements of Section 5.2.",
+    "what somebody will provide": "The Harbour Board of Zenda will provide regular training to all pilots.",
+    "a noun that looks like a verb": "The Zenda process promotes a structured means to balance the fees.",
+    "by whom not": "The logs of the Zenda pilots shall not be taken by a captain as proof of a visit.",
+    "a more of something": "Careful piloting in Zenda creates a more secure port for all captains.",
     "quantity": "Multiple crews of the Zenda port are allowed to submit logs.",
     "when, not how": "The Zenda pilot test will be performed through 42 months of age.",
 }
