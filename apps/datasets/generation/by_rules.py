@@ -38,7 +38,10 @@ _LEADERS = re.compile(r"\s+\.{2,}\s+")
 _ROW = re.compile(r"\|(.+)\|")
 _ITEM = re.compile(r"\s*\n\s*(?=(?:[-*+•●]|\d{1,2}[.)]|\([a-z0-9]{1,4}\)) )")
 _MARKUP = re.compile(
-    r"\[\[(?P<ref>[^\]\[]+)\]\]\([^()]{0,400}\)|!?\[(?P<link>[^\]\[]+)\](?:\((?:[^()]|\([^()]*\)){0,400}\)|\[[^\]\[]*\])|\[\^\w{1,20}\]|\*\*(?P<strong>[^*]{1,400})\*\*|(?<!\w)[*_](?P<weak>[^*_\n]{1,400})[*_](?!\w)"
+    r"\[\[(?P<ref>[^\]\[]+)\]\]\([^()]{0,400}\)"
+    r"|!?\[(?P<link>[^\]\[]+)\](?:\((?:[^()]|\([^()]*\)){0,400}\)|\[[^\]\[]*\])"
+    r"|\[\^\w{1,20}\]|\[(?P<bare>[A-Za-z][^\]\[\n]{1,60})\](?!\w)"
+    r"|\*\*(?P<strong>[^*]{1,400})\*\*|(?<!\w)[*_](?P<weak>[^*_\n]{1,400})[*_](?!\w)"
 )
 _QUOTE_MARK = re.compile(r"(?m)(?:^|(?<=\s))> ")
 
@@ -157,7 +160,7 @@ def plain(text: str, question: str = "") -> str:
 
 
 def _unmarked(text: str) -> str:
-    bare = _MARKUP.sub(lambda m: m["ref"] or m["link"] or m["strong"] or m["weak"] or "", text)
+    bare = _MARKUP.sub(lambda m: m["ref"] or m["bare"] or m["link"] or m["strong"] or m["weak"] or "", text)
     return _QUOTE_MARK.sub(" ", bare).strip()
 
 

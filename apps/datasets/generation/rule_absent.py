@@ -46,6 +46,7 @@ _WORK = _kind(
     audit review assessment mission"""
 )
 _PROGRAM = _kind("software tool app application platform portal database dashboard")
+_BOOK = _kind("guide guidelines handbook manual report brochure booklet")
 _PAPER = _kind("plan policy guide guidelines handbook manual report strategy charter brochure booklet")
 _ABSENT = (
     Absent(
@@ -88,7 +89,7 @@ _ABSENT = (
         _there(r"\blanguages?\b|\btranslat|\bSpanish\b|\bFrench\b|\bChinese\b"),
     ),
     Absent(
-        _PAPER,
+        _BOOK,
         "How many pages does {subject} have?",
         _there(r"\b\d+ pages?\b|\bpage (?:count|limit)\b"),
     ),

@@ -12,6 +12,7 @@ from apps.datasets.generation.rule_doubts import (
     is_stray,
     says_nothing,
 )
+from toolloop.best_sentences import content_terms
 
 _FINITE = """
     apply provide include require mean refer establish contain define describe determine enable ensure serve consist rely
@@ -73,6 +74,7 @@ _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
 MODALS = ("must", "shall", "should", "may", "will", "would", "can")
 
 
+_HEAD = re.compile(r" (?:of|in|for|to|with|on|that|which|who|from|by|at|under|between|as)\b|[,.;(]")
 OBLIGE = ("must", "shall", "should")
 
 
@@ -123,7 +125,7 @@ _LASTS = re.compile(
 _MEANS = ("by", "using", "through", "via")
 _AGENT = r"(?:the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
 _AGENTS = re.compile(
-    r"(?:an? |the |each |any |all |your )?(?:[\w-]+ ){0,3}?(?:unit|team|office|department|agency|secretary|officer|manager|user|organizer|"
+    r"(?:an? |the |each |any |all |your )?(?:(?!of |number |percent |share |rate )[\w-]+ ){0,3}?(?:unit|team|office|department|agency|secretary|officer|manager|user|organizer|"
     r"supervisor|owner|director|administrator|committee|board|council|client|server|employee|staff|author|operator|pilot|customer|"
     r"vendor|contractor|company|court|judge|president|state|sponsor|investigator|maintainer|developer|reviewer|editor|member|"
     r"parties|party|person|\w+(?:ologist|iatrist|ician)|people|applicant|government|commission|bank|provider|doctor|physician|nurse)(?:s|es)?\b"
@@ -217,6 +219,9 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         r"(?:[\w’'-]+ ){0,4}(?:contributor|same|reason|key|way|matter|thing|problem|step|case)\b", rest
     ):
         return None
+    called = content_terms(_HEAD.split(rest, maxsplit=1)[0])
+    if called and set(called) <= set(content_terms(subject)):
+        return None  # The 2006 Plan is a plan to which ...
     says_what = (_ARTICLE.match(rest) or rest[0].isdigit()) and not re.match(r"\w+ing ", subject)
     asks = "Who" if is_person(subject, rest) else "What"
     return (f"{asks} {verb} {subject}?", False) if says_what else None

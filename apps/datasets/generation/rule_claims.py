@@ -309,6 +309,10 @@ def _parts(clause: str) -> tuple[str, str, str] | None:
         subject, verb = clause[: found.start()], found["verb"]
         if not _SUBJECT.fullmatch(subject) or is_no_aside(found["aside"] or ""):
             return None
+        if verb not in ("is", "are", "was", "were", *MODALS) and re.match(
+            r", (?:which|who)\b", found["aside"] or ""
+        ):
+            return None  # The verb may be the second of the clause that stands between.
         is_plural = re.search(r"[^s]s\b| and ", subject) and not re.match(r"(?:An?|Each|Any|Every) ", subject)
         is_noun = (verb in PLURAL and not is_plural) or _NO_VERB.match(clause, found.end())
         if verb not in (*BASE, *PLURAL) or not is_noun:

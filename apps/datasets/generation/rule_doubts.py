@@ -12,7 +12,7 @@ from collections.abc import Set
 _OF_FREQUENCY = r"""(?:often|sometimes|usually|typically|generally|normally|always|never|frequently|rarely|increasingly|
     currently|already|still|ever|simply|automatically|directly|primarily|mainly|largely|mostly|successfully|jointly)"""
 _NO_PHRASE = re.compile(
-    rf"\b{_OF_FREQUENCY}\b|\b(?:if|how|why|please|let|etc|e\.g|i\.e)\b|(?:^|[ ])[-–—~>\#+](?:[ ]|$)|:|\b\d+\.[ ]",
+    rf"\b{_OF_FREQUENCY}\b|\b(?:if|how|why|when|where|while|please|let|etc|e\.g|i\.e)\b|(?:^|[ ])[-–—~>\#+](?:[ ]|$)|:|\b\d+\.[ ]",
     re.IGNORECASE | re.VERBOSE,
 )
 """What no subject has within it: an adverb stands before its verb, so the verb that was found is another one."""
@@ -22,6 +22,10 @@ _FIRST_ADVERB = re.compile(
 )
 _RUN_IN = re.compile(r"(?<=\w )(?:The|An|This|These|Each|It|If|When|In|For|To) ")
 """A heading without a mark at its end, and the sentence after it."""
+_TITLED = re.compile(
+    r"(?:Definition|Purpose|Objectives?|Background|Summary|Overview|Scope|Description|Introduction|Methods?|Methodology|Rationale|"
+    r"Goals?|Targets?|Measures?|Research|Possible|Step|Discussion|Baseline|Source|Strategy|Data Verification|Limitations?) (?=[A-Z])"
+)
 _TELLS_TO = re.compile(
     r"(?:strengthen|improve|increase|enhance|expand|promote|foster|encourage|develop|advance|leverage|build|implement|conduct|"
     r"provide|ensure|establish|maintain|identify|reduce|modernize|address|continue|keep|make|use|create|add|remove|help)(?= \w+ \w)",
@@ -101,6 +105,9 @@ def is_no_phrase(subject: str) -> bool:
         or _LATE_ADVERB.search(subject)
         or _TELLS_TO.match(subject)
     ):
+        return True
+    names = re.findall(r"\b[A-Z]\w{3,}", subject)
+    if len(names) > len(set(names)) or _TITLED.match(subject):
         return True
     words = subject.casefold().split()
     is_said_twice = len(words) > 1 and words[: len(words) // 2] == words[len(words) // 2 :]

@@ -171,7 +171,7 @@ def test_an_answer_is_said_in_plain_words_and_without_what_the_question_has_name
     assert plain("| `North pier` | 120 m | |", "How long is “North pier”?") == "120 m"
     dotted = "2812.12.00 ...... Phosphorus oxychloride ...... Pharma."
     assert plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
-    assert plain("as [[ISO 1]](refs.md#iso) and [Piers][1] say[^2]") == "as ISO 1 and Piers say"
+    assert plain("as [[ISO 1]](refs.md#iso) and [Piers][1] or [dm] say[^2]") == "as ISO 1 and Piers or dm say"
     assert plain("a * b and snake_case_name and 2 * 3") == "a * b and snake_case_name and 2 * 3"
 
 
@@ -405,6 +405,11 @@ LEANING = {
     "a noun that looks like a verb": "The Zenda process promotes a structured means to balance the fees.",
     "by whom not": "The logs of the Zenda pilots shall not be taken by a captain as proof of a visit.",
     "a more of something": "Careful piloting in Zenda creates a more secure port for all captains.",
+    "a heading and a name run in": "Definition Data warehouse uptime of Zenda includes all hours.",
+    "a name said twice": "Data Verification Data of Zenda includes all hours.",
+    "a clause within": "A Live badge of Zenda appears when the chart is synchronized with the newest log.",
+    "a clause between": "The port documented all fees of Zenda in a paper, which names the piers, identifies pilots.",
+    "called what it is called": "The 2006 Plan of Zenda is a plan to which the Harbour Act applies.",
     "quantity": "Multiple crews of the Zenda port are allowed to submit logs.",
     "when, not how": "The Zenda pilot test will be performed through 42 months of age.",
 }
@@ -431,6 +436,10 @@ WORDED = {
     "agent with a small letter": (
         "The logs of the Zenda pilots are reviewed by the harbour committee.",
         "By whom are the logs of the Zenda pilots reviewed?",
+    ),
+    "no agent": (
+        "The yearly score of the Zenda pilots is determined by the number of employees who answer.",
+        "How is the yearly score of the Zenda pilots determined?",
     ),
     "what is to be done": (
         "If a berth of the Zenda pier is no longer in use, it should be closed by the pilots.",
