@@ -90,6 +90,10 @@ _PARTICIPLE = re.compile(
     r"(?P<done>[a-z]{3,}ed|shown|found|made|given|held|kept|built|known|taken|seen|set|paid|sold|written|chosen|led|sent) "
     r"(?P<prep>in addition to|in excess of|by|with|from|for|as|into|under|through|via|using|on|in|at|to|of|against|between) "
 )
+_BY_A_SCALE = (
+    "evaluated measured assessed determined calculated scored rated graded quantified estimated".split()
+)
+"""What is done by a test with a name as often as by somebody."""
 _BINDS = {
     "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),
     "of": "comprised composed made informed".split(),
@@ -128,7 +132,7 @@ _AGENTS = re.compile(
     r"(?:an? |the |each |any |all |your )?(?:(?!of |number |percent |share |rate )[\w-]+ ){0,3}?(?:unit|team|office|department|agency|secretary|officer|manager|user|organizer|"
     r"supervisor|owner|director|administrator|committee|board|council|client|server|employee|staff|author|operator|pilot|customer|"
     r"vendor|contractor|company|court|judge|president|state|sponsor|investigator|maintainer|developer|reviewer|editor|member|"
-    r"parties|party|person|\w+(?:ologist|iatrist|ician)|people|applicant|government|commission|bank|provider|doctor|physician|nurse)(?:s|es)?\b"
+    r"parties|party|person|\w+(?:ologist|iatrist|ician|therapist)|people|applicant|government|commission|bank|provider|doctor|physician|nurse)(?:s|es)?\b"
 )
 _ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
@@ -213,8 +217,8 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return f"What {verb} {subject} {quality[0]}?", False
     if rest.startswith("$"):
         return f"How much {verb} {subject}?", False
-    if says_nothing(rest):
-        return None
+    if says_nothing(rest) or re.match(r"\d+(?:,| or) ", rest):
+        return None  # One of several figures: in which case, the text around it says.
     if re.match(
         r"(?:[\w’'-]+ ){0,4}(?:contributor|same|reason|key|way|matter|thing|problem|step|case)\b", rest
     ):
@@ -239,7 +243,8 @@ def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | Non
         return None  # As something arises: when, and not what it is taken for.
     if prep == "by" and be.startswith("not "):
         return None
-    if prep == "by" and (re.match(_AGENT, after) or _AGENTS.match(after)):
+    is_named = re.match(_AGENT, after) is not None and done["done"] not in _BY_A_SCALE
+    if prep == "by" and (is_named or _AGENTS.match(after)):
         return f"By whom {start} {be}{done['done']}?", False
     if prep in _MEANS:
         if after[0].isdigit() or re.match(

@@ -53,7 +53,7 @@ _NOTHING = r"""(?:ways?|parts?|places?|examples?|steps?|priorit(?:y|ies)|aspects
     challenges?|opportunit(?:y|ies)|options?|ideas?|factors?|elements?|concerns?|issues?|goals?|reasons?|matters?|problems?|
     exceptions?|cases?|things?|results?|efforts?|lot|number|few|bit|kinds?|sorts?|combination|team|variety|range|member)"""
 _SAYS_NOTHING = re.compile(
-    rf"(?:(?:an?|the|one|of|our|your|their|its|also|often|very|really|most|more|still|not|another|any|part|among)[ ])*"
+    rf"(?:(?:an?|the|one|of|our|your|their|its|also|often|very|really|particularly|especially|highly|most|more|still|not|another|any|part|among)[ ])*"
     rf"(?:(?<=more[ ])(?!than\b)[a-z]+[ ][a-z]|{PRAISE}\b|(?:[\w-]+[ ])?{_NOTHING}\b)",
     re.IGNORECASE | re.VERBOSE,
 )

@@ -410,6 +410,8 @@ LEANING = {
     "a clause within": "A Live badge of Zenda appears when the chart is synchronized with the newest log.",
     "a clause between": "The port documented all fees of Zenda in a paper, which names the piers, identifies pilots.",
     "called what it is called": "The 2006 Plan of Zenda is a plan to which the Harbour Act applies.",
+    "praise that is stressed": "The Zenda Net is a particularly important source of trust.",
+    "figures of several cases": "The Zenda berth score is 0, 1, or 2 points.",
     "quantity": "Multiple crews of the Zenda port are allowed to submit logs.",
     "when, not how": "The Zenda pilot test will be performed through 42 months of age.",
 }
@@ -440,6 +442,10 @@ WORDED = {
     "no agent": (
         "The yearly score of the Zenda pilots is determined by the number of employees who answer.",
         "How is the yearly score of the Zenda pilots determined?",
+    ),
+    "a scale with a name": (
+        "The skill of the Zenda pilots is assessed by the Rotterdam Ladder of Skills.",
+        "How is the skill of the Zenda pilots assessed?",
     ),
     "what is to be done": (
         "If a berth of the Zenda pier is no longer in use, it should be closed by the pilots.",
