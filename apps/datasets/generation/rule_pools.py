@@ -95,6 +95,7 @@ def candidates_by_rules(
     names: Mapping[int, str],
     slots: Sequence[Slot],
     pools: Mapping[str, Sequence[tuple[int, ...]]],
+    rounds: int = 1 + SPARES,
 ) -> list[Candidate]:
     """Return candidates with their questions, at most ``SPARES`` more than one for each slot, first round first.
 
@@ -104,6 +105,7 @@ def candidates_by_rules(
     Args:
         names: of the collections, by id.
         pools: groups of passages by type, see ``pools_read``.
+        rounds: most candidates for a slot.
     """
     among = list(dict.fromkeys(pk for groups in pools.values() for group in groups for pk in group))[
         :MOST_READ
@@ -122,7 +124,10 @@ def candidates_by_rules(
         if some
     }
     chosen: dict[str, list[Planned]] = {kind: [] for kind in offered}
-    for times in (1, SPARES):  # A spare one must not be the one that another type has nothing else than.
+    for times in (
+        1,
+        min(SPARES, rounds - 1),
+    ):  # A spare one must not be the one that another type has nothing else than.
         for kind, rest in offered.items():
             new = (planned for planned in rest if asked.take(planned))
             chosen[kind] += itertools.islice(new, times * len(wanted[kind]))

@@ -43,7 +43,7 @@ from tenancy.services import audit_record
 DRIVE = "datasets.generate"
 BATCH = 1000
 RULES_ROUNDS = 20
-"""Candidates for a wanted row without a language model: templates fit few sentences, and trying costs nothing."""
+"""Passages looked at for a wanted row without a language model: templates fit few sentences, and trying costs nothing."""
 
 
 def generation_start(
@@ -95,7 +95,7 @@ def generation_start(
     pools = pools_read(actor, settings, slots)
     if is_extractive(model):
         names = {collection.pk: collection.name for collection in collections}
-        candidates = candidates_by_rules(actor, names, slots, pools)
+        candidates = candidates_by_rules(actor, names, slots, pools, settings.rounds)
     else:
         candidates = candidates_of(slots, pools, settings.rounds)
     if not any(pools.values()):
