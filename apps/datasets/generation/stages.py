@@ -245,6 +245,10 @@ async def repair(work: Work, item: Item) -> Next:
     data = item.data
     gold, found = _sources(data["gold"]), _sources(data["found"])
     if work.model.by_rules:
+        if gold and {s.chunk_id for s in gold}.isdisjoint(s.chunk_id for s in found):
+            return dropped(
+                "The search found no passage that answers it."
+            )  # No step would lead to the answer.
         told = data.get("told", "")
         text, used = by_rules.repair_make(data["question"], gold, _expected(item), told)
     else:
