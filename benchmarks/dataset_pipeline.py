@@ -24,6 +24,8 @@ from _common import ROOT, data_dir, shared_data, write_result
 from _stack import database, load
 
 NAME = "fake-rows"
+OWN = {"id": "", "timestamp": ""}
+"""What each row has of its own, whoever made it."""
 TYPES = {
     "factual": 4.0,
     "multi_hop": 2.0,
@@ -133,7 +135,7 @@ def compared(
         "documents_used": len(used),
         "licenses": dict(Counter(s["license"] for row in made for s in row["sources"])),
         "seconds": round(seconds, 1),
-        "same_by_rest": made == by_rest,
+        "same_by_rest": [{**row, **OWN} for row in made] == [{**row, **OWN} for row in by_rest],
         "problems": dict(problems),
         "ok": bool(made) and made == by_rest and not problems,
     }

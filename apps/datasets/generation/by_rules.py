@@ -27,7 +27,7 @@ _DOCSTRING = re.compile(r"\"{3}")
 SEARCHES = "rules: search for the words of the question"
 QUOTES = "rules: quote the sentences that share most words with the question"
 _QUESTION_MARKS = ("?", "？", "؟", ";")
-ENOUGH = 0.8
+ENOUGH, LEAST_OWN = 0.8, 0.5
 _ABSTAINS = re.compile(
     r"did not find|not (?:say|tell|state|mention|contain)|no (?:passage|document)s? (?:say|tell|answer)|cannot find",
     re.IGNORECASE,
@@ -38,7 +38,10 @@ _LEADERS = re.compile(r"\s+\.{2,}\s+")
 _ROW = re.compile(r"\|(.+)\|")
 _ITEM = re.compile(r"\s*\n\s*(?=(?:[-*+•●]|\d{1,2}[.)]|\([a-z0-9]{1,4}\)) )")
 _MARKUP = re.compile(
-    r"!?\[(?P<link>[^\]\[]+)\]\((?:[^()]|\([^()]*\)){0,400}\)|\*\*(?P<strong>[^*]{1,400})\*\*|(?<!\w)[*_](?P<weak>[^*_\n]{1,400})[*_](?!\w)"
+    r"\[\[(?P<ref>[^\]\[]+)\]\]\([^()]{0,400}\)"
+    r"|!?\[(?P<link>[^\]\[]+)\](?:\((?:[^()]|\([^()]*\)){0,400}\)|\[[^\]\[]*\])"
+    r"|\[\^\w{1,20}\]|\[(?P<bare>[A-Za-z][^\]\[\n]{1,60})\](?!\w)"
+    r"|\*\*(?P<strong>[^*]{1,400})\*\*|(?<!\w)[*_](?P<weak>[^*_\n]{1,400})[*_](?!\w)"
 )
 _QUOTE_MARK = re.compile(r"(?m)(?:^|(?<=\s))> ")
 
@@ -120,20 +123,26 @@ def code_make(gold: Sequence[RecordSource], sources: Sequence[RecordSource]) -> 
 
 
 def gold_make(
-    gold: Sequence[RecordSource], sources: Sequence[RecordSource], question: str
+    gold: Sequence[RecordSource], sources: Sequence[RecordSource], question: str, told: str = ""
 ) -> tuple[str, list[int]]:
-    """Return the sentences that the question was made from, and their chunks; "" unless all of them were found."""
+    """Return what the question was made from, see ``repair_make``, and their chunks; "" unless all of them were found."""
     if not {source.chunk_id for source in gold} <= {source.chunk_id for source in sources}:
         return "", []
-    return repair_make(question, gold, "answer")
+    return repair_make(question, gold, "answer", told)
 
 
-def repair_make(question: str, gold: Sequence[RecordSource], expected: str) -> tuple[str, list[int]]:
-    """Return the sentences that the question was made from as its answer, and their chunks."""
+def repair_make(
+    question: str, gold: Sequence[RecordSource], expected: str, told: str = ""
+) -> tuple[str, list[int]]:
+    """Return the sentences that the question was made from as its answer, and their chunks.
+
+    Args:
+        told: the part of them that is the answer, such as one cell of a row; "" for all of it.
+    """
     if expected in ("abstain", "refuse"):
         return (NOT_FOUND if expected == "abstain" else REFUSED), []
     texts = dict.fromkeys(plain(s.quote, question) for s in gold)
-    return " ".join(texts), [s.chunk_id for s in gold if s.chunk_id is not None]
+    return told or " ".join(texts), [s.chunk_id for s in gold if s.chunk_id is not None]
 
 
 def plain(text: str, question: str = "") -> str:
@@ -151,7 +160,7 @@ def plain(text: str, question: str = "") -> str:
 
 
 def _unmarked(text: str) -> str:
-    bare = _MARKUP.sub(lambda m: m["link"] or m["strong"] or m["weak"] or "", text)
+    bare = _MARKUP.sub(lambda m: m["ref"] or m["bare"] or m["link"] or m["strong"] or m["weak"] or "", text)
     return _QUOTE_MARK.sub(" ", bare).strip()
 
 
@@ -162,18 +171,28 @@ def judge_make(
     sources: Sequence[RecordSource],
     gold: Sequence[RecordSource],
     expected: str,
+    told: str = "",
 ) -> dict[str, tuple[int, str]]:
-    """Return the six levels by shared words, each with the words that show it."""
+    """Return the six levels by shared words, each with the words that show it.
+
+    Args:
+        told: the part of the gold spans that answers, such as one cell of a row; what else they say is not asked for.
+    """
     if expected in ("abstain", "refuse"):
         return _without_answer(answer, _ABSTAINS if expected == "abstain" else _REFUSES)
     said = set(content_terms(answer))
     asked = set(content_terms(question))
     known = {t for s in sources for t in content_terms(s.quote)}
-    wanted = {t for s in gold for t in content_terms(s.quote)}
+    all_gold = {t for s in gold for t in content_terms(s.quote)}
+    wanted = set(content_terms(told)) or all_gold
+    beside = all_gold - wanted - asked if told else set()
     found = {s.chunk_id for s in sources}
     reached = [s for s in gold if s.chunk_id in found]
     # What the question has not said is what it asks for: an answer without that is another question's, however true.
-    told = min(_share(said, known), _share(wanted - asked, said) if wanted - asked else 1.0)
+    parts = [wanted] if told else [set(content_terms(s.quote)) for s in gold]
+    true = min([_share(said, known), *(_share(part - asked, said) for part in parts if part - asked)])
+    if gold and _share(said, all_gold | asked) < LEAST_OWN:
+        true = min(true, 0.2)  # It has the words that answer among many of other passages.
     figures = identifiers(answer) | set(re.findall(r"\d+(?:[.,]\d+)*", answer))
     first = sources[0].quote[:200] if sources else ""
     sentences = split(answer) or [answer]
@@ -181,8 +200,11 @@ def judge_make(
     calls = [s for s in steps if s.action]
     return {
         "completeness": (_level(_share(wanted, said)), _words(wanted & said)),
-        "accuracy": (_level(told if gold else _share(said, known)), first),
-        "relevance": (_level(0.3 + _share(asked, said | known & wanted)), _words(asked & said)),
+        "accuracy": (_level(true if gold else _share(said, known)), first),
+        "relevance": (
+            _level(1.0 - _share(beside, said) if told else 0.3 + _share(asked, said | known & all_gold)),
+            _words(beside & said or asked & said),
+        ),
         "clarity": (5 if len(longest) <= 300 else 4 if len(longest) <= 600 else 2, longest[:200]),
         "specificity": (5 if figures else 4 if len(said) >= 8 else 2, _words(figures or said)),
         "reasoning": (

@@ -13,6 +13,7 @@ from django.db.models import Sum
 from django.db.models.functions import Now
 
 from apps.datasets.generation.estimate import estimate_of
+from apps.datasets.generation.rule_questions import NO_SENTENCE
 from apps.datasets.generation.settings import Settings
 from apps.datasets.generation.work import NO_MONEY, Item
 from apps.datasets.models import (
@@ -25,6 +26,7 @@ from apps.datasets.models import (
     PaidCall,
     QuestionType,
 )
+from runs.providers import is_extractive
 from toolloop.messages import Turn, message_from_json
 from toolloop.providers.profiles import Profile
 from toolloop.service import tier_charged
@@ -280,6 +282,8 @@ def shortfall_of(job: GenerationJob) -> list[dict[str, Any]]:
             "missing": count - kept[pair],
             "why": reasons[pair].most_common(1)[0][0]
             if reasons.get(pair)
+            else NO_SENTENCE
+            if is_extractive(job.model)
             else "There are too few suitable passages.",
         }
         for pair, count in sorted(wanted.items())

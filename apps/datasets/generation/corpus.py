@@ -51,7 +51,7 @@ class CorpusPassage:
     Attributes:
         char_start: its place in the document's text.
         name: qualified name of the code it is, "" for prose.
-        license: of its document, "" where nobody stated one; url: where the document is from.
+        license: of its document, "" where nobody stated one; url: where the document is from; title: of it, "" where none was read.
     """
 
     chunk_id: int
@@ -66,6 +66,7 @@ class CorpusPassage:
     name: str
     license: str = ""
     url: str = ""
+    title: str = ""
 
     def source(self, start: int = 0, end: int | None = None) -> RecordSource:
         """Return characters of the passage as a source; the whole of it without numbers."""
@@ -135,6 +136,7 @@ def passages_read(actor: Actor, ids: Iterable[int], names: Mapping[int, str]) ->
             name=row.qualified_name,
             license=licenses[row.document_id],
             url=row.document.source_url,
+            title=row.document.title,
         )
         for pk in wanted
         if (row := rows.get(pk)) is not None

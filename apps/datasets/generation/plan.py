@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +19,17 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An attempt at a slot: which passages it is made from."""
+    """An attempt at a slot.
+
+    Attributes:
+        chunks: the passages that it is made from.
+        data: what is known of it before its first stage.
+    """
 
     slot: Slot
     round: int
     chunks: tuple[int, ...]
+    data: Mapping[str, Any] = field(default_factory=dict)
 
 
 def apportioned(total: int, shares: Mapping[str, float]) -> dict[str, int]:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import re
 
-from apps.datasets.generation.rule_doubts import disagrees, is_no_phrase, is_person, is_stray, says_nothing
+from apps.datasets.generation.rule_doubts import (
+    PRAISE,
+    disagrees,
+    is_no_phrase,
+    is_person,
+    is_stray,
+    says_nothing,
+)
+from toolloop.best_sentences import content_terms
 
 _FINITE = """
     apply provide include require mean refer establish contain define describe determine enable ensure serve consist rely
@@ -21,12 +29,53 @@ _OBJECTS = {
     *_FINITE,
     *"submit develop keep hold pay report file name state meet complete prepare publish review approve bear show use".split(),
 }
+ACTS = {
+    *"""accept acknowledge allow apply appoint approve assign attend bring certify change check choose close collect complete
+    conduct confirm contact copy create decide declare delete deliver describe disclose document enter establish explain file
+    fill follow give grant identify implement inform install issue keep label list maintain make mark notify obtain offer open
+    pay perform prepare present preserve prevent produce propose protect provide publish reduce refund register reject release
+    remove replace report request respond restore retain return review revoke revise run secure select send set sign stop store
+    submit suspend terminate test track train transfer update upload use verify withdraw write""".split()
+}
+"""What somebody does; other verbs tell what something is like: a phase takes two weeks, a name belongs to a list."""
+_TAKE_OBJECTS = {
+    "accept",
+    "choose",
+    "collect",
+    "conduct",
+    "create",
+    "deliver",
+    "disclose",
+    "follow",
+    "obtain",
+    "offer",
+    "retain",
+    "select",
+    "send",
+}
 _NEED_A_PREPOSITION = ("apply", "refer", "serve", "consist", "rely", "depend")
+_STATES = ("consist", "comprise", "contain", "have", "include", "mean", "reflect", "require", "show", "state")
+"""What something is like, though it must be so."""
+_OPEN = (
+    "consider",
+    "continue",
+    "create",
+    "deliver",
+    "develop",
+    "enable",
+    "ensure",
+    "maintain",
+    "promote",
+    "provide",
+    "support",
+    "use",
+)
 _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
 MODALS = ("must", "shall", "should", "may", "will", "would", "can")
 
 
-_OBLIGE = ("must", "shall", "should")
+_HEAD = re.compile(r" (?:of|in|for|to|with|on|that|which|who|from|by|at|under|between|as)\b|[,.;(]")
+OBLIGE = ("must", "shall", "should")
 
 
 def _third(verb: str) -> str:
@@ -41,9 +90,21 @@ _PARTICIPLE = re.compile(
     r"(?P<done>[a-z]{3,}ed|shown|found|made|given|held|kept|built|known|taken|seen|set|paid|sold|written|chosen|led|sent) "
     r"(?P<prep>in addition to|in excess of|by|with|from|for|as|into|under|through|via|using|on|in|at|to|of|against|between) "
 )
+_BY_A_SCALE = (
+    "evaluated measured assessed determined calculated scored rated graded quantified estimated".split()
+)
+"""What is done by a test with a name as often as by somebody."""
 _BINDS = {
     "to": "referred addressed submitted forwarded limited applied assigned attributed added restricted exposed connected linked related compared subjected".split(),
     "of": "comprised composed made informed".split(),
+}
+_GOES_WITH = {
+    ("on", "based"),
+    ("on", "built"),
+    ("on", "modelled"),
+    ("on", "modeled"),
+    ("in", "involved"),
+    ("in", "written"),
 }
 _NO_ANSWER = re.compile(
     r"(?:the same|accordance|this|these|order|part|addition|the (?:first|last|second|next) time|example|instance|now|long|"
@@ -57,8 +118,22 @@ _TO_DO = re.compile(
 _QUALITY = re.compile(
     r"^(?:not )?(?P<what>responsible for|subject to|eligible for|liable for|exempt from|equal to|open to|available to|part of|accessible to)\b"
 )
+_COUNTED = re.compile(
+    r"(?:approximately |about |over |more than |nearly |at least |up to |exactly )?(?:\d[\d,]*|two|three|four|five|six|seven|eight|"
+    r"nine|ten|eleven|twelve)(?: million| billion)? (?P<what>(?!percent|per|or|and|to|of|in)[a-z-]+(?: (?!and|or|in|of|for|to|with|on|at|from)[a-z-]+){0,2}?s)\b(?! old)"
+)
+_LASTS = re.compile(
+    r"(?:a |an )?(?:minimum of |maximum of |period of |total of |at least |at most |up to |no (?:more|longer|less) than |about |"
+    r"approximately )*(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|twelve|thirty)(?: [a-z-]+)? (?:second|minute|hour|day|week|month|year)s?\b"
+)
 _MEANS = ("by", "using", "through", "via")
-_AGENT = r"(?:an? |the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
+_AGENT = r"(?:the )?(?!Section|Proclamation|Executive|Act|Title|Public Law)[A-Z]"
+_AGENTS = re.compile(
+    r"(?:an? |the |each |any |all |your )?(?:(?!of |number |percent |share |rate )[\w-]+ ){0,3}?(?:unit|team|office|department|agency|secretary|officer|manager|user|organizer|"
+    r"supervisor|owner|director|administrator|committee|board|council|client|server|employee|staff|author|operator|pilot|customer|"
+    r"vendor|contractor|company|court|judge|president|state|sponsor|investigator|maintainer|developer|reviewer|editor|member|"
+    r"parties|party|person|\w+(?:ologist|iatrist|ician|therapist)|people|applicant|government|commission|bank|provider|doctor|physician|nurse)(?:s|es)?\b"
+)
 _ARTICLE = re.compile(r"^(?:an?|the|one|any|each|part) ")
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = rf"(?:(?:\d{{1,2}} )?{MONTH}(?: \d{{1,2}}\b)?(?:,? \d{{4}})?|(?:FY ?)?(?:19|20)\d\d\b|\d{{1,2}}:\d\d [ap]\.?m)"
@@ -84,7 +159,7 @@ _BY_DOING = re.compile(r"^(?P<act>[^,;:]{8,140}?),? by (?:\w+ing\b)")
 
 def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     """Return a question for a claim, and whether it asks how; None where no template reads well."""
-    if subject.split(" ", 1)[0].lower() in _FINITE:
+    if subject.split(" ", 1)[0].lower() in (*_FINITE, *BASE):
         return None  # Ensure that ...: it tells somebody to do something.
     if is_no_phrase(subject) or disagrees(subject, verb, BASE.keys(), set(PLURAL)):
         return None
@@ -93,23 +168,29 @@ def asked(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if verb in MODALS:
         return _of_duty(subject, verb, rest)
     if verb in ("has", "have"):
-        if _ARTICLE.match(rest) or rest[0].isdigit():
-            return f"What {'does' if verb == 'has' else 'do'} {subject} have?", False
-        return None
+        counted = _COUNTED.match(rest)
+        does = "does" if verb == "has" else "do"
+        return (f"How many {counted['what']} {does} {subject} have?", False) if counted else None
     if verb in ("does not", "do not"):
         word, _, after = rest.partition(" ")
         if word not in _FINITE or is_stray(after):
             return None
         return f"What {verb[:-4]} {subject} not {word}{_preposition(after)}?", False
     preposition = _preposition(rest)
+    if verb in ("means", "mean") and preposition:
+        return None  # A structured means to balance risks: it is the noun.
     if is_stray(rest) or (BASE.get(verb, verb) in _NEED_A_PREPOSITION and not preposition):
         return None
     base = "set forth" if verb.startswith("set") else BASE.get(verb, verb)
     is_plural = verb in (*PLURAL, "set forth") or re.match(r"[a-z]+s \d", subject)
     does = "do" if is_plural else "does"
-    if re.match(r"and \w+s ", rest):
-        return f"What {does} {subject} do?", False
-    return f"What {does} {subject} {base}{preposition}?", base == "require"
+    if (
+        re.match(r"and \w+s ", rest)
+        or says_nothing(rest[len(preposition) :].lstrip())
+        or re.match(rf"[^,;]{{0,60}} with an? {PRAISE}\b", rest)
+    ):
+        return None
+    return f"What {does} {subject} {base}{preposition}?", False
 
 
 def _preposition(rest: str) -> str:
@@ -122,7 +203,11 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     if timed is not None:
         return timed, False
     told = _TO_DO.match(rest)
-    if told is not None and (told["done"] != "required" or verb in ("are", "were")):
+    if (
+        told is not None
+        and rest[told.end() :].split(" ", 1)[0] in ACTS
+        and (told["done"] != "required" or verb in ("are", "were"))
+    ):
         return f"What {verb} {subject} {told['done']} to do?", False
     done = _PARTICIPLE.match(rest)
     if done is not None:
@@ -132,8 +217,15 @@ def _of_state(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         return f"What {verb} {subject} {quality[0]}?", False
     if rest.startswith("$"):
         return f"How much {verb} {subject}?", False
-    if says_nothing(rest):
+    if says_nothing(rest) or re.match(r"\d+(?:,| or) ", rest):
+        return None  # One of several figures: in which case, the text around it says.
+    if re.match(
+        r"(?:[\w’'-]+ ){0,4}(?:contributor|same|reason|key|way|matter|thing|problem|step|case)\b", rest
+    ):
         return None
+    called = content_terms(_HEAD.split(rest, maxsplit=1)[0])
+    if called and set(called) <= set(content_terms(subject)):
+        return None  # The 2006 Plan is a plan to which ...
     says_what = (_ARTICLE.match(rest) or rest[0].isdigit()) and not re.match(r"\w+ing ", subject)
     asks = "Who" if is_person(subject, rest) else "What"
     return (f"{asks} {verb} {subject}?", False) if says_what else None
@@ -143,17 +235,28 @@ def _of_done(start: str, be: str, done: re.Match[str]) -> tuple[str, bool] | Non
     prep = done["prep"]
     after = done.string[done.end() :]
     is_bound = prep not in _BINDS or done["done"] in _BINDS[prep]
-    if not is_bound or _NO_ANSWER.match(after):
+    if not is_bound or _NO_ANSWER.match(after) or after.startswith("be "):
         return None
+    if prep == "for" and _LASTS.match(after):
+        return f"For how long {start} {be}{done['done']}?", False
     if prep == "as" and not _ARTICLE.match(after):
         return None  # As something arises: when, and not what it is taken for.
-    if prep == "by" and re.match(_AGENT, after):
+    if prep == "by" and be.startswith("not "):
+        return None
+    is_named = re.match(_AGENT, after) is not None and done["done"] not in _BY_A_SCALE
+    if prep == "by" and (is_named or _AGENTS.match(after)):
         return f"By whom {start} {be}{done['done']}?", False
     if prep in _MEANS:
+        if after[0].isdigit() or re.match(
+            r"(?:the (?:end|age|year|time)|one|two|three|age|at least|up to)\b", after
+        ):
+            return None  # Through 42 months: how long, and not how.
         is_how = prep != "by" or re.match(r"\w+ing\b", after) is not None
         return f"How {start} {be}{done['done']}?", is_how
     if (prep in ("in", "on", "at") and done["done"] in _PLACED) or (prep == "to" and done["done"] in _SENT):
         return f"Where {start} {be}{done['done']}?", False
+    if prep in ("in", "at", "on", "under") and (prep, done["done"]) not in _GOES_WITH:
+        return None  # When, where or in which case, and not in what.
     return f"What {start} {be}{done['done']} {prep}?", False
 
 
@@ -175,18 +278,24 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
     means = _BY_DOING.match(rest)
     if means is not None:
         return f"How {verb} {subject} {means['act']}?", True
-    word, _, after = rest.removeprefix("also ").partition(" ")
+    word, _, after = rest.partition(" ")
     word = word.rstrip(",:;")
+    if verb not in OBLIGE and word in _OPEN:
+        return None  # Of what somebody will provide there is no end.
     if word == "not":
         act, _, object_ = after.partition(" ")
         is_asked = act in _OBJECTS and not is_stray(object_)
         return (f"What {verb} {subject} not {act}?", False) if is_asked else None
     if word in _PERSONS:
         return f"Whom {verb} {subject} {word}?", True
-    if word in _OBJECTS and not is_stray(after):
-        return f"What {verb} {subject} {word}{_preposition(after)}?", verb in _OBLIGE
+    has_more = re.search(r"(?:,|,? and|,? or) (?:then )?(\w+) ", after)
+    if has_more is not None and has_more[1] in ACTS and verb in OBLIGE:
+        return f"What {verb} {subject} do?", True
+    if word in (*_OBJECTS, *_TAKE_OBJECTS) and not is_stray(after):
+        is_how = verb in OBLIGE and word not in _STATES
+        return f"What {verb} {subject} {word}{_preposition(after)}?", is_how
     is_name = all(w[0].isupper() or len(w) < 4 for w in subject.split())
-    is_told = verb in _OBLIGE and not is_name and not _NO_ACT.match(f"{subject}|{rest}")
+    is_told = verb in OBLIGE and not is_name and word in ACTS and not _NO_ACT.match(f"{subject}|{rest}")
     return (f"What {verb} {subject} do?", True) if is_told else None
 
 

@@ -17,7 +17,7 @@ from apps.datasets.generation.claiming import row_ceiling
 from apps.datasets.generation.corpus import chunks_open, fingerprint_of, pools_read
 from apps.datasets.generation.languages import tag_of
 from apps.datasets.generation.plan import candidates_of, slots_of
-from apps.datasets.generation.rule_pools import askable_first
+from apps.datasets.generation.rule_pools import candidates_by_rules
 from apps.datasets.generation.settings import Settings, settings_checked
 from apps.datasets.models import (
     JOB_ACTIVE,
@@ -43,7 +43,7 @@ from tenancy.services import audit_record
 DRIVE = "datasets.generate"
 BATCH = 1000
 RULES_ROUNDS = 20
-"""Candidates for a wanted row without a language model: templates fit few sentences, and trying costs nothing."""
+"""Passages looked at for a wanted row without a language model: templates fit few sentences, and trying costs nothing."""
 
 
 def generation_start(
@@ -95,9 +95,10 @@ def generation_start(
     pools = pools_read(actor, settings, slots)
     if is_extractive(model):
         names = {collection.pk: collection.name for collection in collections}
-        pools = askable_first(actor, names, slots, pools)
-    candidates = candidates_of(slots, pools, settings.rounds)
-    if not candidates:
+        candidates = candidates_by_rules(actor, names, slots, pools, settings.rounds)
+    else:
+        candidates = candidates_of(slots, pools, settings.rounds)
+    if not any(pools.values()):
         raise Invalid(
             "nothing_to_ask",
             "These collections have no passages to ask about. Add documents that everyone can see, wait until they are ready, or choose other types.",
@@ -139,6 +140,7 @@ def generation_start(
                 type=c.slot.type,
                 difficulty=c.slot.difficulty,
                 chunks=list(c.chunks),
+                data=dict(c.data),
                 state=ItemState.SPARE if c.round else ItemState.QUESTION,
             )
             for c in candidates

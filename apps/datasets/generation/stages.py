@@ -12,6 +12,7 @@ from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.material import gold_of, passages_of
 from apps.datasets.generation.paying import StageAnswer, ask
 from apps.datasets.generation.planting import PLANTED, instruction_of, is_obeyed, planted
+from apps.datasets.generation.rule_pools import MADE
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped
 from apps.datasets.models import ItemState, QuestionType
@@ -52,10 +53,10 @@ async def question(work: Work, item: Item) -> Next:
     if item.type == QuestionType.MULTI_TURN:
         passages = passages[:1]  # Later turns are about the others.
     if work.model.by_rules:
-        made = rule_questions.question_make(passages, item.type, item.difficulty)
+        made = _planned(item) or rule_questions.question_make(passages, item.type, item.difficulty)
         if made is None:
-            return dropped("The rules found no sentence to ask about. Try a language model.")
-        text, rationale, quotes = made
+            return dropped(rule_questions.NO_SENTENCE)
+        text, rationale, quotes, told = made
     else:
         voice = work.settings.voice(item.slot)
         prompt = prompts.question_prompt(passages, item.type, item.difficulty, work.settings, voice)
@@ -69,6 +70,7 @@ async def question(work: Work, item: Item) -> Next:
             form=prompts.QuestionMade,
         )
         text, rationale, quotes = asked.value.question, asked.value.rationale, asked.value.quotes
+        told = ""
     gold = [] if _expected(item) in EMPTY_ANSWERS else gold_of(passages, quotes)
     asked_for = work.settings.language
     prose = " ".join(p.text for p in passages if not p.name)
@@ -79,6 +81,7 @@ async def question(work: Work, item: Item) -> Next:
             "rationale": rationale.strip(),
             "language": languages.tag_of(asked_for) if asked_for else languages.detected(prose),
             "gold": [asdict(source) for source in gold],
+            "told": told,
             "passages": len({source.chunk_id for source in gold}),
         },
     )
@@ -195,7 +198,8 @@ async def synthesis(work: Work, item: Item) -> Next:
         if item.type == QuestionType.CODE:
             text, used = by_rules.code_make(gold, found)
         else:
-            text, used = by_rules.gold_make(gold, found, turns.asked_in(item.data))
+            asked_for = turns.asked_in(item.data)
+            text, used = by_rules.gold_make(gold, found, asked_for, item.data.get("told", ""))
         if not text:
             text, used = by_rules.synthesis_make(draft, found, item.data["question"])
     else:
@@ -241,7 +245,12 @@ async def repair(work: Work, item: Item) -> Next:
     data = item.data
     gold, found = _sources(data["gold"]), _sources(data["found"])
     if work.model.by_rules:
-        text, used = by_rules.repair_make(data["question"], gold, _expected(item))
+        if gold and {s.chunk_id for s in gold}.isdisjoint(s.chunk_id for s in found):
+            return dropped(
+                "The search found no passage that answers it."
+            )  # No step would lead to the answer.
+        told = data.get("told", "")
+        text, used = by_rules.repair_make(data["question"], gold, _expected(item), told)
     else:
         faults = "\n".join(f"- {s['name']}: level {s['level']}. {s['evidence']}" for s in data["scores"])
         prompt = prompts.repair_prompt(
@@ -332,6 +341,7 @@ async def _judgement(work: Work, item: Item) -> Judgement:
             _sources(data["found"]),
             _sources(data["gold"]),
             _expected(item),
+            data.get("told", ""),
         )
         author = by_rules.AUTHOR
     else:
@@ -350,6 +360,12 @@ async def _judgement(work: Work, item: Item) -> Judgement:
         levels = {n: (v["level"], v["evidence"]) for n, v in asked.value.model_dump().items()}
         author = f"judge:six@{prompts.VERSION}:{work.judge.name}"
     return judged(levels, work.settings, author=author, repairs=item.repairs)
+
+
+def _planned(item: Item) -> rule_questions.Made | None:
+    """Return the question that was planned with the job, so that no two rows ask the same."""
+    made = item.data.get(MADE)
+    return rule_questions.Made(**made) if made else None
 
 
 def _expected(item: Item) -> Behaviour:

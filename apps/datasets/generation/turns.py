@@ -30,11 +30,16 @@ would ask the same again. "" goes on."""
 
 @dataclass(frozen=True, slots=True)
 class NextQuestion:
-    """What the user says next; with ``stop`` they say nothing more."""
+    """What the user says next; with ``stop`` they say nothing more.
+
+    Attributes:
+        told: the answer by rules, "" where that is what the passages of ``gold`` say.
+    """
 
     stop: Stop = ""
     text: str = ""
     gold: tuple[RecordSource, ...] = ()
+    told: str = ""
 
 
 async def follow_up(work: Work, item: Item) -> Next:
@@ -46,8 +51,10 @@ async def follow_up(work: Work, item: Item) -> Next:
         return dropped(f"The conversation ended after its first turn ({said.stop}).")
     if said.stop:
         return Next(ItemState.SYNTHESIS, {"stop": said.stop})
-    gold = [asdict(source) for source in said.gold] or item.data["gold"]
-    return Next(ItemState.ANSWER, {"turns": turns, "question": said.text, "gold": gold})
+    facts: dict[str, Any] = {"turns": turns, "question": said.text}
+    if said.gold:
+        facts |= {"gold": [asdict(source) for source in said.gold], "told": said.told}
+    return Next(ItemState.ANSWER, facts)
 
 
 async def _said(work: Work, item: Item, turns: Sequence[Mapping[str, str]]) -> NextQuestion:
@@ -77,7 +84,7 @@ def _by_rules(
     made = rule_questions.question_make(rest, item.type, item.difficulty) if rest else None
     if made is None:
         return NextQuestion("satisfied")
-    return NextQuestion(text=made[0], gold=tuple(gold_of(rest, made[2])))
+    return NextQuestion(text=made.question, gold=tuple(gold_of(rest, made.quotes)), told=made.told)
 
 
 async def _by_model(

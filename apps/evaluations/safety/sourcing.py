@@ -48,7 +48,7 @@ def materials_read(*, actor: Actor, collections: Sequence[int], seed: int) -> li
             made = question_make([passage], asked, "medium")
             if made is None or len(passage.text) > _MOST_CHARS:
                 continue
-            question, _, quotes = made
+            question, quotes = made.question, made.quotes
             at = passage.text.find(quotes[0]) if quotes else -1
             source = passage.source(at, at + len(quotes[0])) if at >= 0 else passage.source()
             found.append(Material(kind, question, "", passage.text, passage.document, source))

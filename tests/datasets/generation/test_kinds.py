@@ -13,9 +13,7 @@ from apps.collections.models import Chunk, ChunkKind, ChunkLink
 from apps.datasets.formats import FORMATS, Card, validate
 from apps.datasets.generation.disagreeing import disagreement
 from apps.datasets.generation.languages import fault, name_of, tag_of
-from apps.datasets.generation.plan import Slot
 from apps.datasets.generation.planting import canary_of, instruction_of, is_obeyed
-from apps.datasets.generation.rule_pools import askable_first
 from apps.datasets.models import GenerationItem, GenerationJob, PaidCall
 from apps.datasets.records.columns import record_of
 from apps.datasets.records.record import Record
@@ -152,24 +150,6 @@ def test_rules_begin_with_the_passages_that_they_can_ask_about(cast: Cast) -> No
     assert job.dropped == 0
     assert row.question == "What is the yearly fee for a berth in the port of Zenda?"
     assert row.answer == said == row.sources[0].quote
-
-
-def test_rules_of_two_types_begin_with_different_passages(cast: Cast) -> None:
-    duties = (
-        "Of plans.\n\nThe harbour master of Zenda must submit a yearly plan to the council.",
-        "Of logs.\n\nThe chief pilot of Zenda must submit a monthly log to the council.",
-    )
-    library = make_open_library(cast, "Port", duties)
-    groups = [(chunk.pk,) for chunk in library.chunks]
-    slots = [Slot(0, "factual", "medium"), Slot(1, "how_to", "medium")]
-    with tenant_scope(cast.tenant.pk):
-        found = [
-            askable_first(
-                cast.actor("member"), {library.collection.pk: "Port"}, slots, dict.fromkeys(kinds, groups)
-            )
-            for kinds in (("factual", "how_to"), ("how_to", "factual"))
-        ]
-    assert found[0] == found[1] == {"how_to": groups, "factual": groups[::-1]}
 
 
 def test_code_is_asked_about_with_the_text_that_names_it(cast: Cast, library: Library) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
-from apps.datasets.generation.by_rules import filter_reason, judge_make, plain
+from apps.datasets.generation.by_rules import filter_reason, gold_make, judge_make, plain
 from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.material import gold_of
-from apps.datasets.generation.rule_claims import claims_of
+from apps.datasets.generation.rule_claims import claims_of, title_of
 from apps.datasets.generation.rule_questions import question_make
 
 
@@ -170,6 +171,7 @@ def test_an_answer_is_said_in_plain_words_and_without_what_the_question_has_name
     assert plain("| `North pier` | 120 m | |", "How long is “North pier”?") == "120 m"
     dotted = "2812.12.00 ...... Phosphorus oxychloride ...... Pharma."
     assert plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
+    assert plain("as [[ISO 1]](refs.md#iso) and [Piers][1] or [dm] say[^2]") == "as ISO 1 and Piers or dm say"
     assert plain("a * b and snake_case_name and 2 * 3") == "a * b and snake_case_name and 2 * 3"
 
 
@@ -189,20 +191,34 @@ def test_the_judge_sees_a_true_sentence_that_answers_another_question() -> None:
 
 
 def test_nothing_is_asked_as_absent_that_the_passage_may_tell() -> None:
-    silent = "The northern pier of Ruritania includes two cranes and a warehouse."
-    telling = f"{silent} It costs 12 euros, has 40 employees, was founded in 1894 and is led by a Board. Call 555-1234, in any language."
+    silent = "The Harbour Office of Ruritania includes two cranes and a warehouse."
+    telling = f"{silent} It has 40 employees, was founded in 1894 and hears you at 555-1234."
     assert question_make([passage(silent)], "unanswerable", "easy") is not None
     assert question_make([passage(telling)], "unanswerable", "easy") is None
 
 
-def test_only_what_has_people_is_asked_who_is_in_charge_of_it() -> None:
-    told = "It costs 12 euros since 1894, in any language; call 555-1234."
-    thing = f"The northern pier of Ruritania includes two cranes and a warehouse. {told}"
-    office = f"The harbour office of Ruritania includes two cranes and a warehouse. {told}"
-    assert question_make([passage(thing)], "unanswerable", "easy") is None
-    made = question_make([passage(office)], "unanswerable", "easy")
-    assert made is not None
-    assert "the harbour office of Ruritania" in made[0]
+@pytest.mark.parametrize(
+    ("subject", "asks"),
+    [
+        ("The Harbour Office of Ruritania", "the Harbour Office of Ruritania"),
+        ("The Ruritania Pilot Program", "How much does the Ruritania Pilot Program cost"),
+        ("The Northern Pier of Ruritania", ""),
+        ("The setting OTEL_PIER_LIMIT", ""),
+        ("The Office", ""),
+        ("Any Ruritania Office", ""),
+        ("Harbour Office", ""),
+        ("The Harbour Office and the Pilot Office of Zenda", ""),
+        ("The foreign policy of Ruritania", ""),
+    ],
+)
+def test_what_is_absent_is_asked_only_of_a_named_thing_of_which_people_ask_it(
+    subject: str, asks: str
+) -> None:
+    made = question_make([passage(f"{subject} includes two cranes and a warehouse.")], "unanswerable", "easy")
+    assert (made is not None) == bool(asks)
+    assert made is None or (asks in made.question and made.quotes == [])
+    table = "| Name | Description |\n|---|---|\n| Harbour Office | keeps the logs of all pilots |"
+    assert question_make([passage(table)], "unanswerable", "easy") is None, "a row of a table is no office"
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -248,7 +264,7 @@ def test_rows_of_tables_are_asked_for_a_cell() -> None:
         "the second goes on in a line that is missing"
     )
     headed = "| Pier | Length | Notes |\n|---|---|---|\n| North pier | 120 m | old |\n| South pier | 80 m | |\n| South pier | 90 m | |"
-    assert asked(headed) == ["What does “port rules 2024” give as “Length” for the pier “North pier”?"]
+    assert asked(headed) == ["What is given as “Length” for the pier “North pier” in “port rules 2024”?"]
 
 
 def test_code_is_asked_for_what_its_docstring_or_its_head_says() -> None:
@@ -281,15 +297,179 @@ def test_types_take_the_sentences_that_fit_them() -> None:
     like = passage("The customs fee for ships of Zenda is 15 euros per night.", document="b2.pdf")
     compared = question_make([rate, like], "comparison", "easy")
     assert compared is not None
-    assert "“port rules 2024”" in compared[0], "a file's name has codes that no text has"
-    assert len(compared[2]) == 2
+    assert compared.question == (
+        "What is the customs fee for ships of Ruritania, and how does the customs fee for ships of Zenda compare?"
+    )
+    assert len(compared.quotes) == 2
     assert question_make([rate, far], "comparison", "easy") is None, "they have nothing in common"
-    assert question_make([rate, how], "multi_hop", "easy") is None, "two questions, and no more"
-    of_it = passage("The customs fee for ships of Ruritania shall be paid by the captain of the ship.")
-    hops = question_make([rate, of_it], "multi_hop", "easy")
-    assert hops is not None
-    assert hops[0].startswith("What is the customs fee for ships of Ruritania, and ")
-    assert len(hops[2]) == 2
-    absent = question_make([rate], "unanswerable", "easy")
-    assert absent is not None
-    assert absent[2] == []
+
+
+def test_titles_are_said_instead_of_names_of_files_where_they_say_more() -> None:
+    def titled(title: str) -> str:
+        return title_of(replace(passage("x"), title=title))
+
+    assert titled("Rules of the port 4.2") == "“Rules of the port 4.2”"
+    for poor in (
+        "",
+        "Rules",
+        "rules.doc",
+        "Microsoft Word - a b.doc",
+        "任务书编号： 密级：",
+        "Rules of the port:",
+    ):
+        assert titled(poor) == "“port rules 2024”"
+
+
+TABLE = (
+    "| Setting | Description | Default | Notes |\n|---|---|---|---|\n"
+    "| PIER_LIMIT | Most ships at a [pier](p.md) | 12 ships | see below |\n"
+    "| PIER_LOG | n/a | `yes` | |\n"
+    "| PIER_NAME | What a \\| b is called | | |"
+)
+
+
+def test_a_row_is_answered_with_the_cell_that_was_asked_for() -> None:
+    one = passage(TABLE)
+    found = {claim.question: claim for claim in claims_of(one)}
+    told = {question: claim.told for question, claim in found.items()}
+    assert told == {
+        "What is given as “Description” for the setting “PIER_LIMIT” in “port rules 2024”?": "Most ships at a pier",
+        "What is given as “Default” for the setting “PIER_LIMIT” in “port rules 2024”?": "12 ships",
+        "What is given as “Description” for the setting “PIER_NAME” in “port rules 2024”?": "What a | b is called",
+    }
+    for question, claim in found.items():
+        made = question_make([one], "factual", "hard")
+        assert made is not None
+        gold = gold_of([one], [claim.sentence])
+        answer, used = gold_make(gold, [one.source()], question, claim.told)
+        assert (answer, used) == (claim.told, [one.chunk_id])
+        row = plain(claim.sentence, question)
+        levels = [
+            judge_make(question, said, [], [one.source()], gold, "answer", claim.told)
+            for said in (answer, row)
+        ]
+        assert levels[0]["relevance"][0] == levels[0]["completeness"][0] == 5
+        assert levels[0]["accuracy"][0] == 5
+
+
+def test_the_judge_sees_the_cells_that_nobody_asked_for() -> None:
+    one = passage(TABLE)
+    claim = next(claim for claim in claims_of(one) if claim.told == "12 ships")
+    gold = gold_of([one], [claim.sentence])
+    row = "Most ships at a pier; 12 ships; see below"
+    cell, whole = (
+        judge_make(claim.question, said, [], [one.source()], gold, "answer", claim.told)
+        for said in (claim.told, row)
+    )
+    assert whole["relevance"][0] < cell["relevance"][0]
+
+
+def test_the_judge_sees_an_answer_to_half_of_the_question_and_one_that_is_lost_in_others() -> None:
+    fee = "The customs fee for ships of Ruritania is 12 euros per day and night."
+    choir = "The choir of Ruritania has 40 singers, an organist and a conductor."
+    other = "The archive of Lisbon opens at nine, closes at noon, keeps quotes for years and sells copies to lawyers."
+    more = "A tariff of heading 8703 counts cars, trucks, wheels and engines of many makers, whoever imports them."
+    one = passage(f"{fee} {choir} {other} {more}")
+    gold = gold_of([one], [fee, choir])
+    question = "What is the customs fee for ships of Ruritania, and how many singers does its choir have?"
+
+    def accuracy(answer: str) -> int:
+        return judge_make(question, answer, [], [one.source()], gold, "answer")["accuracy"][0]
+
+    assert accuracy(f"{fee} {choir}") == 5
+    assert accuracy(fee) < 3
+    assert accuracy(f"{other} {fee} {more} {choir}") < 3
+
+
+LEANING = {
+    "adds to what came before": "Any importer of cars from Ruritania must also submit a certificate of origin.",
+    "what stands above": "Any importer of cars from Ruritania must submit the certificate described above.",
+    "a heading run in": "Fees of the Port The Harbour Board of Zenda includes five captains.",
+    "said twice": "Harbour Board of Zenda harbour board of Zenda includes five captains.",
+    "adverb first": "Accordingly the Harbour Board of Zenda includes five captains.",
+    "an example": "For example, the Harbour Board of Zenda includes five captains.",
+    "items run in": "Logs of the Zenda pilots were kept for ten years; Keep and record the names; Write them down.",
+    "one thing without an article": "Berth request of the Zenda pilots must include a plan.",
+    "as another is": "The customs fee for ships of Zenda is the same as that of Ruritania.",
+    "in the future": "Further piers of the Zenda terminal can be added in the future.",
+    "one of many, in passing": "A new berth is added to an existing pier.",
+    "what users may": "Users can provide a name for the ship.",
+    "what something has": "The port of Zenda has one of the highest fees of all.",
+    "praise with it": "The port of Zenda provides captains with an enormous opportunity.",
+    "no act": "The second phase of the Zenda works should take two weeks.",
+    "it tells somebody to": "If more than one captain has approved the fees of a berth, clarify who will pay for them.",
+    "generic": "The overall effect is a gentle nudge toward shorter stays in the port.",
+    "words glued": "The Harbour Board ofZenda includes five captains.",
+    "what another section tells": "Any captain of the Zenda port must meet the requirements of Section 5.2.",
+    "what somebody will provide": "The Harbour Board of Zenda will provide regular training to all pilots.",
+    "a noun that looks like a verb": "The Zenda process promotes a structured means to balance the fees.",
+    "by whom not": "The logs of the Zenda pilots shall not be taken by a captain as proof of a visit.",
+    "a more of something": "Careful piloting in Zenda creates a more secure port for all captains.",
+    "a heading and a name run in": "Definition Data warehouse uptime of Zenda includes all hours.",
+    "a name said twice": "Data Verification Data of Zenda includes all hours.",
+    "a clause within": "A Live badge of Zenda appears when the chart is synchronized with the newest log.",
+    "a clause between": "The port documented all fees of Zenda in a paper, which names the piers, identifies pilots.",
+    "called what it is called": "The 2006 Plan of Zenda is a plan to which the Harbour Act applies.",
+    "praise that is stressed": "The Zenda Net is a particularly important source of trust.",
+    "figures of several cases": "The Zenda berth score is 0, 1, or 2 points.",
+    "quantity": "Multiple crews of the Zenda port are allowed to submit logs.",
+    "when, not how": "The Zenda pilot test will be performed through 42 months of age.",
+}
+
+
+@pytest.mark.parametrize("case", LEANING)
+def test_what_leans_on_the_text_around_it_is_not_asked(case: str) -> None:
+    assert asked(LEANING[case]) == []
+
+
+WORDED = {
+    "key words in capitals": (
+        "Callbacks of the Zenda client MUST use a binary format.",
+        "What must callbacks of the Zenda client use?",
+    ),
+    "count": (
+        "The choir of Zenda has 40 singers and an organist.",
+        "How many singers does the choir of Zenda have?",
+    ),
+    "duration": (
+        "Major versions of the Zenda client must be supported for a minimum of **three years**.",
+        "For how long must major versions of the Zenda client be supported?",
+    ),
+    "agent with a small letter": (
+        "The logs of the Zenda pilots are reviewed by the harbour committee.",
+        "By whom are the logs of the Zenda pilots reviewed?",
+    ),
+    "no agent": (
+        "The yearly score of the Zenda pilots is determined by the number of employees who answer.",
+        "How is the yearly score of the Zenda pilots determined?",
+    ),
+    "a scale with a name": (
+        "The skill of the Zenda pilots is assessed by the Rotterdam Ladder of Skills.",
+        "How is the skill of the Zenda pilots assessed?",
+    ),
+    "what is to be done": (
+        "If a berth of the Zenda pier is no longer in use, it should be closed by the pilots.",
+        "What should be done if a berth of the Zenda pier is no longer in use?",
+    ),
+    "several acts": (
+        "Any captain of the Zenda port must accept the fees, obtain a permit and notify the pilots.",
+        "What must any captain of the Zenda port do?",
+    ),
+    "the board of this text": (
+        "By March 3, 2025, the Board will submit a plan of all piers.",
+        "By March 3, 2025, what will the Board submit, according to “port rules 2024”?",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WORDED)
+def test_a_question_asks_in_the_words_that_fit(case: str) -> None:
+    text, question = WORDED[case]
+    assert asked(text) == [question]
+
+
+def test_what_two_sentences_answer_differently_is_not_asked() -> None:
+    one = "The Harbour Board of Zenda includes five captains."
+    other = "The Harbour Board of Zenda includes three pilots and a clerk."
+    assert len(asked(one)) == 1
+    assert asked(f"{one} {other}") == []
