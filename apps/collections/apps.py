@@ -35,10 +35,10 @@ class CollectionsConfig(AppConfig):
         before_fork(_preload)
         on_sweep(codes_sweep, every_s=300)
         on_sweep(terms_sweep, every_s=300)
-        named_by(originals.file_is_named)
+        named_by(originals.files_named)
         rows_hold(originals.file_in_history)
-        for listener in (originals.made_forget, tree_follow):
-            on_removed(listener)
+        on_removed(originals.made_forget)
+        on_removed(tree_follow, is_at_once=False)
         for look in (originals.made_compare, trees_compare):
             on_whole_look(look)
         key_collections_from(collection_choices)

@@ -13,10 +13,10 @@ class DatasetsConfig(AppConfig):
     def ready(self) -> None:
         """Register the jobs that do not stand in ``tasks``, the files that rows name, and the function that searches rows."""
         from apps.datasets.rows import search as row_search
-        from apps.datasets.rows.files import dataset_file_is_named
+        from apps.datasets.rows.files import dataset_files_named
         from blobs.references import named_by
         from tenancy.row_security import register_function
 
-        named_by(dataset_file_is_named)
+        named_by(dataset_files_named)
         import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)

@@ -9,9 +9,10 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from itertools import islice
 
 import structlog
 from django.db import DatabaseError, connection
@@ -19,16 +20,18 @@ from django.utils import timezone
 
 from blobs.leases import blob_cache, blob_copies, partials_drop
 from blobs.models import PendingBlob
-from blobs.references import is_named
+from blobs.references import named
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
 
 LOOK_S = 10.0
 WHOLE_S = 3600.0
+_AT_ONCE = 500  # keys that are asked for in one statement
 _OVERLAP = timedelta(seconds=60)  # a transaction may commit that long after it wrote its time
 
-_removed: list[Callable[[int, str], None]] = []
+_removed: list[Callable[[int, Sequence[str]], None]] = []
+_removed_elsewhere: list[Callable[[int, Sequence[str]], None]] = []
 _whole: list[Callable[[], None]] = []
 _looked: datetime | None = None
 _known: dict[int, datetime] = {}
@@ -36,10 +39,15 @@ _next_whole = 0.0
 _lock = threading.Lock()
 
 
-def on_removed(listener: Callable[[int, str], None]) -> None:
-    """Have it called with workspace and key (or prefix) of what was removed, in the workspace's scope, on each machine."""
-    if listener not in _removed:
-        _removed.append(listener)
+def on_removed(listener: Callable[[int, Sequence[str]], None], *, is_at_once: bool = True) -> None:
+    """Have it called with workspace and keys (or prefixes) of what was removed, in the workspace's scope, on each machine.
+
+    Args:
+        is_at_once: also by the process that removes them, key by key; else only when a machine looks.
+    """
+    listeners = _removed if is_at_once else _removed_elsewhere
+    if listener not in listeners:
+        listeners.append(listener)
 
 
 def on_whole_look(listener: Callable[[], None]) -> None:
@@ -48,19 +56,18 @@ def on_whole_look(listener: Callable[[], None]) -> None:
         _whole.append(listener)
 
 
-def caches_drop(tenant_id: int, key: str) -> None:
-    """Delete this machine's copies of a key, or of all below a prefix, and what was made of them."""
-    cached = blob_cache() / key
-    if key.endswith("/"):
-        if cached.is_dir():
+def caches_drop(tenant_id: int, keys: Sequence[str], *, is_at_once: bool) -> None:
+    """Delete this machine's copies of keys, or of all below prefixes, and what was made of them."""
+    for key in keys:
+        cached = blob_cache() / key
+        if not key.endswith("/"):
+            # Also where it is read: its reader has it open, or works for what is gone.
+            cached.unlink(missing_ok=True)
+        elif cached.is_dir():
             shutil.rmtree(cached, ignore_errors=True)
-    else:
-        cached.unlink(
-            missing_ok=True
-        )  # also where it is read: its reader has it open, or works for what is gone
     with tenant_scope(tenant_id):
-        for listener in _removed:
-            listener(tenant_id, key)
+        for listener in _removed if is_at_once else [*_removed, *_removed_elsewhere]:
+            listener(tenant_id, keys)
 
 
 def caches_look() -> int:
@@ -83,21 +90,27 @@ def caches_look() -> int:
         for known in [known for known, at in _known.items() if at < since - 2 * _OVERLAP]:
             del _known[known]
         fresh = [row for row in found if row[0] not in _known]
-        for pk, tenant_id, key, removed_at in fresh:
-            caches_drop(tenant_id, key)
-            _known[pk] = removed_at
+        keys: dict[int, list[str]] = {}
+        for _, tenant_id, key, _ in fresh:
+            keys.setdefault(tenant_id, []).append(key)
+        for tenant_id, of_tenant in keys.items():
+            caches_drop(tenant_id, of_tenant, is_at_once=False)
+        _known.update({pk: removed_at for pk, _, _, removed_at in fresh})
     return len(fresh)
 
 
 def _copies_compare() -> None:
     """Delete the copies of keys that no row names."""
-    for path in blob_copies():
-        key = path.relative_to(blob_cache()).as_posix()
-        tenant = key.partition("/")[0].removeprefix("t")
+    root = blob_cache()
+    for folder in root.glob("t*"):
+        tenant = folder.name[1:]
         if tenant.isdecimal():
-            with tenant_scope(int(tenant)):
-                if not is_named(int(tenant), key):
-                    path.unlink(missing_ok=True)
+            copies = (path for path in blob_copies(folder))
+            while part := {path.relative_to(root).as_posix(): path for path in islice(copies, _AT_ONCE)}:
+                with tenant_scope(int(tenant)):
+                    kept = named(int(tenant), part)
+                for key in part.keys() - kept:
+                    part[key].unlink(missing_ok=True)
 
 
 def looking_start() -> None:

@@ -184,7 +184,7 @@ def _make_room() -> None:
         return
     _fetched = 0
     found = []
-    for path in blob_copies():
+    for path in blob_copies(blob_cache()):
         with suppress(FileNotFoundError):  # given up by another process
             stat = path.stat()
             found.append((stat.st_mtime, path, stat.st_size))
@@ -199,9 +199,9 @@ def _make_room() -> None:
             total -= size
 
 
-def blob_copies() -> Iterator[Path]:
-    """Yield this machine's copies; those that are being fetched are none yet."""
-    for folder, _, names in os.walk(blob_cache()):
+def blob_copies(root: Path) -> Iterator[Path]:
+    """Yield this machine's copies below a folder of the cache; those that are being fetched are none yet."""
+    for folder, _, names in os.walk(root):
         yield from (Path(folder) / name for name in names if not name.startswith(_PARTIAL))
 
 

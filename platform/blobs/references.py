@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
-_asked: list[Callable[[int, str], bool]] = []
-
-
-def named_by(is_named: Callable[[int, str], bool]) -> None:
-    """Have it asked, by workspace and key, whether a row names a key; at start-up, by every app that keeps files."""
-    if is_named not in _asked:
-        _asked.append(is_named)
+_asked: list[Callable[[int, Collection[str]], set[str]]] = []
 
 
-def is_named(tenant_id: int, key: str) -> bool:
-    """Tell whether any row names a key, in the workspace's scope."""
-    return any(ask(tenant_id, key) for ask in _asked)
+def named_by(names: Callable[[int, Collection[str]], set[str]]) -> None:
+    """Have it asked, by workspace and keys, which of the keys rows name; at start-up, by every app that keeps files."""
+    if names not in _asked:
+        _asked.append(names)
+
+
+def named(tenant_id: int, keys: Collection[str]) -> set[str]:
+    """Return those of the keys that rows name, in the workspace's scope."""
+    return set().union(*(names(tenant_id, keys) for names in _asked))

@@ -38,7 +38,7 @@ from blobs.caches import caches_drop
 from blobs.errors import StoreAway
 from blobs.leases import put_from_rows
 from blobs.models import PendingBlob
-from blobs.references import is_named
+from blobs.references import named
 from blobs.stores import store
 from tenancy.database.waiting import connections_let_go
 from tenancy.scope import platform_scope, tenant_scope
@@ -220,7 +220,7 @@ def _settle(tenant_id: int, pending: int) -> None:
         if not key.endswith("/"):
             now = timezone.now()
             others = PendingBlob.objects.filter(key=key, removed_at=None, due_at__gt=now).exclude(pk=pending)
-            is_wanted = is_named(tenant_id, key)
+            is_wanted = bool(named(tenant_id, [key]))
             if is_wanted and store().size(key) is None:
                 put_from_rows(key)
             if is_wanted or others.exists():
@@ -234,7 +234,7 @@ def _settle(tenant_id: int, pending: int) -> None:
             store().remove(key)
         row.removed_at = timezone.now()
         row.save(update_fields=["removed_at"])
-    caches_drop(tenant_id, key)
+    caches_drop(tenant_id, [key], is_at_once=True)
 
 
 def pending_sweep(limit: int = 100) -> int:

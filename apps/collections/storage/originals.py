@@ -9,12 +9,11 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from django.conf import settings
-from django.db.models import Q
 
 from apps.collections.models import Document, FileBlob, Import, RepositoryPack
 from tenancy.scope import tenant_scope
@@ -62,31 +61,37 @@ def file_in_history(key: str) -> bytes | None:
     return None if content is None else bytes(content)
 
 
-def file_is_named(tenant_id: int, key: str) -> bool:
-    """Tell whether a document, an import or a repository needs a key's bytes."""
-    if key_parts(key) is None:
-        return False
-    packs = RepositoryPack.objects.filter(Q(file=key) | Q(index=key), tenant_id=tenant_id)
-    return (
-        packs.exists()
-        or Import.objects.filter(tenant_id=tenant_id, file=key).exists()
-        or Document.objects.filter(tenant_id=tenant_id, file=key).exists()
-    )
+def files_named(tenant_id: int, keys: Collection[str]) -> set[str]:
+    """Return those of the keys that a document, an import or a repository names."""
+    ours = [key for key in keys if key_parts(key) is not None]
+    if not ours:
+        return set()
+    named: set[str] = set()
+    for model, column in (
+        (Document, "file"),
+        (Import, "file"),
+        (RepositoryPack, "file"),
+        (RepositoryPack, "index"),
+    ):
+        rows = model.objects.filter(tenant_id=tenant_id, **{f"{column}__in": ours})
+        named.update(rows.values_list(column, flat=True))
+    return named
 
 
-def made_forget(tenant_id: int, key: str) -> None:
-    """Delete what this machine made of a removed original, unless the workspace has the same bytes elsewhere.
+def made_forget(tenant_id: int, keys: Collection[str]) -> None:
+    """Delete what this machine made of removed originals, unless the workspace has the same bytes elsewhere.
 
     Args:
-        key: or the prefix of a deleted collection.
+        keys: or prefixes of deleted collections.
     """
-    parts = key_parts(key)
-    if parts is None:
-        return
-    if not parts.sha256:
+    parts = [part for part in map(key_parts, keys) if part is not None]
+    if any(not part.sha256 for part in parts):
         _pages_compare(tenant_id)
-    elif not Document.objects.filter(tenant_id=tenant_id, sha256=parts.sha256).exists():
-        shutil.rmtree(page_cache(tenant_id, parts.sha256), ignore_errors=True)
+        return
+    gone = {part.sha256 for part in parts}
+    known = Document.objects.filter(tenant_id=tenant_id, sha256__in=gone)
+    for sha256 in gone.difference(known.values_list("sha256", flat=True)):
+        shutil.rmtree(page_cache(tenant_id, sha256), ignore_errors=True)
 
 
 def made_compare() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from apps.collections.models import Collection
@@ -11,12 +12,11 @@ from tenancy.actors import system_actor
 from tenancy.scope import tenant_scope
 
 
-def tree_follow(tenant_id: int, key: str) -> None:
-    """Drop a removed original's copy from this machine's tree, or the tree of a removed collection."""
-    parts = key_parts(key)
-    if parts is None or not (trees_folder() / f"t{tenant_id}" / str(parts.collection)).is_dir():
-        return
-    _compare(tenant_id, parts.collection)
+def tree_follow(tenant_id: int, keys: Sequence[str]) -> None:
+    """Drop removed originals' copies from this machine's trees, and the trees of removed collections."""
+    for collection in {parts.collection for parts in map(key_parts, keys) if parts is not None}:
+        if (trees_folder() / f"t{tenant_id}" / str(collection)).is_dir():
+            _compare(tenant_id, collection)
 
 
 def trees_compare() -> None:

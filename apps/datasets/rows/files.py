@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -15,7 +15,7 @@ from blobs.errors import BlobMissing
 from blobs.leases import blob_open, lease
 
 MAX_EXPORT_BYTES = 1 << 36
-_KEY = re.compile(r"datasets/t(\d+)/(\d+)/(export|import|errors|splits)-([0-9a-f]+)(?:\.[a-z]+)?")
+_KEY = re.compile(r"datasets/t\d+/\d+/(export|import|errors|splits)-([0-9a-f]+)(?:\.[a-z]+)?")
 
 
 def dataset_file_key(tenant_id: int, dataset_id: int, name: str) -> str:
@@ -28,17 +28,26 @@ def export_key(export: DatasetExport) -> str:
     return dataset_file_key(export.tenant_id, export.dataset_id, f"export-{export.pk}")
 
 
-def dataset_file_is_named(tenant_id: int, key: str) -> bool:
-    """Tell whether an export, an import or a division needs a key's bytes; while it runs, it does."""
-    found = _KEY.fullmatch(key)
-    if found is None or int(found[1]) != tenant_id:
-        return False
-    if found[3] == "export":
-        return DatasetExport.objects.filter(tenant_id=tenant_id, file=key).exists()
-    if found[3] == "splits":
-        return DatasetCheck.objects.filter(tenant_id=tenant_id, pk=int(found[4])).exists()
-    column = "file" if found[3] == "import" else "errors_file"
-    return DatasetImport.objects.filter(tenant_id=tenant_id, **{column: key}).exists()
+def dataset_files_named(tenant_id: int, keys: Collection[str]) -> set[str]:
+    """Return those of the keys that an export, an import or a division names."""
+    kinds: dict[str, dict[str, int]] = {}
+    for key in keys:
+        if found := _KEY.fullmatch(key):
+            kinds.setdefault(found[1], {})[key] = int(found[2]) if found[1] == "splits" else 0
+    named: set[str] = set()
+    for kind, model, column in (
+        ("export", DatasetExport, "file"),
+        ("import", DatasetImport, "file"),
+        ("errors", DatasetImport, "errors_file"),
+    ):
+        if kind in kinds:
+            rows = model.objects.filter(tenant_id=tenant_id, **{f"{column}__in": kinds[kind]})
+            named.update(rows.values_list(column, flat=True))
+    if splits := kinds.get("splits"):
+        checks = DatasetCheck.objects.filter(tenant_id=tenant_id, pk__in=splits.values())
+        there = set(checks.values_list("pk", flat=True))
+        named.update(key for key, pk in splits.items() if pk in there)
+    return named
 
 
 def dataset_file_write(tenant_id: int, key: str, chunks: Iterable[bytes]) -> blobs.ReceivedFile:

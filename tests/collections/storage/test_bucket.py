@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -112,7 +113,7 @@ def test_other_machine_forgets_what_this_one_deletes(
 
 
 def test_store_that_is_away_makes_a_document_wait_and_not_fail(
-    cast: Cast, collection: Collection, bucket: Bucket, settings: Any
+    cast: Cast, collection: Collection, bucket: Bucket, settings: Any, client: Client
 ) -> None:
     document = upload(cast, collection, "lamps.md", LAMPS)
     there, settings.FILES_URL = settings.FILES_URL, "s3://b/p?endpoint=http://127.0.0.1:9&region=us-east-1"
@@ -122,6 +123,12 @@ def test_store_that_is_away_makes_a_document_wait_and_not_fail(
         make_due(document)
     with pytest.raises(StoreAway):
         upload(cast, collection, "pumps.md", LAMPS)
+    client.force_login(cast.user("member"))
+    answer = client.post(
+        f"/api/v1/collections/{collection.pk}/documents",
+        {"file": SimpleUploadedFile("pumps.md", LAMPS)},
+    )
+    assert (answer.status_code, answer["Retry-After"]) == (503, "10")
     settings.FILES_URL = there
     document = attempt(document)
     assert document.status == "ready"
