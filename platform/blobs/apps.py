@@ -8,9 +8,9 @@ class BlobsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from blobs.caches import caches_look
-        from blobs.services import pending_sweep
-        from jobs.registry import on_sweep
+        from blobs.caches import looking_start
+        from blobs.services import sweeping_start
+        from jobs.registry import after_start
 
-        on_sweep(pending_sweep, every_s=5, batch=100)
-        on_sweep(caches_look, every_s=10)
+        after_start(looking_start)
+        after_start(sweeping_start)

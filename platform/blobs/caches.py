@@ -10,20 +10,16 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import islice
 
-import structlog
-from django.db import DatabaseError, connection
 from django.utils import timezone
 
 from blobs.leases import blob_cache, blob_copies, partials_drop
 from blobs.models import PendingBlob
 from blobs.references import named
+from blobs.threads import begin_thread
 from tenancy.scope import platform_scope, tenant_scope
-
-log = structlog.get_logger(__name__)
 
 LOOK_S = 10.0
 WHOLE_S = 3600.0
@@ -71,17 +67,20 @@ def caches_drop(tenant_id: int, keys: Sequence[str], *, is_at_once: bool) -> Non
 
 
 def caches_look() -> int:
-    """Drop what was removed since this process last looked; returns how many keys that were."""
+    """Drop what was removed since this process last looked; returns how many keys that were.
+
+    What fails is looked at again the next time.
+    """
     global _looked, _next_whole
     with _lock:
         if time.monotonic() >= _next_whole:
-            _next_whole = time.monotonic() + WHOLE_S
             partials_drop()
             _copies_compare()
             for listener in _whole:
                 listener()
-        since = _looked or timezone.now() - _OVERLAP
-        _looked = timezone.now()
+            _next_whole = time.monotonic() + WHOLE_S
+        now = timezone.now()
+        since = _looked or now - _OVERLAP
         with platform_scope():
             rows = PendingBlob.objects.filter(removed_at__gte=since - _OVERLAP)
             found = [
@@ -89,14 +88,15 @@ def caches_look() -> int:
             ]
         for known in [known for known, at in _known.items() if at < since - 2 * _OVERLAP]:
             del _known[known]
-        fresh = [row for row in found if row[0] not in _known]
-        keys: dict[int, list[str]] = {}
-        for _, tenant_id, key, _ in fresh:
-            keys.setdefault(tenant_id, []).append(key)
-        for tenant_id, of_tenant in keys.items():
-            caches_drop(tenant_id, of_tenant, is_at_once=False)
-        _known.update({pk: removed_at for pk, _, _, removed_at in fresh})
-    return len(fresh)
+        fresh: dict[int, dict[int, tuple[str, datetime]]] = {}
+        for pk, tenant_id, key, removed_at in found:
+            if pk not in _known:
+                fresh.setdefault(tenant_id, {})[pk] = (key, removed_at)
+        for tenant_id, of_tenant in fresh.items():
+            caches_drop(tenant_id, [key for key, _ in of_tenant.values()], is_at_once=False)
+            _known.update({pk: removed_at for pk, (_, removed_at) in of_tenant.items()})
+        _looked = now
+    return sum(map(len, fresh.values()))
 
 
 def _copies_compare() -> None:
@@ -114,17 +114,5 @@ def _copies_compare() -> None:
 
 
 def looking_start() -> None:
-    """Have a web process look by itself, in a thread that ends with it; a worker's supervisor looks in its own rounds."""
-    threading.Thread(target=_look_on, name="blob-caches", daemon=True).start()
-
-
-def _look_on() -> None:
-    while True:
-        try:
-            caches_look()
-        except (DatabaseError, OSError) as error:
-            log.warning("caches_not_looked", error=type(error).__name__)
-        finally:
-            with suppress(DatabaseError):
-                connection.close()  # back to the pool
-        time.sleep(LOOK_S)
+    """Look in a thread of this process from now on, until it ends; never before the process forks."""
+    begin_thread(caches_look, every_s=LOOK_S, name="blob-caches")

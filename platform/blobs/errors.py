@@ -17,6 +17,17 @@ class StoreAway(TryAgain):
         self.reason = reason  # for the log: it may name hosts
 
 
+class BlobDamaged(DomainError):
+    """The store has other bytes under a key than the key names."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "file_damaged",
+            "The stored file is not what was uploaded (its checksum differs). Delete this document and "
+            "upload the file again.",
+        )
+
+
 class BlobMissing(DomainError):
     """A key has no bytes."""
 

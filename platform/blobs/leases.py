@@ -20,7 +20,7 @@ from typing import BinaryIO
 import structlog
 from django.conf import settings
 
-from blobs.errors import BlobMissing, StoreAway
+from blobs.errors import BlobDamaged, BlobMissing
 from blobs.stores import store
 from tenancy.database.waiting import connections_let_go
 
@@ -42,6 +42,7 @@ def lease(key: str) -> Iterator[Path]:
 
     Raises:
         BlobMissing: the key has no bytes.
+        BlobDamaged: a store elsewhere has others than the key names.
         StoreAway: the store does not answer.
     """
     if not key:
@@ -123,6 +124,13 @@ def put_from_rows(key: str) -> bool:
     return False
 
 
+def is_kept(key: str) -> bool:
+    """Tell whether a key has bytes, here, in the store or in rows; outside of any transaction. Raises StoreAway."""
+    if not store().is_local:
+        connections_let_go()
+    return store().size(key) is not None or any(bytes_of(key) is not None for bytes_of in _sources)
+
+
 def warm(key: str) -> None:
     """Bring a key's bytes to this machine, before a transaction that reads them; missing ones are its matter."""
     if not store().is_local:
@@ -141,12 +149,18 @@ def _hold(target: Path) -> int | None:
         descriptor = os.open(target, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
-    if os.fstat(descriptor).st_nlink == 0:  # given up between the two calls
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH)
+        is_there = os.fstat(descriptor).st_nlink > 0  # or it was given up between the two calls
+        if is_there:
+            os.utime(descriptor)  # the cache gives up what was not read for longest
+    except BaseException:
         os.close(descriptor)
-        return None
-    os.utime(descriptor)  # the cache gives up what was not read for longest
-    return descriptor
+        raise
+    if is_there:
+        return descriptor
+    os.close(descriptor)
+    return None
 
 
 def _fetch(key: str, sha256: str) -> Path:
@@ -159,21 +173,25 @@ def _fetch(key: str, sha256: str) -> Path:
     os.close(descriptor)
     path = Path(name)
     try:
-        try:
-            store().fetch(key, path)
-        except BlobMissing:
-            if not put_from_rows(key):
-                raise
-            store().fetch(key, path)
-        if sha256:
-            found = file_digest(path)
-            if found != sha256:
-                raise StoreAway(f"{key} came with the checksum {found[:12]}")
+        _fetch_into(key, path)
+        if sha256 and file_digest(path) != sha256:
+            _fetch_into(key, path)  # cut short or mixed up on the way, perhaps
+            if file_digest(path) != sha256:
+                raise BlobDamaged
     except BaseException:
         path.unlink(missing_ok=True)
         raise
     _fetched += path.stat().st_size
     return path
+
+
+def _fetch_into(key: str, path: Path) -> None:
+    try:
+        store().fetch(key, path)
+    except BlobMissing:
+        if not put_from_rows(key):
+            raise
+        store().fetch(key, path)
 
 
 def _make_room() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from blobs.errors import BlobMissing
 from blobs.leases import content_of, file_digest
-from blobs.stores import Store
+from blobs.stores import Store, is_key
 
 
 @dataclass(slots=True)
@@ -21,6 +21,8 @@ class Copied:
         there: files that were there.
         replaced: of those copied, the ones in whose place there was something else.
         damaged: keys whose bytes here are not those that the key names; they are left out.
+        foreign: names of files here that are no keys, and not ours; they are left out.
+        extra: keys that only the target has: deleted here since an earlier copy.
     """
 
     copied: int = 0
@@ -28,14 +30,22 @@ class Copied:
     there: int = 0
     replaced: int = 0
     damaged: list[str] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
 
 
 def store_copy(
-    source: Store, target: Store, *, is_verified: bool = False, on_progress: Callable[[Copied], None]
+    source: Store,
+    target: Store,
+    *,
+    is_verified: bool = False,
+    is_pruned: bool = False,
+    on_progress: Callable[[Copied], None],
 ) -> Copied:
     """Copy what ``target`` lacks; what was removed from ``source`` meanwhile is passed over.
 
     Args:
+        is_pruned: delete from the target what only it has.
         is_verified: read what is there already too; without it the size must do.
 
     Raises:
@@ -45,7 +55,12 @@ def store_copy(
     sizes = {kept.key: kept.size for kept in target.below("")}
     with tempfile.TemporaryDirectory(prefix="groundwork-copy-") as folder:
         here, back = Path(folder) / "here", Path(folder) / "back"
+        seen: set[str] = set()
         for kept in source.below(""):
+            if not is_key(kept.key):
+                done.foreign.append(kept.key)
+                continue
+            seen.add(kept.key)
             is_there = sizes.get(kept.key) == kept.size
             if is_there and not is_verified:
                 done.there += 1
@@ -75,4 +90,7 @@ def store_copy(
                 done.copied_bytes += kept.size
                 done.replaced += kept.key in sizes
             on_progress(done)
+        done.extra = sorted(sizes.keys() - seen)
+        for key in done.extra if is_pruned else ():
+            target.remove(key)
     return done

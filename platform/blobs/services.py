@@ -21,16 +21,18 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from time import monotonic
 
 import structlog
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
 from basics.errors import Conflict, Invalid
@@ -39,14 +41,18 @@ from blobs.errors import StoreAway
 from blobs.leases import put_from_rows
 from blobs.models import PendingBlob
 from blobs.references import named
-from blobs.stores import store
+from blobs.stores import is_key, store
+from blobs.threads import begin_thread
 from tenancy.database.waiting import connections_let_go
 from tenancy.scope import platform_scope, tenant_scope
 
 log = structlog.get_logger(__name__)
+_inside: ContextVar[bool] = ContextVar("placing_inside", default=False)
+_away_until: dict[str, float] = {}  # by the store's address, on this process's clock
 
 ABANDONED = timedelta(days=1)  # how long placing a file may take
 REMEMBERED = timedelta(days=2)  # how long other machines can read what was removed
+SWEEP_S = 5.0
 AGAIN = timedelta(seconds=30)  # after the store did not answer
 
 
@@ -146,21 +152,38 @@ def keep(tenant_id: int, key: str, received: ReceivedFile) -> None:
     Raises:
         StoreAway: the store does not answer.
     """
-    connections_let_go()  # and says so where a transaction is open
+    if not _inside.get():
+        connections_let_go()  # and says so where a transaction is open
     with tenant_scope(tenant_id):
         with transaction.atomic():
             key_lock(key)
             row = PendingBlob.objects.create(tenant_id=tenant_id, key=key, due_at=timezone.now() + ABANDONED)
             _no_flush()
         received._tenant, received._pending[key] = tenant_id, row.pk
-    if not (key.endswith(received.sha256) and store().size(key) == received.size):
-        store().put(key, received.path)
+    if not _inside.get():
+        connections_let_go()  # what follows may take as long as the file is large
+    with _noting_away():
+        if not (key.endswith(received.sha256) and store().size(key) == received.size):
+            store().put(key, received.path)
 
 
 def _no_flush() -> None:
     """Let this transaction's commit return before it is on disk: the commit that names the file makes it durable."""
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL synchronous_commit = off")
+
+
+@contextmanager
+def placing_inside() -> Iterator[None]:
+    """Let the block place files inside of its transaction: for start-up alone, where nobody waits for what it holds.
+
+    A process killed in it may leave bytes that no row names, and none that says so: ``ingestion_check`` finds them.
+    """
+    token = _inside.set(True)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
 
 
 def name(received: ReceivedFile, key: str) -> None:
@@ -193,17 +216,37 @@ def drop(tenant_id: int, key: str) -> None:
     """Have a key's bytes removed after the commit, unless a row still names it.
 
     Args:
-        key: with a slash at its end, all below it; nothing may be named or placed there ever again.
+        key: with a slash at its end, all below it; nothing may be named or placed there ever again. "" is no file.
     """
+    if not key:
+        return
+    if not is_key(key.removesuffix("/")):
+        raise ValueError(f"{key!r} is no key of a file")
     row = PendingBlob.objects.create(tenant_id=tenant_id, key=key, due_at=timezone.now())
     transaction.on_commit(partial(_settle_soon, tenant_id, row.pk))
 
 
 def _settle_soon(tenant_id: int, pending: int) -> None:
+    """Settle what was just committed, unless the store was away a moment ago; what fails here the sweep does again."""
+    if monotonic() < _away_until.get(settings.FILES_URL, 0.0):
+        return
     try:
-        _settle(tenant_id, pending)
+        with _noting_away():
+            _settle(tenant_id, pending)
     except StoreAway as error:
         log.warning("blob_waits", pending=pending, reason=error.reason)
+    except Exception:  # the commit stands, and what comes after it must go on
+        log.exception("blob_not_settled", pending=pending)
+
+
+@contextmanager
+def _noting_away() -> Iterator[None]:
+    """Remember that the store is away: a request that drops two hundred files waits for it once."""
+    try:
+        yield
+    except StoreAway:
+        _away_until[settings.FILES_URL] = monotonic() + AGAIN.total_seconds()
+        raise
 
 
 def _settle(tenant_id: int, pending: int) -> None:
@@ -220,10 +263,12 @@ def _settle(tenant_id: int, pending: int) -> None:
         if not key.endswith("/"):
             now = timezone.now()
             others = PendingBlob.objects.filter(key=key, removed_at=None, due_at__gt=now).exclude(pk=pending)
+            # In this order: who was placing it a moment ago, and has committed since, is found among the names.
+            is_placed = others.exists()
             is_wanted = bool(named(tenant_id, [key]))
             if is_wanted and store().size(key) is None:
                 put_from_rows(key)
-            if is_wanted or others.exists():
+            if is_wanted or is_placed:
                 row.delete()
                 return
         # Inside the transaction, so that the key's lock is held until the bytes are gone; a server that is asked while
@@ -237,6 +282,11 @@ def _settle(tenant_id: int, pending: int) -> None:
     caches_drop(tenant_id, [key], is_at_once=True)
 
 
+def sweeping_start() -> None:
+    """Sweep in a thread of this process from now on, until it ends; never before the process forks."""
+    begin_thread(pending_sweep, every_s=SWEEP_S, name="blob-sweep")
+
+
 def pending_sweep(limit: int = 100) -> int:
     """Finish what crashes and an unreachable store have left; returns how many keys that were."""
     now = timezone.now()
@@ -244,12 +294,20 @@ def pending_sweep(limit: int = 100) -> int:
         PendingBlob.objects.filter(removed_at__lt=now - REMEMBERED).delete()
         due = PendingBlob.objects.filter(removed_at=None, due_at__lte=now - timedelta(seconds=2))
         found = list(due.order_by("due_at").values_list("tenant_id", "pk")[:limit])
+    done = 0
     for tenant_id, pending in found:
         try:
             _settle(tenant_id, pending)
+            done += 1
         except StoreAway as error:
             log.warning("blob_waits", pending=pending, reason=error.reason)
             with platform_scope():
                 PendingBlob.objects.filter(removed_at=None, due_at__lte=now).update(due_at=now + AGAIN)
-            return 0
-    return len(found)
+            return done
+        except DatabaseError:
+            raise
+        except Exception:  # one that cannot be settled must not keep the others
+            log.exception("blob_not_settled", pending=pending)
+            with platform_scope():
+                PendingBlob.objects.filter(pk=pending).update(due_at=now + AGAIN)
+    return done

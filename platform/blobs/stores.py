@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -129,7 +129,9 @@ class FolderStore:
         """See Store."""
         folder = self.here(prefix.rstrip("/"))
         if folder.is_dir():
-            shutil.rmtree(folder, ignore_errors=True)  # what is left is found by `ingestion_check`
+            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                raise StoreAway(f"{folder} could not be deleted whole")
 
     def below(self, prefix: str) -> Iterator[Kept]:
         """See Store."""
@@ -163,7 +165,7 @@ class RemoteStore:
 
     def put(self, key: str, source: Path) -> None:
         """See Store."""
-        with self._reaching(), source.open("rb") as stream:
+        with source.open("rb") as stream, self._reaching():
             self._storage.save(_checked(key), File(stream))
 
     def fetch(self, key: str, target: Path) -> None:
@@ -221,17 +223,31 @@ class RemoteStore:
 class S3Store(RemoteStore):
     """A bucket of anything that speaks S3: lists and deletes a thousand keys in one request."""
 
+    _is_there = False
+
     def fetch(self, key: str, target: Path) -> None:
         """See Store."""
         with self._reaching():
             body = self._bucket.Object(self._full(_checked(key))).get()["Body"]
-            with target.open("wb") as out:
+            with closing(body), target.open("wb") as out:
                 shutil.copyfileobj(body, out, 1 << 20)
+
+    def size(self, key: str) -> int | None:
+        """See Store. Once a process it makes sure that what lacks the key is the key and not the bucket."""
+        found = super().size(key)
+        if found is None and not self._is_there:
+            with self._reaching():
+                list(self._bucket.objects.limit(1))
+        self._is_there = True
+        return found
 
     def remove_below(self, prefix: str) -> None:
         """See Store."""
         with self._reaching():
-            self._bucket.objects.filter(Prefix=self._full(prefix)).delete()
+            answers = self._bucket.objects.filter(Prefix=self._full(prefix)).delete()
+        for answer in answers:
+            for problem in answer.get("Errors", ()):  # the request itself is answered with success
+                raise StoreAway(f"{problem.get('Code')} while deleting {problem.get('Key')}")
 
     def below(self, prefix: str) -> Iterator[Kept]:
         """See Store."""
@@ -256,8 +272,13 @@ def _says_missing(error: BaseException) -> bool:
     return isinstance(told, dict) and str(told.get("Error", {}).get("Code", "")) in ("404", "NoSuchKey")
 
 
+def is_key(text: str) -> bool:
+    """Tell whether a text can be the key of a file."""
+    return _KEY.fullmatch(text) is not None
+
+
 def _checked(key: str) -> str:
-    if not _KEY.fullmatch(key):
+    if not is_key(key):
         raise ValueError(f"{key!r} is no key of a file")
     return key
 
@@ -313,6 +334,9 @@ def _s3(bucket: str, prefix: str, options: dict[str, str]) -> Store:
             connect_timeout=_CONNECT_S,
             read_timeout=_READ_S,
             retries={"mode": "standard", "total_max_attempts": _ATTEMPTS},
+            # Checksums in trailers, boto3's default since 1.36, are refused by many servers that are not AWS.
+            request_checksum_calculation="when_required",
+            response_checksum_validation="when_required",
         ),
     )
     from boto3.exceptions import Boto3Error
@@ -323,7 +347,7 @@ def _s3(bucket: str, prefix: str, options: dict[str, str]) -> Store:
 def _gs(bucket: str, prefix: str, options: dict[str, str]) -> Store:
     made = _storage("gcloud", "GoogleCloudStorage", "google", bucket_name=bucket, location=prefix)
     away = import_module("google.api_core.exceptions").GoogleAPIError
-    return RemoteStore(made, (away, OSError))
+    return RemoteStore(made, (away, ConnectionError))
 
 
 def _azure(container: str, prefix: str, options: dict[str, str]) -> Store:

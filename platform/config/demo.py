@@ -10,6 +10,7 @@ from django.db import transaction
 
 from apps.collections.collection.samples import PLANS, TARIFFS, Sample, sample_add
 from apps.conversations.assistants.examples import example_install
+from blobs.services import placing_inside
 from config.secrets import kept_secret
 from tenancy.actors import Actor
 from tenancy.models import Role, Tenant, User
@@ -62,7 +63,7 @@ def demo_seed(*, data_dir: Path, say: Callable[[str], None]) -> None:
         if Tenant.objects.filter(slug=workspace.slug).exists():
             continue
         # One transaction a workspace: a killed first start leaves none half made, and the next one makes it.
-        with transaction.atomic():
+        with transaction.atomic(), placing_inside():
             _make(workspace, password)
         say(f"workspace {workspace.name}: {len(workspace.sample.files)} documents are being ingested")
 

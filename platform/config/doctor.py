@@ -137,7 +137,7 @@ def check_files() -> Check:
     """The store of files answers."""
     name = settings.FILES_URL.partition("?")[0] or "the data directory"
     try:
-        store().size("t0/doctor")
+        next(iter(store().below("t0/")), None)
     except (StoreAway, ValueError) as error:
         detail = f"{name}: {getattr(error, 'reason', error)}"
         return Check("files", False, detail, "See GROUNDWORK_FILES_URL and the credentials of the store.")

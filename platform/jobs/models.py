@@ -55,6 +55,7 @@ class Job(TenantModel):
     progress_total = models.BigIntegerField(default=0)
     progress_message = models.CharField(max_length=200, blank=True)
     cancel_requested_at = models.DateTimeField(null=True)
+    waits_since = models.DateTimeField(null=True, help_text="Since when something it needs does not answer.")
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())

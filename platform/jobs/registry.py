@@ -95,6 +95,24 @@ def run_before_fork() -> None:
         hook()
 
 
+_after_start: list[Callable[[], None]] = []
+
+
+def after_start(hook: Callable[[], None]) -> None:
+    """Have the worker command call this once in its own process, when those that do its jobs were forked.
+
+    For threads that repeat something beside the sweeper, which must not wait for a network.
+    """
+    if hook not in _after_start:
+        _after_start.append(hook)
+
+
+def run_after_start() -> None:
+    """Call the hooks in the order in which they came."""
+    for hook in _after_start:
+        hook()
+
+
 @dataclass
 class _Sweep:
     every_s: float

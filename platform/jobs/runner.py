@@ -10,7 +10,6 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import structlog
@@ -47,7 +46,8 @@ _CLAIM = (
     "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
     "WHERE id = %s AND status = 'queued' AND run_after <= clock_timestamp()"
 )
-WAITS_MOST = timedelta(days=1)  # for what does not answer; then the job fails with what it waited for
+WAITS_MOST_S = 24 * 3600.0  # for what does not answer; then the job fails with what it waited for
+WAIT_MOST_S = 600.0  # between two tries
 DRAIN_S = 60.0  # how long one queue entry may go on with further jobs of the cpu lane
 
 
@@ -236,7 +236,8 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
         elif isinstance(error, JobYielded):
             row.deaths = 0  # a slice is kept for good: a death from here on is another step's
-            row.save(update_fields=["deaths"])
+            row.waits_since = None
+            row.save(update_fields=["deaths", "waits_since"])
             job_requeue(row, count_attempt=False)
         elif isinstance(error, JobInterrupted):
             job_requeue(row, count_attempt=False)
@@ -246,12 +247,15 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
                 job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
             else:
                 job_requeue(row, delay_s=error.delay_s, count_attempt=False)
-        elif isinstance(error, TryAgain) and timezone.now() - row.created_at < WAITS_MOST:
+        elif isinstance(error, TryAgain) and (waited := _waited(row)) < WAITS_MOST_S:
             log.warning("job_waits", job=job.pk, kind=job.kind, code=error.code, reason=str(error)[:300])
             if row.cancel_requested_at is not None:
                 job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
             else:
-                job_requeue(row, delay_s=error.retry_s, count_attempt=False)
+                delay_s = max(
+                    error.retry_s, min(WAIT_MOST_S, waited / 10)
+                )  # all of its work is done again each time
+                job_requeue(row, delay_s=delay_s, count_attempt=False)
         elif isinstance(error, JobCancelled):
             job_end(row, JobStatus.CANCELLED, "cancelled", "Cancelled on request.")
         elif isinstance(error, DomainError):
@@ -266,6 +270,15 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             else:
                 log.error("job_failed", job=job.pk, kind=job.kind, **_said(error))
                 job_end(row, JobStatus.FAILED, *failure_of(error))
+
+
+def _waited(row: Job) -> float:
+    """Return for how many seconds a job has waited for something that does not answer, and note the first time."""
+    since = row.waits_since
+    if since is None:
+        since = row.waits_since = timezone.now()
+        row.save(update_fields=["waits_since"])
+    return (timezone.now() - since).total_seconds()
 
 
 # Set by the worker command before it forks: whether the worker is stopping.

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from blobs import caches, leases, references, stores
 from blobs.caches import caches_drop, caches_look
-from blobs.errors import BlobMissing, StoreAway
+from blobs.errors import BlobDamaged, BlobMissing
 from blobs.leases import blob_cache, blob_open, blob_read, lease
 from blobs.models import PendingBlob
 from blobs.stores import store
@@ -44,7 +44,7 @@ def test_copy_is_fetched_once(in_bucket: Bucket, tmp_path: Path, monkeypatch: py
 def test_copy_that_is_not_the_bytes_is_refused(in_bucket: Bucket, tmp_path: Path) -> None:
     key = placed(b"content", tmp_path)
     in_bucket.damage(key)
-    with pytest.raises(StoreAway):
+    with pytest.raises(BlobDamaged):
         blob_read(key)
     assert copies() == []
 

@@ -53,7 +53,7 @@ def test_chat_goes_on_when_a_second_person_has_approved_in_the_inbox(
     sign_in(inbox, cast.user("admin").email)
     inbox.goto(f"/t/{asked.slug}/tools/approvals/")
     card = asked.page.locator(".decide")
-    expect(card).to_contain_text("waits for an admin or owner to approve it", timeout=READY_MS)
+    expect(card).to_contain_text("is waiting for an admin or owner to approve it", timeout=READY_MS)
     expect(card.get_by_role("button")).to_have_count(0)
     call = inbox.locator(".inbox li")  # comes without a reload, whichever was first
     expect(call).to_have_count(1, timeout=READY_MS)

@@ -109,7 +109,7 @@ def test_an_experiment_is_started_by_its_form(cast):
     assert "From the form" in client.get(at(cast)).content.decode()
     act = at(cast, f"{row.pk}/act/")
     assert client.post(act, {"do": "pause"}).status_code == 302
-    assert "Go on" in client.get(at(cast, f"{row.pk}/")).content.decode()
+    assert "Resume" in client.get(at(cast, f"{row.pk}/")).content.decode()
     assert client.post(act, {"do": "drop"}).status_code == 400
 
 

@@ -171,7 +171,7 @@ def test_endpoint_is_refused_when_it_would_take_over_models_of_the_default_serve
 def test_endpoints_are_refused_when_there_are_too_many(cast: Cast):
     for number in range(MAX_ENDPOINTS):
         endpoint(cast, f"e{number}")
-    with pytest.raises(Invalid, match="remove one"):
+    with pytest.raises(Invalid, match="Remove one"):
         endpoint(cast, "one-more")
     endpoint(cast, "e0", base_url="https://moved.example.org/v1")
 

@@ -91,6 +91,8 @@ class CollectionView(TenantAPIView):
 class DocumentsView(TenantAPIView):
     """The documents of a collection."""
 
+    waits = True  # for the file store
+
     actions = {"GET": "collection.read", "POST": "document.write"}
     pagination_class = Pagination
     parser_classes = (MultiPartParser,)

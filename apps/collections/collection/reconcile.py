@@ -38,8 +38,9 @@ from apps.collections.storage.ledger import ledger_agrees, ledger_count
 from basics.errors import DomainError, Missing
 from blobs.leases import put_from_rows
 from blobs.models import PendingBlob
+from blobs.references import named
 from blobs.services import drop
-from blobs.stores import store
+from blobs.stores import is_key, store
 from jobs.models import ACTIVE, Job
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -286,14 +287,20 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
                     advice="Upload the same file again under this name, or restore it from a backup.",
                 )
     old = timezone.now() - timedelta(seconds=GRACE_S)
-    for key, kept in sorted(there.items()):
-        if key in keys or kept.changed_at > old:
+    there |= {kept.key: kept for kept in store().below(f"datasets/t{tenant.pk}/")}
+    for key in sorted(there.keys() - named(tenant.pk, there)):
+        if there[key].changed_at > old:
             continue
-        if repair:
+        is_ours = is_key(key)
+        if repair and is_ours:
             with transaction.atomic():
                 drop(tenant.pk, key)  # which asks once more whether a row names it
         yield RepairFinding(
-            "original_orphaned", key, f"{kept.size} bytes that belong to no document.", repair
+            "original_orphaned",
+            key,
+            f"{there[key].size} bytes that belong to no document.",
+            repair and is_ours,
+            advice="" if is_ours else "Groundwork didn't write this file. Delete it yourself.",
         )
     for folder in files.pages_orphaned(tenant.pk):
         if _is_old(folder):

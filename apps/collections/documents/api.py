@@ -45,6 +45,8 @@ class VersionsView(TenantAPIView):
 class RestoreView(TenantAPIView):
     """The way back to an earlier version."""
 
+    waits = True  # for the file store
+
     actions = {"POST": "document.write"}
 
     @extend_schema(
@@ -59,6 +61,8 @@ class RestoreView(TenantAPIView):
 
 class ReindexView(TenantAPIView):
     """Another reading of a document."""
+
+    waits = True  # for the file store
 
     actions = {"POST": "document.write"}
 

@@ -126,9 +126,6 @@ def document_put(
     """
     key = files.file_key(tenant.pk, collection.pk, received.sha256)
     path_lock(collection.pk, path)  # versions of one path are numbered one after the other
-    blobs.name(
-        received, key
-    )  # whatever follows, a row of this collection names the key, or the transaction fails
     versions = Document.objects.filter(tenant=tenant, collection_id=collection.pk, path=path)
     newest: Document | None = versions.current().order_by("-version").first()
     if newest is not None and newest.sha256 == received.sha256:
@@ -137,6 +134,8 @@ def document_put(
     if waiting is not None:
         return _put_again(tenant, actor, waiting, versions.aggregate(last=Max("version"))["last"])
     name = PurePosixPath(path).name
+    # Not before: where the row was there already, whoever discards the bytes finds out whether it still is.
+    blobs.name(received, key)
     try:
         with transaction.atomic():
             document: Document = Document.objects.create(

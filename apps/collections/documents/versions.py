@@ -22,7 +22,7 @@ from apps.collections.storage.job_locks import collection_lock, document_lock
 from basics.errors import Conflict, Missing
 from blobs import services as blobs
 from blobs.errors import BlobMissing
-from blobs.stores import store
+from blobs.leases import is_kept
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -166,7 +166,7 @@ def versions_prune(*, tenant: Tenant, actor: Actor, collection: Collection) -> i
 
 def _original_required(document: Document) -> None:
     """Raise BlobMissing when the original is gone, before a transaction that must not wait for the store."""
-    if document.source != DocumentSource.URL and store().size(document.file) is None:
+    if document.source != DocumentSource.URL and not is_kept(document.file):
         raise BlobMissing
 
 

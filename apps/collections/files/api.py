@@ -46,6 +46,8 @@ def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any
 class FilesAPIView(TenantAPIView):
     """Base of the views below: finds the collection, reads parameters, shows changes."""
 
+    waits = True  # for the file store
+
     def collection(self, pk: int) -> Collection:
         """Return the collection. Raises Missing."""
         return selectors.collection_get(actor=self.actor, pk=pk)

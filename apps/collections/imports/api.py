@@ -120,6 +120,8 @@ class ImportDetailOutput(ImportOutput):
 class ImportsView(TenantAPIView):
     """The imports of a collection."""
 
+    waits = True  # for the file store
+
     actions = {"GET": "document.write", "POST": "document.write"}
     pagination_class = Pagination
     parser_classes = (JSONParser, MultiPartParser)
@@ -187,6 +189,8 @@ class ImportCancelView(TenantAPIView):
 
 class ImportRetryView(TenantAPIView):
     """Another attempt at an import."""
+
+    waits = True  # for the file store
 
     actions = {"POST": "document.write"}
 

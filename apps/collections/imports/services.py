@@ -20,7 +20,7 @@ from apps.collections.storage.job_locks import cancel_quietly
 from basics.errors import Conflict, Invalid, Missing
 from basics.net_guard import AddressRefused, url_check
 from blobs import services as blobs
-from blobs.stores import store
+from blobs.leases import is_kept
 from jobs.models import ACTIVE, Job
 from jobs.notify import notify
 from jobs.services import job_enqueue
@@ -172,13 +172,13 @@ def import_retry(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
         Missing: it was deleted meanwhile.
     """
     actor.require("document.write")
-    is_kept = bool(row.file) and store().size(row.file) is not None
+    is_there = bool(row.file) and is_kept(row.file)
     with transaction.atomic():
         locked = _lock(tenant, row)
         if locked.status in (ImportStatus.QUEUED, ImportStatus.RUNNING):
             raise Conflict("import_active", "This import is still running.")
         is_uploaded = not locked.options.get("path") and locked.source != DocumentSource.URL
-        if is_uploaded and not (locked.file and is_kept):
+        if is_uploaded and not (locked.file and is_there):
             raise Conflict(
                 "import_file_gone",
                 f"The uploaded archive is deleted after a successful import, and {KEPT.days} days after a "

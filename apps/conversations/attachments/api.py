@@ -31,6 +31,8 @@ class _AttachmentView(TenantAPIView):
 class AttachmentsView(_AttachmentView):
     """Files of a conversation."""
 
+    waits = True  # for the file store
+
     actions = {"GET": "conversation.read", "POST": "conversation.write"}
     pagination_class = Pagination
     parser_classes = (MultiPartParser,)

@@ -137,6 +137,8 @@ class ExportAcceptView(_Base):
 class ImportsView(_Base):
     """The imports of rows into a dataset."""
 
+    waits = True  # for the file store
+
     actions = {"GET": _WRITE, "POST": _WRITE}
     pagination_class = Pagination
     parser_classes = (MultiPartParser,)

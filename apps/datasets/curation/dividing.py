@@ -97,13 +97,14 @@ def moves_keep(check: DatasetCheck, moves: Sequence[Move], *, hold: Callable[[],
     Args:
         hold: makes sure, in a transaction, that this worker still has the job.
     """
-    written = files.dataset_file_write(check.tenant_id, moves_key(check), _lines(moves))
+    key = files.written_key(check, "splits")
+    written = files.dataset_file_write(check.tenant_id, key, _lines(moves))
     try:
         with transaction.atomic():
             hold()
-            check.options = check.options | {"moves": len(moves)}
+            check.options = check.options | {"moves": key}
             check.save(update_fields=["options"])
-            blobs.name(written, moves_key(check))
+            blobs.name(written, key)
     finally:
         written.discard()
 
@@ -112,7 +113,7 @@ def moves_kept(check: DatasetCheck) -> Iterator[Move]:
     """Yield what a division has moved or was about to, none when it has kept nothing."""
     if not is_kept(check):
         return
-    with files.dataset_file(moves_key(check)) as path, path.open(encoding="utf-8") as file:
+    with files.dataset_file(check.options["moves"]) as path, path.open(encoding="utf-8") as file:
         for line in file:
             yield Move(*line.rstrip("\n").split("\t"))
 
@@ -120,11 +121,6 @@ def moves_kept(check: DatasetCheck) -> Iterator[Move]:
 def is_kept(check: DatasetCheck) -> bool:
     """Tell whether it is known what a division has moved, so that it can be taken back."""
     return bool(check.options.get("moves"))
-
-
-def moves_key(check: DatasetCheck) -> str:
-    """Return the key of the file that says what a division moves."""
-    return files.dataset_file_key(check.tenant_id, check.dataset_id, f"splits-{check.pk}.tsv")
 
 
 def _lines(moves: Sequence[Move]) -> Iterator[bytes]:

@@ -33,6 +33,7 @@ from apps.datasets.records.record import Record
 from apps.datasets.rows import files
 from apps.datasets.rows.selectors import version_rows
 from apps.datasets.rows.services import NewRow, rows_insert
+from blobs.leases import is_kept
 from blobs.services import ReceivedFile
 from blobs.services import drop as blob_drop
 from blobs.services import name as blob_name
@@ -48,6 +49,7 @@ W = TypeVar("W", bound=Work)
 def export_run(ctx: WorkContext, pk: int) -> None:
     """Look for what must not leave, write the file, read it back, keep it."""
     row = _claim(ctx, DatasetExport, pk, "version", "dataset", "tenant")
+    is_kept(files.written_key(row, "export"))  # a store that is away is heard of before the work
     actor = system_actor(row.tenant_id)
 
     def rows_of(split: str) -> Iterator[Record]:
@@ -72,7 +74,7 @@ def export_run(ctx: WorkContext, pk: int) -> None:
         )
         return
     form = format_get(row.format)
-    key = files.export_key(row)
+    key = files.written_key(row, "export")
     written = files.dataset_file_write(row.tenant_id, key, form.write(records, _card(row, records)))
     try:
         _export_end(ctx, row, key, written, form, records)
@@ -223,7 +225,7 @@ def import_run(ctx: WorkContext, pk: int) -> None:
                     ctx.advanced()
         ctx.progress(found, 0, f"{found:,} rows")
 
-    key = files.dataset_file_key(row.tenant_id, row.dataset_id, f"errors-{row.pk}.jsonl")
+    key = files.written_key(row, "errors")
     with files.dataset_file(row.file) as path:
         written = files.dataset_file_write(row.tenant_id, key, errors())
     try:

@@ -19,7 +19,6 @@ from apps.datasets.models import (
     RowStatus,
     WorkStatus,
 )
-from apps.datasets.rows import files
 from basics.errors import Conflict
 from blobs import services as blobs
 from jobs.models import Job, JobStatus
@@ -82,8 +81,6 @@ def work_ended(model: type[W], job: Job) -> None:
     row.save(update_fields=["status", "finished_at"])
     if isinstance(row, DatasetImport):
         _rows_take_back(row)
-    elif isinstance(row, DatasetExport):
-        blobs.drop(row.tenant_id, files.export_key(row))
     elif isinstance(row, DatasetCheck) and not row.options.get("is_trial") and is_kept(row):
         split_undo(tenant=row.tenant, actor=system_actor(row.tenant_id, row.created_by_id), check=row)
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from basics.errors import DomainError
@@ -15,7 +16,7 @@ from blobs.errors import BlobMissing
 from blobs.leases import blob_open, lease
 
 MAX_EXPORT_BYTES = 1 << 36
-_KEY = re.compile(r"datasets/t\d+/\d+/(export|import|errors|splits)-([0-9a-f]+)(?:\.[a-z]+)?")
+_KEY = re.compile(r"datasets/t\d+/\d+/(export|import|errors|splits)-[0-9a-f]+(?:-[0-9a-f]+)?(?:\.[a-z]+)?")
 
 
 def dataset_file_key(tenant_id: int, dataset_id: int, name: str) -> str:
@@ -23,30 +24,31 @@ def dataset_file_key(tenant_id: int, dataset_id: int, name: str) -> str:
     return f"datasets/t{tenant_id}/{dataset_id}/{name}"
 
 
-def export_key(export: DatasetExport) -> str:
-    """Return the key of the file that an export writes."""
-    return dataset_file_key(export.tenant_id, export.dataset_id, f"export-{export.pk}")
+def written_key(work: DatasetExport | DatasetImport | DatasetCheck, kind: str) -> str:
+    """Return a new key for a file that some work writes: one that is done again never writes over what it wrote before.
+
+    Args:
+        kind: ``export``, ``errors`` or ``splits``.
+    """
+    return dataset_file_key(work.tenant_id, work.dataset_id, f"{kind}-{work.pk}-{uuid4().hex[:16]}")
 
 
 def dataset_files_named(tenant_id: int, keys: Collection[str]) -> set[str]:
     """Return those of the keys that an export, an import or a division names."""
-    kinds: dict[str, dict[str, int]] = {}
+    kinds: dict[str, list[str]] = {}
     for key in keys:
         if found := _KEY.fullmatch(key):
-            kinds.setdefault(found[1], {})[key] = int(found[2]) if found[1] == "splits" else 0
+            kinds.setdefault(found[1], []).append(key)
     named: set[str] = set()
     for kind, model, column in (
         ("export", DatasetExport, "file"),
         ("import", DatasetImport, "file"),
         ("errors", DatasetImport, "errors_file"),
+        ("splits", DatasetCheck, "options__moves"),
     ):
         if kind in kinds:
             rows = model.objects.filter(tenant_id=tenant_id, **{f"{column}__in": kinds[kind]})
             named.update(rows.values_list(column, flat=True))
-    if splits := kinds.get("splits"):
-        checks = DatasetCheck.objects.filter(tenant_id=tenant_id, pk__in=splits.values())
-        there = set(checks.values_list("pk", flat=True))
-        named.update(key for key, pk in splits.items() if pk in there)
     return named
 
 

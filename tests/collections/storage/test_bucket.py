@@ -140,7 +140,7 @@ def test_store_that_stays_away_ends_the_job_with_its_reason(
 ) -> None:
     document = upload(cast, collection, "lamps.md", LAMPS)
     settings.FILES_URL = "s3://b/p?endpoint=http://127.0.0.1:9&region=us-east-1"
-    Job.objects.filter(pk=document.job_id or 0).update(created_at="2000-01-01T00:00Z")
+    Job.objects.filter(pk=document.job_id or 0).update(waits_since="2000-01-01T00:00Z")
     document = attempt(document)
     assert (document.status, document.error_code) == ("failed", "file_store_away")
 

@@ -122,7 +122,7 @@ def test_pages_show_what_is_hidden_and_add_what_is_chosen(cast: Cast) -> None:
     unchosen = client.post(talk, {"pick": said.turn_id}, follow=True)
     assert "Choose a dataset for the rows." in unchosen.content.decode()
     added = client.post(talk, {"pick": said.turn_id, "dataset": dataset.pk}, follow=True)
-    assert "1 new, to be reviewed." in added.content.decode()
+    assert "1 new, waiting for review." in added.content.decode()
     again = client.post(f"{root}/from-feedback/", {"pick": foreign.pk, "dataset": dataset.pk}, follow=True)
     assert "Choose at least one judged answer." in again.content.decode()
     with tenant_scope(cast.tenant.pk):

@@ -24,14 +24,20 @@ class Command(BaseCommand):
             "--verify", action="store_true", help="also read again what is there already, and compare it"
         )
 
-    def handle(self, *args: Any, to: str, verify: bool, **options: Any) -> None:
+        copy.add_argument(
+            "--prune",
+            action="store_true",
+            help="also delete from there what is no longer here, for the last run",
+        )
+
+    def handle(self, *args: Any, to: str, verify: bool, prune: bool, **options: Any) -> None:
         """Copy, and say how far it is; what could not be copied is listed and makes the command fail."""
         try:
             target = store_open(to)
         except ValueError as error:
             raise CommandError(f"--to: {error}") from error
         try:
-            done = store_copy(store(), target, is_verified=verify, on_progress=self._say)
+            done = store_copy(store(), target, is_verified=verify, is_pruned=prune, on_progress=self._say)
         except DomainError as error:
             reason = getattr(error, "reason", "")
             raise CommandError(
@@ -42,6 +48,11 @@ class Command(BaseCommand):
             + (f", {done.replaced} replaced because they differed" if done.replaced else "")
             + "."
         )
+        if done.extra:
+            told = "deleted" if prune else "not deleted; see --prune"
+            self.stdout.write(f"{len(done.extra)} files there are no longer here ({told}).")
+        for key in done.foreign:
+            self.stderr.write(f"not a file of Groundwork, not copied: {key}")
         for key in done.damaged:
             self.stderr.write(f"damaged here, not copied: {key}")
         if done.damaged:

@@ -83,6 +83,7 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
         cluster.start()
+        registry.run_after_start()
         log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
         health = WorkerHealth(stop.is_set)
         port = settings.WORKER_HEALTH_PORT if health_port is None else health_port
