@@ -62,7 +62,7 @@ def test_chat_goes_on_when_a_second_person_has_approved_in_the_inbox(
     # The stream draws the form that approves several; without its token the answer would be a 403.
     expect(inbox.locator("#approve-many input[name=csrfmiddlewaretoken]")).to_have_count(1)
     call.get_by_role("link").click()
-    expect(inbox.get_by_role("heading", name="May search_documents run?")).to_be_visible()
+    expect(inbox.get_by_role("heading", name="Allow search_documents to run?")).to_be_visible()
     box = inbox.get_by_label("Arguments")
     box.fill(box.input_value().replace("lot 2", "lot 1"))
     inbox.get_by_role("button", name="Approve").click()

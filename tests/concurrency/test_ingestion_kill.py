@@ -76,7 +76,7 @@ def test_document_fails_with_a_reason_and_can_be_retried_when_every_worker_it_ha
     site.holds.release("chunk", document.pk)
 
     assert (failed.status, failed.error_code) == (DocumentStatus.FAILED, "worker_lost")
-    assert "died 3 times" in failed.error_message
+    assert "crashed 3 times" in failed.error_message
     assert_nothing_runs(cast.tenant)
     assert_statistics_exact(cast.tenant, collection)
 

@@ -225,6 +225,6 @@ def test_turn_whose_step_kills_every_worker_ends_with_its_reason(site: Site, cas
     wait_for(lambda: _run(cast, turn).status in ENDED, "the turn to end")
     run = _run(cast, turn)
     assert (run.status, run.error_code) == (RunStatus.FAILED, "worker_lost")
-    assert "died 3 times in a row during the same step" in run.error_message
+    assert "crashed 3 times in a row in the same step" in run.error_message
     assert site.holds.notices() == ["looked 801", *["looked 802"] * 3]
     assert_nothing_runs(cast.tenant)

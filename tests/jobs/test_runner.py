@@ -149,7 +149,7 @@ def test_deaths_count_only_while_the_same_step_is_under_way(cast: Cast, notes: P
     assert (again.status, again.deaths) == (JobStatus.QUEUED, 2)
     ended = _die(cast, job)
     assert (ended.status, ended.error_code, ended.deaths) == (JobStatus.FAILED, "worker_lost", 3)
-    assert "died 3 times in a row during the same step" in ended.error_message
+    assert "crashed 3 times in a row in the same step" in ended.error_message
 
 
 def test_step_that_kills_its_worker_ends_however_many_errors_its_kind_may_raise(

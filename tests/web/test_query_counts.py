@@ -98,8 +98,9 @@ def originals_place(side: Side) -> None:
     from apps.collections.models import Document
     from blobs.leases import put_from_rows
 
-    for key in Document.objects.filter(tenant=side.tenant).values_list("file", flat=True):
-        put_from_rows(key)
+    with tenant_scope(side.tenant.pk):
+        for key in Document.objects.filter(tenant=side.tenant).values_list("file", flat=True):
+            put_from_rows(key)
 
 
 def populate(side: Side, times: int) -> None:

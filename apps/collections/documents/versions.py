@@ -17,7 +17,6 @@ from apps.collections.graph.rows import code_graph_forget
 from apps.collections.imports.services import document_refetch
 from apps.collections.models import Collection, Document, DocumentSource, DocumentStatus
 from apps.collections.pipeline.publish import code_follow
-from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import collection_lock, document_lock
 from basics.errors import Conflict, Missing
 from blobs import services as blobs
@@ -173,7 +172,7 @@ def _original_required(document: Document) -> None:
 def _version_from(tenant: Tenant, actor: Actor, row: Document, action: str) -> Document:
     path_lock(row.collection_id, row.path)
     blobs.key_lock(row.file)  # until the new row names it too: then its removal finds it named
-    if not files.files_named(tenant.pk, [row.file]):
+    if not Document.objects.filter(tenant=tenant, file=row.file).exists():
         raise BlobMissing
     versions = Document.objects.filter(tenant=tenant, collection_id=row.collection_id, path=row.path)
     waiting: Document | None = (
