@@ -110,7 +110,7 @@ def test_rows_are_imported_reviewed_and_exported(portal: Portal, cast: Cast) -> 
     expect(page.get_by_text("nothing has moved yet")).to_be_visible()
     page.get_by_role("button", name=re.compile(r"^Move \d+ rows?$")).click()
     expect(page.get_by_role("button", name="Undo the last division")).to_be_visible()
-    expect(page.get_by_text("No document stands in two splits")).to_be_visible()
+    expect(page.get_by_text("No document is in two splits")).to_be_visible()
     page.get_by_label("Personal data and secrets").get_by_role("button", name="Check").click()
     expect(page.get_by_text("ja…om")).to_be_visible()
     picture(portal, "checks")
