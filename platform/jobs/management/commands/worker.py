@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connection, connections
+from django.db import Error, connection, connections
 from django.utils import timezone
 
 from basics.processes import die_with_parent
@@ -123,7 +123,7 @@ class Command(BaseCommand):
                 )
                 health.heartbeat_stored()
                 sweep()
-            except DatabaseError as error:
+            except Error as error:
                 log.warning("worker_sweep_failed", error=str(error))
                 connection.close()
 
