@@ -34,8 +34,10 @@ from config.supervisor import LogFollower, Output, Service, describe_exit, http_
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 8000
 _READY_S = 180.0
-_STOPPING_S = 45.0
-"""How long a new group waits for one that is stopping."""
+_STOPPING_S = 60.0
+"""How long a new group waits for one that is stopping, in addition to GROUNDWORK_DRAIN_SECONDS."""
+_WORKER_GRACE_S = 25.0
+"""What a worker may take to stop, in addition to GROUNDWORK_DRAIN_SECONDS."""
 _TRIES_BEFORE_READY = 4
 _UNPREPARED_S = 12.0
 _DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
@@ -148,7 +150,8 @@ class Up:
         setup = commands.setup_public if self._is_public else commands.setup
         self.setup = service("setup", setup or commands.setup, 5.0)
         self.web = service("web", commands.web, 6.0)
-        self.worker = service("worker", commands.worker, 10.0)
+        drain_s: int = env.get("GROUNDWORK_DRAIN_SECONDS")
+        self.worker = service("worker", commands.worker, _WORKER_GRACE_S + drain_s)
         self._probes = [("web", reached(self.host), self.port)]
         if "{health_port}" in commands.worker:
             host: str = env.get("GROUNDWORK_WORKER_HEALTH_HOST")
@@ -408,7 +411,7 @@ def _only_one(data_dir: Path) -> Iterator[None]:
     """Hold the right to be the one group of a data directory."""
     descriptor = os.open(data_dir / "run" / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        deadline = time.monotonic() + _STOPPING_S
+        deadline = time.monotonic() + _STOPPING_S + env.get("GROUNDWORK_DRAIN_SECONDS")
         while not try_lock(descriptor):
             running = read_record(data_dir / "run" / "up.json") or {}
             if running.get("stopping") and time.monotonic() < deadline:

@@ -282,6 +282,17 @@ def test_services_put_no_variables_into_pods(documents: list[dict[str, Any]]) ->
         env.refuse_unknown({"GROUNDWORK_WEB_PORT": "tcp://10.0.0.1:80"})
 
 
+def test_a_worker_has_the_time_that_its_setting_gives_answers() -> None:
+    longer = {**PLAIN, "config": {**PLAIN["config"], "GROUNDWORK_DRAIN_SECONDS": "600"}}
+    graces = [
+        named(parsed(one), "Deployment", "acme-worker")["spec"]["template"]["spec"][
+            "terminationGracePeriodSeconds"
+        ]
+        for one in render(PLAIN, longer)
+    ]
+    assert graces == [33, 630]
+
+
 def test_an_autoscaled_deployment_has_no_fixed_count() -> None:
     for name in ("acme-web", "acme-worker"):
         assert named(_all()["plain"], "Deployment", name)["spec"]["replicas"] == 2
