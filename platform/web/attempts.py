@@ -27,6 +27,7 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 
 from basics.errors import DomainError
+from tenancy.origin import valid_ip
 from web.middleware import client_ip
 from web.windows import Window, windows_take, windows_undo
 
@@ -137,15 +138,12 @@ def _browser(request: HttpRequest) -> tuple[str, list[str]]:
 
 
 def network_of(address: str) -> str:
-    """Return what counts as one address: of IPv6 the 64 bits that one customer has to himself."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address):
-        return (
-            str(IPv6Network((found, 64), strict=False))
-            if found.ipv4_mapped is None
-            else str(found.ipv4_mapped)
-        )
-    return str(found)
+    """Return what counts as one address: of IPv6 the 64 bits that one customer has to himself.
+
+    What is no address is all one: a limit that it can't tell apart holds for all of them together.
+    """
+    address = valid_ip(address)
+    if not address:
+        return "unknown"
+    found = ip_address(address)
+    return str(IPv6Network((int(found), 64), strict=False)) if isinstance(found, IPv6Address) else str(found)

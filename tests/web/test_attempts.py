@@ -137,6 +137,23 @@ def test_proxy_that_is_trusted_names_the_address(settings: Any) -> None:
     assert enter(owner, PASSWORD, address="10.0.0.1", headers=forwarded).status_code == 302
 
 
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ["198.51.100.9:{}", "198.51.100.9"],
+        ["[2001:db8::9]:{}", "2001:db8::9"],
+        ["unknown-{}", "_hidden{}", ""],
+    ],
+)
+def test_another_port_or_none_address_is_no_other_caller(forms: list[str], settings: Any) -> None:
+    settings.TRUST_PROXY = True
+    statuses = []
+    for number in range(attempts.PER_ACCOUNT + 2):
+        said = forms[number % len(forms)].format(4000 + number)
+        statuses.append(enter(Client(), address="", headers={"X-Forwarded-For": said}).status_code)
+    assert statuses == [200] * attempts.PER_ACCOUNT + [429] * 2
+
+
 def test_known_and_unknown_address_cost_the_same_hashes(monkeypatch: pytest.MonkeyPatch) -> None:
     counts: dict[str, int] = {}
     real = MD5PasswordHasher.encode
