@@ -35,7 +35,8 @@ PER_ACCOUNT = 5
 PER_BROWSER = 10
 PER_CODE = 5
 PER_ADDRESS = 30
-MANY = 50
+MANY = 100
+"""More than one address alone can fail at an account in an hour: 12 times ``PER_ACCOUNT``."""
 WINDOW_S = 300
 _HOUR_S = 3600
 _COOKIE = "groundwork_browser"
@@ -79,7 +80,7 @@ def attempt_take(request: HttpRequest, login: str) -> list[Window]:
     by_address = Window(f"address:{network}", PER_ADDRESS, 60)
     by_account = Window(f"account:{network}:{account}", PER_ACCOUNT, WINDOW_S)
     many = Window(f"many:{account}", MANY, _HOUR_S)
-    # A refused one is no guess, and counts nowhere: one address alone never makes it many.
+    # A refused one is no guess, and counts nowhere: so one address alone never makes it many.
     full = windows_take(many, by_address, by_account)
     if full is None:
         return [many, by_address, by_account]
