@@ -80,8 +80,17 @@ class Command(BaseCommand):
         connections.close_all()
         cluster = Cluster()
         stop = threading.Event()
+        command = os.getpid()
+
+        def told(*_: Any) -> None:
+            # At once, and not when the loop comes round: a sweep may take a while, and the grace of jobs has begun. A
+            # process below inherits this, and a signal to it alone must not stop the others.
+            if os.getpid() == command:
+                runner.stop_flag.set()
+            stop.set()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
+            signal.signal(number, told)
         cluster.start()
         log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
         health = WorkerHealth(stop.is_set)
