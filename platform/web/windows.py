@@ -116,9 +116,10 @@ def windows_expire() -> int:
                 "LIMIT %s FOR UPDATE SKIP LOCKED) DELETE FROM web_attemptwindow w USING old WHERE w.key = old.key",
                 [_BATCH],
             )
-            found += cursor.rowcount
-            if cursor.rowcount < _BATCH:
-                return found
+            count = int(cursor.rowcount)
+        found += count
+        if count < _BATCH:
+            return found
 
 
 def _hashed(key: str) -> str:

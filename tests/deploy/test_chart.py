@@ -303,7 +303,7 @@ def test_a_service_past_the_proxy_is_taken_when_no_proxy_is_trusted_or_nobody_el
 
 
 def test_pods_carry_what_the_operator_adds() -> None:
-    more = {
+    more: dict[str, Any] = {
         "podLabels": {"team": "search", "app.kubernetes.io/component": "stolen"},
         "extraVolumes": [{"name": "ca", "configMap": {"name": "own-ca"}}],
         "extraVolumeMounts": [{"name": "ca", "mountPath": "/etc/own-ca", "readOnly": True}],
