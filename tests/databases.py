@@ -31,7 +31,7 @@ _KEPT = 4
 _LOCK = 7_205_759
 """Advisory lock: one process builds a template, the others wait for it."""
 _LIBRARIES = ("django", "psycopg", "pgvector", "django-allauth", "django-q2")
-_ELSEWHERE = re.compile(rb"register_function\(|post_migrate")
+_ELSEWHERE = re.compile(rb"register_function\(|post_migrate|CREATE OR REPLACE FUNCTION")
 """What else makes things in a new database, wherever it stands."""
 
 

@@ -34,8 +34,10 @@ from config.supervisor import LogFollower, Output, Service, describe_exit, http_
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT_PORT = 8000
 _READY_S = 180.0
-_STOPPING_S = 45.0
-"""How long a new group waits for one that is stopping."""
+_STOPPING_S = 60.0
+"""How long a new group waits for one that is stopping, in addition to GROUNDWORK_DRAIN_SECONDS."""
+_WORKER_GRACE_S = 25.0
+"""What a worker may take to stop, in addition to GROUNDWORK_DRAIN_SECONDS."""
 _TRIES_BEFORE_READY = 4
 _UNPREPARED_S = 12.0
 _DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
@@ -125,7 +127,7 @@ class Up:
         self.output = output
         self.host: str = options.host
         self.port = choose_port(options.port, self.host, output)
-        self.health_port: int = env.get("GROUNDWORK_WORKER_HEALTH_PORT") or free_port()
+        self._commands = commands
         self.mark = secrets.token_hex(8)
         self._began = began
         self._stops = 0
@@ -140,19 +142,16 @@ class Up:
         }
 
         def service(name: str, argv: Sequence[str], grace_s: float) -> Service:
-            filled = {"host": self.host, "port": self.port, "health_port": self.health_port}
-            words = [_filled(word, filled) for word in argv]
+            words = [_filled(word, {"host": self.host, "port": self.port}) for word in argv]
             return Service(name, words, environment, self.mark, output, grace_s)
 
         # Whoever finds the page knows the demo's addresses: people outside get no account that nobody has chosen.
         setup = commands.setup_public if self._is_public else commands.setup
         self.setup = service("setup", setup or commands.setup, 5.0)
         self.web = service("web", commands.web, 6.0)
-        self.worker = service("worker", commands.worker, 10.0)
-        self._probes = [("web", reached(self.host), self.port)]
-        if "{health_port}" in commands.worker:
-            host: str = env.get("GROUNDWORK_WORKER_HEALTH_HOST")
-            self._probes.append(("worker", reached(host), self.health_port))
+        drain_s: int = env.get("GROUNDWORK_DRAIN_SECONDS")
+        self.worker = service("worker", commands.worker, _WORKER_GRACE_S + drain_s)
+        self._probes = {"web": (reached(self.host), self.port)}
 
     @property
     def url(self) -> str:
@@ -190,8 +189,8 @@ class Up:
                 self.output.line("up", f"Setting up failed ({describe_exit(code)}); see above.")
                 return 1
             write_record(self._prepared, {"fingerprint": fingerprint})
-        self.web.start()
-        self.worker.start()
+        self._start(self.web)
+        self._start(self.worker)
         return await self._watch(is_prepared=is_prepared)
 
     async def _prepared_code(self) -> int:
@@ -284,16 +283,24 @@ class Up:
 
     async def _probe(self) -> tuple[int, str]:
         """Return 200 once all are ready; else the status of the first that is not, and what it said."""
-        for name, address, port in self._probes:
+        for name, (address, port) in self._probes.items():
             status, body = await http_get(address, port, "/readyz", host=probe_host())
             if status != 200:
                 return status, f"/readyz of the {name}: {status or ''} {body}"
         return 200, ""
 
+    def _start(self, service: Service) -> None:
+        """Start a service; the worker with a port for its probes that is free now, which it may not be at a later start."""
+        if service is self.worker and "{health_port}" in self._commands.worker:
+            port: int = env.get("GROUNDWORK_WORKER_HEALTH_PORT") or free_port()
+            service.argv = [_filled(word, {"health_port": port}) for word in self._commands.worker]
+            self._probes["worker"] = reached(env.get("GROUNDWORK_WORKER_HEALTH_HOST")), port
+        service.start()
+
     def _keep(self, service: Service, now: float) -> None:
         if service.restart_at is not None:
             if now >= service.restart_at:
-                service.start()
+                self._start(service)
         elif (code := service.poll()) is not None:
             service.plan_restart(code)
 
@@ -408,7 +415,7 @@ def _only_one(data_dir: Path) -> Iterator[None]:
     """Hold the right to be the one group of a data directory."""
     descriptor = os.open(data_dir / "run" / "up.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        deadline = time.monotonic() + _STOPPING_S
+        deadline = time.monotonic() + _STOPPING_S + env.get("GROUNDWORK_DRAIN_SECONDS")
         while not try_lock(descriptor):
             running = read_record(data_dir / "run" / "up.json") or {}
             if running.get("stopping") and time.monotonic() < deadline:

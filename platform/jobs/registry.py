@@ -9,6 +9,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import structlog
+from django.db import Error
 
 if TYPE_CHECKING:
     from jobs.models import Job
@@ -136,14 +137,26 @@ def on_sweep(hook: Callable[[], int], *, every_s: float = 0.0, batch: float = in
 
 
 def run_sweeps() -> int:
-    """Call the hooks that are due; returns how many things they brought on."""
+    """Call the hooks that are due; returns how many things they brought on.
+
+    One that fails is logged by its name and keeps no other from running; it is called again when it is due.
+
+    Raises:
+        django.db.Error: the database failed, whose connection the caller then closes.
+    """
     found = 0
     for hook, sweep in _sweeps.items():
         now = monotonic()
         if now < sweep.due:
             continue
         sweep.due = now + sweep.every_s
-        count = hook()
+        try:
+            count = hook()
+        except Error:
+            raise
+        except Exception:  # a worker whose one hook fails still brings on all the rest
+            log.exception("sweep_failed", hook=getattr(hook, "__qualname__", repr(hook)))
+            continue
         if count >= sweep.batch:
             sweep.due = now
         found += count

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -18,6 +19,10 @@ from tenancy.database.direct import pooler_found
 logger = logging.getLogger(__name__)
 _matched = False
 _listens = False
+_POOLER_KEPT_S = 30.0
+_pooler: tuple[float, Check] | None = (
+    None  # when one was found, by the clock of this process, and what is said of it
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +59,22 @@ def check_database() -> Check:
 
 
 def check_listen() -> Check:
-    """No transaction pooler is in the way of notifications; once there was none, this process does not look again."""
-    global _listens
+    """No transaction pooler is in the way of notifications; once there was none, this process does not look again.
+
+    What was found stays for 30 seconds: /readyz is public, and each look opens two connections.
+    """
+    global _listens, _pooler
+    if _pooler is not None and time.monotonic() - _pooler[0] < _POOLER_KEPT_S:
+        return _pooler[1]
     if not _listens:
-        wrong = pooler_found()
-        if wrong:
-            return Check("listen", False, wrong, "Set GROUNDWORK_LISTEN_URL to the Postgres server itself.")
+        if wrong := pooler_found():
+            logger.warning("readiness check listen failed: %s", wrong)
+            fix = "Set GROUNDWORK_LISTEN_URL to the Postgres server itself."
+            found = Check("listen", False, "leads through a transaction pooler", fix, error=wrong)
+            _pooler = time.monotonic(), found
+            return found
         _listens = True
+    _pooler = None
     return Check("listen", True, "direct")
 
 

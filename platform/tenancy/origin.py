@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from ipaddress import ip_address
+
+_BRACKETED = re.compile(r"\[([^\]]+)\](?::\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +39,17 @@ def origin_scope(*, ip: str, request_id: str) -> Iterator[None]:
 
 
 def valid_ip(text: str) -> str:
-    """Return the address in its plain form, or "" when the text is none (a Unix socket has no address)."""
+    """Return the address in its plain form, or "" when the text is none (a Unix socket has no address).
+
+    Some proxies append the port: ``203.0.113.9:4711``, ``[2001:db8::1]:4711``.
+    """
+    text = text.strip()
+    if found := _BRACKETED.fullmatch(text):
+        text = found[1]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
     try:
-        address = ip_address(text.strip())
+        address = ip_address(text)
     except ValueError:
         return ""
     mapped = getattr(address, "ipv4_mapped", None)

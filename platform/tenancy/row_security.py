@@ -21,6 +21,7 @@ from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
 from tenancy.fields import TenantForeignKey
 from tenancy.models import TenantModel
 from tenancy.upgrades.locks import waiting_long
+from tenancy.upgrades.operations import index_left
 
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
@@ -191,12 +192,14 @@ def _key(cursor: Any, table: str, key: str) -> None:
     )
     if cursor.fetchone():
         return
-    if cursor.db.in_atomic_block or not _has_rows(cursor, table):
+    left = index_left(cursor, unique)  # by a try that was killed, or stopped by a lock
+    if left is None and (cursor.db.in_atomic_block or not _has_rows(cursor, table)):
         cursor.execute(f'ALTER TABLE "{table}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})')
         return
-    with waiting_long(cursor.db):
-        cursor.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{unique}"')  # of a build that was killed
-        cursor.execute(f'CREATE UNIQUE INDEX CONCURRENTLY "{unique}" ON "{table}" (tenant_id, {key})')
+    if left is None or not left[0]:
+        with waiting_long(cursor.db):
+            cursor.execute(f'DROP INDEX CONCURRENTLY IF EXISTS "{unique}"')
+            cursor.execute(f'CREATE UNIQUE INDEX CONCURRENTLY "{unique}" ON "{table}" (tenant_id, {key})')
     cursor.execute(f'ALTER TABLE "{table}" ADD CONSTRAINT "{unique}" UNIQUE USING INDEX "{unique}"')
 
 

@@ -27,6 +27,7 @@ from django.core import signing
 from django.http import HttpRequest, HttpResponse
 
 from basics.errors import DomainError
+from tenancy.origin import valid_ip
 from web.middleware import client_ip
 from web.windows import Window, windows_take, windows_undo
 
@@ -34,7 +35,8 @@ PER_ACCOUNT = 5
 PER_BROWSER = 10
 PER_CODE = 5
 PER_ADDRESS = 30
-MANY = 50
+MANY = 100
+"""More than one address alone can fail at an account in an hour: 12 times ``PER_ACCOUNT``."""
 WINDOW_S = 300
 _HOUR_S = 3600
 _COOKIE = "groundwork_browser"
@@ -78,7 +80,7 @@ def attempt_take(request: HttpRequest, login: str) -> list[Window]:
     by_address = Window(f"address:{network}", PER_ADDRESS, 60)
     by_account = Window(f"account:{network}:{account}", PER_ACCOUNT, WINDOW_S)
     many = Window(f"many:{account}", MANY, _HOUR_S)
-    # A refused one is no guess, and counts nowhere: one address alone never makes it many.
+    # A refused one is no guess, and counts nowhere: so one address alone never makes it many.
     full = windows_take(many, by_address, by_account)
     if full is None:
         return [many, by_address, by_account]
@@ -137,15 +139,12 @@ def _browser(request: HttpRequest) -> tuple[str, list[str]]:
 
 
 def network_of(address: str) -> str:
-    """Return what counts as one address: of IPv6 the 64 bits that one customer has to himself."""
-    try:
-        found = ip_address(address)
-    except ValueError:
-        return address
-    if isinstance(found, IPv6Address):
-        return (
-            str(IPv6Network((found, 64), strict=False))
-            if found.ipv4_mapped is None
-            else str(found.ipv4_mapped)
-        )
-    return str(found)
+    """Return what counts as one address: of IPv6 the 64 bits that one customer has to himself.
+
+    What is no address is all one: a limit that it can't tell apart holds for all of them together.
+    """
+    address = valid_ip(address)
+    if not address:
+        return "unknown"
+    found = ip_address(address)
+    return str(IPv6Network((int(found), 64), strict=False)) if isinstance(found, IPv6Address) else str(found)

@@ -7,6 +7,7 @@ within its grace. Ours comes before it and lets streams end at once (``runs.drai
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import signal
 import threading
 from collections.abc import Callable
@@ -34,7 +35,9 @@ def _before(
     handler: Callable[[int, FrameType | None], Any], loop: asyncio.AbstractEventLoop
 ) -> Callable[[int, FrameType | None], None]:
     def heard(number: int, frame: FrameType | None) -> None:
-        drain_begin(loop)
+        # A closed loop has no streams any more, and the server's own handler must still be called.
+        with contextlib.suppress(RuntimeError):
+            drain_begin(loop)
         handler(number, frame)
 
     return heard

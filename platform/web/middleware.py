@@ -16,17 +16,20 @@ from django.utils.decorators import sync_and_async_middleware
 
 from basics.errors import refusal_of
 from tenancy.database.waiting import connections_let_go, holding_watched, in_db
-from tenancy.origin import origin_scope
+from tenancy.origin import origin_scope, valid_ip
 from web.errors import error_response
 
 _SAFE_ID = re.compile(r"^[A-Za-z0-9._-]{8,36}\Z")
 
 
 def client_ip(request: HttpRequest) -> str:
-    """Return the caller's address: the peer's, or what a trusted proxy appended to X-Forwarded-For."""
+    """Return the caller's address: the peer's, or what a trusted proxy appended to X-Forwarded-For; "" where that is none.
+
+    Without a port, which is new for each connection: limits by address would then hold nobody.
+    """
     if settings.TRUST_PROXY and (forwarded := request.headers.get("X-Forwarded-For")):
-        return forwarded.rsplit(",", 1)[-1].strip()
-    return str(request.META.get("REMOTE_ADDR") or "")
+        return valid_ip(forwarded.rsplit(",", 1)[-1])
+    return valid_ip(str(request.META.get("REMOTE_ADDR") or ""))
 
 
 @sync_and_async_middleware

@@ -32,6 +32,8 @@ BEGIN
         IF cardinality(kept) >= p_amounts[i] THEN
             full_at := i;
             wait_s := p_seconds[i] - extract(epoch FROM moment - kept[cardinality(kept) - p_amounts[i] + 1]);
+            -- Else whoever is refused could go on to fill the table with a row for each key that he makes up.
+            DELETE FROM web_attemptwindow w WHERE w.key = ANY (p_keys) AND w.taken = '{}';
             RETURN;
         END IF;
     END LOOP;
@@ -47,6 +49,8 @@ BEGIN
 END
 $$
 """
+_BATCH = 1_000
+"""Rows that are forgotten in one statement, which keeps them locked until it ends."""
 UNDO_SIGNATURE = "attempts_undo(text[])"
 UNDO_SQL = """
 CREATE OR REPLACE FUNCTION attempts_undo(p_keys text[]) RETURNS void LANGUAGE plpgsql AS $$
@@ -102,14 +106,20 @@ def windows_undo(*windows: Window) -> None:
 
 
 def windows_expire() -> int:
-    """Forget the windows whose last attempt is too old to count; returns how many."""
-    with connection.cursor() as cursor:
-        # One that somebody counts in at this moment is left to the next time.
-        cursor.execute(
-            "DELETE FROM web_attemptwindow WHERE key IN (SELECT key FROM web_attemptwindow "
-            "WHERE forget_at < clock_timestamp() FOR UPDATE SKIP LOCKED)"
-        )
-        return int(cursor.rowcount)
+    """Forget the windows whose last attempt is too old to count, in batches; returns how many."""
+    found = 0
+    while True:
+        with connection.cursor() as cursor:
+            # One that somebody counts in at this moment is left to the next time.
+            cursor.execute(
+                "WITH old AS MATERIALIZED (SELECT key FROM web_attemptwindow WHERE forget_at < clock_timestamp() "
+                "LIMIT %s FOR UPDATE SKIP LOCKED) DELETE FROM web_attemptwindow w USING old WHERE w.key = old.key",
+                [_BATCH],
+            )
+            count = int(cursor.rowcount)
+        found += count
+        if count < _BATCH:
+            return found
 
 
 def _hashed(key: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import queue
@@ -24,7 +25,7 @@ import pytest
 from config import processes, up
 from config.embedded import EmbeddedPostgres, read_state
 from config.records import read_record
-from config.supervisor import Output
+from config.supervisor import Output, Service
 
 pytestmark = pytest.mark.servers
 
@@ -257,7 +258,7 @@ def test_second_group_is_refused_when_one_runs(folder: Path) -> None:
 def test_it_gives_up_when_web_never_starts(folder: Path) -> None:
     group = Group(folder, web="raise SystemExit('no module')")
     group.wait_for("no module")
-    group.wait_for("web does not start")
+    group.wait_for("web doesn't start")
     assert group.process.wait(20) == 1
     assert not EmbeddedPostgres(group.data_dir).is_running()
 
@@ -326,3 +327,19 @@ def test_it_stops_when_its_reader_goes_away(folder: Path) -> None:
     group.process.wait(20)
     assert eventually(lambda: processes.marked(mark) == [])
     assert not EmbeddedPostgres(group.data_dir).is_running()
+
+
+def test_worker_has_a_free_port_for_its_probes_at_each_start(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between a crash and the next start somebody else may have taken the port of the start before."""
+    ports, started = iter([4711, 4712]), list[list[str]]()
+    monkeypatch.delenv("GROUNDWORK_WORKER_HEALTH_PORT", raising=False)
+    monkeypatch.setattr(up, "free_port", lambda: next(ports))
+    monkeypatch.setattr(Service, "start", lambda self: started.append(list(self.argv)))
+    options = up.arguments(argparse.ArgumentParser()).parse_args(["--port", str(free_port())])
+    group = up.Up(options, folder / "var", Output(sys.stdout), 0.0, up.GROUNDWORK)
+    for number in (4711, 4712):
+        group._start(group.worker)
+        assert started[-1][-2:] == ["--health-port", str(number)]
+        assert group._probes["worker"][1] == number

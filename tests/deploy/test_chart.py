@@ -282,6 +282,63 @@ def test_services_put_no_variables_into_pods(documents: list[dict[str, Any]]) ->
         env.refuse_unknown({"GROUNDWORK_WEB_PORT": "tcp://10.0.0.1:80"})
 
 
+def test_a_worker_has_the_time_that_its_setting_gives_answers() -> None:
+    longer = {**PLAIN, "config": {**PLAIN["config"], "GROUNDWORK_DRAIN_SECONDS": "600"}}
+    graces = [
+        named(parsed(one), "Deployment", "acme-worker")["spec"]["template"]["spec"][
+            "terminationGracePeriodSeconds"
+        ]
+        for one in render(PLAIN, longer)
+    ]
+    assert graces == [33, 630]
+
+
+def test_a_service_past_the_proxy_is_taken_when_no_proxy_is_trusted_or_nobody_else_reaches_it() -> None:
+    untrusting = {**PLAIN["config"], "GROUNDWORK_TRUST_PROXY": "0"}
+    for found in render(
+        {**PLAIN, "service": {"type": "LoadBalancer"}, "config": untrusting},
+        {**PLAIN, "service": {"type": "LoadBalancer", "onlyProxyReaches": True}},
+    ):
+        assert named(parsed(found), "Service", "acme-web")["spec"]["type"] == "LoadBalancer"
+
+
+def test_pods_carry_what_the_operator_adds() -> None:
+    more: dict[str, Any] = {
+        "podLabels": {"team": "search", "app.kubernetes.io/component": "stolen"},
+        "extraVolumes": [{"name": "ca", "configMap": {"name": "own-ca"}}],
+        "extraVolumeMounts": [{"name": "ca", "mountPath": "/etc/own-ca", "readOnly": True}],
+    }
+    documents = parsed(render({**PLAIN, **more})[0])
+    seen = list(pods(documents))
+    assert len(seen) == 3
+    for name, pod in seen:
+        assert pod["metadata"]["labels"]["team"] == "search"
+        assert pod["metadata"]["labels"]["app.kubernetes.io/component"] == name.removeprefix("acme-")
+        assert more["extraVolumes"][0] in pod["spec"]["volumes"]
+        for container in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]:
+            assert more["extraVolumeMounts"][0] in container["volumeMounts"]
+    for document in documents:
+        kubernetes_validate.validate(document, "1.37", strict=True)
+
+
+def test_pods_are_made_again_when_the_charts_own_secret_changes() -> None:
+    changed = json.loads(json.dumps(FULL))
+    changed["secret"]["values"]["GROUNDWORK_SECRET_KEY"] = "hidden-3"
+    sums = []
+    for found in render(FULL, changed):
+        made = named(parsed(found), "Deployment", "acme-web")["spec"]["template"]["metadata"]["annotations"]
+        assert made["team"] == "search"
+        sums.append(made["checksum/secret"])
+    assert sums[0] != sums[1]
+    plain = named(_all()["plain"], "Deployment", "acme-web")["spec"]["template"]["metadata"]["annotations"]
+    assert "checksum/secret" not in plain
+
+
+def test_pods_of_the_cluster_may_be_reached_where_address_ranges_do_not_name_them() -> None:
+    for policy in of_kind(_all()["plain"], "NetworkPolicy"):
+        assert {"namespaceSelector": {}} in policy["spec"]["egress"][0]["to"]
+
+
 def test_an_autoscaled_deployment_has_no_fixed_count() -> None:
     for name in ("acme-web", "acme-worker"):
         assert named(_all()["plain"], "Deployment", name)["spec"]["replicas"] == 2
@@ -363,6 +420,15 @@ def without(*path: str) -> dict[str, Any]:
         ({**PLAIN, "config": {**PLAIN["config"], "DATABASE_URL": "x"}}, "config"),
         ({**PLAIN, "worker": {"replica": 3}}, "replica"),
         ({**PLAIN, "ingress": {"enabled": True}}, "Set ingress.host"),
+        ({**PLAIN, "service": {"type": "NodePort"}}, "config.GROUNDWORK_TRUST_PROXY is 1"),
+        (
+            {
+                **PLAIN,
+                "config": {**PLAIN["config"], "GROUNDWORK_TRUST_PROXY": "Yes"},
+                "service": {"type": "LoadBalancer"},
+            },
+            "config.GROUNDWORK_TRUST_PROXY is 1",
+        ),
         ({**PLAIN, "serviceMonitor": {"enabled": True}}, "This version answers no metrics"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",

@@ -17,7 +17,7 @@ import pytest
 from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
-from jobs.health import STALLED_S, ProbeServer, WorkerHealth
+from jobs.health import _MOST_AT_ONCE, STALLED_S, ProbeServer, WorkerHealth
 from jobs.models import Job, JobStatus, Worker
 from jobs.selectors import WORKER_FRESH_S
 from jobs.sweeper import workers_forget
@@ -95,6 +95,44 @@ def test_ready_when_started_and_until_it_drains(bench: Bench) -> None:
     assert "draining" in body["checks"]["jobs"]["detail"]
     bench.now += STALLED_S * 2
     assert bench.told("/livez")[0] == 200, "a worker that drains is not killed for it"
+
+
+def test_clients_that_drip_bytes_are_cut_and_probes_are_answered_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte begins the socket's own timeout again, so that alone would let them stay for ever."""
+    monkeypatch.setattr("jobs.health._CLIENT_S", 0.5)
+    lines = [socket.create_connection(("127.0.0.1", bench.server.server_port)) for _ in range(_MOST_AT_ONCE)]
+    waiting = list(lines)
+
+    def all_cut() -> bool:
+        for line in list(waiting):
+            try:
+                line.send(b"x")
+                is_cut = line.recv(1) == b""
+            except TimeoutError:
+                continue
+            except OSError:
+                is_cut = True
+            if is_cut:
+                waiting.remove(line)
+        return not waiting
+
+    def answered() -> bool:
+        try:
+            return bench.told("/livez")[0] == 200
+        except OSError:  # the last place is being given back
+            return False
+
+    try:
+        for line in lines:
+            line.settimeout(0.01)
+            line.sendall(b"GET /livez HTTP/1.0\r\nX: ")
+        wait_for(all_cut)
+    finally:
+        for line in lines:
+            line.close()
+    wait_for(answered)
 
 
 @pytest.mark.django_db

@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 from django.utils import timezone
 
 from basics.errors import Conflict
@@ -290,3 +290,37 @@ def test_sweep_looks_again_after_its_time_or_while_there_is_more_to_do(
         told.append(registry.run_sweeps())
     assert told == [5, 0, 10, 3, 0, 0]
     assert seen == [1_000.0, 1_300.0, 1_303.0, 1_603.0]
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), Conflict("taken", "Taken.")])
+def test_a_sweep_that_fails_is_logged_and_keeps_no_other_from_running(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_sweeps", {})
+    logged: list[str] = []
+    monkeypatch.setattr(
+        registry.log, "exception", lambda event, **said: logged.append(f"{event} {said['hook']}")
+    )
+
+    def planted() -> int:
+        raise error
+
+    registry.on_sweep(planted)
+    registry.on_sweep(lambda: 4)
+    assert registry.run_sweeps() == 4
+    assert len(logged) == 1
+    assert logged[0].startswith("sweep_failed ")
+    assert "planted" in logged[0]
+
+
+def test_a_sweep_without_a_database_leaves_the_connection_to_the_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(registry, "_sweeps", {})
+
+    def away() -> int:
+        raise OperationalError("the connection is lost")
+
+    registry.on_sweep(away)
+    with pytest.raises(OperationalError):
+        registry.run_sweeps()

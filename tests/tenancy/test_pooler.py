@@ -58,7 +58,9 @@ def test_readiness_names_it(pooler: str, settings: Any, monkeypatch: pytest.Monk
     from tenancy import health
 
     monkeypatch.setattr(health, "_listens", False)
+    monkeypatch.setattr(health, "_pooler", None)
     settings.LISTEN_DATABASE = database_settings(pooler, pool=False)
     found = {check.name: check for check in health.database_checks()}["listen"]
     assert not found.ok
-    assert "GROUNDWORK_LISTEN_URL" in found.detail
+    assert "GROUNDWORK_LISTEN_URL" in found.error
+    assert "127.0.0.1" not in found.detail + found.fix  # /readyz is public

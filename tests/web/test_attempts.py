@@ -105,15 +105,31 @@ def test_forged_cookie_is_no_known_browser(change: str) -> None:
 
 def test_distributed_guesses_are_slowed_and_the_owner_still_gets_in() -> None:
     guesses = 0
-    for number in range(attempts.MANY * 2):
+    for number in range(attempts.MANY):
         for _ in range(attempts.PER_ACCOUNT + 1):
             answer = enter(Client(), address=f"2001:db8:{number:x}::1")
             guesses += answer.status_code == 200
     # Five from each address until there were many, then one from each.
-    assert guesses < attempts.MANY + attempts.MANY * 2 + attempts.PER_ACCOUNT
+    assert guesses < attempts.MANY + attempts.MANY + attempts.PER_ACCOUNT
     owner = Client()
     assert enter(owner, PASSWORD, address="203.0.113.77").status_code == 302
     assert is_in(owner)
+
+
+def test_one_address_alone_never_makes_it_many_for_the_others() -> None:
+    for number in range(12):  # each five minutes of an hour
+        if number:
+            with connection.cursor() as cursor:
+                cursor.execute(
+                    "UPDATE web_attemptwindow SET taken = "
+                    "ARRAY(SELECT t - make_interval(secs => %s) FROM unnest(taken) AS t ORDER BY t)",
+                    [attempts.WINDOW_S],
+                )
+        statuses = [enter(Client()).status_code for _ in range(attempts.PER_ACCOUNT + 1)]
+        assert statuses == [200] * attempts.PER_ACCOUNT + [429]
+    assert max(len(one.taken) for one in AttemptWindow.objects.all()) == 12 * attempts.PER_ACCOUNT
+    elsewhere = [enter(Client(), address="203.0.113.5").status_code for _ in range(attempts.PER_ACCOUNT)]
+    assert elsewhere == [200] * attempts.PER_ACCOUNT
 
 
 def test_addresses_of_one_ipv6_customer_are_one() -> None:
@@ -135,6 +151,23 @@ def test_proxy_that_is_trusted_names_the_address(settings: Any) -> None:
     owner = Client()
     forwarded = {"X-Forwarded-For": "198.51.100.9, 203.0.113.8"}  # what the proxy itself appended counts
     assert enter(owner, PASSWORD, address="10.0.0.1", headers=forwarded).status_code == 302
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ["198.51.100.9:{}", "198.51.100.9"],
+        ["[2001:db8::9]:{}", "2001:db8::9"],
+        ["unknown-{}", "_hidden{}", ""],
+    ],
+)
+def test_another_port_or_none_address_is_no_other_caller(forms: list[str], settings: Any) -> None:
+    settings.TRUST_PROXY = True
+    statuses = []
+    for number in range(attempts.PER_ACCOUNT + 2):
+        said = forms[number % len(forms)].format(4000 + number)
+        statuses.append(enter(Client(), address="", headers={"X-Forwarded-For": said}).status_code)
+    assert statuses == [200] * attempts.PER_ACCOUNT + [429] * 2
 
 
 def test_known_and_unknown_address_cost_the_same_hashes(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,10 +47,24 @@ def test_readyz_is_ready_without_a_worker(db: None):
 def test_probe_that_is_not_ready_alarms_nobody(
     db: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(checks, "pooler_found", lambda: "through a pooler")
+    looks: list[str] = []
+
+    def found() -> str:
+        looks.append("one")
+        return "DATABASE_URL (db.internal:6432) leads through a transaction pooler"
+
+    monkeypatch.setattr(checks, "pooler_found", found)
     monkeypatch.setattr(checks, "_listens", False)
-    assert readyz()[0] == 503
-    assert [record.getMessage() for record in caplog.records] == []
+    monkeypatch.setattr(checks, "_pooler", None)
+    for _ in range(3):  # whoever asks learns no address, and has no connections opened
+        status, said = readyz()
+        assert status == 503
+        assert said["listen"]["detail"] == "leads through a transaction pooler"
+        assert "db.internal" not in str(said)
+    assert looks == ["one"]
+    # One line for the operator, and none of "Service Unavailable".
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert "db.internal:6432" in line
     # A fault in the probe itself is told of, and so are other requests that fail.
     with monkeypatch.context() as broken:
         broken.setattr(views_health, "readiness", lambda: 1 / 0)

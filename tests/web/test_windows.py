@@ -16,6 +16,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from django.db import connection, connections
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from tenancy.models import User
@@ -161,3 +162,26 @@ def test_sweep_waits_for_no_attempt_that_is_being_counted() -> None:
         other.execute("SELECT 1 FROM web_attemptwindow FOR UPDATE")
         assert windows.windows_expire() == 0
     assert windows.windows_expire() == 1
+
+
+@pytest.mark.django_db
+def test_who_is_refused_leaves_no_rows_for_the_keys_that_they_make_up() -> None:
+    full = Window("full", 1, 60)
+    assert windows_take(full) is None
+    for number in range(3):
+        refused = windows_take(Window(f"made up {number}", 5, 300), full)
+        assert refused is not None
+        assert refused.window == full
+    assert [len(one.taken) for one in AttemptWindow.objects.all()] == [1]
+
+
+@pytest.mark.django_db
+def test_sweep_goes_on_in_batches_until_nothing_old_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "_BATCH", 2)
+    ago = timezone.now() - timedelta(seconds=5)
+    AttemptWindow.objects.bulk_create(AttemptWindow(key=f"{n}", taken=[], forget_at=ago) for n in range(5))
+    assert windows_take(Window("new", 1, 60)) is None
+    with CaptureQueriesContext(connection) as said:
+        assert windows.windows_expire() == 5
+    assert len(said) == 3
+    assert AttemptWindow.objects.count() == 1

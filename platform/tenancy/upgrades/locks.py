@@ -8,9 +8,10 @@ Django records each that was done, and ``row_security_apply`` sees what is there
 from __future__ import annotations
 
 import re
+import socket
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,6 +19,8 @@ import psycopg
 from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import OperationalError
+
+from tenancy.database.waiting import connection_params
 
 WAIT_S = 2.0
 """Seconds that a statement waits for a lock, and others behind it."""
@@ -28,6 +31,7 @@ LONG_S = 600
 """Seconds for what stops nobody while it waits: an index that is built concurrently waits for old transactions."""
 _WAITED = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
 _MOST_NAMED = 3
+_MIGRATES = 0x67726F756E64  # "ground": the advisory lock of whoever migrates
 
 R = TypeVar("R")
 
@@ -68,6 +72,60 @@ def direct_line(connection: Any) -> Iterator[None]:
     finally:
         connection.close()
         connection.settings_dict.update(before)
+
+
+@contextmanager
+def only_one(connection: Any, *, say: Callable[[str], None], tries: int = TRIES) -> Iterator[None]:
+    """Keep others from migrating the same database meanwhile: two at once would find the same migration not applied.
+
+    The lock has a session of its own, which stays when the connection is opened again between two tries.
+
+    Args:
+        connection: Django's, on its direct line; with an open transaction nothing is locked.
+        say: is told each time who is waited for.
+        tries: how often it is asked for at most.
+
+    Raises:
+        CommandError: another one was at work each time; says who.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    name = f"groundwork migrate on {socket.gethostname()}"[:63]
+    with psycopg.connect(**{**connection_params(), "application_name": name}, autocommit=True) as line:
+        for number in range(1, tries + 1):
+            row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_MIGRATES]).fetchone()
+            if row[0]:
+                break
+            held = _migrating(line)
+            if number == tries:
+                raise CommandError(
+                    f"Another migrate is still at work{held} after {tries} tries. Run this again when it has ended."
+                )
+            seconds = _PAUSES[min(number, len(_PAUSES)) - 1]
+            say(
+                f"Another migrate is at work{held}. Trying again in {seconds} s, {number} of {tries} tries done"
+            )
+            pause(seconds)
+        try:
+            yield
+        finally:
+            # Not left to the end of the session, which the server may notice after the next migrate has begun.
+            with suppress(psycopg.Error):  # the session is gone, and the lock with it
+                line.execute("SELECT pg_advisory_unlock(%s)", [_MIGRATES])
+
+
+def _migrating(line: psycopg.Connection[Any]) -> str:
+    """Return who holds the lock of ``only_one``, in brackets; "" when they have let go."""
+    row = line.execute(
+        """SELECT a.pid, a.usename, a.application_name, extract(epoch FROM clock_timestamp() - a.backend_start)
+           FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+           WHERE l.granted AND l.locktype = 'advisory' AND l.objsubid = 1
+             AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             AND (l.classid::bigint << 32) + l.objid::bigint = %s""",
+        [_MIGRATES],
+    ).fetchone()
+    return "" if row is None else f" (session {row[0]} of {row[1]}, {row[2]}, for {row[3]:.0f} s)"
 
 
 def in_tries(

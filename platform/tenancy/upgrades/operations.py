@@ -85,11 +85,17 @@ class AddUniqueConcurrently(postgres.NotInTransactionMixin, AddConstraint):
 def _is_built(schema_editor: Any, name: str) -> tuple[bool, bool]:
     """Tell whether an index is there and valid, and whether it is a constraint's; one that isn't valid is dropped."""
     with schema_editor.connection.cursor() as cursor:
-        cursor.execute(_LEFT, [name])
-        found = cursor.fetchone()
+        found = index_left(cursor, name)
     if found is None:
         return False, False
     if not found[0]:
         schema_editor.execute(f"DROP INDEX CONCURRENTLY {schema_editor.connection.ops.quote_name(name)}")
         return False, False
-    return True, bool(found[1])
+    return True, found[1]
+
+
+def index_left(cursor: Any, name: str) -> tuple[bool, bool] | None:
+    """Return whether an index of this name is valid and whether it is a constraint's; None when there is none."""
+    cursor.execute(_LEFT, [name])
+    found = cursor.fetchone()
+    return None if found is None else (bool(found[0]), bool(found[1]))

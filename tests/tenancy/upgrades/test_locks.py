@@ -133,6 +133,47 @@ def test_walls_wait_in_tries_too(monkeypatch: pytest.MonkeyPatch) -> None:
         assert cursor.fetchone() == (True,)
 
 
+@pytest.fixture
+def migrating() -> Iterator[psycopg.Connection[Any]]:
+    """The session of another ``migrate`` that is at work."""
+    with direct_connection() as session:
+        session.execute("SET application_name = 'the other pod'")
+        session.execute("SELECT pg_advisory_lock(%s)", [locks._MIGRATES])
+        yield session
+
+
+def test_two_migrates_never_run_at_once(
+    behind: None, migrating: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    def passed(seconds: float) -> None:
+        seen.append("rotated_at" in columns())
+        if len(seen) == 2:
+            migrating.execute("SELECT pg_advisory_unlock_all()")
+
+    monkeypatch.setattr(locks, "pause", passed)
+    out = StringIO()
+    call_command("migrate", verbosity=0, stdout=out)
+    assert seen == [False, False]
+    assert "rotated_at" in columns()
+    lines = out.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith(f"Another migrate is at work (session {migrating.info.backend_pid} of ")
+    assert ", the other pod, for " in lines[0]
+    # It is free again for the next one.
+    assert migrating.execute("SELECT pg_try_advisory_lock(%s)", [locks._MIGRATES]).fetchone() == (True,)
+
+
+def test_a_migrate_that_waited_in_vain_for_another_says_so_and_a_plan_waits_for_none(
+    migrating: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "pause", lambda seconds: None)
+    call_command("migrate", plan=True, verbosity=0, stdout=StringIO())
+    with pytest.raises(CommandError, match=r"Another migrate is still at work \(session .* after 2 tries"):
+        call_command("migrate", verbosity=0, lock_tries=2, stdout=StringIO())
+
+
 def test_another_failure_is_not_tried_again() -> None:
     calls: list[int] = []
 
@@ -268,3 +309,21 @@ def test_walls_of_a_table_with_rows_are_checked_under_a_weak_lock(cast: Cast) ->
     assert [
         q["sql"] for q in again.captured_queries if q["sql"].startswith(("ALTER TABLE", "CREATE UNI"))
     ] == []
+
+
+def test_a_key_whose_index_was_built_before_a_lock_came_in_the_way_is_not_built_again(cast: Cast) -> None:
+    with as_login_role(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE conname LIKE '%_tenant_key'"
+        )
+        table, key = next(
+            (table, key) for table, key in sorted(cursor.fetchall()) if key == f"{table}_tenant_key"
+        )
+        cursor.execute(f'ALTER TABLE {table} DROP CONSTRAINT "{key}" CASCADE')
+        cursor.execute(f'CREATE UNIQUE INDEX "{key}" ON {table} (tenant_id, id)')
+        cursor.execute("SELECT oid FROM pg_class WHERE relname = %s", [key])
+        before = cursor.fetchone()
+    row_security_apply(connection)
+    with as_login_role(), connection.cursor() as cursor:
+        cursor.execute("SELECT conindid FROM pg_constraint WHERE conname = %s", [key])
+        assert cursor.fetchone() == before

@@ -36,6 +36,9 @@ app.kubernetes.io/component: {{ index . 1 }}
 {{- if not (or .Values.files.existingClaim .Values.config.GROUNDWORK_FILES_URL) -}}
 {{ fail "Set config.GROUNDWORK_FILES_URL to an object store, or files.existingClaim to a claim that many nodes can write to." }}
 {{- end -}}
+{{- if and (has (.Values.config.GROUNDWORK_TRUST_PROXY | default "0" | trim | lower) (list "1" "true" "yes" "on")) (ne .Values.service.type "ClusterIP") (not .Values.service.onlyProxyReaches) -}}
+{{ fail (printf "config.GROUNDWORK_TRUST_PROXY is 1, but a Service of type %s lets callers past the proxy, who then name their own address. Set it to 0, or service.onlyProxyReaches to true if nobody else reaches the port." .Values.service.type) }}
+{{- end -}}
 {{- $fixed := dict "GROUNDWORK_DATA_DIR" "/data/groundwork" "GROUNDWORK_WORKER_HEALTH_PORT" "9000" "GROUNDWORK_WORKER_HEALTH_HOST" "0.0.0.0" -}}
 {{- $_ := required "Set config.GROUNDWORK_ALLOWED_HOSTS to the host name that people use." .Values.config.GROUNDWORK_ALLOWED_HOSTS -}}
 {{- range $name, $value := merge $fixed .Values.config }}
@@ -83,6 +86,9 @@ securityContext:
 volumeMounts:
   - {name: data, mountPath: /data}
   - {name: tmp, mountPath: /tmp}
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
 
 {{- /* The folder of the data directory: a claim that all share, or one of the pod's own when files lie in an object store. */ -}}
@@ -96,6 +102,25 @@ volumeMounts:
   {{- end }}
 - name: tmp
   emptyDir: {}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* What a pod is known by: labels of the operator's own never replace those that selectors use. */ -}}
+{{- define "groundwork.podLabels" -}}
+{{- toYaml (merge (include "groundwork.selector" . | fromYaml) (index . 0).Values.podLabels) }}
+{{- end }}
+
+{{- /* A pod is made again when what it reads at its start has changed. A Secret that the chart did not make isn't seen here. */ -}}
+{{- define "groundwork.podAnnotations" -}}
+checksum/settings: {{ include "groundwork.settings" . | sha256sum }}
+{{- if and .Values.secret.values (not .Values.secret.existing) }}
+checksum/secret: {{ toJson .Values.secret.values | sha256sum }}
+{{- end }}
+{{- with .Values.podAnnotations }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{- define "groundwork.environment" -}}

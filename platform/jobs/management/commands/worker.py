@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DatabaseError, connection, connections
+from django.db import Error, connection, connections
 from django.utils import timezone
 
 from basics.processes import die_with_parent
@@ -80,8 +80,17 @@ class Command(BaseCommand):
         connections.close_all()
         cluster = Cluster()
         stop = threading.Event()
+        command = os.getpid()
+
+        def told(*_: Any) -> None:
+            # At once, and not when the loop comes round: a sweep may take a while, and the grace of jobs has begun. A
+            # process below inherits this, and a signal to it alone must not stop the others.
+            if os.getpid() == command:
+                runner.stop_flag.set()
+            stop.set()
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, lambda *_: stop.set())
+            signal.signal(number, told)
         cluster.start()
         registry.run_after_start()
         log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
@@ -124,7 +133,7 @@ class Command(BaseCommand):
                 )
                 health.heartbeat_stored()
                 sweep()
-            except DatabaseError as error:
+            except Error as error:
                 log.warning("worker_sweep_failed", error=str(error))
                 connection.close()
 

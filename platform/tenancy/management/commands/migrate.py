@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -9,13 +10,14 @@ from django.db import connections
 
 from tenancy.database.base import as_login_role
 from tenancy.database.history import adopt
-from tenancy.upgrades.locks import TRIES, WAIT_S, direct_line, in_tries
+from tenancy.upgrades.locks import TRIES, WAIT_S, direct_line, in_tries, only_one
 
 
 class Command(Base):
     """Django's own ``migrate``, run as the role that owns the tables, also on databases from before the new history.
 
-    It waits for locks in short tries (``tenancy.upgrades.locks``), since people work meanwhile.
+    It waits for locks in short tries (``tenancy.upgrades.locks``), since people work meanwhile, and for another
+    ``migrate`` of the same database.
     """
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -35,20 +37,24 @@ class Command(Base):
         connection = connections[options["database"]]
         once = partial(super().handle, *args, **options)
 
+        is_look = options["plan"] or options["check_unapplied"]
+
         def work() -> Any:
-            if not options["plan"] and not options["check_unapplied"]:
+            if not is_look:
                 adopt(connection)
             return once()
 
-        with as_login_role(), direct_line(connection):
-            return in_tries(
-                connection,
-                work,
-                # Django's "Applying ..." is still without its end then.
-                say=lambda words: self._say(words if options["verbosity"] < 1 else f"\n{words}"),
-                wait_s=options["lock_wait"],
-                tries=max(1, options["lock_tries"]),
-            )
+        def say(words: str) -> None:
+            # Django's "Applying ..." is still without its end then.
+            self._say(words if options["verbosity"] < 1 else f"\n{words}")
+
+        tries = max(1, options["lock_tries"])
+        with (
+            as_login_role(),
+            direct_line(connection),
+            nullcontext() if is_look else only_one(connection, say=say, tries=tries),
+        ):
+            return in_tries(connection, work, say=say, wait_s=options["lock_wait"], tries=tries)
 
     def _say(self, words: str) -> None:
         self.stdout.write(words)
