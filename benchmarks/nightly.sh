@@ -69,6 +69,7 @@ run waiting_routes
 run concurrency
 run restarts
 run drain
+run share_nothing
 run fairness --embedder local
 run fairness --embedder remote
 run loop_overhead

@@ -80,12 +80,14 @@ class JobContext:
         executor: Executor | None = None,
         blocking: BlockingThreads | None = None,
         turn: Callable[[], bool] | None = None,
+        stopping: Callable[[], bool] | None = None,
     ) -> None:
         """Make the context of a claimed job.
 
         Args:
             executor, blocking: threads of the loop lane.
             turn: tells whether this job's slice is over; None for one that runs to its end.
+            stopping: tells whether the whole worker stops, a moment before ``interrupted`` does.
         """
         self.job_id: int = job.pk
         self.tenant_id: int = job.tenant_id
@@ -101,6 +103,7 @@ class JobContext:
         self._executor = executor
         self._blocking = blocking or BlockingThreads()
         self._turn = turn
+        self._stopping = stopping or self.interrupted.is_set
         self._told_at = 0.0
 
     def check(self) -> None:
@@ -120,7 +123,7 @@ class JobContext:
         Raises:
             asyncio.CancelledError: the process ends.
         """
-        if self.interrupted.is_set():
+        if self.interrupted.is_set() or self._stopping():
             raise asyncio.CancelledError(f"the worker of job {self.job_id} is shutting down")
 
     def give_way(self) -> None:

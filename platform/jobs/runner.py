@@ -81,7 +81,7 @@ def run_loop(tenant_id: int, job_id: int) -> None:
     except BaseException:
         here.release()
         raise
-    context = JobContext(job, here.executor, here.blocking)
+    context = JobContext(job, here.executor, here.blocking, stopping=_stopping)
     heartbeat().add(context)
     here.submit(_run_coroutine(context, job))
 
@@ -156,7 +156,7 @@ def run_here(tenant_id: int, job_id: int) -> Job:
         _run_cpu_job(job)
     else:
         here = lane()
-        context = JobContext(job, here.executor, here.blocking)
+        context = JobContext(job, here.executor, here.blocking, stopping=_stopping)
         heartbeat().add(context)
         here.reserve()
         here.submit(_run_coroutine(context, job)).result()

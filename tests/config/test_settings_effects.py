@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from config import env
+from config import variables
 
 ROOT = Path(__file__).resolve().parents[2]
 DEV, PROD = "config.settings.dev", "config.settings.prod"
@@ -325,7 +325,7 @@ NAMES = re.compile(r"\b(?:GROUNDWORK|OPENAI|ANTHROPIC|GEMINI|GOOGLE|XAI|DATABASE
 @cache
 def clean() -> dict[str, str]:
     """Return an environment that states none of the variables, and where there is a data directory."""
-    kept = {name: value for name, value in os.environ.items() if name not in env.VARIABLES}
+    kept = {name: value for name, value in os.environ.items() if name not in variables.VARIABLES}
     for name in ("DJANGO_SETTINGS_MODULE", "DJANGO_DB_POOL"):
         kept.pop(name, None)
     return {**kept, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}"}
@@ -356,8 +356,8 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_tables_of_this_test_are_whole() -> None:
-    assert set(EFFECTS) | OF_TESTS == set(env.VARIABLES)
-    assert set(BAD) | FREE == set(env.VARIABLES)
+    assert set(EFFECTS) | OF_TESTS == set(variables.VARIABLES)
+    assert set(BAD) | FREE == set(variables.VARIABLES)
     assert not set(BAD) & FREE
 
 
@@ -453,14 +453,14 @@ def test_defaults_of_the_example_are_accepted(start: Any) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_pages_name_only_variables_that_there_are(page: Path) -> None:
     named = set(NAMES.findall(page.read_text(encoding="utf-8")))
-    assert named - set(env.VARIABLES) == set()
+    assert named - set(variables.VARIABLES) == set()
 
 
 def test_code_reads_only_variables_that_there_are() -> None:
     for folder in ("platform", "apps", "clients", "benchmarks"):
         for path in (ROOT / folder).rglob("*.py"):
             for name in re.findall(r'"(GROUNDWORK_[A-Z_]+[A-Z])"', path.read_text()):
-                assert name in env.VARIABLES, f"{path}: {name}"
+                assert name in variables.VARIABLES, f"{path}: {name}"
 
 
 def test_settings_of_docker_reach_its_containers() -> None:

@@ -21,7 +21,7 @@ from django.core.management import get_commands, load_command_class
 from django.db import connection
 from django.urls import Resolver404, resolve
 
-from config import env, healthcheck
+from config import env, healthcheck, variables
 from jobs.health import ProbeServer, WorkerHealth
 from jobs.models import Job
 from tenancy.database.base import as_login_role
@@ -183,13 +183,13 @@ def test_commands_are_those_of_the_product(documents: list[dict[str, Any]]) -> N
 
 def test_settings_are_those_of_the_product(documents: list[dict[str, Any]]) -> None:
     config = named(documents, "ConfigMap", "acme-settings")["data"]
-    assert set(config) <= set(env.VARIABLES)
+    assert set(config) <= set(variables.VARIABLES)
     for name, value in config.items():
         env.get(name, {name: value})
     own = {"HOME"}
     for _, container in containers(documents):
         given = {e["name"]: e["value"] for e in container["env"]}
-        assert set(given) - own <= set(env.VARIABLES)
+        assert set(given) - own <= set(variables.VARIABLES)
     # The Job runs before the ConfigMap is there, and has the same.
     job = named(documents, "Job", "acme-migrate")["spec"]["template"]["spec"]["containers"][0]
     assert {e["name"]: e["value"] for e in job["env"] if e["name"] not in own} == config
