@@ -155,7 +155,7 @@ def test_plan_lives_while_it_is_carried_out_and_waits_for_a_word(
     steps = plan.locator("li")
     for _ in range(2):  # as it came, and after a reload
         card = turn.locator(".decide")
-        expect(card).to_contain_text("May calculate run?", timeout=READY_MS)
+        expect(card).to_contain_text("Allow calculate to run?", timeout=READY_MS)
         expect(card).to_contain_text("Days count.")
         expect(plan).to_have_attribute("open", "")
         expect(plan.locator("summary")).to_contain_text("Reckon the last day")
