@@ -10,6 +10,7 @@ from django.db import transaction
 
 from apps.collections.imports.services import ImportOptions, import_start
 from apps.collections.models import Collection, Document, Import, ImportStatus
+from blobs.services import placing_inside
 from jobs.models import Job
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -46,7 +47,7 @@ def _archive() -> bytes:
 def _held(site: Site, cast: Cast) -> tuple[Collection, Import]:
     """Start an import that will stand still at its middle file."""
     collection = make_collection(cast)
-    with tenant_scope(cast.tenant.pk), transaction.atomic():
+    with tenant_scope(cast.tenant.pk), transaction.atomic(), placing_inside():
         row = import_start(
             tenant=cast.tenant,
             actor=cast.actor("member"),

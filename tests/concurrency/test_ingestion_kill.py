@@ -7,6 +7,7 @@ from django.db import connection, transaction
 
 from apps.collections.documents.services import document_retry
 from apps.collections.models import Collection, Document, DocumentStatus
+from blobs.services import placing_inside
 from jobs.models import Job
 from tenancy.database.base import as_login_role
 from tenancy.scope import tenant_scope
@@ -34,7 +35,7 @@ def _armed(site: Site, cast: Cast, point: str, **shape: int) -> tuple[Collection
     is_long = point == "parse"
     collection = make_collection(cast, chunk_size=4000 if is_long else 200)
     # Armed in the upload's own transaction: no worker can look at the document before.
-    with transaction.atomic():
+    with transaction.atomic(), placing_inside():
         document = upload(cast, collection, f"{point}.pdf", make_text_pdf(**(LONG if is_long else SMALL)))
         site.holds.arm(point, document.pk)
     return collection, document

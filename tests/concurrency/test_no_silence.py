@@ -32,6 +32,7 @@ from apps.collections.models import (
 )
 from apps.collections.search import LEGS, search_run
 from apps.collections.storage.ledger import ledger_count
+from blobs.services import placing_inside
 from jobs.models import ACTIVE, Job
 from runs.models import UsageRecord
 from tenancy.scope import tenant_scope
@@ -89,7 +90,7 @@ def _held(site: Site, cast: Cast) -> dict[str, Document]:
     site.model_server.log.clear()
     held: dict[str, Document] = {}
     for point, collection in (("model", _modelled(cast)), ("swap", _swapping(cast))):
-        with transaction.atomic():
+        with transaction.atomic(), placing_inside():
             held[point] = upload(
                 cast, collection, f"{point}.pdf", make_text_pdf(pages=4, chars_per_page=2600)
             )

@@ -94,4 +94,4 @@ def test_growing_answer_never_takes_back_what_was_printed() -> None:
 def test_answer_that_is_begun_anew_says_so() -> None:
     plain = PlainAnswer()
     assert plain.more("Half an", {}, is_complete=False) == "Half an"
-    assert plain.more("Whole.", {}, is_complete=True) == "\n[begun anew]\nWhole."
+    assert plain.more("Whole.", {}, is_complete=True) == "\n[started again]\nWhole."

@@ -73,7 +73,7 @@ async def test_next_question_is_refused_and_says_what_is_waited_for(
     cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turn = await _parked(cast, lane_threads, monkeypatch)
-    with pytest.raises(Conflict, match="waits for your decision about send_letter") as caught:
+    with pytest.raises(Conflict, match="waiting for your decision about send_letter") as caught:
         await sync_to_async(ask)(cast, "And?", conversation=turn.conversation)
     assert caught.value.code == "conversation_busy"
     waiting = await sync_to_async(_waiting)(turn)

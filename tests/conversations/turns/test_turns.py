@@ -370,7 +370,7 @@ async def test_sources_stay_named_when_the_document_is_deleted(
 
 def test_unknown_or_foreign_collections_are_refused(cast: Cast) -> None:
     theirs = make_collection(cast.other_tenant)
-    with tenant_scope(cast.tenant.pk), pytest.raises(Invalid, match="does not exist"):
+    with tenant_scope(cast.tenant.pk), pytest.raises(Invalid, match="no longer exists"):
         conversations.conversation_create(
             tenant=cast.tenant, actor=cast.actor("member"), collections=[theirs.pk]
         )
