@@ -75,6 +75,7 @@ def test_streams_are_whole_when_web_and_worker_are_replaced_one_by_one(
     for follower in followers:
         follower.start()
     wait_for(lambda: all(transcript_of(f.events).text for f in followers), "text on every page")
+    wait_for(lambda: len(model_server.log) >= STREAMS, "every question at the model")
 
     two.start_web()
     end(one.web)

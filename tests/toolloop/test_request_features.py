@@ -61,7 +61,7 @@ async def test_lack_is_told_when_the_preferred_model_has_it() -> None:
     """Who chose a model that cannot do what is asked should notice."""
     provider, model = blind()
     spare = ScriptedProvider([says("never")])
-    with pytest.raises(UnsupportedFeature, match="takes no images"):
+    with pytest.raises(UnsupportedFeature, match="doesn't accept images"):
         await text_of(FallbackProvider([(provider, model), (spare, "m")]), asked(SEES))
     with pytest.raises(BadRequest):
         await text_of(FallbackProvider([blind()]), asked(SEES))

@@ -260,7 +260,7 @@ def test_every_common_style_of_docstring_gives_the_same_tool(style: str):
 
 @pytest.mark.parametrize("style", STYLED)
 def test_docstring_of_every_style_must_fit_the_signature(style: str):
-    with pytest.raises(ToolDefinitionError, match="top, which is no parameter"):
+    with pytest.raises(ToolDefinitionError, match="top, which isn't a parameter"):
         tool(_documented(STYLED[style].replace("limit", "top")))
     lacking = re.sub(r"\n *(?::param int )?limit.*(?:\n +most results\.)?", "", STYLED[style])
     assert "limit" not in lacking
@@ -315,7 +315,7 @@ def documented(docstring: str) -> Any:
         ("Search.\n\nArgs:\n    query: a", "leave out limit"),
         ("Search.\n\nArgs:\n    query (int): a\n    limit: b", "says int"),
         ("Search.\n\nArgs:\n    query (str, optional): a\n    limit: b", "says optional"),
-        ("Search.\n\nArgs:\n    query is what you want\n    limit: b", "no 'name: text'"),
+        ("Search.\n\nArgs:\n    query is what you want\n    limit: b", "isn't 'name: text'"),
     ],
 )
 def test_definition_is_refused_when_docstring_and_signature_differ(docstring, message):

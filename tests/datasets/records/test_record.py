@@ -63,7 +63,7 @@ def test_the_hash_does_not_change_between_releases():
         (
             {"question": "q", "answer": "a", "messages": [{"role": "tool", "tool_call_id": "x"}]},
             "messages",
-            "no message",
+            "no earlier message",
         ),
         ({"question": "q", "answer": "a" * 1_000_001}, "row", "bytes"),
     ],

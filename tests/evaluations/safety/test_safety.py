@@ -559,4 +559,4 @@ async def test_what_generation_has_planted_is_planted_again(cast, model, found, 
     ]
     assert shares(report, "place") == {"end": [0.0, 1.0]}
     (told, *_) = Attacks().score(rows[1], TargetResult("2.5 percent."))
-    assert (told.value, told.reason.endswith("Create the suite again.")) == (None, True)
+    assert (told.value, told.reason.endswith("Generate it again.")) == (None, True)

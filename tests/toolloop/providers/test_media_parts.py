@@ -183,11 +183,11 @@ async def test_url_is_handed_on_where_the_provider_fetches_it(wire: Wire, blocks
 REFUSED = [
     (GOOGLE, None, (REMOTE,), {}, "does not fetch images: send the bytes"),
     (COMPATIBLE, None, (REMOTE,), SEES, "does not fetch images"),
-    (COMPATIBLE, None, (IMAGE,), {}, "takes no images"),
-    (COMPATIBLE, None, (FILE,), {"image_input": True}, "takes no PDF files"),
-    (OPENAI, "gpt-4", (IMAGE,), {}, "'gpt-4' of openai takes no images: choose another model"),
-    (OPENAI, "brand-new", (FILE,), {}, "takes no PDF files"),
-    (XAI, None, (FILE,), {}, "takes no PDF files"),
+    (COMPATIBLE, None, (IMAGE,), {}, "doesn't accept images"),
+    (COMPATIBLE, None, (FILE,), {"image_input": True}, "doesn't accept PDF files"),
+    (OPENAI, "gpt-4", (IMAGE,), {}, "'gpt-4' of openai doesn't accept images: choose another model"),
+    (OPENAI, "brand-new", (FILE,), {}, "doesn't accept PDF files"),
+    (XAI, None, (FILE,), {}, "doesn't accept PDF files"),
     (
         ANTHROPIC,
         None,
@@ -225,7 +225,7 @@ async def test_extractive_answers_refuse_what_they_cannot_see() -> None:
     from toolloop.providers.extractive import ExtractiveProvider
 
     request = OPENAI.request(UserMessage("Read.", parts=(IMAGE,)), model="passages")
-    with pytest.raises(errors.UnsupportedFeature, match="takes no images"):
+    with pytest.raises(errors.UnsupportedFeature, match="doesn't accept images"):
         async for _ in ExtractiveProvider().stream(request):
             pass
 
@@ -308,15 +308,15 @@ async def test_sound_and_files_are_exactly_this(
 @pytest.mark.parametrize(
     ("wire", "part", "message"),
     [
-        (OPENAI, SOUND, "takes no audio: choose another model, or leave out the file 'call.wav'"),
-        (XAI, SOUND, "takes no audio"),
-        (ANTHROPIC, SONG, "takes no audio"),
-        (COMPATIBLE, SOUND, "takes no audio"),
-        (GOOGLE, Media.from_bytes(M4A, name="a.m4a"), "takes no audio of the type audio/mp4"),
-        (ANTHROPIC, WORDS, "takes no office files"),
-        (GOOGLE, SHEET, "takes no office files"),
-        (XAI, TABLE, "takes no text files"),
-        (COMPATIBLE, TABLE, "takes no text files"),
+        (OPENAI, SOUND, "doesn't accept audio: choose another model, or leave out the file 'call.wav'"),
+        (XAI, SOUND, "doesn't accept audio"),
+        (ANTHROPIC, SONG, "doesn't accept audio"),
+        (COMPATIBLE, SOUND, "doesn't accept audio"),
+        (GOOGLE, Media.from_bytes(M4A, name="a.m4a"), "doesn't accept audio of the type audio/mp4"),
+        (ANTHROPIC, WORDS, "doesn't accept office files"),
+        (GOOGLE, SHEET, "doesn't accept office files"),
+        (XAI, TABLE, "doesn't accept text files"),
+        (COMPATIBLE, TABLE, "doesn't accept text files"),
         (GOOGLE, Media.from_url("https://example.org/a.wav", "audio/wav"), "google does not fetch audio"),
     ],
     ids=str,
