@@ -104,7 +104,7 @@ def test_document_fails_with_a_reason_when_only_its_reader_is_killed(site: Site,
 
     assert (failed.status, failed.stage) == (DocumentStatus.FAILED, "parse")
     assert failed.error_code == "out_of_memory"
-    assert "killed" in failed.error_message, failed.error_message
+    assert "stopped by the system" in failed.error_message, failed.error_message
     assert psutil.pid_exists(worker), "the worker itself lives on"
     assert _attempts(document) == 1
     assert_nothing_runs(cast.tenant)
