@@ -91,7 +91,7 @@ class CollectionView(TenantAPIView):
 class DocumentsView(TenantAPIView):
     """The documents of a collection."""
 
-    waits = True  # for the file store
+    stores = True
 
     actions = {"GET": "collection.read", "POST": "document.write"}
     pagination_class = Pagination

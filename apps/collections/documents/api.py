@@ -45,7 +45,7 @@ class VersionsView(TenantAPIView):
 class RestoreView(TenantAPIView):
     """The way back to an earlier version."""
 
-    waits = True  # for the file store
+    stores = True
 
     actions = {"POST": "document.write"}
 
@@ -62,7 +62,7 @@ class RestoreView(TenantAPIView):
 class ReindexView(TenantAPIView):
     """Another reading of a document."""
 
-    waits = True  # for the file store
+    stores = True
 
     actions = {"POST": "document.write"}
 

@@ -46,7 +46,7 @@ def _valid(shape: type[serializers.Serializer[Any]], data: Any) -> dict[str, Any
 class FilesAPIView(TenantAPIView):
     """Base of the views below: finds the collection, reads parameters, shows changes."""
 
-    waits = True  # for the file store
+    stores = True
 
     def collection(self, pk: int) -> Collection:
         """Return the collection. Raises Missing."""

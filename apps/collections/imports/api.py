@@ -120,7 +120,7 @@ class ImportDetailOutput(ImportOutput):
 class ImportsView(TenantAPIView):
     """The imports of a collection."""
 
-    waits = True  # for the file store
+    stores = True
 
     actions = {"GET": "document.write", "POST": "document.write"}
     pagination_class = Pagination
@@ -190,7 +190,7 @@ class ImportCancelView(TenantAPIView):
 class ImportRetryView(TenantAPIView):
     """Another attempt at an import."""
 
-    waits = True  # for the file store
+    stores = True
 
     actions = {"POST": "document.write"}
 

@@ -31,7 +31,7 @@ class _AttachmentView(TenantAPIView):
 class AttachmentsView(_AttachmentView):
     """Files of a conversation."""
 
-    waits = True  # for the file store
+    stores = True
 
     actions = {"GET": "conversation.read", "POST": "conversation.write"}
     pagination_class = Pagination

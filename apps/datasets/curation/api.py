@@ -137,7 +137,7 @@ class ExportAcceptView(_Base):
 class ImportsView(_Base):
     """The imports of rows into a dataset."""
 
-    waits = True  # for the file store
+    stores = True
 
     actions = {"GET": _WRITE, "POST": _WRITE}
     pagination_class = Pagination

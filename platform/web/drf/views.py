@@ -30,6 +30,9 @@ class TenantAPIView(APIView):
 
     actions: ClassVar[Mapping[str, str]] = {}
     waits: ClassVar[bool] = False
+    stores: ClassVar[bool] = (
+        False  # reads or keeps files, which may be far away: outside of a transaction as well
+    )
     """Its writes wait for work that others do; see ``web.drf.idempotency.repeatable``."""
     takes_unknown_fields: ClassVar[bool] = False
     """A protocol of others, whose clients send more than we know: unknown fields of a body are not refused."""
@@ -71,7 +74,11 @@ class TenantAPIView(APIView):
                 body_check(self, request)
         if self._uploads is not None and handler is not None:
             wrapped = repeatable(
-                handler, tenant=self.tenant, actor=self.actor, uploads=self._uploads, waits=self.waits
+                handler,
+                tenant=self.tenant,
+                actor=self.actor,
+                uploads=self._uploads,
+                waits=self.waits or self.stores,
             )
             setattr(self, name, wrapped)  # of this request's view alone: what dispatch calls next
 

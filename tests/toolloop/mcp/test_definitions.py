@@ -82,11 +82,11 @@ def test_a_description_is_never_empty_and_never_endless() -> None:
         ({"properties": {"a": {"$ref": 5}}}, "not fetched"),
         ({"type": "array"}, "not object"),
         ({"type": 7}, "not object"),
-        ({"properties": ["a"]}, "no JSON Schema"),
-        ({"properties": {"a": "string"}}, "no JSON Schema"),
-        ({"required": "a"}, "no JSON Schema"),
-        ({"properties": {"a": {"enum": 3}}}, "no JSON Schema"),
-        ({"properties": {"a": {"minimum": "low"}}}, "no JSON Schema"),
+        ({"properties": ["a"]}, "valid JSON Schema"),
+        ({"properties": {"a": "string"}}, "valid JSON Schema"),
+        ({"required": "a"}, "valid JSON Schema"),
+        ({"properties": {"a": {"enum": 3}}}, "valid JSON Schema"),
+        ({"properties": {"a": {"minimum": "low"}}}, "valid JSON Schema"),
         ({"properties": {"a b": {}}}, "argument name"),
         ({"properties": {"\u0430": {}}}, "argument name"),
         ({"properties": {"a": {"description": "x" * 70_000}}}, "characters, the limit"),
@@ -221,7 +221,7 @@ def test_withheld_tools_come_back_only_as_they_were_accepted() -> None:
     assert (set(changed.offers), set(changed.withheld)) == (set(), {"srv__echo"})
     assert set(listing(define(), accepted=accepted).offers) == {"srv__echo"}
     absent = listing(accepted=accepted)
-    assert "does not list 'echo' any more" in absent.withheld["srv__echo"]
+    assert "no longer lists 'echo'" in absent.withheld["srv__echo"]
 
 
 def test_a_name_that_two_tools_share_is_offered_by_neither() -> None:

@@ -131,7 +131,7 @@ async def test_a_compressed_bomb_is_refused(raw: Raw) -> None:
 
     raw.handlers["tools/call"] = bomb
     async with connect(raw) as server:
-        with pytest.raises(ToolError, match="encoding 'gzip', which was not asked for"):
+        with pytest.raises(ToolError, match="encoding 'gzip', which was not requested"):
             await echo(server)
 
 
