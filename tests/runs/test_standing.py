@@ -77,7 +77,9 @@ async def test_first_look_after_the_loss_ends_the_stream(cast: Cast, monkeypatch
     await look_once()
     async with asyncio.timeout(60):
         await reading
-    assert [said for after, said in found if after] == ["lost"], "one look was enough"
+    # A look that a second notification began before the loss may be the one that finds it.
+    assert {said for after, said in found if after} <= {"lost"}, "one look was enough"
+    assert [said for _, said in found].count("lost") == 1
     assert told == [b"first", standing.SIGNED_OUT]
 
 
