@@ -74,7 +74,7 @@ def lease(key: str) -> Iterator[Path]:
 
 
 def blob_read(key: str) -> bytes:
-    """Return a key's bytes. Raises BlobMissing or StoreAway."""
+    """Return a key's bytes. Raises as ``lease`` does."""
     with lease(key) as path:
         return path.read_bytes()
 
@@ -83,7 +83,7 @@ def blob_open(key: str) -> BinaryIO:
     """Open a key's bytes; they stay readable whatever happens to the key.
 
     Raises:
-        BlobMissing, StoreAway: as for ``lease``.
+        BlobMissing, BlobDamaged, StoreAway: as for ``lease``.
     """
     with lease(key) as path:
         return path.open("rb")

@@ -117,7 +117,7 @@ def document_put(
 
     Args:
         path: checked by ``document_name`` or ``document_path`` before.
-        received: after ``original_keep``; the caller discards it afterwards in any case.
+        received: after ``original_keep``, or with ``blobs.services.place_later``; the caller discards it in any case.
         batch: the import it belongs to.
         is_read: False keeps the bytes alone, for a file without text, such as an image: nothing of it is searched.
 

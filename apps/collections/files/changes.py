@@ -110,7 +110,7 @@ def files_change(
     actor.require("document.write")
     if not 1 <= len(changes) <= MAX_CHANGES:
         raise Invalid("changes_invalid", f"Change 1 to {MAX_CHANGES} files at a time.")
-    originals_near(collection, [path for change in changes for path in (change.path, change.moved_from)])
+    _originals_near(collection, [path for change in changes for path in (change.path, change.moved_from)])
     with transaction.atomic():
         blobs.key_lock(f"tree:{collection.pk}")  # before the locks of paths and documents
         row = Collection.objects.filter(tenant=tenant, pk=collection.pk).first()
@@ -145,7 +145,7 @@ def files_change(
     return batch
 
 
-def originals_near(collection: Collection, paths: Sequence[str]) -> None:
+def _originals_near(collection: Collection, paths: Sequence[str]) -> None:
     """Bring the originals at these paths to this machine, before a transaction that keeps what they were."""
     if not store().is_local and not in_transaction():
         everyone = system_actor(collection.tenant_id)
