@@ -48,6 +48,7 @@ _CLAIM = (
 )
 WAITS_MOST_S = 24 * 3600.0  # for what does not answer; then the job fails with what it waited for
 WAIT_MOST_S = 600.0  # between two tries
+HAND_ON_S = 0.2  # a queue that ends still hands out entries for a moment: these must not come round and round
 DRAIN_S = 60.0  # how long one queue entry may go on with further jobs of the cpu lane
 
 
@@ -70,20 +71,32 @@ def run_loop(tenant_id: int, job_id: int) -> None:
     """Start a job of the loop lane and return at once; the queue's slot is free again.
 
     It is claimed when there is room for it: what only waits for room must not count as under way when the worker dies.
+    A worker that ends claims nothing: it would take up again what it has just given back, and hold up its own end.
     """
     here = lane()
     here.reserve()
+    job = None
     try:
-        job = claim(tenant_id, job_id)
+        if not (is_ending := _stopping()):
+            job = claim(tenant_id, job_id)
+    finally:
         if job is None:
             here.release()
-            return
-    except BaseException:
-        here.release()
-        raise
+    if job is None:
+        if is_ending:
+            _hand_on(tenant_id, job_id)
+        return
     context = JobContext(job, here.executor, here.blocking, stopping=_stopping)
     heartbeat().add(context)
     here.submit(_run_coroutine(context, job))
+
+
+def _hand_on(tenant_id: int, job_id: int) -> None:
+    """Put the entry of a job that is not taken up here back into the queue underneath, for a worker that stays."""
+    time.sleep(HAND_ON_S)
+    with tenant_scope(tenant_id):
+        for job in Job.objects.filter(pk=job_id, status=JobStatus.QUEUED):
+            wake(job)
 
 
 def run_cpu(tenant_id: int, job_id: int) -> None:
@@ -92,6 +105,9 @@ def run_cpu(tenant_id: int, job_id: int) -> None:
     Which job comes next is for ``jobs.turns`` to say; the entry only says that there is one. Without a free slot the
     job stays queued: whoever holds a slot takes it at its turn. A small one may have the slot for small jobs.
     """
+    if _stopping():
+        _hand_on(tenant_id, job_id)
+        return
     began = time.monotonic()
     while not _stopping() and (turn := next_turn()) is not None:
         if time.monotonic() - began > DRAIN_S:
@@ -110,7 +126,10 @@ def run_cpu(tenant_id: int, job_id: int) -> None:
 
 def run_scan(tenant_id: int, job_id: int) -> None:
     """Have the machine's one slot for scans work on what waits for it, unless it is at work already."""
-    slots.scans.start(_work_scans, _scan_waits)
+    if _stopping():
+        _hand_on(tenant_id, job_id)
+    else:
+        slots.scans.start(_work_scans, _scan_waits)
 
 
 def _small_waits() -> bool:

@@ -66,6 +66,8 @@ const palette = $("palette");
 const query = palette?.querySelector("input");
 const list = $("palette-list");
 const options = () => [...list.querySelectorAll("[role=option]")];
+let shown = null; // the text that the list answers
+let isEntered = false; // Enter came before the list answered what is typed: it counts when the list does
 
 function select(option) {
   for (const o of options()) o.setAttribute("aria-selected", String(o === option));
@@ -78,6 +80,7 @@ function openPalette() {
   palette.showModal();
 }
 function go(option) {
+  isEntered = false;
   if (!option) return;
   palette.close();
   if (option.dataset.key && press(option.dataset.key)) return; // this page has the command itself
@@ -86,6 +89,7 @@ function go(option) {
 if (palette) {
   // Opened by a button, by a key or by a link: one place notices.
   new MutationObserver(() => {
+    isEntered = false;
     if (!palette.open) return;
     query.select();
     htmx.trigger(query, "palette:open");
@@ -99,14 +103,21 @@ if (palette) {
       select(all[(at + step + all.length) % all.length]);
     } else if (e.key === "Enter") {
       e.preventDefault();
-      go(all[at]);
+      if (shown === query.value) go(all[at]);
+      else isEntered = true;
     } else if (e.key === "Escape") {
       e.preventDefault();
       palette.close();
     } // a search field would only clear itself
   });
   list.addEventListener("click", (e) => go(e.target.closest("[role=option]")));
-  list.addEventListener("htmx:after:settle", () => select(options()[0]));
+  query.addEventListener("input", () => (isEntered = false));
+  query.addEventListener("htmx:config:request", (e) => (e.detail.ctx.asked = query.value));
+  query.addEventListener("htmx:after:swap", (e) => {
+    shown = e.detail.ctx.asked;
+    select(options()[0]);
+    if (isEntered && shown === query.value) go(options()[0]);
+  });
   palette.querySelector("form").addEventListener("submit", (e) => e.preventDefault());
 }
 

@@ -105,8 +105,7 @@ def test_main_job_is_done_without_a_mouse(new_page: Callable[..., Page], cast: C
     search = page.get_by_role("combobox")
     expect(search).to_be_focused()
     page.keyboard.type("Which tariffs")
-    expect(page.get_by_role("option").first).to_contain_text("Which tariffs")
-    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")  # before the list has come: it is not lost, and means what is typed
     page.wait_for_url(re.compile(r"/chat/\d+/"))
     page.wait_for_load_state()
 

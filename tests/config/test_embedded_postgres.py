@@ -253,7 +253,7 @@ def test_two_projects_do_not_meet_when_on_one_machine(server: EmbeddedPostgres, 
     assert server.is_ready()
     remove(other.data_dir)
     assert not (other.data_dir / "postgres").exists()
-    with pytest.raises(EmbeddedPostgresError, match="runs"):
+    with pytest.raises(EmbeddedPostgresError, match="is running"):
         remove(server.data_dir)
 
 

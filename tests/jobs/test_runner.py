@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from django.db import OperationalError, connections, transaction
 from django.utils import timezone
+from django_q.models import OrmQ
 
 from basics.errors import Conflict
 from basics.processes import process_mark
@@ -324,3 +325,23 @@ def test_a_sweep_without_a_database_leaves_the_connection_to_the_caller(
     registry.on_sweep(away)
     with pytest.raises(OperationalError):
         registry.run_sweeps()
+
+
+@pytest.mark.parametrize(("kind", "run"), [("tests.note", "run_cpu"), ("tests.step", "run_loop")])
+def test_worker_that_ends_hands_on_what_its_queue_still_gives_it(
+    cast: Cast, notes: Path, monkeypatch: pytest.MonkeyPatch, kind: str, run: str
+) -> None:
+    """It gave the job back itself a moment ago, perhaps: taken up again, it would hold up the end of the worker."""
+    job = _enqueue(cast, kind, notes)
+    OrmQ.objects.all().delete()  # the entry that was handed out
+    ending = threading.Event()
+    ending.set()
+    monkeypatch.setattr(runner, "stop_flag", ending)
+    monkeypatch.setattr(runner, "HAND_ON_S", 0)
+    getattr(runner, run)(job.tenant_id, job.pk)
+    assert (_fresh(job).status, _fresh(job).attempts, notes.read_text()) == (JobStatus.QUEUED, 0, "")
+    assert [entry.func() for entry in OrmQ.objects.all()] == [f"jobs.runner.{run}"]
+    with tenant_scope(job.tenant_id):
+        Job.objects.filter(pk=job.pk).update(status=JobStatus.CANCELLED)
+    getattr(runner, run)(job.tenant_id, job.pk)
+    assert OrmQ.objects.count() == 1, "nothing is put back of what has ended"

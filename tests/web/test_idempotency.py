@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -353,9 +354,16 @@ def test_keys_are_taken_again_over_a_new_connection():
 
 
 def cut() -> None:
-    """Close the connection of the keys as a database that is started again does."""
+    """Close the connection of the keys as a database that is started again does, and wait for the server's end of it."""
     assert _keys._line is not None
+    pid = _keys._line.info.backend_pid
     _keys._line.close()
+    with connection.cursor() as cursor:
+        while True:
+            cursor.execute("SELECT FROM pg_stat_activity WHERE pid = %s", [pid])
+            if cursor.fetchone() is None:
+                return
+            time.sleep(0.01)
 
 
 def locks() -> int:
