@@ -23,8 +23,12 @@ sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
 
 
 @contextlib.contextmanager
-def database() -> Iterator[None]:
-    """Make an empty, migrated database for this process, on the server of DATABASE_URL or on an embedded one."""
+def database(*, is_migrated: bool = True) -> Iterator[None]:
+    """Make an empty database for this process, on the server of DATABASE_URL or on an embedded one.
+
+    Args:
+        is_migrated: whether it gets the schema of this code.
+    """
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="groundwork-benchmark-"))
         os.environ.setdefault("GROUNDWORK_DATA_DIR", folder)
@@ -50,7 +54,8 @@ def database() -> Iterator[None]:
         from django.db import connections
 
         stack.callback(connections.close_all)
-        call_command("migrate", verbosity=0)
+        if is_migrated:
+            call_command("migrate", verbosity=0)
         yield
 
 

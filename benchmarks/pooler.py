@@ -44,7 +44,7 @@ def doors() -> dict[str, Any]:
         workspaces = workspaces_make(WORKSPACES)
         product.start()
         began = time.monotonic()
-        found = visit(product.port, workspaces, requests=REQUESTS, at_once=AT_ONCE)
+        found = visit(lambda: product.port, workspaces, requests=REQUESTS, at_once=AT_ONCE)
         seconds = time.monotonic() - began
     for problem in found.wrong[:20]:
         print(problem)

@@ -50,6 +50,10 @@ class Found:
                 self.right += 1
 
 
+Door = Callable[[int, Workspace, Workspace], str]
+"""Sends one request for the first workspace to a port; returns what was wrong with the answer, or nothing."""
+
+
 def workspaces_make(count: int) -> list[Workspace]:
     """Make workspaces whose collections have names that no other has."""
     return [_made(make_tenant(), number) for number in range(count)]
@@ -73,24 +77,39 @@ def _signed_in(owner: Membership) -> str:
     return str(session.session_key)
 
 
-def visit(port: int, workspaces: Sequence[Workspace], *, requests: int, at_once: int) -> Found:
+def visit(
+    port: Callable[[], int],
+    workspaces: Sequence[Workspace],
+    *,
+    requests: int,
+    at_once: int,
+    doors: Sequence[Door] | None = None,
+    goes_on: Callable[[], bool] = lambda: False,
+) -> Found:
     """Send requests of all workspaces through all doors, many at once, and check each answer.
 
     Args:
-        port: of the web server, on loopback.
+        port: of the web server that the next request goes to, on loopback.
         workspaces: who asks, in turn.
         requests: how many in all; one in twenty is a question whose answer is read from its stream.
         at_once: threads.
+        doors: instead of the usual ones, in turn.
+        goes_on: whether more are sent than that.
     """
     found = Found()
     numbers = itertools.count()
+    every = doors or DOORS
 
     def work() -> None:
-        while (number := next(numbers)) < requests:
+        while (number := next(numbers)) < requests or goes_on():
             own = workspaces[number % len(workspaces)]
             other = workspaces[(number * 7 + 1) % len(workspaces)]
-            door = _DOORS[(number // len(workspaces)) % len(_DOORS)]
-            found.note(f"{door.__name__} of {own.slug}", door(port, own, other))
+            door = every[(number // len(workspaces)) % len(every)]
+            try:
+                problem = door(port(), own, other)
+            except (OSError, http.client.HTTPException) as error:
+                problem = repr(error)
+            found.note(f"{door.__name__} of {own.slug}", problem)
 
     with ThreadPoolExecutor(at_once) as pool:
         for one in [pool.submit(work) for _ in range(at_once)]:
@@ -99,25 +118,25 @@ def visit(port: int, workspaces: Sequence[Workspace], *, requests: int, at_once:
 
 
 def _list(port: int, own: Workspace, other: Workspace) -> str:
-    status, text = _send(port, own, "GET", "/api/v1/collections")
+    status, text = send(port, own, "GET", "/api/v1/collections")
     names = [row["name"] for row in json.loads(text)["results"]] if status == 200 else []
     return "" if names == [own.name] else f"{status} {names}"
 
 
 def _detail(port: int, own: Workspace, other: Workspace) -> str:
-    status, text = _send(port, own, "GET", f"/api/v1/collections/{own.collection}")
+    status, text = send(port, own, "GET", f"/api/v1/collections/{own.collection}")
     return "" if status == 200 and json.loads(text)["name"] == own.name else f"{status} {text[:200]}"
 
 
 def _neighbour(port: int, own: Workspace, other: Workspace) -> str:
     if other is own:
         return ""
-    status, text = _send(port, own, "GET", f"/api/v1/collections/{other.collection}")
+    status, text = send(port, own, "GET", f"/api/v1/collections/{other.collection}")
     return "" if status == 404 and other.name not in text else f"{status} {text[:200]}"
 
 
 def _write(port: int, own: Workspace, other: Workspace) -> str:
-    status, text = _send(
+    status, text = send(
         port, own, "PATCH", f"/api/v1/collections/{own.collection}", {"description": own.slug}
     )
     is_right = status == 200 and json.loads(text)["description"] == own.slug
@@ -125,39 +144,39 @@ def _write(port: int, own: Workspace, other: Workspace) -> str:
 
 
 def _page(port: int, own: Workspace, other: Workspace) -> str:
-    status, text = _send(port, own, "GET", f"/t/{own.slug}/collections/", cookie=True)
+    status, text = send(port, own, "GET", f"/t/{own.slug}/collections/", cookie=True)
     strangers = other is not own and other.name in text
     return "" if status == 200 and own.name in text and not strangers else f"{status} {text[:200]}"
 
 
 def _mcp(port: int, own: Workspace, other: Workspace) -> str:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
-    status, text = _send(port, own, "POST", f"/t/{own.slug}/mcp", message)
+    status, text = send(port, own, "POST", f"/t/{own.slug}/mcp", message)
     return "" if status == 200 and '"search_documents"' in text else f"{status} {text[:200]}"
 
 
 def _turn(port: int, own: Workspace, other: Workspace) -> str:
-    status, text = _send(port, own, "POST", "/api/v1/conversations", {"title": own.name})
+    status, text = send(port, own, "POST", "/api/v1/conversations", {"title": own.name})
     if status != 201:
         return f"{status} {text[:200]}"
     talk = json.loads(text)["id"]
     question = {"text": f"What is {own.name}?", "model": "extractive"}
-    status, text = _send(port, own, "POST", f"/api/v1/conversations/{talk}/turns", question)
+    status, text = send(port, own, "POST", f"/api/v1/conversations/{talk}/turns", question)
     if status not in {201, 202}:
         return f"{status} {text[:200]}"
     run = json.loads(text)["run_id"]
-    status, text = _send(port, own, "GET", f"/api/v1/runs/{run}/events", accept="text/event-stream")
+    status, text = send(port, own, "GET", f"/api/v1/runs/{run}/events", accept="text/event-stream")
     return "" if status == 200 and "event: end" in text else f"{status} {text[-300:]}"
 
 
-_DOORS: tuple[Callable[[int, Workspace, Workspace], str], ...] = (
+DOORS: tuple[Door, ...] = (
     *(_list, _detail, _neighbour, _page, _mcp, _write) * 3,
     _list,
     _turn,
 )
 
 
-def _send(
+def send(
     port: int,
     own: Workspace,
     method: str,
@@ -167,6 +186,7 @@ def _send(
     cookie: bool = False,
     accept: str = "application/json, text/event-stream",
 ) -> tuple[int, str]:
+    """Send one request with the workspace's key, or as its owner who is signed in; returns status and text."""
     headers = {"Accept": "text/html" if cookie else accept}
     if cookie:
         headers["Cookie"] = f"{settings.SESSION_COOKIE_NAME}={own.session}"

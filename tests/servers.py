@@ -80,7 +80,15 @@ uvicorn.run("config.asgi:application", port=port, timeout_graceful_shutdown=0.5,
 class Stack:
     """A web server and a worker as an operator runs them, each its own process group."""
 
-    def __init__(self, log_folder: Path, **env: str) -> None:
+    def __init__(self, log_folder: Path, root: Path = ROOT, /, **env: str) -> None:
+        """Start nothing yet.
+
+        Args:
+            log_folder: where web.log and worker.log are written.
+            root: of the code that runs.
+            env: settings beside those of the tests.
+        """
+        self.root = root
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.health_port = free_port()
@@ -93,7 +101,7 @@ class Stack:
             "GROUNDWORK_SECRET_KEY": settings.SECRET_KEY,
             "GROUNDWORK_JOB_LEASE_S": "5",
             "GROUNDWORK_WORKER_HEALTH_PORT": str(self.health_port),
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}",
+            "PYTHONPATH": f"{root}{os.pathsep}{root / 'platform'}",
             **env,
         }
         self.web: subprocess.Popen[bytes] | None = None
@@ -104,7 +112,7 @@ class Stack:
             return subprocess.Popen(
                 [sys.executable, *command],
                 env={**self.env, **env},
-                cwd=ROOT,
+                cwd=self.root,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,

@@ -29,7 +29,7 @@ def test_every_answer_is_the_askers_own(pooler: str, tmp_path: Path) -> None:
     workspaces = workspaces_make(5 * SERVER_CONNECTIONS)
     try:
         stack.start()
-        found = visit(stack.port, workspaces, requests=len(workspaces) * 20, at_once=8)
+        found = visit(lambda: stack.port, workspaces, requests=len(workspaces) * 20, at_once=8)
     finally:
         stack.stop()
     assert found.wrong == []

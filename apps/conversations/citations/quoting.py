@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -182,12 +182,31 @@ def _made(quotable: Quotable, units: Sequence[Unit], claim: Claim) -> Quote:
     return Quote(text, start, end, units[0].page, quotable.header if kind == "row" else "")
 
 
+def _places(quotable: Quotable, start: int, end: int) -> tuple[list[tuple[int, int]], dict[str, list[int]]]:
+    """Return where the words of a stretch stand in it, and which of them hold a term; read once for all claims."""
+    key = (start, end)
+    if key not in quotable.cache:
+        text = quotable.text[start - quotable.start : end - quotable.start]
+        words = [match.span() for match in re.finditer(r"\S+", text)]
+        places: defaultdict[str, list[int]] = defaultdict(list)
+        for place, (a, b) in enumerate(words):
+            for term in set(_terms(text[a:b])):
+                places[term].append(place)
+        quotable.cache[key] = words, dict(places)
+    found: tuple[list[tuple[int, int]], dict[str, list[int]]] = quotable.cache[key]
+    return found
+
+
 def _excerpt(quotable: Quotable, start: int, end: int, claim: Claim) -> tuple[int, int]:
     """Return the stretch of something very long, from word to word, that holds most of what is claimed."""
-    text = quotable.text[start - quotable.start : end - quotable.start]
-    wanted = Counter({**dict.fromkeys(_terms(claim.sentence), 1), **dict.fromkeys(_terms(claim.part), 2)})
-    words = [match.span() for match in re.finditer(r"\S+", text)]
-    hits = [sum(wanted[term] for term in set(_terms(text[a:b]))) for a, b in words]
+    words, places = _places(quotable, start, end)
+    hits = [0] * len(words)
+    for term, weight in {
+        **dict.fromkeys(_terms(claim.sentence), 1),
+        **dict.fromkeys(_terms(claim.part), 2),
+    }.items():
+        for place in places.get(term, ()):
+            hits[place] += weight
     best, most, first, inside = 0, -1, 0, 0
     for last, (_, high) in enumerate(words):
         inside += hits[last]
