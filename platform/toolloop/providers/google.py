@@ -8,6 +8,7 @@ other alphabet. It would also call functions and continue answers by itself; bel
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, closing
 from contextvars import ContextVar
@@ -69,6 +70,9 @@ _STOPS: Final[dict[str, StopReason]] = {
 # The model wrote something unusable; asking again often helps.
 _MALFORMED: Final = frozenset({"MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"})
 
+# For the connections that the SDK could open beside the given client's and never does. It would read the authorities'
+# certificates for three kinds of them: 45 ms of CPU for each adapter.
+_TRUSTS_NOBODY: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 # The response of the call this task is making: the SDK hands out none, and only its close frees the connection at once.
 _responses: ContextVar[list[httpx2.Response] | None] = ContextVar("_responses", default=None)
 
@@ -113,7 +117,11 @@ class GoogleProvider:
             vertexai=False,
             api_key=self._key,
             http_options=genai.types.HttpOptions(
-                base_url=url, api_version=api_version, httpx_async_client=self._http
+                base_url=url,
+                api_version=api_version,
+                httpx_async_client=self._http,
+                client_args={"verify": _TRUSTS_NOBODY},
+                async_client_args={"verify": _TRUSTS_NOBODY, "ssl": _TRUSTS_NOBODY},
             ),
         )
 
