@@ -23,8 +23,10 @@ sys.path[:0] = [str(ROOT), str(ROOT / "platform")]
 
 
 @contextlib.contextmanager
-def database(*, is_migrated: bool = True) -> Iterator[None]:
+def database(*, is_migrated: bool = True) -> Iterator[str]:
     """Make an empty database for this process, on the server of DATABASE_URL or on an embedded one.
+
+    Yields the URL of the server's superuser, or DATABASE_URL where the server is not an embedded one.
 
     Args:
         is_migrated: whether it gets the schema of this code.
@@ -34,14 +36,14 @@ def database(*, is_migrated: bool = True) -> Iterator[None]:
         os.environ.setdefault("GROUNDWORK_DATA_DIR", folder)
         os.environ.setdefault("GROUNDWORK_SECRET_KEY", "benchmark" * 8)
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
-        url = os.environ.get("DATABASE_URL")
+        url = superuser_url = os.environ.get("DATABASE_URL", "")
         if not url:
             from config.embedded import EmbeddedPostgres
 
             server = EmbeddedPostgres(Path(folder) / "database")
             server.start()
             stack.callback(server.stop)
-            url = server.url
+            url, superuser_url = server.url, server.superuser_url
         name = sql.Identifier(f"groundwork_benchmark_{os.getpid()}")
         _execute(url, sql.SQL("CREATE DATABASE {}").format(name))
         stack.callback(_execute, url, sql.SQL("DROP DATABASE {} WITH (FORCE)").format(name))
@@ -56,7 +58,7 @@ def database(*, is_migrated: bool = True) -> Iterator[None]:
         stack.callback(connections.close_all)
         if is_migrated:
             call_command("migrate", verbosity=0)
-        yield
+        yield superuser_url
 
 
 def _execute(url: str, statement: sql.Composed) -> None:
