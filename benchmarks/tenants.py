@@ -246,7 +246,9 @@ def _copy(url: str, many_url: str, superuser: str, tenants: int, stack: ExitStac
                 ),
             }.get(table, sql.SQL("tenant_id = {}"))
             line.execute(
-                sql.SQL("INSERT INTO {} ({}) SELECT {} FROM {}, generate_series(1, {}) k WHERE {}").format(
+                sql.SQL(
+                    "INSERT INTO {} ({}) SELECT {} FROM {}, generate_series(1, {}) copy_number WHERE {}"
+                ).format(
                     sql.Identifier(table),
                     sql.SQL(", ").join(map(sql.Identifier, columns)),
                     sql.SQL(", ").join(sql.SQL(value) for value in columns.values()),
@@ -278,7 +280,7 @@ def _tables(line: Any) -> dict[str, dict[str, str]]:
     found: dict[str, dict[str, str]] = {}
     for table in sorted(copied):
         ids = {name for name, of in _references(line, table) if of in copied} | {"tenant_id"}
-        unique = _unique_alone(line, table)
+        unique = _unique_alone(line, table, ids | {"id"})
         columns = {}
         for name, kind, length in line.execute(
             """SELECT a.attname, t.typname, CASE WHEN a.atttypmod > 4 THEN a.atttypmod - 4 END FROM pg_attribute a
@@ -296,14 +298,14 @@ def _tables(line: Any) -> dict[str, dict[str, str]]:
 def _value(name: str, kind: str, length: int | None, *, is_id: bool, is_unique: bool) -> str:
     quoted = f'"{name}"'
     if kind in {"int8", "int4"} and (is_id or is_unique):
-        return f"{quoted} + k * {STEP}::bigint"
+        return f"{quoted} + copy_number * {STEP}::bigint"
     if not is_unique:
         return quoted
     if kind == "uuid":
         return "gen_random_uuid()"
     if kind == "bytea":
-        return f"decode(md5({quoted}::text || k), 'hex')"
-    return f"left(md5({quoted}::text || k) || md5(k::text), {length or 64})"
+        return f"decode(md5({quoted}::text || copy_number), 'hex')"
+    return f"left(md5({quoted}::text || copy_number) || md5(copy_number::text), {length or 64})"
 
 
 def _references(line: Any, table: str) -> list[tuple[str, str]]:
@@ -318,8 +320,8 @@ def _references(line: Any, table: str) -> list[tuple[str, str]]:
     )
 
 
-def _unique_alone(line: Any, table: str) -> set[str]:
-    """Return the columns of unique indexes that hold no tenant."""
+def _unique_alone(line: Any, table: str, ids: set[str]) -> set[str]:
+    """Return the columns of unique indexes in which no id tells two copies apart."""
     found: set[str] = set()
     for (columns,) in line.execute(
         """SELECT array_agg(a.attname::text) FROM pg_index i JOIN pg_attribute a
@@ -327,7 +329,7 @@ def _unique_alone(line: Any, table: str) -> set[str]:
            WHERE i.indrelid = %s::regclass AND i.indisunique AND NOT i.indisprimary GROUP BY i.indexrelid""",
         [f'public."{table}"'],
     ).fetchall():
-        if "tenant_id" not in columns:
+        if not ids & set(columns):
             found |= set(columns)
     return found
 
