@@ -69,6 +69,8 @@ run waiting_routes
 run concurrency
 run restarts
 run drain
+run tenants
+run upgrade --before "$(git rev-list -1 --before='1 week ago' HEAD)"
 run share_nothing
 run fairness --embedder local
 run fairness --embedder remote
