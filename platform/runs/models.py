@@ -364,6 +364,7 @@ class ChunkRead(TenantModel):
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        verbose_name = "passage read"
         constraints = [
             models.UniqueConstraint(fields=["run_id", "chunk_id"], name="chunk_read_once_a_run"),
             models.UniqueConstraint(

@@ -229,6 +229,7 @@ class Migration(InitialMigration):
                 ('is_edited', models.BooleanField(db_default=False)),
             ],
             options={
+                'verbose_name': 'passage',
                 'indexes': [models.Index(fields=['collection', 'id'], name='chunk_collection'), models.Index(condition=models.Q(('qualified_name', ''), _negated=True), fields=['collection', 'qualified_name'], name='chunk_qualified_name'), models.Index(condition=models.Q(('is_disabled', True)), fields=['collection'], name='chunk_disabled')],
                 'constraints': [models.UniqueConstraint(fields=('document', 'index'), name='chunk_index')],
             },

@@ -72,6 +72,7 @@ class Chunk(TenantModel):
     objects = DocumentPartQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
+        verbose_name = "passage"
         constraints = [models.UniqueConstraint(fields=["document", "index"], name="chunk_index")]
         indexes = [
             models.Index(fields=["collection", "id"], name="chunk_collection"),

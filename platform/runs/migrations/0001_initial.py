@@ -570,6 +570,7 @@ class Migration(InitialMigration):
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
+                "verbose_name": "passage read",
                 "indexes": [
                     models.Index(fields=["tenant", "-id"], name="chunk_read_newest"),
                     models.Index(fields=["tenant", "document_id", "-id"], name="chunk_read_of_document"),

@@ -146,6 +146,9 @@ class Migration(InitialMigration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('is_active', models.BooleanField(default=True)),
             ],
+            options={
+                'verbose_name': 'workspace',
+            },
         ),
         migrations.CreateModel(
             name='ApiKey',
