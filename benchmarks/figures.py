@@ -20,7 +20,7 @@ Row = tuple[str, str, str, str]
 IN_README = (
     "First start",
     "Message posted to first text in the browser",
-    "Hybrid search, 10k-chunk",
+    "Hybrid search, 10k-passage",
     "SciFact nDCG@10, hybrid",
     "A job of ",
 )
@@ -95,7 +95,7 @@ def figures() -> str:
     lean = plan["candidate_bytes_per_question"] / plan["whole_rows_of_candidates_bytes_per_question"]
     rows += [
         (
-            "Hybrid search, 10k-chunk collection in a 100k-chunk workspace, question embedded, p95",
+            "Hybrid search, 10k-passage collection in a 100k-passage workspace, question embedded, p95",
             f"{hybrid['p95_ms']:.0f} ms",
             "30 ms",
             "search",
@@ -105,7 +105,7 @@ def figures() -> str:
         ("SciFact nDCG@10, hybrid", f"{legs['vector+lexical+exact']['ndcg_at_10']:.4f}", ".715", "search"),
         (
             f"Passages that a hybrid search reads whole, of {plan['candidates_per_question']:.0f} candidates in a collection of "
-            f"{plan['chunks_in_collection'] // 1000}k chunks among {plan['chunks_in_workspace'] // 1000}k; bytes read to rank, in "
+            f"{plan['chunks_in_collection'] // 1000}k passages among {plan['chunks_in_workspace'] // 1000}k; bytes read to rank, in "
             "times of all candidates whole",
             f"{plan['rows_touched_per_question']['collections_chunk']:.0f}; {lean:.2f} x",
             "10; 0.2 x",
@@ -130,7 +130,7 @@ def figures() -> str:
             "ingestion",
         ),
         (
-            "Distinct HTS codes of the trade PDFs found in some chunk",
+            "Distinct HTS codes of the trade PDFs found in some passage",
             f"{reading['codes_kept']} of {reading['codes']}",
             "all",
             "ingestion",
@@ -142,7 +142,7 @@ def figures() -> str:
             "pipeline",
         ),
         (
-            "Local embedder, 256-token chunks per CPU-second, worst cosine to fp32",
+            "Local embedder, 256-token passages per CPU-second, worst cosine to fp32",
             f"{embedder['chunks_per_cpu_second']:.1f}, {embedder['cosine_min']:.3f}",
             "25, .99",
             "embedder",
@@ -166,14 +166,14 @@ def figures() -> str:
 
 
 def _scale_rows() -> list[Row]:
-    """Return what many chunks, tools and operations cost."""
+    """Return what many passages, tools and operations cost."""
     search, policy, imported = _read("search_scale"), _read("policy"), _read("openapi_import")
     sizes = [search["collections"][size] for size in ("10k", "60k")]
     first = imported["medians"][0]
     return [
         (
             f"Hybrid search by 20 clients, {sizes[0]['clients_20']['per_second']:.0f} searches a second in all, among "
-            f"{search['chunks']} chunks of 50 workspaces, collections of 10k and 60k, p95; all 20 at once; recall@10 of "
+            f"{search['chunks']} passages of 50 workspaces, collections of 10k and 60k, p95; all 20 at once; recall@10 of "
             "the vector leg",
             "; ".join(
                 ", ".join(f"{size[load]['p95_ms']:.0f} ms" for size in sizes)

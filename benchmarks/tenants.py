@@ -297,8 +297,10 @@ def _tables(line: Any) -> dict[str, dict[str, str]]:
 
 def _value(name: str, kind: str, length: int | None, *, is_id: bool, is_unique: bool) -> str:
     quoted = f'"{name}"'
-    if kind in {"int8", "int4"} and (is_id or is_unique):
+    if kind == "int8" and (is_id or is_unique):
         return f"{quoted} + copy_number * {STEP}::bigint"
+    if kind in {"int2", "int4"} and is_unique:
+        return f"{quoted} + copy_number"
     if not is_unique:
         return quoted
     if kind == "uuid":

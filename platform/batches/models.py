@@ -25,25 +25,25 @@ class Batch(TenantModel):
     Written with its ``mark`` before anything is sent, so that a batch whose sender died is found again and not sent twice.
     """
 
-    owner = models.CharField(max_length=60, help_text="Whose calls, such as generation:5.")
-    user_id = models.BigIntegerField(null=True, help_text="On whose behalf.")
+    owner = models.CharField(max_length=60, help_text="Owner of the calls, such as generation:5.")
+    user_id = models.BigIntegerField(null=True, help_text="Id of the user on whose behalf it is sent.")
     round = models.PositiveIntegerField(help_text="1 for the owner's first batch.")
-    model = models.CharField(max_length=120, help_text="With its routing prefix.")
-    mark = models.CharField(max_length=24, help_text="By which the provider's batch is found.")
-    handle = models.JSONField(null=True, help_text="How the provider names it, once it has it.")
+    model = models.CharField(max_length=120, help_text="Model with its provider prefix.")
+    mark = models.CharField(max_length=24, help_text="Mark that finds the batch at the provider.")
+    handle = models.JSONField(null=True, help_text="The provider's reference to the batch, once it has one.")
     state = models.CharField(max_length=7, choices=BatchState.choices, default=BatchState.SENDING)
     message = models.CharField(max_length=300, blank=True, help_text="Why it was refused.")
-    total = models.PositiveIntegerField(help_text="Lines.")
-    done = models.PositiveIntegerField(default=0, help_text="Lines with an answer, so far known.")
+    total = models.PositiveIntegerField(help_text="Number of lines.")
+    done = models.PositiveIntegerField(default=0, help_text="Lines with an answer, as far as known.")
     failed = models.PositiveIntegerField(default=0)
-    hours = models.PositiveIntegerField(help_text="The provider takes no longer.")
+    hours = models.PositiveIntegerField(help_text="Hours until the provider gives up on unanswered lines.")
     created_at = models.DateTimeField(db_default=Now())
     trying_until = models.DateTimeField(
-        null=True, help_text="Until then it may be being sent; empty: not started."
+        null=True, help_text="It may be being sent until this time; empty: not started."
     )
     sent_at = models.DateTimeField(null=True)
     looked_at = models.DateTimeField(null=True)
-    cancelled_at = models.DateTimeField(null=True, help_text="When the provider was told to stop.")
+    cancelled_at = models.DateTimeField(null=True, help_text="When the provider was asked to stop.")
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -69,20 +69,25 @@ class BatchLine(TenantModel):
 
     owner = models.CharField(max_length=60)
     key = models.CharField(max_length=39, help_text="The owner's name for the call.")
-    model = models.CharField(max_length=120, help_text="With its routing prefix.")
-    body = models.TextField(help_text="As it is sent; emptied by the answer.")
-    context = models.JSONField(default=list, help_text="What the owner goes on with.")
-    attribution = models.JSONField(default=dict, help_text="For the usage record.")
-    kind = models.CharField(max_length=30, help_text="Of the usage record.")
+    model = models.CharField(max_length=120, help_text="Model with its provider prefix.")
+    body = models.TextField(help_text="The request as sent; emptied once it is answered.")
+    context = models.JSONField(default=list, help_text="What the owner needs to continue.")
+    attribution = models.JSONField(default=dict, help_text="Attribution for the usage record.")
+    kind = models.CharField(max_length=30, help_text="Kind for the usage record.")
     state = models.CharField(max_length=8, choices=LineState.choices, default=LineState.WANTED)
     batch = TenantForeignKey(Batch, related_name="lines", null=True)
-    tries = models.PositiveSmallIntegerField(default=0, help_text="How often it came to nothing.")
+    tries = models.PositiveSmallIntegerField(default=0, help_text="Failed attempts.")
     most_usd = models.DecimalField(
-        max_digits=14, decimal_places=8, default=0, help_text="What it may cost; 0: nothing."
+        max_digits=14,
+        decimal_places=8,
+        default=0,
+        help_text="Maximum cost in USD, reserved before sending; 0: nothing to reserve.",
     )
     is_priced = models.BooleanField(default=True)
-    hold_id = models.BigIntegerField(null=True, help_text="The BudgetHold while it is sent.")
-    turn = models.JSONField(null=True, help_text="The answer, as the loop keeps it.")
+    hold_id = models.BigIntegerField(
+        null=True, help_text="The BudgetHold for it while it is being sent and answered."
+    )
+    turn = models.JSONField(null=True, help_text="The answer, as the tool loop stores it.")
     cost_usd = models.DecimalField(max_digits=14, decimal_places=8, null=True)
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.CharField(max_length=300, blank=True)

@@ -38,7 +38,7 @@ class Budget(TenantModel):
 
     kind = models.CharField(max_length=10, choices=BudgetKind.choices)
     subject_id = models.BigIntegerField(
-        null=True, blank=True, help_text="Of the person, key, assistant or job; empty: each."
+        null=True, blank=True, help_text="Id of the person, key, assistant or job; empty: each of them."
     )
     period = models.CharField(max_length=5, choices=BudgetPeriod.choices, default=BudgetPeriod.MONTH)
     amount_usd = models.DecimalField(max_digits=12, decimal_places=4)
@@ -69,12 +69,14 @@ class BudgetSpend(TenantModel):
     """What was spent of a budget in one period by one of those it is for. The database counts (``budgets.ledger_sql``)."""
 
     budget = TenantForeignKey(Budget, related_name="spends")
-    subject_id = models.BigIntegerField(default=0, help_text="Whom it counts; 0 for the workspace.")
+    subject_id = models.BigIntegerField(
+        default=0, help_text="Id of the person, key, assistant or job that spent it; 0 for the workspace."
+    )
     starts_at = models.DateTimeField()
     spent_usd = models.DecimalField(max_digits=16, decimal_places=8, default=0)
-    warned_at = models.DateTimeField(null=True, help_text="When people were told of 80 %.")
-    refused_at = models.DateTimeField(null=True, help_text="When a call first found it used up.")
-    exceeded_at = models.DateTimeField(null=True, help_text="When people were told of that.")
+    warned_at = models.DateTimeField(null=True, help_text="When people were told that 80 % was spent.")
+    refused_at = models.DateTimeField(null=True, help_text="When a call first found the budget used up.")
+    exceeded_at = models.DateTimeField(null=True, help_text="When people were told that it was used up.")
 
     class Meta:
         constraints = [
@@ -93,7 +95,7 @@ class BudgetHold(TenantModel):
     It goes with the usage record of the call, in one transaction. Of a process that died it counts until it expires.
     """
 
-    spends = ArrayField(models.BigIntegerField(), help_text="The BudgetSpend rows it counts in.")
+    spends = ArrayField(models.BigIntegerField(), help_text="Ids of the BudgetSpend rows it counts towards.")
     run_id = models.BigIntegerField(null=True)
     amount_usd = models.DecimalField(max_digits=16, decimal_places=8)
     expires_at = models.DateTimeField()

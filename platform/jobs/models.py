@@ -35,27 +35,33 @@ class Job(TenantModel):
     lane = models.CharField(max_length=4, default="cpu")
     status = models.CharField(max_length=10, choices=JobStatus.choices, default=JobStatus.QUEUED)
     dedupe_key = models.CharField(max_length=120, blank=True)
-    topic = models.CharField(max_length=60, blank=True, help_text="Channel that is told about progress.")
-    user_id = models.BigIntegerField(null=True, help_text="On whose behalf it runs.")
+    topic = models.CharField(max_length=60, blank=True, help_text="Channel on which progress is published.")
+    user_id = models.BigIntegerField(null=True, help_text="Id of the user on whose behalf it runs.")
     attempts = models.PositiveSmallIntegerField(default=0)
     max_attempts = models.PositiveSmallIntegerField(default=3)
-    failures = models.PositiveSmallIntegerField(default=0, db_default=0, help_text="Errors that were raised.")
+    failures = models.PositiveSmallIntegerField(
+        default=0, db_default=0, help_text="Errors raised by its handler."
+    )
     deaths = models.PositiveSmallIntegerField(
-        default=0, db_default=0, help_text="Workers that died in a row during the step under way."
+        default=0, db_default=0, help_text="Workers that died in a row during the current step."
     )
     worker = models.CharField(max_length=80, blank=True)
     lease_expires_at = models.DateTimeField(null=True)
-    weight = models.BigIntegerField(null=True, help_text="Bytes to be worked on, where known.")
-    worked_s = models.FloatField(default=0, help_text="Seconds in slots of the cpu lane so far.")
-    recent_s = models.FloatField(default=0, help_text="Of them recent ones, as of ``turn_at``.")
+    weight = models.BigIntegerField(null=True, help_text="Bytes to process, if known.")
+    worked_s = models.FloatField(default=0, help_text="Seconds worked in the cpu lane so far.")
+    recent_s = models.FloatField(
+        default=0, help_text="Seconds worked in the cpu lane recently, as of ``turn_at``."
+    )
     turn_at = models.DateTimeField(null=True, help_text="When its last slice ended.")
     run_after = models.DateTimeField(db_default=Now())
-    woken_at = models.DateTimeField(db_default=Now(), help_text="When the queue was last told.")
+    woken_at = models.DateTimeField(db_default=Now(), help_text="When the queue was last notified.")
     progress_current = models.BigIntegerField(default=0)
     progress_total = models.BigIntegerField(default=0)
     progress_message = models.CharField(max_length=200, blank=True)
     cancel_requested_at = models.DateTimeField(null=True)
-    waits_since = models.DateTimeField(null=True, help_text="Since when something it needs does not answer.")
+    waits_since = models.DateTimeField(
+        null=True, help_text="Since when something the job needs hasn't responded."
+    )
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())

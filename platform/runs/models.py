@@ -15,7 +15,7 @@ from tenancy.models import TenantModel
 class RunStatus(models.TextChoices):
     QUEUED = "queued"
     RUNNING = "running"
-    PARKED = "parked", "parked (waits for a decision)"
+    PARKED = "parked", "parked (waiting for a decision)"
     COMPLETED = "completed"
     STOPPED = "stopped"
     FAILED = "failed"
@@ -30,7 +30,7 @@ class Run(TenantModel):
     kind = models.CharField(max_length=40)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="runs")
-    model = models.CharField(max_length=120, help_text="With its routing prefix.")
+    model = models.CharField(max_length=120, help_text="Model with its provider prefix.")
     status = models.CharField(max_length=10, choices=RunStatus.choices, default=RunStatus.QUEUED)
     request = models.JSONField(default=dict)
     answer = models.TextField(blank=True)
@@ -45,15 +45,13 @@ class Run(TenantModel):
     background = models.JSONField(
         default=dict,
         db_default={},
-        help_text="The provider's id of an answer that goes on without us, and the step it is for.",
+        help_text="The provider's id of an answer that it continues in the background, and the step it belongs to.",
     )
     cost_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    pruned_at = models.DateTimeField(
-        null=True, help_text="When the retention rule removed what was said in it."
-    )
+    pruned_at = models.DateTimeField(null=True, help_text="When the retention rule removed its content.")
 
     class Meta:
         constraints = [
@@ -110,7 +108,7 @@ class ToolCallStatus(models.TextChoices):
     FAILED = "failed"
     DENIED = "denied"
     UNKNOWN = "unknown", "unknown (started, outcome lost)"
-    STOPPED = "stopped", "stopped (with its answer)"
+    STOPPED = "stopped", "stopped (with the answer)"
 
 
 UNENDED = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING)
@@ -118,14 +116,14 @@ UNENDED = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING)
 
 class CallDecision(models.TextChoices):
     ALLOW = "allow", "allowed"
-    ASK = "ask", "asked (someone approves each call)"
+    ASK = "ask", "asked (each call needs approval)"
     DENY = "deny", "denied"
 
 
 class CallPath(models.TextChoices):
     CHAT = "chat"
     JOB = "job"
-    CODE = "code", "code (a tool or program made it)"
+    CODE = "code", "code (made by a tool or program)"
     REST = "rest", "REST"
     MCP = "mcp", "MCP"
 
@@ -134,38 +132,45 @@ class ToolCall(TenantModel):
     """One tool call, written before it runs and after it ended: the log that people read, and what a run resumes from."""
 
     run = TenantForeignKey(Run, related_name="tool_calls")
-    user_id = models.BigIntegerField(null=True, help_text="The run's person; outlives them.")
+    user_id = models.BigIntegerField(
+        null=True, help_text="Id of the run's user, kept when the user is deleted."
+    )
     step = models.PositiveIntegerField()
     call_id = models.CharField(max_length=200)
     parent_call_id = models.CharField(
-        max_length=200, blank=True, help_text="Call of the tool or program that made this one."
+        max_length=200, blank=True, help_text="Call of the tool or program that made this call."
     )
     path = models.CharField(max_length=4, choices=CallPath.choices, blank=True)
     name = models.CharField(max_length=100)
     tool_version = models.CharField(max_length=64, blank=True)
     arguments = models.JSONField(null=True)
     arguments_masked = models.JSONField(
-        null=True, help_text="What is shown in their place, where they hold secrets."
+        null=True, help_text="Shown instead of arguments that contain secrets."
     )
     decision = models.CharField(
-        max_length=5, choices=CallDecision.choices, blank=True, help_text="Of the policy, if asked."
+        max_length=5,
+        choices=CallDecision.choices,
+        blank=True,
+        help_text="The policy's decision, if it was asked.",
     )
-    rule_id = models.BigIntegerField(null=True, help_text="The grant that decided.")
+    rule_id = models.BigIntegerField(null=True, help_text="Id of the grant that decided.")
     decision_why = models.TextField(blank=True)
     has_side_effects = models.BooleanField(
-        default=False, help_text="Not run again when its outcome is unknown."
+        default=False, help_text="Not run again if its outcome is unknown."
     )
     status = models.CharField(max_length=10, choices=ToolCallStatus.choices, default=ToolCallStatus.RUNNING)
-    content = models.TextField(blank=True, help_text="What the model received.")
-    payload = models.JSONField(null=True, help_text="What stays with the application.")
+    content = models.TextField(blank=True, help_text="The result that the model received.")
+    payload = models.JSONField(
+        null=True, help_text="The part of the result that only the application receives."
+    )
     result_size = models.PositiveIntegerField(
-        null=True, help_text="Characters of the whole output; the model may have been told less."
+        null=True, help_text="Characters in the full output; the model may have received less."
     )
     cost_usd = models.DecimalField(
         max_digits=14,
         decimal_places=8,
         null=True,
-        help_text="Its share of the model turn that made it; empty: not known, or no model made it.",
+        help_text="Its share of the cost of the model turn that made it; empty: unknown, or not made by a model.",
     )
     error_code = models.CharField(max_length=60, blank=True)
     attempts = models.PositiveSmallIntegerField(default=1)
@@ -226,7 +231,7 @@ class PendingDecision(TenantModel):
     arguments = models.JSONField(null=True)
     kind = models.CharField(max_length=10, choices=Kind.choices)
     reason = models.TextField(blank=True, help_text="The tool's message to the approver.")
-    state = models.JSONField(null=True, help_text="What the tool wants back; opaque.")
+    state = models.JSONField(null=True, help_text="What the tool gets back when it continues; opaque.")
     status = models.CharField(max_length=10, choices=DecisionStatus.choices, default=DecisionStatus.PENDING)
     approver_kind = models.CharField(
         max_length=6,
@@ -235,20 +240,20 @@ class PendingDecision(TenantModel):
         help_text="Who decides; the requester is the run's user.",
     )
     approver = models.CharField(max_length=20, blank=True, help_text="The role, or the id of the person.")
-    needs_reason = models.BooleanField(default=False, help_text="A rejection needs a reason.")
+    needs_reason = models.BooleanField(default=False, help_text="Rejecting requires a reason.")
     assigned_to = models.ForeignKey(
         settings.AUTH_USER_MODEL,
         null=True,
         on_delete=models.SET_NULL,
         related_name="+",
-        help_text="Who it was handed over to.",
+        help_text="Member it was handed over to.",
     )
     decided_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
     decided_at = models.DateTimeField(null=True)
-    edited_arguments = models.JSONField(null=True, help_text="What runs in their place.")
-    decision_reason = models.TextField(blank=True, help_text="What the model reads.")
+    edited_arguments = models.JSONField(null=True, help_text="Arguments that the call runs with instead.")
+    decision_reason = models.TextField(blank=True, help_text="The reason that the model reads.")
     answer = models.TextField(blank=True, help_text="The call's result, given from outside.")
     created_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField()
@@ -294,7 +299,7 @@ class UsageRecord(TenantModel):
 
     run_id = models.BigIntegerField(null=True)
     user_id = models.BigIntegerField(null=True)
-    step = models.PositiveIntegerField(null=True, help_text="The run's model turn it paid for.")
+    step = models.PositiveIntegerField(null=True, help_text="The model turn of the run that it paid for.")
     kind = models.CharField(max_length=30, help_text='What it was for; "turn" for a model turn.')
     provider = models.CharField(max_length=40)
     model = models.CharField(max_length=120)
@@ -302,27 +307,27 @@ class UsageRecord(TenantModel):
         max_length=40,
         blank=True,
         db_default="",
-        help_text="The provider's service tier it is priced by; empty for the usual one.",
+        help_text="The provider's service tier it was priced by; empty for the default.",
     )
-    input_tokens = models.BigIntegerField(default=0, help_text="All of them, cached ones too.")
-    cached_tokens = models.BigIntegerField(default=0, help_text="Read from the prompt cache.")
+    input_tokens = models.BigIntegerField(default=0, help_text="All input tokens, including cached ones.")
+    cached_tokens = models.BigIntegerField(default=0, help_text="Input tokens read from the prompt cache.")
     cache_write_tokens = models.BigIntegerField(default=0)
-    output_tokens = models.BigIntegerField(default=0, help_text="Reasoning included.")
+    output_tokens = models.BigIntegerField(default=0, help_text="Output tokens, including reasoning.")
     reasoning_tokens = models.BigIntegerField(default=0)
     cost_usd = models.DecimalField(
-        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
+        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is unknown."
     )
     charged_usd = models.DecimalField(
         max_digits=14,
         decimal_places=8,
         null=True,
-        help_text="What budgets count: the cost, or an estimate where the price is not known.",
+        help_text="What budgets count: the cost, or an estimate if the price is unknown.",
     )
-    hold_id = models.BigIntegerField(null=True, help_text="The BudgetHold that this settles.")
+    hold_id = models.BigIntegerField(null=True, help_text="Id of the BudgetHold that this settles.")
     duration_ms = models.PositiveIntegerField(
-        null=True, help_text="From the request to the end of its answer."
+        null=True, help_text="Milliseconds from the request to the end of its answer."
     )
-    attribution = models.JSONField(default=dict, help_text="On whose account, and for what.")
+    attribution = models.JSONField(default=dict, help_text="On whose behalf, and for what.")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -350,15 +355,16 @@ class ChunkRead(TenantModel):
 
     run_id = models.BigIntegerField()
     user_id = models.BigIntegerField(null=True)
-    chunk_id = models.BigIntegerField(null=True, help_text="Empty: lines of the file itself.")
+    chunk_id = models.BigIntegerField(null=True, help_text="Empty if lines of the file itself were read.")
     document_id = models.BigIntegerField()
     document_name = models.CharField(max_length=255)
-    version = models.PositiveIntegerField(null=True, help_text="Of the document.")
+    version = models.PositiveIntegerField(null=True, help_text="Version of the document.")
     collection_name = models.CharField(max_length=120, blank=True)
     tool = models.CharField(max_length=100)
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
+        verbose_name = "passage read"
         constraints = [
             models.UniqueConstraint(fields=["run_id", "chunk_id"], name="chunk_read_once_a_run"),
             models.UniqueConstraint(

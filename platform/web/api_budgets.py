@@ -51,7 +51,7 @@ class BudgetOutput(serializers.Serializer[Any]):
     left_usd = serializers.DecimalField(max_digits=16, decimal_places=8)
     state = serializers.ChoiceField(choices=["ok", "warned", "exceeded"], help_text="`warned` from 80 %.")
     starts_at = serializers.DateTimeField(
-        allow_null=True, help_text="End of the current period; null before anything was spent in it."
+        allow_null=True, help_text="Start of the current period; null before anything was spent in it."
     )
 
     class Meta:

@@ -12,8 +12,10 @@ class AttemptWindow(models.Model):
     Unlogged: an attempt waits for no disk; after a crash of the database all windows are empty.
     """
 
-    key = models.CharField(max_length=64, primary_key=True, help_text="A keyed hash of whose limit it is.")
-    taken = ArrayField(models.DateTimeField(), help_text="When, oldest first.")
+    key = models.CharField(
+        max_length=64, primary_key=True, help_text="Keyed hash of what the limit applies to."
+    )
+    taken = ArrayField(models.DateTimeField(), help_text="Times of the attempts, oldest first.")
     forget_at = models.DateTimeField()
 
     def __str__(self) -> str:
@@ -23,7 +25,7 @@ class AttemptWindow(models.Model):
 class SharedValue(models.Model):
     """A value of Django's cache (``web.shared_cache``). Unlogged, as ``AttemptWindow`` is."""
 
-    key = models.CharField(max_length=64, primary_key=True, help_text="A keyed hash of the cache's key.")
+    key = models.CharField(max_length=64, primary_key=True, help_text="Keyed hash of the cache key.")
     value = models.JSONField()
     expires_at = models.DateTimeField()
 

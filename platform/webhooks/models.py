@@ -40,10 +40,10 @@ class Webhook(TenantModel):
     rotated_at = models.DateTimeField(null=True)
     is_enabled = models.BooleanField(default=True)
     failures = models.PositiveSmallIntegerField(
-        default=0, help_text="Events given up one after another; the next delivered one ends the count."
+        default=0, help_text="Events in a row that could not be delivered; a delivered one resets it."
     )
     disabled_at = models.DateTimeField(
-        null=True, help_text="When the platform switched it off because of its failures."
+        null=True, help_text="When it was switched off because of its failures."
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)

@@ -53,7 +53,9 @@ class ChunkInput(serializers.Serializer[Any]):
         required=False, max_length=MAX_CHUNK_CHARS, trim_whitespace=False, help_text="The new text."
     )
     is_disabled = serializers.BooleanField(required=False, help_text="True excludes it from every search.")
-    note = serializers.CharField(required=False, allow_blank=True, max_length=255, help_text="Why.")
+    note = serializers.CharField(
+        required=False, allow_blank=True, max_length=255, help_text="Reason for the change."
+    )
 
     class Meta:
         ref_name = "ChunkChange"

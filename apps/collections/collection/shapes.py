@@ -35,7 +35,9 @@ class CollectionInput(serializers.Serializer[Any]):
         help_text="Language of the documents, for better search; changing it re-indexes every document.",
     )
     links_by = serializers.ChoiceField(
-        choices=LinkOrigin.choices, required=False, help_text="Who writes key points and links."
+        choices=LinkOrigin.choices,
+        required=False,
+        help_text="How key points and links are made: by rules or by a model.",
     )
     links_model = serializers.CharField(
         required=False, allow_blank=True, max_length=120, help_text="The model, if links_by is `model`."

@@ -13,7 +13,7 @@ from tenancy.models import Role
 
 
 class MoveInput(serializers.Serializer[Any]):
-    path = serializers.CharField(max_length=1000, help_text="Its path in the collection, folder/name.")
+    path = serializers.CharField(max_length=1000, help_text="New path in the collection, as folder/name.")
 
     class Meta:
         ref_name = "DocumentMove"

@@ -67,7 +67,7 @@ class ImportInput(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=200,
-        help_text="Metadata field that names a chunk's source file.",
+        help_text="Metadata field that names a passage's source file.",
     )
     vectors_model = serializers.CharField(
         required=False,

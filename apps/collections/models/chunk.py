@@ -51,20 +51,28 @@ class Chunk(TenantModel):
     headings = models.JSONField(default=list)
     metadata = models.JSONField(default=dict)
     qualified_name = models.CharField(
-        max_length=500, blank=True, db_default="", help_text="Of a function or class: module.Class.method."
+        max_length=500,
+        blank=True,
+        db_default="",
+        help_text="Only for functions and classes: module.Class.method.",
     )
-    line_start = models.PositiveIntegerField(null=True, help_text="First line in a source file.")
+    line_start = models.PositiveIntegerField(
+        null=True, help_text="First line of the passage in its source file."
+    )
     line_end = models.PositiveIntegerField(null=True)
     key_points = models.JSONField(
-        default=list, db_default=Value([], models.JSONField()), help_text="What it says, in sentences."
+        default=list,
+        db_default=Value([], models.JSONField()),
+        help_text="Key points of the passage, as sentences.",
     )
     points_by = models.CharField(max_length=10, choices=LinkOrigin.choices, blank=True, db_default="")
-    is_disabled = models.BooleanField(db_default=False, help_text="Left out of every search.")
+    is_disabled = models.BooleanField(db_default=False, help_text="Excluded from every search.")
     is_edited = models.BooleanField(db_default=False)
 
     objects = DocumentPartQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
+        verbose_name = "passage"
         constraints = [models.UniqueConstraint(fields=["document", "index"], name="chunk_index")]
         indexes = [
             models.Index(fields=["collection", "id"], name="chunk_collection"),
@@ -108,7 +116,7 @@ class ChunkLink(TenantModel):
     )
     common_topic = models.CharField(max_length=200, blank=True)
     made_by = models.CharField(max_length=10, choices=LinkOrigin.choices)
-    weight = models.FloatField(default=1.0, help_text="Stronger links first; 0 to 1.")
+    weight = models.FloatField(default=1.0, help_text="0 to 1, stronger first.")
 
     objects = DocumentPartQuerySet.as_manager()  # type: ignore[misc]
 
@@ -138,19 +146,30 @@ class CodeEdge(TenantModel):
     document = TenantForeignKey(Document, related_name="edges")
     chunk = TenantForeignKey(Chunk, related_name="edges")
     kind = models.CharField(max_length=10, choices=EdgeKind.choices)
-    source_name = models.CharField(max_length=500, help_text="Qualified name of where it starts.")
-    target_name = models.CharField(max_length=500, help_text="As written, or qualified when resolved.")
+    source_name = models.CharField(
+        max_length=500, help_text="Qualified name of the code in which the edge starts."
+    )
+    target_name = models.CharField(
+        max_length=500, help_text="Qualified name of the target if it was resolved, otherwise as written."
+    )
     name = models.CharField(
         max_length=200,
         db_default="",
-        help_text="Last part of the target as written: its definition is looked up by it.",
+        help_text="Last part of the target as written, used to look up its definition.",
     )
-    written = models.CharField(max_length=500, db_default="", help_text="The target as the source has it.")
+    written = models.CharField(
+        max_length=500,
+        db_default="",
+        help_text="The target as written in the source code; for a definition, its kind and name.",
+    )
     is_stale = models.BooleanField(
-        db_default=False, help_text="A definition of this name came or went: resolve again."
+        db_default=False,
+        help_text="A definition of this name was added or removed, so the edge must be resolved again.",
     )
     target = TenantForeignKey(Chunk, db_on_delete=SET_NULL, null=True, related_name="edges_in")
-    is_ambiguous = models.BooleanField(default=False, help_text="Several definitions fit.")
+    is_ambiguous = models.BooleanField(
+        default=False, help_text="Matched by name only, or several definitions match."
+    )
     line = models.PositiveIntegerField(null=True)
 
     objects = DocumentPartQuerySet.as_manager()  # type: ignore[misc]

@@ -38,7 +38,8 @@ class EmbeddingSpace(models.Model):
     model = models.CharField(max_length=100)
     dimensions = models.PositiveIntegerField()
     fingerprint = models.CharField(
-        max_length=80, help_text="Weights and precision; never mixed in one space."
+        max_length=80,
+        help_text="Identifies the model's weights and precision, which all vectors of a space share.",
     )
     created_at = models.DateTimeField(db_default=Now())
 
@@ -64,8 +65,10 @@ class CollectionQuerySet(TenantQuerySet["Collection"]):
 class Collection(TenantModel):
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
-    chunk_size = models.PositiveIntegerField(default=1200, help_text="Characters per chunk, at most.")
-    chunk_overlap = models.PositiveIntegerField(default=200, help_text="Characters two neighbours share.")
+    chunk_size = models.PositiveIntegerField(default=1200, help_text="Maximum characters per passage.")
+    chunk_overlap = models.PositiveIntegerField(
+        default=200, help_text="Characters shared by neighbouring passages."
+    )
     space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -75,7 +78,7 @@ class Collection(TenantModel):
         null=True,
         on_delete=models.CASCADE,
         related_name="+",
-        help_text="Private: its documents are this person's alone, and no list of collections has it.",
+        help_text="Set for a private collection: only this person can see its documents, and no list shows it.",
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
@@ -88,10 +91,12 @@ class Collection(TenantModel):
         max_length=10,
         choices=LinkOrigin.choices,
         default=LinkOrigin.RULE,
-        help_text="Who writes key points and links between passages: rules, or a model.",
+        help_text="How key points and links between passages are made: by rules or by a model.",
     )
     links_model = models.CharField(
-        max_length=120, blank=True, help_text="Model of the summary pass, with its routing prefix."
+        max_length=120,
+        blank=True,
+        help_text="Model that writes key points and links, with its provider prefix.",
     )
     reranker = models.CharField(
         max_length=13,
@@ -100,25 +105,29 @@ class Collection(TenantModel):
         help_text="Model that reorders the best passages of a search.",
     )
     reranker_model = models.CharField(
-        max_length=120, blank=True, help_text="Model that grades passages, with its routing prefix."
+        max_length=120,
+        blank=True,
+        help_text="Language model that grades passages for reranking, with its provider prefix.",
     )
     keep_versions = models.PositiveIntegerField(
-        default=10, help_text="Earlier versions kept per document; older ones are removed."
+        default=10, help_text="Earlier versions to keep of each document; older ones are removed."
     )
     file_rules = models.JSONField(
         default=dict,
-        help_text="What file tools may touch: allow and deny patterns, sizes; see apps.collections.tree.rules.",
+        help_text="Limits for files: allowed and blocked paths, sizes; see apps.collections.tree.rules.",
     )
     # Statistics of the lexical leg, kept with each document's index stage.
-    term_total = models.BigIntegerField(default=0, help_text="Terms in all chunks, for the average length.")
-    chunk_total = models.BigIntegerField(default=0, help_text="Chunks that are searchable now.")
+    term_total = models.BigIntegerField(
+        default=0, help_text="Terms in all searchable passages, used to compute the average length."
+    )
+    chunk_total = models.BigIntegerField(default=0, help_text="Passages that are searchable now.")
     lexical_forms = ArrayField(
         models.CharField(max_length=30),
         default=list,
-        help_text="Forms in which its rows hold terms: a question is asked in each; see apps.collections.ingestion.lexical.",
+        help_text="Forms in which its index stores terms; a question is searched in each of them. See apps.collections.ingestion.lexical.",
     )
     average_length = models.FloatField(
-        default=0, help_text="Terms per chunk that the stored term weights assume."
+        default=0, help_text="Average terms per passage that the stored term weights are based on."
     )
 
     objects = CollectionQuerySet.as_manager()  # type: ignore[misc]

@@ -34,7 +34,7 @@ class DocumentStatus(models.TextChoices):
 class Stage(models.TextChoices):
     FETCH = "fetch", "Fetching"
     PARSE = "parse", "Reading"
-    CHUNK = "chunk", "Chunking"
+    CHUNK = "chunk", "Splitting"
     SUMMARISE = "summarise", "Summarising"
     EMBED = "embed", "Embedding"
     INDEX = "index", "Indexing"
@@ -102,50 +102,54 @@ class Document(TenantModel):
     collection = TenantForeignKey(Collection, related_name="documents")
     name = models.CharField(max_length=255)
     path = models.CharField(
-        max_length=1000, help_text="Where it lies in the collection's tree; its name if nowhere else."
+        max_length=1000, help_text="Path in the collection; the name alone if it is in no folder."
     )
     version = models.PositiveIntegerField(default=1)
-    live_from = models.DateTimeField(null=True, help_text="When it began to be searched.")
-    live_to = models.DateTimeField(null=True, help_text="When a newer version took its place.")
+    live_from = models.DateTimeField(null=True, help_text="When it became searchable.")
+    live_to = models.DateTimeField(null=True, help_text="When a newer version replaced it.")
     restored_from = TenantForeignKey("self", db_on_delete=SET_NULL, null=True, related_name="+")
     source = models.CharField(max_length=10, choices=DocumentSource.choices, default=DocumentSource.UPLOAD)
-    source_url = models.TextField(blank=True, help_text="Where a web page came from.")
+    source_url = models.TextField(blank=True, help_text="Address of the web page it was imported from.")
     batch = TenantForeignKey("collections.Import", db_on_delete=SET_NULL, null=True, related_name="documents")
     is_restricted = models.BooleanField(
-        default=False, help_text="Only the roles and members listed may see it."
+        default=False, help_text="Only the listed roles and members can see it."
     )
     document_type = models.CharField(max_length=60, blank=True)
     type_reason = models.CharField(
-        max_length=255, blank=True, help_text="The rule that decided; “set by hand” keeps it."
+        max_length=255,
+        blank=True,
+        help_text="The rule that decided the type; “set by hand” means that rules don't change it.",
     )
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
-    dated = models.DateField(null=True, help_text="The date the document is of, where known.")
+    dated = models.DateField(null=True, help_text="Date of the document, if known.")
     attributes = models.JSONField(default=dict, help_text="The team's own metadata; search can filter on it.")
     media_type = models.CharField(
-        max_length=100, help_text="Guessed from the name, then read from the bytes."
+        max_length=100, help_text="Guessed from the file name, then detected from the content."
     )
     title = models.CharField(max_length=300, blank=True)
     language = models.CharField(
         max_length=20,
         blank=True,
         db_default="",
-        help_text="The language its text is plainly in, by its English name, else its script; see toolloop.languages.",
+        help_text="English name of the text's language, or of its script if only that is clear; see toolloop.languages.",
     )
     lexical_form = models.CharField(
         max_length=30,
         blank=True,
         db_default="",
-        help_text="How its words become terms: a version and how they are reduced; see apps.collections.ingestion.lexical.",
+        help_text="How its words become search terms: a version and a stemming language; see apps.collections.ingestion.lexical.",
     )
     cover = models.CharField(
         max_length=200,
         blank=True,
         db_default="",
-        help_text="What search knows of it with each of its passages: title, name, who, date, period.",
+        help_text="Searched together with each passage: title, name, company, form, date, period.",
     )
     is_paged = models.BooleanField(default=True)
-    warnings = models.JSONField(default=list, help_text="Sentences for the owner, from the reader.")
-    metadata = models.JSONField(default=dict, help_text="Facts of the reader.")
+    warnings = models.JSONField(
+        default=list, help_text="Warnings from reading the file, as sentences for the owner."
+    )
+    metadata = models.JSONField(default=dict, help_text="Facts that the reader found in the file.")
     size = models.BigIntegerField()
     sha256 = models.CharField(max_length=64)
     file = models.CharField(max_length=255, help_text="Key of the original in the file storage.")
@@ -169,7 +173,7 @@ class Document(TenantModel):
     code_form = models.CharField(
         max_length=40,
         blank=True,
-        help_text="The form in which the index holds its codes; see apps.collections.index.code_kinds.",
+        help_text="Form in which the index stores its codes; see apps.collections.index.code_kinds.",
     )
     timings = models.JSONField(default=dict, help_text="Seconds per stage.")
     created_at = models.DateTimeField(db_default=Now())
@@ -274,9 +278,7 @@ class Page(TenantModel):
     skip_reason = models.CharField(max_length=30, blank=True)
     width = models.FloatField(default=0)
     height = models.FloatField(default=0)
-    layout = models.JSONField(
-        default=dict, help_text="Headings and regions, as the reader's wire format has them."
-    )
+    layout = models.JSONField(default=dict, help_text="Headings and regions, in the reader's wire format.")
 
     objects = DocumentPartQuerySet.as_manager()  # type: ignore[misc]
 

@@ -9,11 +9,15 @@ from django.db.models.functions import Now
 class InstalledEmbedder(models.Model):
     """A sentence model in a folder of the server, as it was when it was checked. Shared by all tenants: it holds no content."""
 
-    name = models.CharField(max_length=60, unique=True, help_text="Chosen as local/<name>.")
-    folder = models.CharField(max_length=1000, help_text="The same path on every machine.")
-    options = models.JSONField(help_text="How texts become vectors: file, pooling, prefixes, longest text.")
+    name = models.CharField(max_length=60, unique=True, help_text="Selected as local/<name>.")
+    folder = models.CharField(
+        max_length=1000, help_text="Folder of the model, the same path on every machine."
+    )
+    options = models.JSONField(
+        help_text="How texts become vectors: file, pooling, prefixes, maximum text length."
+    )
     digests = models.JSONField(
-        help_text="SHA-256 of each file that makes the vectors, by its name in the folder."
+        help_text="SHA-256 of each file that affects the vectors, by its name in the folder."
     )
     dimensions = models.PositiveIntegerField()
     fingerprint = models.CharField(max_length=80)

@@ -33,7 +33,9 @@ class Import(TenantModel):
     options = models.JSONField(default=dict)
     file = models.CharField(max_length=255, blank=True, help_text="Key of the uploaded archive.")
     status = models.CharField(max_length=10, choices=ImportStatus.choices, default=ImportStatus.QUEUED)
-    entries = models.JSONField(default=dict, help_text="found, created, updated, unchanged, skipped.")
+    entries = models.JSONField(
+        default=dict, help_text="Counts by outcome, such as found, created, updated and skipped."
+    )
     problems = models.JSONField(default=list)
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
@@ -69,12 +71,12 @@ class CodePatterns(TenantModel):
 
     patterns = models.JSONField()
     digest = models.CharField(
-        max_length=12, blank=True, help_text="Of the patterns: a part of the form of the index."
+        max_length=12, blank=True, help_text="Digest of the patterns, part of the form of the index."
     )
     late = ArrayField(
         models.CharField(max_length=30),
         default=list,
-        help_text="Patterns that took too long on some passages, where their codes are not found.",
+        help_text="Patterns that took too long on some passages, where their codes may be missing.",
     )
     updated_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"

@@ -16,10 +16,10 @@ class Recognition(TenantModel):
         max_length=100,
         blank=True,
         db_default="",
-        help_text="Tesseract's codes joined with +; empty: the models that come along (English, Chinese).",
+        help_text="Tesseract language codes joined with +; empty: the included models (English, Chinese).",
     )
     cpu_seconds = models.PositiveIntegerField(
-        null=True, help_text="Processor seconds per month; empty: the server's number."
+        null=True, help_text="CPU seconds per month; empty: the server's default."
     )
     used_seconds = models.FloatField(default=0, db_default=0)
     used_month = models.DateField(null=True, help_text="First day of the month of ``used_seconds``.")

@@ -18,19 +18,24 @@ class Repository(TenantModel):
     """
 
     collection = TenantForeignKey(Collection, related_name="repositories")
-    folder = models.CharField(max_length=1000, blank=True, help_text="Empty: the whole collection.")
-    head = models.CharField(
-        max_length=255, help_text="A branch (refs/heads/…), or a commit when it is detached."
+    folder = models.CharField(
+        max_length=1000,
+        blank=True,
+        help_text="Folder of the collection that holds its files; empty: the whole collection.",
     )
-    refs = models.JSONField(default=dict, help_text="Commits and tags by the names of refs.")
-    shallow = models.JSONField(default=list, help_text="Commits whose parents did not come along.")
+    head = models.CharField(
+        max_length=255, help_text="Current branch (refs/heads/…), or a commit if the head is detached."
+    )
+    refs = models.JSONField(default=dict, help_text="Commits and tags, by ref name.")
+    shallow = models.JSONField(default=list, help_text="Commits whose parents were not imported.")
     left_out = models.JSONField(
-        default=list, help_text="Paths of the last commit that the import left out: no deletions."
+        default=list,
+        help_text="Files of the last commit that were not imported; they don't count as deleted.",
     )
     is_limited = models.BooleanField(
         db_default=False,
         default=False,
-        help_text="It may hold what only some might see, under documents that are gone: open to owners and admins alone.",
+        help_text="Its history may contain deleted documents that only some people could see, so only owners can read it.",
     )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
@@ -47,10 +52,12 @@ class RepositoryPack(TenantModel):
     """A pack of a repository with its index, kept as originals are."""
 
     repository = TenantForeignKey(Repository, related_name="packs")
-    file = models.CharField(max_length=255, db_index=True, help_text="Key of the pack.")
-    index = models.CharField(max_length=255, db_index=True, help_text="Key of its index.")
-    size = models.BigIntegerField(help_text="Bytes of both.")
-    is_made_here = models.BooleanField(help_text="Of commits made here, not of an import.")
+    file = models.CharField(max_length=255, db_index=True, help_text="Key of the pack in the file storage.")
+    index = models.CharField(
+        max_length=255, db_index=True, help_text="Key of the pack's index in the file storage."
+    )
+    size = models.BigIntegerField(help_text="Bytes of the pack and its index.")
+    is_made_here = models.BooleanField(help_text="Holds commits made here, not imported ones.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

@@ -42,7 +42,7 @@ class ChunkTerms(TenantModel):
     tenant = walled_tenant()
     chunk = TenantForeignKey(Chunk, primary_key=True, related_name="+")
     collection = TenantForeignKey(Collection, related_name="+", db_index=False)
-    document_id = models.BigIntegerField(help_text="A copy of the chunk's; see Embedding.")
+    document_id = models.BigIntegerField(help_text="Copied from the passage; see Embedding.")
     length = models.PositiveIntegerField()
     weights = SparseVectorField(dimensions=TERM_DIMENSIONS)
     lexemes = SearchVectorField()
@@ -69,7 +69,7 @@ class TermFrequency(TenantModel):
 class SearchIndexStatus(models.TextChoices):
     BUILDING = "building"
     READY = "ready"
-    RETIRED = "retired", "retired (replaced or not needed any more, to be dropped)"
+    RETIRED = "retired", "retired (replaced or no longer needed, to be dropped)"
 
 
 class SearchIndex(TenantModel):
@@ -89,7 +89,7 @@ class SearchIndex(TenantModel):
         max_length=10, choices=SearchIndexStatus.choices, default=SearchIndexStatus.BUILDING
     )
     last_chunk = models.BigIntegerField(
-        default=0, help_text="It covers the chunks up to this id; later ones are scanned."
+        default=0, help_text="The index covers passages up to this id; later ones are scanned."
     )
     chunk_count = models.BigIntegerField(default=0, help_text="Rows when it was built.")
     # What the places in its postings mean: two packed arrays of int64, in the order of the chunks.
@@ -98,7 +98,7 @@ class SearchIndex(TenantModel):
     edited = ArrayField(
         models.BigIntegerField(),
         default=list,
-        help_text="Chunks whose text has changed since it was built; search weighs them apart.",
+        help_text="Passages edited since the index was built; search weighs them separately.",
     )
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
@@ -124,10 +124,12 @@ class Posting(TenantModel):
     tenant = walled_tenant()
     index = TenantForeignKey(SearchIndex, related_name="+", db_index=False)
     term = models.IntegerField()
-    block = models.IntegerField(help_text="Number of the block of chunks; bounds what a build holds.")
-    size = models.IntegerField(help_text="How many chunks.")
-    places = models.BinaryField(help_text="Places in the index, packed uint32.")
-    weights = models.BinaryField(help_text="Weights of the term there, packed float32.")
+    block = models.IntegerField(
+        help_text="Number of the block of passages; blocks limit the memory that a build needs."
+    )
+    size = models.IntegerField(help_text="Number of passages.")
+    places = models.BinaryField(help_text="Positions in the index, as packed uint32.")
+    weights = models.BinaryField(help_text="Weights of the term at these positions, as packed float32.")
 
     class Meta:
         constraints = [
@@ -154,10 +156,10 @@ class SpaceSwap(TenantModel):
     from_space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     to_space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.BUILDING)
-    done = models.BigIntegerField(default=0, help_text="Chunks that have a vector in the new space.")
+    done = models.BigIntegerField(default=0, help_text="Passages with a vector from the new model.")
     total = models.BigIntegerField(default=0)
     comparison = models.JSONField(
-        default=dict, help_text="How far the results of both spaces agree, on sampled questions."
+        default=dict, help_text="How well the results of both models agree on sampled questions."
     )
     job = TenantForeignKey("jobs.Job", db_on_delete=SET_NULL, null=True, related_name="+")
     error_message = models.TextField(blank=True)

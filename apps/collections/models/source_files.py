@@ -63,10 +63,10 @@ class FileRevision(TenantModel):
     before = TenantForeignKey(FileBlob, db_on_delete=RESTRICT, null=True, related_name="+")
     after = TenantForeignKey(FileBlob, db_on_delete=RESTRICT, null=True, related_name="+")
     is_indexed = models.BooleanField(
-        default=True, help_text="A document too, which then says whether the file is still there."
+        default=True, help_text="The file is also a document, and exists as long as that document does."
     )
     is_restricted = models.BooleanField(
-        default=False, help_text="The document was limited to some when this was written."
+        default=False, help_text="The document was restricted when this revision was written."
     )
 
     class Meta:

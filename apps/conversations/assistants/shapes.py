@@ -176,7 +176,9 @@ class ChangeOutput(serializers.Serializer[VersionChange]):
     label = serializers.CharField()  # type: ignore[assignment]
     before = serializers.CharField()
     after = serializers.CharField()
-    lines = serializers.SerializerMethodField(help_text="For longer texts, instead of `before` and `after`.")
+    lines = serializers.SerializerMethodField(
+        help_text="Changed lines; for longer texts, instead of `before` and `after`."
+    )
 
     class Meta:
         ref_name = "AssistantChange"
@@ -195,4 +197,6 @@ class ChangesOutput(serializers.Serializer[Any]):
 
 
 class PublishInput(serializers.Serializer[Any]):
-    version = serializers.IntegerField(min_value=1, max_value=2**31 - 1, help_text="Its number.")
+    version = serializers.IntegerField(
+        min_value=1, max_value=2**31 - 1, help_text="Number of the version to publish."
+    )

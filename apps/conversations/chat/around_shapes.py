@@ -30,7 +30,7 @@ class QueuedUpdate(serializers.Serializer[Any]):
 class QueuedOutput(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     text = serializers.CharField()
-    model = serializers.CharField(help_text="Empty: the conversation's.")
+    model = serializers.CharField(help_text="Empty: the conversation's model.")
     client_id = serializers.UUIDField()
     problem = serializers.CharField(help_text="Why it wasn't asked when its turn came; empty: it is waiting.")
     created_at = serializers.DateTimeField()
@@ -182,7 +182,7 @@ class ExportFilter(serializers.Serializer[Any]):
 
 
 class ExportOutput(serializers.Serializer[Any]):
-    name = serializers.CharField(help_text="For a file.")
+    name = serializers.CharField(help_text="Suggested file name.")
     markdown = serializers.CharField(help_text="The current branch, with sources; for form=markdown.")
     conversation = serializers.JSONField(
         allow_null=True, help_text="All branches as a tree by `parent`; for form=json."

@@ -104,7 +104,7 @@ class TurnInput(serializers.Serializer[Any]):
         allow_blank=True,
         max_length=60,
         default=None,
-        help_text="Slug of who answers from now on, empty for general chat; null or omitted changes nothing.",
+        help_text="Slug of the assistant that answers from now on; empty for general chat; null or omitted changes nothing.",
     )
     attachments = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
@@ -148,10 +148,10 @@ class CitationOutput(serializers.Serializer[Any]):
     collection_name = serializers.CharField()
     page = serializers.IntegerField(allow_null=True, help_text="The page where the quote begins.")
     quote = serializers.CharField(
-        help_text="Whole sentences or a row of a table, their lines joined; with “…” where a very long one was cut."
+        help_text="Whole sentences or a table row, with lines joined; “…” marks where a very long one was cut."
     )
     header = serializers.CharField(
-        help_text="The column header of the table that the quote is a row of; else empty."
+        help_text="Column header of the table if the quote is a table row; otherwise empty."
     )
     char_start = serializers.IntegerField(help_text="Offset of the quote in the document's text.")
     char_end = serializers.IntegerField()
@@ -207,12 +207,13 @@ class TurnOutput(serializers.Serializer[Turn]):
         help_text="The `marks` that were not confirmed: [start, end] in characters."
     )
     compared = serializers.SerializerMethodField(
-        help_text="What the sentences were compared with; empty where it is not kept."
+        help_text="What the sentences were compared with; empty if not recorded."
     )
     citations = CitationOutput(many=True)
     attachments = AttachmentOutput(many=True, help_text="Files sent with the question.")
     removed_citations = serializers.IntegerField(
-        source="removed_markers", help_text="Citation markers that point to no retrieved passage."
+        source="removed_markers",
+        help_text="Citation markers that pointed to no retrieved passage and were removed.",
     )
     error_code = serializers.CharField(source="run.error_code")
     error_message = serializers.CharField(source="run.error_message")

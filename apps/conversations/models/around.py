@@ -35,7 +35,7 @@ class Feedback(TenantModel):
     turn = TenantForeignKey(Turn, related_name="feedback")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     verdict = models.CharField(max_length=4, choices=Verdict.choices)
-    reason = models.CharField(max_length=40, blank=True, help_text="One of the offered ones.")
+    reason = models.CharField(max_length=40, blank=True, help_text="Code of one of the offered reasons.")
     comment = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)
@@ -56,9 +56,9 @@ class ConversationShare(TenantModel):
     """
 
     conversation = TenantForeignKey(Conversation, related_name="shares")
-    key = models.UUIDField(unique=True, help_text="Random; part of the link.")
+    key = models.UUIDField(unique=True, help_text="Random key in the link.")
     title = models.CharField(max_length=200, blank=True)
-    snapshot = models.JSONField(help_text="Turns as they were: question, answer, citations.")
+    snapshot = models.JSONField(help_text="The turns when they were shared: question, answer, citations.")
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     created_at = models.DateTimeField(db_default=Now())
     revoked_at = models.DateTimeField(null=True)
@@ -89,9 +89,9 @@ class QueuedQuestion(TenantModel):
     model = models.CharField(max_length=120, blank=True)
     client_id = models.UUIDField()
     request = models.JSONField(
-        help_text="Who asks, as a run's request has it, and ids of the files that go with it."
+        help_text="Who asks, in the form of a run's request, and the ids of the attached files."
     )
-    problem = models.TextField(blank=True, help_text="Why it was not asked when its time came.")
+    problem = models.TextField(blank=True, help_text="Why it wasn't asked when its turn came.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -107,7 +107,8 @@ class ConversationRules(TenantModel):
     """What a workspace says about all its conversations; without a row the operator's defaults hold."""
 
     keep_days = models.PositiveIntegerField(
-        null=True, help_text="Deleted so long after the last question; 0 never, empty: the server's default."
+        null=True,
+        help_text="Days after the last question before a conversation is deleted; 0: never; empty: the server's default.",
     )
     makes_titles = models.BooleanField(
         default=True, help_text="A model names each conversation after its first answer."

@@ -32,7 +32,7 @@ class Output(models.TextChoices):
 class Assistant(TenantModel):
     """Whom people ask. What it does is in its versions; people talk to the published one."""
 
-    slug = models.SlugField(max_length=60, help_text="Its name in the API.")
+    slug = models.SlugField(max_length=60, help_text="Name in the API.")
     name = models.CharField(max_length=80)
     description = models.CharField(max_length=300, blank=True)
     published = TenantForeignKey(
@@ -43,7 +43,7 @@ class Assistant(TenantModel):
     )
     created_at = models.DateTimeField(db_default=Now())
     archived_at = models.DateTimeField(
-        null=True, help_text="When it was archived; from then on it cannot be chosen."
+        null=True, help_text="When it was archived; an archived assistant can't be chosen."
     )
 
     class Meta:
@@ -62,30 +62,33 @@ class AssistantVersion(TenantModel):
     model = models.CharField(
         max_length=120,
         blank=True,
-        help_text="With its routing prefix; empty: the workspace's default when a question is asked.",
+        help_text="Model with its provider prefix; empty: the workspace's default at the time of each question.",
     )
-    prompt = models.TextField(blank=True, help_text="What the model reads in addition to our own rules.")
-    searches_all = models.BooleanField(default=True, help_text="Every collection, later ones too.")
+    prompt = models.TextField(blank=True, help_text="Instructions added to the platform's own rules.")
+    searches_all = models.BooleanField(
+        default=True, help_text="Searches all collections, including future ones."
+    )
     toolkit = TenantForeignKey(
         Toolkit,
         db_on_delete=SET_NULL,
         null=True,
         related_name="+",
-        help_text="Tools it may use, as far as the person who asks may; empty: all of them.",
+        help_text="Tools it can use, limited to what the person asking can call; empty: all of those.",
     )
     has_toolkit = models.BooleanField(
-        default=False, help_text="A toolkit was chosen: when it is deleted, no tool is left, not all."
+        default=False,
+        help_text="A toolkit was chosen. If it is deleted, the assistant has no tools rather than all.",
     )
     output = models.CharField(max_length=10, choices=Output.choices, default=Output.TEXT)
-    output_name = models.CharField(max_length=64, blank=True, help_text="Of the schema.")
+    output_name = models.CharField(max_length=64, blank=True, help_text="Schema name.")
     output_schema = OrderedJSONField(
         null=True, help_text="JSON Schema of type object; models answer in the order of its properties."
     )
     options = models.JSONField(
         default=dict, help_text="Settings of the mode; see apps.conversations.assistants.options."
     )
-    starters = models.JSONField(default=list, help_text="Questions that a new conversation offers.")
-    note = models.CharField(max_length=200, blank=True, help_text="What has changed.")
+    starters = models.JSONField(default=list, help_text="Questions offered in a new conversation.")
+    note = models.CharField(max_length=200, blank=True, help_text="What changed.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

@@ -42,40 +42,42 @@ class Conversation(TenantModel):
     model = models.CharField(max_length=120)
     searches_all = models.BooleanField(
         default=True,
-        help_text="Every collection, later ones too. A chosen one that is deleted does not widen the search.",
+        help_text="Searches all collections, including future ones. Deleting a chosen collection doesn't widen the search.",
     )
     assistant = TenantForeignKey(
         Assistant,
         db_on_delete=SET_NULL,
         null=True,
         related_name="conversations",
-        help_text="Who answers; its published version at the time of each question.",
+        help_text="Assistant that answers, in the version published at the time of each question.",
     )
     pinned_version = TenantForeignKey(
         AssistantVersion,
         db_on_delete=SET_NULL,
         null=True,
         related_name="+",
-        help_text="The version that answers instead of the published one while it is being tried.",
+        help_text="Version being tried: it answers instead of the published one.",
     )
     head = TenantForeignKey(
         "conversations.Turn",
         db_on_delete=SET_NULL,
         null=True,
         related_name="+",
-        help_text="Last turn of the branch that is shown; the next question follows it.",
+        help_text="Last turn of the current branch; the next question follows it.",
     )
     forked_from = TenantForeignKey(
         "conversations.Conversation", db_on_delete=SET_NULL, null=True, related_name="+"
     )
     tools_off = models.JSONField(
-        default=list, blank=True, help_text="Names of tools that its owner has switched off here."
+        default=list,
+        blank=True,
+        help_text="Names of tools that the owner has switched off in this conversation.",
     )
-    draft = models.TextField(blank=True, help_text="What its owner has typed and not sent.")
+    draft = models.TextField(blank=True, help_text="Text typed but not sent.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(
-        db_default=Now(), help_text="When its owner last had it open; a later answer is news."
+        db_default=Now(), help_text="When the owner last had it open; later answers count as new."
     )
 
     objects = ConversationQuerySet.as_manager()  # type: ignore[misc]
@@ -120,14 +122,14 @@ class Turn(TenantModel):
         db_on_delete=SET_NULL,
         null=True,
         related_name="+",
-        help_text="Who answers this question; empty: the model alone.",
+        help_text="Assistant version that answers; empty: general chat.",
     )
     run = TenantForeignKey(Run, db_on_delete=RESTRICT, related_name="turns")
     index = models.PositiveIntegerField()
     client_id = models.UUIDField()
     is_active = models.BooleanField(default=True)
     removed_markers = models.PositiveIntegerField(
-        default=0, help_text="Citation markers that named no retrieved chunk."
+        default=0, help_text="Citation markers that pointed to no retrieved passage and were removed."
     )
     created_at = models.DateTimeField(db_default=Now())
 
@@ -160,24 +162,23 @@ class Message(TenantModel):
     author = models.CharField(max_length=10, choices=Author.choices)
     text = models.TextField()
     data = OrderedJSONField(
-        null=True, help_text="The answer as the assistant's output format has it; empty: text alone."
+        null=True, help_text="The answer in the assistant's output format; empty: text only."
     )
     problem = models.TextField(
-        blank=True, help_text="Why an answer that should have a form is shown as text."
+        blank=True, help_text="Why an answer that needs a certain format is shown as text."
     )
     unsupported = models.JSONField(
         default=list,
-        help_text="Statements that no cited passage was found to support: [start, end, reason], in characters of the text; reason is "
-        "unsupported, number, name, polarity, or language (not checked). Older rows have pairs, which read as unsupported.",
+        help_text="Statements that no cited passage supports: [start, end, reason], in characters of the text. The reason is unsupported, number, name, polarity, or language (not checked). Older rows hold pairs, which count as unsupported.",
     )
     compared = models.TextField(
-        blank=True, help_text="What its statements were compared with, in a line; empty: with nothing."
+        blank=True, help_text="What its statements were compared with, in one line; empty: nothing."
     )
     words = models.GeneratedField(
         expression=SearchVector(Left("text", SEARCHED), config="simple"),
         output_field=SearchVectorField(),
         db_persist=True,
-        help_text="What search finds it by. No index: row-level security lets none of this kind be used.",
+        help_text="Search terms of the message. Not indexed, because row-level security would keep the index from being used.",
     )
     created_at = models.DateTimeField(db_default=Now())
 
@@ -198,24 +199,26 @@ class Citation(TenantModel):
 
     turn = TenantForeignKey(Turn, related_name="citations")
     number = models.PositiveIntegerField()
-    chunk_ref = models.BigIntegerField(help_text="The chunk's id as the answer names it.")
+    chunk_ref = models.BigIntegerField(help_text="The passage's id as the answer cites it.")
     chunk = TenantForeignKey(Chunk, db_on_delete=SET_NULL, null=True, related_name="+")
     document = TenantForeignKey(Document, db_on_delete=SET_NULL, null=True, related_name="+")
     document_name = models.CharField(max_length=255)
     collection_name = models.CharField(max_length=120, blank=True)
     page = models.PositiveIntegerField(null=True)
     quote = models.TextField(
-        blank=True, help_text="Whole sentences or a row, lines joined; “…” where it is an excerpt."
+        blank=True, help_text="Whole sentences or a table row, with lines joined; “…” marks an excerpt."
     )
     header = models.TextField(
-        blank=True, db_default="", help_text="Column header of the table that a row is of."
+        blank=True, db_default="", help_text="Column header of the table if the quote is one of its rows."
     )
     markers = models.JSONField(
         default=list,
         db_default=models.Value([], models.JSONField()),
-        help_text="Which of the chunk's markers in the answer name it, from 0; none for all.",
+        help_text="Which of the answer's markers for the passage refer to this quote, counted from 0; empty: all.",
     )
-    char_start = models.PositiveIntegerField(default=0, help_text="Offset in the document's text.")
+    char_start = models.PositiveIntegerField(
+        default=0, help_text="Offset of the quote in the document's text."
+    )
     char_end = models.PositiveIntegerField(default=0)
 
     class Meta:
@@ -243,7 +246,11 @@ class Attachment(TenantModel):
 
     conversation = TenantForeignKey(Conversation, related_name="attachments")
     turn = TenantForeignKey(
-        Turn, db_on_delete=SET_NULL, null=True, related_name="attachments", help_text="Empty: not sent yet."
+        Turn,
+        db_on_delete=SET_NULL,
+        null=True,
+        related_name="attachments",
+        help_text="The question it was sent with; empty: not sent yet.",
     )
     name = models.CharField(max_length=255)
     media_type = models.CharField(max_length=100)

@@ -176,7 +176,7 @@ class SplitAssignInput(serializers.Serializer[Any]):
 class CheckOutput(_Work):
     kind = serializers.ChoiceField(choices=DatasetCheck.Kind.choices)
     options = serializers.DictField()
-    result = serializers.DictField(help_text="Counts, and the first of what was found.")
+    result = serializers.DictField(help_text="Counts, and the first findings.")
 
     class Meta:
         ref_name = "DatasetCheck"
@@ -207,7 +207,7 @@ class SettleInput(serializers.Serializer[Any]):
 
 
 class SettleOutput(serializers.Serializer[Any]):
-    changed = serializers.IntegerField(help_text="Rows.")
+    changed = serializers.IntegerField(help_text="Number of rows changed.")
 
     class Meta:
         ref_name = "DatasetRowsSettled"

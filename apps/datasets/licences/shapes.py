@@ -12,7 +12,8 @@ from apps.datasets.licences.services import MAX_LICENSE
 class SourceOutput(serializers.Serializer[Any]):
     document = serializers.CharField()
     licenses = serializers.ListField(
-        child=serializers.CharField(allow_blank=True), help_text="Empty text: not known."
+        child=serializers.CharField(allow_blank=True),
+        help_text="An empty text means that the licence is unknown.",
     )
     rows = serializers.IntegerField()
 
@@ -30,7 +31,9 @@ class SourcesOutput(serializers.Serializer[Any]):
 
 
 class SourceLicenseInput(serializers.Serializer[Any]):
-    document = serializers.CharField(max_length=1000, help_text="Its name among the sources.")
+    document = serializers.CharField(
+        max_length=1000, help_text="Name of the document, as in the list of sources."
+    )
     license = serializers.CharField(
         max_length=MAX_LICENSE, allow_blank=True, help_text="SPDX name or free text; empty: unknown."
     )
@@ -40,7 +43,7 @@ class SourceLicenseInput(serializers.Serializer[Any]):
 
 
 class SourceLicenseOutput(serializers.Serializer[Any]):
-    changed = serializers.IntegerField(help_text="Rows.")
+    changed = serializers.IntegerField(help_text="Number of rows changed.")
 
     class Meta:
         ref_name = "DatasetSourceLicensed"

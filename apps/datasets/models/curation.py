@@ -59,15 +59,18 @@ class DatasetExport(Work):
     version = TenantForeignKey(DatasetVersion, related_name="exports")
     format = models.CharField(max_length=20)
     split = models.CharField(max_length=10, blank=True, help_text="Empty: all rows.")
-    file = models.CharField(max_length=255, blank=True, help_text="Key in the storage.")
+    file = models.CharField(max_length=255, blank=True, help_text="Key in the file storage.")
     size = models.PositiveBigIntegerField(default=0, help_text="Bytes.")
-    rows = models.PositiveIntegerField(default=0, help_text="Read back and equal.")
-    left_out = models.PositiveIntegerField(default=0, help_text="Without a place in the format.")
-    problems = models.JSONField(default=list, help_text="What the validator found, in words.")
+    rows = models.PositiveIntegerField(default=0, help_text="Rows read back from the file unchanged.")
+    left_out = models.PositiveIntegerField(default=0, help_text="Rows that the format can't hold.")
+    problems = models.JSONField(default=list, help_text="What the validator found.")
     findings = models.JSONField(
-        default=list, help_text="What must be decided first: kind, row, field, shown, fingerprint."
+        default=list,
+        help_text="Findings to decide on before exporting: kind, row, field, shown, fingerprint.",
     )
-    finding_count = models.PositiveIntegerField(default=0, help_text="Of all, listed or not.")
+    finding_count = models.PositiveIntegerField(
+        default=0, help_text="Total number of findings, listed or not."
+    )
 
     def __str__(self) -> str:
         return f"{self.format} of version {self.version_id}"
@@ -78,15 +81,19 @@ class DatasetImport(Work):
 
     dataset = TenantForeignKey(Dataset, related_name="imports")
     format = models.CharField(max_length=20)
-    name = models.CharField(max_length=255, help_text="Of the file, as given.")
-    file = models.CharField(max_length=255, blank=True, help_text="Key in the storage.")
+    name = models.CharField(max_length=255, help_text="Name of the file, as given.")
+    file = models.CharField(max_length=255, blank=True, help_text="Key in the file storage.")
     is_trial = models.BooleanField(default=False)
     found = models.PositiveIntegerField(default=0, help_text="Rows that could be read.")
     created = models.PositiveIntegerField(default=0)
-    duplicates = models.PositiveIntegerField(default=0, help_text="Here already, or twice.")
+    duplicates = models.PositiveIntegerField(
+        default=0, help_text="Rows that already existed or occur twice in the file."
+    )
     failed = models.PositiveIntegerField(default=0, help_text="Rows that could not be read.")
-    problems = models.JSONField(default=list, help_text="The first of them: row, message, text.")
-    errors_file = models.CharField(max_length=255, blank=True, help_text="Key of the file with all of them.")
+    problems = models.JSONField(default=list, help_text="The first unreadable rows: row, message, text.")
+    errors_file = models.CharField(
+        max_length=255, blank=True, help_text="Key of the file that lists all unreadable rows."
+    )
 
     def __str__(self) -> str:
         return self.name
@@ -105,7 +112,7 @@ class DatasetCheck(Work):
     dataset = TenantForeignKey(Dataset, related_name="checks")
     kind = models.CharField(max_length=13, choices=Kind.choices)
     options = models.JSONField(default=dict)
-    result = models.JSONField(default=dict, help_text="Counts, and the first of what was found.")
+    result = models.JSONField(default=dict, help_text="Counts, and the first findings.")
 
     def __str__(self) -> str:
         return f"{self.kind} of dataset {self.dataset_id}"

@@ -54,13 +54,13 @@ class Split(models.TextChoices):
 
 
 class Dataset(TenantModel):
-    slug = models.SlugField(max_length=60, help_text="Its name in the API and in files.")
+    slug = models.SlugField(max_length=60, help_text="Name in the API and in files.")
     name = models.CharField(max_length=120)
     description = models.TextField(blank=True)
     needs_two_people = models.BooleanField(
-        default=False, help_text="A row is approved when two people have approved it."
+        default=False, help_text="A row counts as approved when two people have approved it."
     )
-    options = models.JSONField(default=dict, help_text="What its checks and exports start from.")
+    options = models.JSONField(default=dict, help_text="Settings that its checks and exports share.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -87,7 +87,7 @@ class DatasetRow(TenantModel):
     question = models.TextField()
     answer = models.TextField(blank=True)
     type = models.CharField(
-        max_length=14, choices=QuestionType.choices, blank=True, help_text="Empty: not known."
+        max_length=14, choices=QuestionType.choices, blank=True, help_text="Empty: unknown."
     )
     difficulty = models.CharField(max_length=6, choices=Difficulty.choices, blank=True)
     expected = models.CharField(
@@ -99,15 +99,15 @@ class DatasetRow(TenantModel):
     sources = models.JSONField(default=list, help_text="Passages: document, offsets, quote, chunk.")
     scores = models.JSONField(default=list, help_text="Name, value 0 to 1, level 1 to 5, evidence, author.")
     quality = models.FloatField(null=True, help_text="Weighted score, 0 to 1.")
-    extra = models.JSONField(default=dict, help_text="What few rows have: rejected, messages, tools, meta.")
+    extra = models.JSONField(default=dict, help_text="Rarely used fields: rejected, messages, tools, meta.")
     status = models.CharField(max_length=8, choices=RowStatus.choices, default=RowStatus.DRAFT)
     split = models.CharField(max_length=10, choices=Split.choices, blank=True)
     tags = ArrayField(models.CharField(max_length=60), default=list, blank=True)
     lineage = models.JSONField(
-        default=dict, help_text="Where it comes from: job and item, import, conversation, edits."
+        default=dict, help_text="Origin of the row: generation job and item, import, conversation, edits."
     )
     run = TenantForeignKey(
-        Run, db_on_delete=SET_NULL, null=True, related_name="+", help_text="That answered it."
+        Run, db_on_delete=SET_NULL, null=True, related_name="+", help_text="The run that produced the answer."
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -148,7 +148,9 @@ class RowReview(TenantModel):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     verdict = models.CharField(max_length=7, choices=Verdict.choices)
     note = models.TextField(blank=True)
-    content_hash = models.CharField(max_length=64, help_text="Of the row as it was judged.")
+    content_hash = models.CharField(
+        max_length=64, help_text="Hash of the row's content when it was reviewed."
+    )
     at = models.DateTimeField(db_default=Now())
 
     def __str__(self) -> str:
@@ -178,13 +180,13 @@ class DatasetVersion(TenantModel):
 
     dataset = TenantForeignKey(Dataset, related_name="versions")
     number = models.PositiveIntegerField()
-    content_hash = models.CharField(max_length=64, help_text="SHA-256 over the rows' hashes, in their order.")
+    content_hash = models.CharField(max_length=64, help_text="SHA-256 over the rows' hashes, in order.")
     row_count = models.PositiveIntegerField()
     manifest = models.JSONField(
         default=dict, help_text="Corpus fingerprint, prompts, models, filters, counts."
     )
     signature = models.CharField(
-        max_length=64, blank=True, help_text="HMAC-SHA-256 of hash and manifest with our key."
+        max_length=64, blank=True, help_text="HMAC-SHA-256 of hash and manifest, with the server's key."
     )
     note = models.CharField(max_length=200, blank=True)
     created_by = models.ForeignKey(
@@ -207,9 +209,7 @@ class VersionRow(TenantModel):
     version = TenantForeignKey(DatasetVersion, related_name="members", db_index=False)
     position = models.PositiveIntegerField()
     content = TenantForeignKey(RowContent, related_name="+")
-    row_ref = models.BigIntegerField(
-        help_text="Id of the row it was made of; differences between versions go by it."
-    )
+    row_ref = models.BigIntegerField(help_text="Id of the row it was made from; versions are compared by it.")
     split = models.CharField(max_length=10, choices=Split.choices, blank=True)
 
     class Meta:

@@ -29,21 +29,22 @@ class GenerationJob(TenantModel):
 
     dataset = TenantForeignKey(Dataset, related_name="jobs")
     options = models.JSONField(help_text="See apps.datasets.generation.settings.Settings.")
-    model = models.CharField(max_length=120, help_text="With its routing prefix.")
+    model = models.CharField(max_length=120, help_text="Model with its provider prefix.")
     state = models.CharField(max_length=9, choices=GenerationState.choices, default=GenerationState.QUEUED)
     reason = models.CharField(max_length=300, blank=True, help_text="Why the job is waiting or has ended.")
-    actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
+    actor = models.JSONField(default=dict, help_text="Who requested it, as runs.actors stores it.")
     probe = models.PositiveIntegerField(
-        default=0, help_text="Pause after this many ended items, to estimate the rest; 0: do not."
+        default=0, help_text="Pause after this many finished items to estimate the rest; 0: don't pause."
     )
     estimate = models.JSONField(
-        default=dict, help_text="Of the whole: low, middle, high in USD; from how many items."
+        default=dict,
+        help_text="Estimated total cost: low, middle, high in USD, and the number of items it is based on.",
     )
     budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     spent_usd = models.DecimalField(
-        max_digits=14, decimal_places=8, default=0, help_text="Of items that have ended."
+        max_digits=14, decimal_places=8, default=0, help_text="USD spent on items that have ended."
     )
-    wanted = models.PositiveIntegerField(default=0, help_text="Rows asked for.")
+    wanted = models.PositiveIntegerField(default=0, help_text="Rows requested.")
     kept = models.PositiveIntegerField(default=0)
     dropped = models.PositiveIntegerField(default=0)
     failed = models.PositiveIntegerField(default=0)
@@ -51,7 +52,7 @@ class GenerationJob(TenantModel):
         default=list, help_text="Quotas that were not met: type, difficulty, missing, why."
     )
     manifest = models.JSONField(
-        default=dict, help_text="Corpus fingerprint, collections, prompts, at its start."
+        default=dict, help_text="Corpus fingerprint, collections and prompts when the job started."
     )
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
@@ -116,14 +117,14 @@ class GenerationItem(TenantModel):
     chunks = ArrayField(models.BigIntegerField(), default=list)
     state = models.CharField(max_length=9, choices=ItemState.choices, default=ItemState.QUESTION)
     reason = models.CharField(max_length=300, blank=True, help_text="Why it was dropped or failed.")
-    data = models.JSONField(default=dict, help_text="What its stages have found so far.")
+    data = models.JSONField(default=dict, help_text="Results of its stages so far.")
     repairs = models.PositiveSmallIntegerField(default=0)
-    failures = models.PositiveSmallIntegerField(default=0, help_text="Attempts that came to nothing.")
+    failures = models.PositiveSmallIntegerField(default=0, help_text="Failed attempts.")
     deaths = models.PositiveSmallIntegerField(
-        default=0, db_default=0, help_text="Workers that died in a row while it got no further."
+        default=0, db_default=0, help_text="Workers that died in a row while the item made no progress."
     )
-    not_before = models.DateTimeField(null=True, help_text="When it may be tried again.")
-    driver = models.CharField(max_length=40, blank=True, help_text="Job and attempt that has it.")
+    not_before = models.DateTimeField(null=True, help_text="Earliest time of the next attempt.")
+    driver = models.CharField(max_length=40, blank=True, help_text="Job and attempt that are working on it.")
     reserved_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
     spent_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
     row = TenantForeignKey(DatasetRow, db_on_delete=SET_NULL, null=True, related_name="+")
@@ -150,16 +151,14 @@ class PaidCall(TenantModel):
     job = TenantForeignKey(GenerationJob, related_name="paid_calls", db_index=False)
     item = TenantForeignKey(GenerationItem, related_name="paid_calls", db_index=False)
     stage = models.CharField(max_length=9, choices=ItemState.choices)
-    attempt = models.PositiveSmallIntegerField(help_text="0, or which repair it belongs to.")
-    step = models.PositiveSmallIntegerField(help_text="Which turn of the stage's loop.")
-    turn = models.JSONField(help_text="The model's turn as the loop keeps it.")
-    results = models.JSONField(
-        default=list, help_text="What the tools answered that the turn before had called."
-    )
+    attempt = models.PositiveSmallIntegerField(help_text="0, or the number of the repair it belongs to.")
+    step = models.PositiveSmallIntegerField(help_text="Turn in the stage's loop.")
+    turn = models.JSONField(help_text="The model's turn, as the tool loop stores it.")
+    results = models.JSONField(default=list, help_text="Results of the tools that the previous turn called.")
     input_tokens = models.BigIntegerField(default=0)
     output_tokens = models.BigIntegerField(default=0)
     cost_usd = models.DecimalField(
-        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
+        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is unknown."
     )
     duration_ms = models.PositiveIntegerField(default=0)
     at = models.DateTimeField(db_default=Now())

@@ -77,7 +77,7 @@ class RowOutput(serializers.Serializer[Any]):
 
     id = serializers.IntegerField()
     status = serializers.ChoiceField(choices=RowStatus.choices)
-    quality = serializers.FloatField(allow_null=True, help_text="0 to 1; null is unscored.")
+    quality = serializers.FloatField(allow_null=True, help_text="0 to 1; null if unscored.")
     content_hash = serializers.CharField()
     run_id = serializers.IntegerField(allow_null=True, help_text="The run that produced the answer.")
     record = serializers.SerializerMethodField()

@@ -15,7 +15,7 @@ class RowChangeOutput(serializers.Serializer[Any]):
     row = serializers.IntegerField()
     kind = serializers.CharField()
     names = serializers.ListField(
-        child=serializers.CharField(), help_text="The fields that differ, of a changed row."
+        child=serializers.CharField(), help_text="Fields that differ in a changed row."
     )
     before = serializers.DictField(allow_null=True, help_text="The row before.")
     after = serializers.DictField(allow_null=True, help_text="The row after.")

@@ -117,7 +117,7 @@ class LevelOutput(serializers.Serializer[Any]):
 
     name = serializers.CharField()
     question = serializers.CharField()
-    anchors = serializers.ListField(child=serializers.CharField(), help_text="Levels 1 to 5.")
+    anchors = serializers.ListField(child=serializers.CharField(), help_text="What levels 1 to 5 mean.")
 
 
 class SaidOutput(serializers.Serializer[Any]):
@@ -174,7 +174,7 @@ class GradeInput(serializers.Serializer[Any]):
         child=serializers.IntegerField(min_value=1, max_value=LEVELS),
         required=False,
         default=dict,
-        help_text="Criterion to level.",
+        help_text="Level of each criterion.",
     )
     note = serializers.CharField(required=False, allow_blank=True, default="", max_length=2_000)
 

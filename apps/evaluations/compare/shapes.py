@@ -19,7 +19,7 @@ class ReadingOutput(serializers.Serializer[Any]):
     number = serializers.IntegerField(help_text="The calibration's version.")
     n = serializers.IntegerField(help_text="Answers it is based on.")
     raw = serializers.FloatField(help_text="Mean of the judge's scores.")
-    value = serializers.FloatField(help_text="The same, calibrated.")
+    value = serializers.FloatField(help_text="The same mean, calibrated.")
     low = serializers.FloatField(
         help_text="Lower end of its 95 % interval, given the calibration's uncertainty."
     )
@@ -35,7 +35,7 @@ class CriterionOutput(serializers.Serializer[Any]):
     b = EstimateOutput()
     change = EstimateOutput()
     p_value = serializers.FloatField()
-    p_corrected = serializers.FloatField(help_text="Corrected by Holm.")
+    p_corrected = serializers.FloatField(help_text="p value after Holm's correction.")
     is_judged = serializers.BooleanField()
     may_gate = serializers.BooleanField(
         help_text="False: advisory, because the judge has not been shown to agree with people."
@@ -103,7 +103,7 @@ class CheckOutput(serializers.Serializer[Any]):
     calibration = serializers.IntegerField(
         allow_null=True, help_text="The calibration used; null: the judge's raw score."
     )
-    calibration_number = serializers.IntegerField(allow_null=True, help_text="Its version.")
+    calibration_number = serializers.IntegerField(allow_null=True, help_text="Version of the calibration.")
     calibrated_low = serializers.FloatField(
         allow_null=True, help_text="Interval of the arm's mean, given the calibration's uncertainty."
     )
@@ -160,7 +160,7 @@ class StrengthOutput(serializers.Serializer[Any]):
     games = serializers.IntegerField()
     chance = EstimateOutput(
         allow_null=True,
-        help_text="Chance to beat an arm of average strength (Bradley-Terry); null if not finite.",
+        help_text="Probability of beating an arm of average strength (Bradley-Terry); null if not finite.",
     )
 
 
@@ -194,8 +194,8 @@ class VarianceOutput(serializers.Serializer[Any]):
     """Variance components, in squared units of the score; null where nothing was repeated."""
 
     rows = serializers.FloatField(allow_null=True)
-    generator = serializers.FloatField(allow_null=True, help_text="Between answers to one row.")
-    judge = serializers.FloatField(allow_null=True, help_text="Between judgements of one answer.")
+    generator = serializers.FloatField(allow_null=True, help_text="Variance between answers to one row.")
+    judge = serializers.FloatField(allow_null=True, help_text="Variance between judgements of one answer.")
     judge_share = serializers.FloatField(
         allow_null=True, help_text="The judge's share of the variance within rows."
     )
@@ -216,7 +216,7 @@ class RepeatsOutput(serializers.Serializer[Any]):
 
     score = serializers.CharField()
     names = serializers.ListField(child=serializers.CharField())
-    rows = serializers.IntegerField(help_text="Scored in every repeat.")
+    rows = serializers.IntegerField(help_text="Rows scored in every repeat.")
     repeats = serializers.IntegerField()
     means = serializers.ListField(child=serializers.FloatField(), help_text="One for each repeat.")
     deviation = serializers.FloatField(allow_null=True, help_text="Standard deviation of the means.")
@@ -235,7 +235,7 @@ class FindingOutput(serializers.Serializer[Any]):
     n = serializers.IntegerField()
     kappa = EstimateOutput(allow_null=True, help_text="Quadratic kappa with the gold levels.")
     change = EstimateOutput(
-        allow_null=True, help_text="Of its mean level since the first check; null for the first one."
+        allow_null=True, help_text="Change of its mean level since the first check; null for the first one."
     )
     is_drifted = serializers.BooleanField()
 

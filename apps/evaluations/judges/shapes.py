@@ -96,7 +96,7 @@ class PeopleOutput(serializers.Serializer[Any]):
     """How far people agree with each other."""
 
     n = serializers.IntegerField(help_text="Answers graded by two or more people.")
-    alpha = EstimateOutput(allow_null=True, help_text="Krippendorff's, ordinal.")
+    alpha = EstimateOutput(allow_null=True, help_text="Krippendorff's alpha, ordinal.")
     cohen = serializers.FloatField(allow_null=True, help_text="Mean quadratic kappa of pairs.")
     fleiss = serializers.FloatField(source="fleiss.value", allow_null=True)
     percent = serializers.FloatField(source="percent.value", allow_null=True)
@@ -108,7 +108,7 @@ class AgreementOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     author = serializers.CharField()
     n = serializers.IntegerField(help_text="Answers graded by both the judge and people.")
-    judge_human = EstimateOutput(allow_null=True, help_text="Quadratic kappa.")
+    judge_human = EstimateOutput(allow_null=True, help_text="Quadratic kappa between the judge and people.")
     percent = serializers.FloatField(source="percent.value", allow_null=True)
     people = PeopleOutput()
     may_gate = serializers.SerializerMethodField()

@@ -18,11 +18,13 @@ class AnnotationQueue(TenantModel):
     name = models.CharField(max_length=120)
     experiment = TenantForeignKey(Experiment, db_on_delete=SET_NULL, null=True, related_name="+")
     rubric_version = TenantForeignKey(
-        RubricVersion, db_on_delete=RESTRICT, related_name="+", help_text="What is asked."
+        RubricVersion, db_on_delete=RESTRICT, related_name="+", help_text="The rubric that people grade by."
     )
     reviews = models.PositiveSmallIntegerField(default=2, help_text="People per answer.")
-    assignees = models.JSONField(default=list, help_text="Ids of the people who grade; none: all who may.")
-    instructions = models.TextField(blank=True, help_text="What they read beside the rubric.")
+    assignees = models.JSONField(
+        default=list, help_text="Ids of the people who grade; empty: everyone who can grade."
+    )
+    instructions = models.TextField(blank=True, help_text="Instructions shown next to the rubric.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -46,7 +48,7 @@ class AnnotationItem(TenantModel):
     position = models.PositiveIntegerField()
     gold = models.JSONField(
         default=dict,
-        help_text="Levels that are known to be right, by score: they check who grades. Empty: none.",
+        help_text="Levels known to be correct, by score, used to check graders; empty: none.",
     )
 
     class Meta:

@@ -29,42 +29,56 @@ class Experiment(TenantModel):
     """What is measured: which rows, which arms, which scorers, how often."""
 
     name = models.CharField(max_length=120)
-    version = TenantForeignKey(DatasetVersion, db_on_delete=RESTRICT, related_name="+", help_text="The rows.")
-    dataset = TenantForeignKey(Dataset, related_name="+", help_text="Of the version.")
+    version = TenantForeignKey(
+        DatasetVersion,
+        db_on_delete=RESTRICT,
+        related_name="+",
+        help_text="Dataset version whose rows are asked.",
+    )
+    dataset = TenantForeignKey(Dataset, related_name="+", help_text="Dataset of the version.")
     split = models.CharField(max_length=10, blank=True, help_text="Empty: all rows.")
     repeats = models.PositiveSmallIntegerField(default=1)
     judge_repeats = models.PositiveSmallIntegerField(
         default=1, help_text="How often a model judges each answer; the mean counts."
     )
     stops_dominated = models.BooleanField(
-        default=False, help_text="An arm that another one beats at no higher cost is not asked on."
+        default=False, help_text="Stop an arm once another is shown to answer better at no higher cost."
     )
-    scorers = models.JSONField(help_text="List of kind and options; see scorers.registry.")
-    concurrency = models.PositiveSmallIntegerField(default=4, help_text="Trials at a time.")
+    scorers = models.JSONField(help_text="List of kind and options; see apps.evaluations.scorers.registry.")
+    concurrency = models.PositiveSmallIntegerField(default=4, help_text="Trials run in parallel.")
     delivery = models.CharField(
-        max_length=5, choices=Delivery.choices, default=Delivery.NOW, help_text="How models are asked."
+        max_length=5,
+        choices=Delivery.choices,
+        default=Delivery.NOW,
+        help_text="How requests are sent to models.",
     )
     budget_usd = models.DecimalField(max_digits=12, decimal_places=6, null=True)
     budget_job = models.BigIntegerField(
-        null=True, help_text="Id of the job whose budget all its trials spend (budgets)."
+        null=True, help_text="Id of the job whose budget pays for all its trials; see budgets."
     )
     # Kept with each trial, under the lock that ends it: what goes on is decided without reading all trials.
     spent_usd = models.DecimalField(
-        max_digits=14, decimal_places=8, default=0, help_text="Answers and judges, where known."
+        max_digits=14,
+        decimal_places=8,
+        default=0,
+        help_text="Cost of answers and judges in USD, where known.",
     )
     dearest_usd = models.DecimalField(
-        max_digits=14, decimal_places=8, null=True, help_text="The dearest trial that has ended."
+        max_digits=14,
+        decimal_places=8,
+        null=True,
+        help_text="Cost in USD of the most expensive trial so far.",
     )
-    ended_count = models.PositiveIntegerField(default=0, help_text="Trials that were asked to the end.")
+    ended_count = models.PositiveIntegerField(default=0, help_text="Trials that are done or have failed.")
     next_look = models.PositiveIntegerField(
-        default=0, help_text="Ended trials at which dominated arms are looked for next."
+        default=0, help_text="Number of ended trials at which to look for losing arms next."
     )
     state = models.CharField(max_length=9, choices=ExperimentState.choices, default=ExperimentState.RUNNING)
-    reason = models.CharField(max_length=300, blank=True, help_text="Why it waits or was stopped.")
+    reason = models.CharField(max_length=300, blank=True, help_text="Why it is paused or was stopped.")
     corpus = models.CharField(
         max_length=64, blank=True, help_text="Fingerprint of the documents its arms search."
     )
-    actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
+    actor = models.JSONField(default=dict, help_text="Who requested it, as runs.actors stores it.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -107,7 +121,9 @@ class Arm(TenantModel):
     position = models.PositiveSmallIntegerField()
     name = models.CharField(max_length=160)
     target = models.JSONField(help_text="See apps.evaluations.arms.targets.")
-    stopped_at = models.DateTimeField(null=True, help_text="Not asked on: another arm beats it.")
+    stopped_at = models.DateTimeField(
+        null=True, help_text="When it was stopped early because another arm beats it."
+    )
     stop_reason = models.CharField(max_length=400, blank=True)
 
     class Meta:
@@ -130,7 +146,7 @@ class TrialState(models.TextChoices):
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
     STOPPED = "stopped", "Stopped"
-    SKIPPED = "skipped", "Skipped, as its arm was stopped early"
+    SKIPPED = "skipped", "Skipped because its arm was stopped early"
 
 
 TRIAL_ENDED = (TrialState.DONE, TrialState.FAILED, TrialState.SKIPPED)
@@ -142,7 +158,7 @@ class Trial(TenantModel):
     experiment = TenantForeignKey(Experiment, related_name="trials", db_index=False)
     arm = TenantForeignKey(Arm, related_name="trials", db_index=False)
     row_ref = models.BigIntegerField(help_text="The row's id, the same in every version.")
-    position = models.PositiveIntegerField(help_text="Of the row in the version.")
+    position = models.PositiveIntegerField(help_text="Position of the row in the version.")
     content = TenantForeignKey(RowContent, db_on_delete=RESTRICT, related_name="+")
     repeat = models.PositiveSmallIntegerField(default=0)
     state = models.CharField(max_length=9, choices=TrialState.choices, default=TrialState.PENDING)
@@ -153,20 +169,23 @@ class Trial(TenantModel):
     error = models.CharField(max_length=500, blank=True, help_text="Why there is no answer.")
     latency_ms = models.FloatField(null=True)
     cost_usd = models.DecimalField(
-        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is not known."
+        max_digits=14, decimal_places=8, null=True, help_text="Empty: the price is unknown."
     )
     judge_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)
-    judge_asked = models.PositiveIntegerField(default=0, help_text="Requests to judges.")
+    judge_asked = models.PositiveIntegerField(
+        default=0, help_text="Judge requests, including those answered from the cache."
+    )
     judge_cached = models.PositiveIntegerField(
-        default=0, help_text="Of them, those that were answered before and cost nothing."
+        default=0, help_text="Judge requests answered from the cache, at no cost."
     )
     answered_at = models.DateTimeField(
-        null=True, help_text="In the order of commits: decides which of two judges their pair."
+        null=True,
+        help_text="When it was answered, in commit order; of two trials, the later one has the pair judged.",
     )
     job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
     run = TenantForeignKey(Run, db_on_delete=SET_NULL, null=True, related_name="+")
     waits_for = ArrayField(
-        models.CharField(max_length=39), default=list, help_text="Keys of batch lines, while away."
+        models.CharField(max_length=39), default=list, help_text="Keys of the batch lines it is waiting for."
     )
     finished_at = models.DateTimeField(null=True)
 
@@ -213,12 +232,14 @@ class Preference(TenantModel):
         TIE = "tie", "Tie"
 
     experiment = TenantForeignKey(Experiment, related_name="preferences", db_index=False)
-    a = TenantForeignKey(Trial, related_name="+", help_text="Of the arm that comes first.")
+    a = TenantForeignKey(Trial, related_name="+", help_text="Trial of the arm that comes first.")
     b = TenantForeignKey(Trial, related_name="+")
     better = models.CharField(max_length=3, choices=Better.choices, blank=True)
-    is_flip = models.BooleanField(default=False, help_text="The verdict depended on the order.")
+    is_flip = models.BooleanField(
+        default=False, help_text="The verdict depended on the order of the answers."
+    )
     reason = models.TextField(blank=True)
-    author = models.CharField(max_length=300, help_text="The judge with its version.")
+    author = models.CharField(max_length=300, help_text="The judge and its version.")
     at = models.DateTimeField(db_default=Now())
 
     class Meta:
@@ -236,7 +257,7 @@ class ScoreCache(TenantModel):
 
     key = models.CharField(max_length=64, help_text="SHA-256 of the judge's prompt, form, model and input.")
     model = models.CharField(max_length=120)
-    value = models.JSONField(help_text="The checked answer.")
+    value = models.JSONField(help_text="The judge's answer, checked.")
     cost_usd = models.DecimalField(max_digits=14, decimal_places=8, null=True)
     created_at = models.DateTimeField(db_default=Now())
 

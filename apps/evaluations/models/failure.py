@@ -21,11 +21,11 @@ class FailureGroups(TenantModel):
         max_length=64, blank=True, help_text="SHA-256 of the embedder and the texts it compared."
     )
     groups = models.JSONField(
-        default=list, help_text="Lists of row ids, the largest first, in each the most typical."
+        default=list, help_text="Lists of row ids: largest group first, most typical row first."
     )
     problem = models.CharField(max_length=500, blank=True, help_text="Why the last job found nothing.")
     job = TenantForeignKey(Job, db_on_delete=SET_NULL, null=True, related_name="+")
-    actor = models.JSONField(default=dict, help_text="Who asked last, as runs.actors keeps it.")
+    actor = models.JSONField(default=dict, help_text="Who requested it last, as runs.actors stores it.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -42,7 +42,7 @@ class FailureTag(TenantModel):
     """A short name that a person gave to a failing answer."""
 
     trial = TenantForeignKey(Trial, related_name="failure_tags", db_index=False)
-    name = models.CharField(max_length=40, help_text="In small letters.")
+    name = models.CharField(max_length=40, help_text="In lower case.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )

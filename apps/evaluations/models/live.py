@@ -20,12 +20,17 @@ class SamplingRule(TenantModel):
     is_active = models.BooleanField(default=True)
     rate = models.FloatField(help_text="Share of answers that are scored, 0 to 1.")
     takes_doubtful = models.BooleanField(
-        default=False, help_text="Every answer without a source, or with an unsupported sentence."
+        default=False, help_text="Also score every answer without a source or with an unsupported sentence."
     )
-    assistant = TenantForeignKey(Assistant, null=True, related_name="+", help_text="Empty: every answer.")
-    scorers = models.JSONField(help_text="As of an experiment; none that needs a reference.")
-    budget_usd = models.DecimalField(max_digits=12, decimal_places=6, help_text="A month.")
-    actor = models.JSONField(default=dict, help_text="Who asked, as runs.actors keeps it.")
+    assistant = TenantForeignKey(
+        Assistant,
+        null=True,
+        related_name="+",
+        help_text="Only score this assistant's answers; empty: all answers.",
+    )
+    scorers = models.JSONField(help_text="As in an experiment, without scorers that need a reference answer.")
+    budget_usd = models.DecimalField(max_digits=12, decimal_places=6, help_text="USD per month.")
+    actor = models.JSONField(default=dict, help_text="Who requested it, as runs.actors stores it.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -53,7 +58,9 @@ class LiveSample(TenantModel):
 
     rule = TenantForeignKey(SamplingRule, related_name="samples", db_index=False)
     turn = TenantForeignKey(Turn, related_name="+")
-    is_doubtful = models.BooleanField(default=False, help_text="Chosen as doubtful, not by rate.")
+    is_doubtful = models.BooleanField(
+        default=False, help_text="Chosen because the answer is doubtful, not by the sampling rate."
+    )
     state = models.CharField(max_length=7, choices=SampleState.choices, default=SampleState.WAITING)
     error = models.CharField(max_length=500, blank=True)
     cost_usd = models.DecimalField(max_digits=14, decimal_places=8, default=0)

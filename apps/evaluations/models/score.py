@@ -27,14 +27,12 @@ class Score(TenantModel):
     trial = TenantForeignKey(Trial, related_name="scores", db_index=False)
     name = models.CharField(max_length=60)
     value = models.FloatField(null=True, help_text="0 to 1; empty: unscored.")
-    level = models.FloatField(null=True, help_text="On the scale it was judged by, 1 to 5.")
+    level = models.FloatField(null=True, help_text="On the scorer's scale, 1 to 5.")
     reason = models.TextField(blank=True)
     evidence = models.TextField(blank=True)
     details = models.JSONField(default=dict)
     author_kind = models.CharField(max_length=6, choices=ScoreAuthor.choices)
-    author = models.CharField(
-        max_length=300, help_text="Scorer with its version, or person with their number."
-    )
+    author = models.CharField(max_length=300, help_text="Scorer and its version, or person:<user id>.")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     rubric_version = TenantForeignKey(RubricVersion, db_on_delete=SET_NULL, null=True, related_name="+")
     assignment = TenantForeignKey(Assignment, db_on_delete=SET_NULL, null=True, related_name="scores")
@@ -59,11 +57,11 @@ class JudgeCalibration(TenantModel):
     append_only = True
 
     rubric_version = TenantForeignKey(RubricVersion, related_name="+", db_index=False)
-    name = models.CharField(max_length=60, help_text="Of the score.")
-    author = models.CharField(max_length=300, help_text="The judge with its version.")
+    name = models.CharField(max_length=60, help_text="Name of the score.")
+    author = models.CharField(max_length=300, help_text="The judge and its version.")
     number = models.PositiveIntegerField()
     curve = models.JSONField(help_text="See apps.evaluations.statistics.calibration.Band.")
-    n = models.PositiveIntegerField(help_text="Answers that judge and people had graded.")
+    n = models.PositiveIntegerField(help_text="Answers graded by both the judge and people.")
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
     )
@@ -87,9 +85,9 @@ class JudgeCheck(TenantModel):
 
     rubric_version = TenantForeignKey(RubricVersion, related_name="+")
     experiment = TenantForeignKey(
-        Experiment, related_name="judge_checks", help_text="Before whose start it was made."
+        Experiment, related_name="judge_checks", help_text="The experiment it was made for, before its start."
     )
-    author = models.CharField(max_length=300, help_text="The judge with its version.")
+    author = models.CharField(max_length=300, help_text="The judge and its version.")
     levels = models.JSONField(help_text="Gold item -> score -> level, null where unscored.")
     findings = models.JSONField(help_text="See apps.evaluations.judges.drift.DriftFinding.")
     is_drifted = models.BooleanField()

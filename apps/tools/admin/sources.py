@@ -169,7 +169,7 @@ class SourceForm(forms.ModelForm):  # type: ignore[type-arg]
         max_length=500,
         assume_scheme="https",
         widget=AdminURLFieldWidget(),
-        help_text="Where the OpenAPI document is re-read from.",
+        help_text="Address from which the OpenAPI document is read again.",
     )
     accept_all = forms.BooleanField(
         required=False,

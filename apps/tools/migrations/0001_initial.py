@@ -40,7 +40,7 @@ class Migration(InitialMigration):
                         max_length=10,
                     ),
                 ),
-                ("name", models.SlugField(help_text="Lower case; the group of its tools.", max_length=24)),
+                ("name", models.SlugField(help_text="In lower case; also the group of its tools.", max_length=24)),
                 ("title", models.CharField(blank=True, max_length=120)),
                 (
                     "url",
@@ -53,12 +53,12 @@ class Migration(InitialMigration):
                 (
                     "document_url",
                     models.URLField(
-                        blank=True, help_text="Where the OpenAPI document is re-read from.", max_length=500
+                        blank=True, help_text="Address from which the OpenAPI document is read again.", max_length=500
                     ),
                 ),
                 (
                     "document",
-                    models.TextField(blank=True, help_text="The OpenAPI document as it was last read."),
+                    models.TextField(blank=True, help_text="The OpenAPI document as last read."),
                 ),
                 ("settings", models.JSONField(blank=True, default=dict)),
                 (
@@ -66,7 +66,7 @@ class Migration(InitialMigration):
                     models.JSONField(
                         blank=True,
                         default=list,
-                        help_text="Hosts its calls can go to; empty: only that of its address.",
+                        help_text="Hosts that calls can go to; empty: only the host of the address.",
                     ),
                 ),
                 ("is_enabled", models.BooleanField(default=True)),
@@ -121,7 +121,7 @@ class Migration(InitialMigration):
                         db_on_delete="CASCADE", related_name="versions", to="tools.toolsource"
                     ),
                 ),
-                ("tool_name", models.CharField(help_text="As models call it.", max_length=64)),
+                ("tool_name", models.CharField(help_text="Name that models use.", max_length=64)),
                 ("number", models.PositiveIntegerField()),
                 (
                     "state",
@@ -295,13 +295,13 @@ class Migration(InitialMigration):
                 ),
                 ("name", models.CharField(max_length=64)),
                 ("title", models.CharField(blank=True, max_length=120)),
-                ("description", models.TextField(blank=True, help_text="What models read instead.")),
+                ("description", models.TextField(blank=True, help_text="What models read instead of the tool's own description.")),
                 ("category", models.CharField(blank=True, max_length=60)),
                 ("tags", models.JSONField(blank=True, default=list)),
                 ("is_enabled", models.BooleanField(default=True)),
                 (
                     "cost_hint",
-                    models.CharField(blank=True, help_text="For people: what a call costs.", max_length=60),
+                    models.CharField(blank=True, help_text="What a call costs, in words for people.", max_length=60),
                 ),
                 (
                     "timeout_s",
@@ -672,7 +672,7 @@ class Migration(InitialMigration):
                         choices=[("minute", "a minute"), ("day", "a day"), ("month", "a month")], max_length=6
                     ),
                 ),
-                ("calls", models.PositiveIntegerField(help_text="Most calls in one period.")),
+                ("calls", models.PositiveIntegerField(help_text="Maximum calls per period.")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={

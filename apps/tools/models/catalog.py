@@ -27,18 +27,18 @@ class ToolSource(TenantModel):
         FAILED = "failed"
 
     kind = models.CharField(max_length=10, choices=Kind.choices)
-    name = models.SlugField(max_length=24, help_text="Lower case; the group of its tools.")
+    name = models.SlugField(max_length=24, help_text="In lower case; also the group of its tools.")
     title = models.CharField(max_length=120, blank=True)
     url = models.URLField(
         max_length=500, blank=True, help_text="Where calls go: the API's or the MCP server's address."
     )
     document_url = models.URLField(
-        max_length=500, blank=True, help_text="Where the OpenAPI document is re-read from."
+        max_length=500, blank=True, help_text="Address from which the OpenAPI document is read again."
     )
-    document = models.TextField(blank=True, help_text="The OpenAPI document as it was last read.")
+    document = models.TextField(blank=True, help_text="The OpenAPI document as last read.")
     settings = models.JSONField(default=dict, blank=True)
     allowed_hosts = models.JSONField(
-        default=list, blank=True, help_text="Hosts its calls can go to; empty: only that of its address."
+        default=list, blank=True, help_text="Hosts that calls can go to; empty: only the host of the address."
     )
     is_enabled = models.BooleanField(default=True)
     status = models.CharField(max_length=10, choices=Status.choices, default=Status.NEW)
@@ -76,7 +76,7 @@ class ToolVersion(TenantModel):
         REJECTED = "rejected"
 
     source = TenantForeignKey(ToolSource, related_name="versions")
-    tool_name = models.CharField(max_length=64, help_text="As models call it.")
+    tool_name = models.CharField(max_length=64, help_text="Name that models use.")
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
     spec = models.JSONField()

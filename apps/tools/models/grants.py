@@ -16,11 +16,15 @@ class ToolEntry(TenantModel):
 
     name = models.CharField(max_length=64)
     title = models.CharField(max_length=120, blank=True)
-    description = models.TextField(blank=True, help_text="What models read instead.")
+    description = models.TextField(
+        blank=True, help_text="What models read instead of the tool's own description."
+    )
     category = models.CharField(max_length=60, blank=True)
     tags = models.JSONField(default=list, blank=True)
     is_enabled = models.BooleanField(default=True)
-    cost_hint = models.CharField(max_length=60, blank=True, help_text="For people: what a call costs.")
+    cost_hint = models.CharField(
+        max_length=60, blank=True, help_text="What a call costs, in words for people."
+    )
     timeout_s = models.FloatField(null=True, blank=True, help_text="Maximum seconds per call.")
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(auto_now=True)

@@ -42,7 +42,7 @@ class ToolLimit(TenantModel):
         max_length=120, blank=True, help_text="Name of the tool or group; empty for all."
     )
     period = models.CharField(max_length=6, choices=Period.choices)
-    calls = models.PositiveIntegerField(help_text="Most calls in one period.")
+    calls = models.PositiveIntegerField(help_text="Maximum calls per period.")
     created_at = models.DateTimeField(db_default=Now())
 
     class Meta:

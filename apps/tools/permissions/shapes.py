@@ -139,7 +139,7 @@ class EntryChange(serializers.Serializer[Any]):
 
 
 class EntryInput(EntryChange):
-    name = serializers.CharField(max_length=64, help_text="The tool's.")
+    name = serializers.CharField(max_length=64, help_text="Name of the tool.")
 
     class Meta:
         ref_name = "ToolEntryInput"

@@ -30,7 +30,7 @@ class ReplayRowOutput(serializers.Serializer[Any]):
 
     step = serializers.IntegerField()
     kind = serializers.CharField(
-        help_text="Of a run: says, calls, result, ends. Of a call: tool, arguments, policy."
+        help_text="For a run: says, calls, result, ends. For a call: tool, arguments, policy."
     )
     recorded = serializers.CharField()
     replayed = serializers.CharField()

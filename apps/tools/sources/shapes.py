@@ -20,13 +20,13 @@ class SourceUpdate(serializers.Serializer[Any]):
         required=False,
         allow_blank=True,
         max_length=500,
-        help_text="Where calls go; an OpenAPI document may say it.",
+        help_text="Where calls go; can be empty if the OpenAPI document names a server.",
     )
     document_url = serializers.CharField(
         required=False,
         allow_blank=True,
         max_length=500,
-        help_text="Where the OpenAPI document is re-read from.",
+        help_text="Address from which the OpenAPI document is read again.",
     )
     document = serializers.CharField(
         required=False,
@@ -68,7 +68,7 @@ class SourceOutput(serializers.Serializer[Any]):
     url = serializers.CharField()
     document_url = serializers.CharField()
     settings = serializers.DictField(
-        help_text="Of an OpenAPI document also: `security`, how it wants to be signed in to, and `skipped` operations."
+        help_text="For an OpenAPI document also `security` (how to authenticate) and `skipped` (operations left out)."
     )
     allowed_hosts = serializers.ListField(child=serializers.CharField())
     is_enabled = serializers.BooleanField()

@@ -17,7 +17,7 @@ from web.drf.views import TenantAPIView
 
 class CollectionToolkitInput(serializers.Serializer[Any]):
     toolkit = serializers.IntegerField(
-        allow_null=True, min_value=1, max_value=2**63 - 1, help_text="Its id; null for none."
+        allow_null=True, min_value=1, max_value=2**63 - 1, help_text="Id of the toolkit; null for none."
     )
 
     class Meta:
@@ -25,8 +25,8 @@ class CollectionToolkitInput(serializers.Serializer[Any]):
 
 
 class CollectionToolkitOutput(serializers.Serializer[Any]):
-    toolkit = serializers.IntegerField(allow_null=True, help_text="Its id; null for none.")
-    name = serializers.CharField(allow_blank=True, help_text="Empty for none.")
+    toolkit = serializers.IntegerField(allow_null=True, help_text="Id of the toolkit; null for none.")
+    name = serializers.CharField(allow_blank=True, help_text="Name of the toolkit; empty for none.")
 
     class Meta:
         ref_name = "CollectionToolkit"

@@ -13,6 +13,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='job',
             name='waits_since',
-            field=models.DateTimeField(help_text='Since when something it needs does not answer.', null=True),
+            field=models.DateTimeField(help_text="Since when something the job needs hasn't responded.", null=True),
         ),
     ]

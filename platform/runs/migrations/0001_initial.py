@@ -71,14 +71,14 @@ class Migration(InitialMigration):
                         db_on_delete="SET NULL", null=True, related_name="runs", to="jobs.job"
                     ),
                 ),
-                ("model", models.CharField(help_text="With its routing prefix.", max_length=120)),
+                ("model", models.CharField(help_text="Model with its provider prefix.", max_length=120)),
                 (
                     "status",
                     models.CharField(
                         choices=[
                             ("queued", "Queued"),
                             ("running", "Running"),
-                            ("parked", "parked (waits for a decision)"),
+                            ("parked", "parked (waiting for a decision)"),
                             ("completed", "Completed"),
                             ("stopped", "Stopped"),
                             ("failed", "Failed"),
@@ -102,7 +102,7 @@ class Migration(InitialMigration):
                     models.JSONField(
                         db_default={},
                         default=dict,
-                        help_text="The provider's id of an answer that goes on without us, and the step it is for.",
+                        help_text="The provider's id of an answer that it continues in the background, and the step it belongs to.",
                     ),
                 ),
                 ("cost_usd", models.DecimalField(decimal_places=6, max_digits=12, null=True)),
@@ -112,7 +112,7 @@ class Migration(InitialMigration):
                 (
                     "pruned_at",
                     models.DateTimeField(
-                        help_text="When the retention rule removed what was said in it.", null=True
+                        help_text="When the retention rule removed its content.", null=True
                     ),
                 ),
             ],
@@ -215,14 +215,14 @@ class Migration(InitialMigration):
                         db_on_delete="CASCADE", related_name="tool_calls", to="runs.run"
                     ),
                 ),
-                ("user_id", models.BigIntegerField(help_text="The run's person; outlives them.", null=True)),
+                ("user_id", models.BigIntegerField(help_text="Id of the run's user, kept when the user is deleted.", null=True)),
                 ("step", models.PositiveIntegerField()),
                 ("call_id", models.CharField(max_length=200)),
                 (
                     "parent_call_id",
                     models.CharField(
                         blank=True,
-                        help_text="Call of the tool or program that made this one.",
+                        help_text="Call of the tool or program that made this call.",
                         max_length=200,
                     ),
                 ),
@@ -233,7 +233,7 @@ class Migration(InitialMigration):
                         choices=[
                             ("chat", "Chat"),
                             ("job", "Job"),
-                            ("code", "code (a tool or program made it)"),
+                            ("code", "code (made by a tool or program)"),
                             ("rest", "REST"),
                             ("mcp", "MCP"),
                         ],
@@ -246,7 +246,7 @@ class Migration(InitialMigration):
                 (
                     "arguments_masked",
                     models.JSONField(
-                        help_text="What is shown in their place, where they hold secrets.", null=True
+                        help_text="Shown instead of arguments that contain secrets.", null=True
                     ),
                 ),
                 (
@@ -255,19 +255,19 @@ class Migration(InitialMigration):
                         blank=True,
                         choices=[
                             ("allow", "allowed"),
-                            ("ask", "asked (someone approves each call)"),
+                            ("ask", "asked (each call needs approval)"),
                             ("deny", "denied"),
                         ],
-                        help_text="Of the policy, if asked.",
+                        help_text="The policy's decision, if it was asked.",
                         max_length=5,
                     ),
                 ),
-                ("rule_id", models.BigIntegerField(help_text="The grant that decided.", null=True)),
+                ("rule_id", models.BigIntegerField(help_text="Id of the grant that decided.", null=True)),
                 ("decision_why", models.TextField(blank=True)),
                 (
                     "has_side_effects",
                     models.BooleanField(
-                        default=False, help_text="Not run again when its outcome is unknown."
+                        default=False, help_text="Not run again if its outcome is unknown."
                     ),
                 ),
                 (
@@ -280,18 +280,18 @@ class Migration(InitialMigration):
                             ("failed", "Failed"),
                             ("denied", "Denied"),
                             ("unknown", "unknown (started, outcome lost)"),
-                            ("stopped", "stopped (with its answer)"),
+                            ("stopped", "stopped (with the answer)"),
                         ],
                         default="running",
                         max_length=10,
                     ),
                 ),
-                ("content", models.TextField(blank=True, help_text="What the model received.")),
-                ("payload", models.JSONField(help_text="What stays with the application.", null=True)),
+                ("content", models.TextField(blank=True, help_text="The result that the model received.")),
+                ("payload", models.JSONField(help_text="The part of the result that only the application receives.", null=True)),
                 (
                     "result_size",
                     models.PositiveIntegerField(
-                        help_text="Characters of the whole output; the model may have been told less.",
+                        help_text="Characters in the full output; the model may have received less.",
                         null=True,
                     ),
                 ),
@@ -299,7 +299,7 @@ class Migration(InitialMigration):
                     "cost_usd",
                     models.DecimalField(
                         decimal_places=8,
-                        help_text="Its share of the model turn that made it; empty: not known, or no model made it.",
+                        help_text="Its share of the cost of the model turn that made it; empty: unknown, or not made by a model.",
                         max_digits=14,
                         null=True,
                     ),
@@ -355,7 +355,7 @@ class Migration(InitialMigration):
                     ),
                 ),
                 ("reason", models.TextField(blank=True, help_text="The tool's message to the approver.")),
-                ("state", models.JSONField(help_text="What the tool wants back; opaque.", null=True)),
+                ("state", models.JSONField(help_text="What the tool gets back when it continues; opaque.", null=True)),
                 (
                     "status",
                     models.CharField(
@@ -390,11 +390,11 @@ class Migration(InitialMigration):
                         blank=True, help_text="The role, or the id of the person.", max_length=20
                     ),
                 ),
-                ("needs_reason", models.BooleanField(default=False, help_text="A rejection needs a reason.")),
+                ("needs_reason", models.BooleanField(default=False, help_text="Rejecting requires a reason.")),
                 (
                     "assigned_to",
                     models.ForeignKey(
-                        help_text="Who it was handed over to.",
+                        help_text="Member it was handed over to.",
                         null=True,
                         on_delete=django.db.models.deletion.SET_NULL,
                         related_name="+",
@@ -411,8 +411,8 @@ class Migration(InitialMigration):
                     ),
                 ),
                 ("decided_at", models.DateTimeField(null=True)),
-                ("edited_arguments", models.JSONField(help_text="What runs in their place.", null=True)),
-                ("decision_reason", models.TextField(blank=True, help_text="What the model reads.")),
+                ("edited_arguments", models.JSONField(help_text="Arguments that the call runs with instead.", null=True)),
+                ("decision_reason", models.TextField(blank=True, help_text="The reason that the model reads.")),
                 ("answer", models.TextField(blank=True, help_text="The call's result, given from outside.")),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ("expires_at", models.DateTimeField()),
@@ -480,7 +480,7 @@ class Migration(InitialMigration):
                 ("user_id", models.BigIntegerField(null=True)),
                 (
                     "step",
-                    models.PositiveIntegerField(help_text="The run's model turn it paid for.", null=True),
+                    models.PositiveIntegerField(help_text="The model turn of the run that it paid for.", null=True),
                 ),
                 (
                     "kind",
@@ -493,41 +493,41 @@ class Migration(InitialMigration):
                     models.CharField(
                         blank=True,
                         db_default="",
-                        help_text="The provider's service tier it is priced by; empty for the usual one.",
+                        help_text="The provider's service tier it was priced by; empty for the default.",
                         max_length=40,
                     ),
                 ),
                 (
                     "input_tokens",
-                    models.BigIntegerField(default=0, help_text="All of them, cached ones too."),
+                    models.BigIntegerField(default=0, help_text="All input tokens, including cached ones."),
                 ),
-                ("cached_tokens", models.BigIntegerField(default=0, help_text="Read from the prompt cache.")),
+                ("cached_tokens", models.BigIntegerField(default=0, help_text="Input tokens read from the prompt cache.")),
                 ("cache_write_tokens", models.BigIntegerField(default=0)),
-                ("output_tokens", models.BigIntegerField(default=0, help_text="Reasoning included.")),
+                ("output_tokens", models.BigIntegerField(default=0, help_text="Output tokens, including reasoning.")),
                 ("reasoning_tokens", models.BigIntegerField(default=0)),
                 (
                     "cost_usd",
                     models.DecimalField(
-                        decimal_places=8, help_text="Empty: the price is not known.", max_digits=14, null=True
+                        decimal_places=8, help_text="Empty: the price is unknown.", max_digits=14, null=True
                     ),
                 ),
                 (
                     "charged_usd",
                     models.DecimalField(
                         decimal_places=8,
-                        help_text="What budgets count: the cost, or an estimate where the price is not known.",
+                        help_text="What budgets count: the cost, or an estimate if the price is unknown.",
                         max_digits=14,
                         null=True,
                     ),
                 ),
-                ("hold_id", models.BigIntegerField(help_text="The BudgetHold that this settles.", null=True)),
+                ("hold_id", models.BigIntegerField(help_text="Id of the BudgetHold that this settles.", null=True)),
                 (
                     "duration_ms",
                     models.PositiveIntegerField(
-                        help_text="From the request to the end of its answer.", null=True
+                        help_text="Milliseconds from the request to the end of its answer.", null=True
                     ),
                 ),
-                ("attribution", models.JSONField(default=dict, help_text="On whose account, and for what.")),
+                ("attribution", models.JSONField(default=dict, help_text="On whose behalf, and for what.")),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
@@ -561,15 +561,16 @@ class Migration(InitialMigration):
                 ),
                 ("run_id", models.BigIntegerField()),
                 ("user_id", models.BigIntegerField(null=True)),
-                ("chunk_id", models.BigIntegerField(help_text="Empty: lines of the file itself.", null=True)),
+                ("chunk_id", models.BigIntegerField(help_text="Empty if lines of the file itself were read.", null=True)),
                 ("document_id", models.BigIntegerField()),
                 ("document_name", models.CharField(max_length=255)),
-                ("version", models.PositiveIntegerField(help_text="Of the document.", null=True)),
+                ("version", models.PositiveIntegerField(help_text="Version of the document.", null=True)),
                 ("collection_name", models.CharField(blank=True, max_length=120)),
                 ("tool", models.CharField(max_length=100)),
                 ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={
+                "verbose_name": "passage read",
                 "indexes": [
                     models.Index(fields=["tenant", "-id"], name="chunk_read_newest"),
                     models.Index(fields=["tenant", "document_id", "-id"], name="chunk_read_of_document"),

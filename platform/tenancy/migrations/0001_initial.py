@@ -146,6 +146,9 @@ class Migration(InitialMigration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('is_active', models.BooleanField(default=True)),
             ],
+            options={
+                'verbose_name': 'workspace',
+            },
         ),
         migrations.CreateModel(
             name='ApiKey',
@@ -156,7 +159,7 @@ class Migration(InitialMigration):
                 ('prefix', models.CharField(max_length=16, unique=True)),
                 ('secret_sha256', models.CharField(max_length=64)),
                 ('scopes', models.JSONField(default=list)),
-                ('collections', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, help_text='It sees these collections alone, what was deleted included; empty: all.', null=True, size=None)),
+                ('collections', django.contrib.postgres.fields.ArrayField(base_field=models.BigIntegerField(), blank=True, help_text='The only collections it can see, even if they were deleted since; empty: all.', null=True, size=None)),
                 ('user', models.ForeignKey(blank=True, help_text="On whose behalf the key acts; its rights never exceed this person's role.", null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('client_id', models.TextField(blank=True, default='', help_text='The OAuth client of a connected application; empty for a key created by a person.')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
@@ -176,8 +179,8 @@ class Migration(InitialMigration):
                 ('api_key', tenancy.fields.TenantForeignKey(db_on_delete='CASCADE', related_name='tokens', to='tenancy.apikey')),
                 ('kind', models.CharField(choices=[('code', 'Code'), ('access', 'Access'), ('refresh', 'Refresh')], max_length=10)),
                 ('sha256', models.CharField(max_length=64, unique=True)),
-                ('redirect_uri', models.TextField(blank=True, default='', help_text='Of a code: where it was sent.')),
-                ('challenge', models.CharField(blank=True, default='', help_text='Of a code: PKCE, S256.', max_length=43)),
+                ('redirect_uri', models.TextField(blank=True, default='', help_text='For a code: the address it was sent to.')),
+                ('challenge', models.CharField(blank=True, default='', help_text='For a code: the PKCE challenge (S256).', max_length=43)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('expires_at', models.DateTimeField()),
                 ('used_at', models.DateTimeField(blank=True, null=True)),
@@ -195,8 +198,8 @@ class Migration(InitialMigration):
                 ('kind', models.CharField(choices=[('member', 'a member'), ('key', 'an API key'), ('tenant', 'the whole workspace')], max_length=10)),
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
                 ('api_key', tenancy.fields.TenantForeignKey(blank=True, db_on_delete='CASCADE', null=True, related_name='+', to='tenancy.apikey')),
-                ('per_minute', models.PositiveIntegerField(help_text='Requests a minute that are refilled.')),
-                ('burst', models.PositiveIntegerField(help_text='Requests that may come at once.')),
+                ('per_minute', models.PositiveIntegerField(help_text='Requests allowed per minute in the long run.')),
+                ('burst', models.PositiveIntegerField(help_text='Requests allowed at once.')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(fields=('tenant', 'kind', 'user', 'api_key'), name='rate_limit_one_each', nulls_distinct=False), models.CheckConstraint(condition=models.Q(('burst__gt', 0), ('per_minute__gt', 0)), name='rate_limit_positive'), models.CheckConstraint(condition=models.Q(models.Q(('api_key', None), ('kind', 'tenant'), ('user', None)), models.Q(('api_key', None), ('kind', 'member')), models.Q(('kind', 'key'), ('user', None)), _connector='OR'), name='rate_limit_subject_of_kind')],
@@ -289,7 +292,7 @@ class Migration(InitialMigration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('name', models.CharField(help_text='Routing name, for example openai/gpt-6-sol.', max_length=120)),
+                ('name', models.CharField(help_text='With its provider, for example openai/gpt-6-sol.', max_length=120)),
                 ('label', models.CharField(blank=True, max_length=80)),
                 ('is_enabled', models.BooleanField(default=True)),
                 ('context_window', models.PositiveIntegerField(blank=True, null=True)),
@@ -309,7 +312,7 @@ class Migration(InitialMigration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
-                ('pattern', models.CharField(help_text='A host, such as api.example.com, or *.example.com for all below one.', max_length=253)),
+                ('pattern', models.CharField(help_text='A host, such as api.example.com, or *.example.com for all its subdomains.', max_length=253)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
             ],
             options={

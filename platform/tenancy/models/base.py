@@ -55,6 +55,9 @@ class Tenant(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     is_active = models.BooleanField(default=True)
 
+    class Meta:
+        verbose_name = "workspace"
+
     def __str__(self) -> str:
         return self.name
 

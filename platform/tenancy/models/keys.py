@@ -25,7 +25,7 @@ class ApiKey(TenantModel):
         models.BigIntegerField(),
         null=True,
         blank=True,
-        help_text="It sees these collections alone, what was deleted included; empty: all.",
+        help_text="The only collections it can see, even if they were deleted since; empty: all.",
     )
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -68,8 +68,12 @@ class OAuthToken(TenantModel):
     api_key = TenantForeignKey(ApiKey, related_name="tokens")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     sha256 = models.CharField(max_length=64, unique=True)
-    redirect_uri = models.TextField(blank=True, default="", help_text="Of a code: where it was sent.")
-    challenge = models.CharField(max_length=43, blank=True, default="", help_text="Of a code: PKCE, S256.")
+    redirect_uri = models.TextField(
+        blank=True, default="", help_text="For a code: the address it was sent to."
+    )
+    challenge = models.CharField(
+        max_length=43, blank=True, default="", help_text="For a code: the PKCE challenge (S256)."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     used_at = models.DateTimeField(null=True, blank=True)
@@ -102,8 +106,8 @@ class RateLimit(TenantModel):
         settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.CASCADE, related_name="+"
     )
     api_key = TenantForeignKey(ApiKey, null=True, blank=True, related_name="+")
-    per_minute = models.PositiveIntegerField(help_text="Requests a minute that are refilled.")
-    burst = models.PositiveIntegerField(help_text="Requests that may come at once.")
+    per_minute = models.PositiveIntegerField(help_text="Requests allowed per minute in the long run.")
+    burst = models.PositiveIntegerField(help_text="Requests allowed at once.")
 
     class Meta:
         constraints = [

@@ -100,7 +100,7 @@ class ModelEntry(TenantModel):
     true or false.
     """
 
-    name = models.CharField(max_length=120, help_text="Routing name, for example openai/gpt-6-sol.")
+    name = models.CharField(max_length=120, help_text="With its provider, for example openai/gpt-6-sol.")
     label = models.CharField(max_length=80, blank=True)
     is_enabled = models.BooleanField(default=True)
     context_window = models.PositiveIntegerField(null=True, blank=True)
@@ -136,7 +136,7 @@ class OutgoingHost(TenantModel):
     """
 
     pattern = models.CharField(
-        max_length=253, help_text="A host, such as api.example.com, or *.example.com for all below one."
+        max_length=253, help_text="A host, such as api.example.com, or *.example.com for all its subdomains."
     )
     created_at = models.DateTimeField(db_default=Now())
 

@@ -15,15 +15,15 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='AttemptWindow',
             fields=[
-                ('key', models.CharField(help_text='A keyed hash of whose limit it is.', max_length=64, primary_key=True, serialize=False)),
-                ('taken', django.contrib.postgres.fields.ArrayField(base_field=models.DateTimeField(), help_text='When, oldest first.', size=None)),
+                ('key', models.CharField(help_text='Keyed hash of what the limit applies to.', max_length=64, primary_key=True, serialize=False)),
+                ('taken', django.contrib.postgres.fields.ArrayField(base_field=models.DateTimeField(), help_text='Times of the attempts, oldest first.', size=None)),
                 ('forget_at', models.DateTimeField()),
             ],
         ),
         migrations.CreateModel(
             name='SharedValue',
             fields=[
-                ('key', models.CharField(help_text="A keyed hash of the cache's key.", max_length=64, primary_key=True, serialize=False)),
+                ('key', models.CharField(help_text="Keyed hash of the cache key.", max_length=64, primary_key=True, serialize=False)),
                 ('value', models.JSONField()),
                 ('expires_at', models.DateTimeField()),
             ],
