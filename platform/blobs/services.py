@@ -97,7 +97,8 @@ def receive(chunks: Iterable[bytes], *, max_bytes: int) -> ReceivedFile:
     """
     folder = Path(settings.MEDIA_ROOT) / "incoming"
     folder.mkdir(parents=True, exist_ok=True)
-    _sweep(folder)
+    for left in {folder, store().incoming or folder}:
+        _sweep(left)
     digest, size = hashlib.sha256(), 0
     with tempfile.NamedTemporaryFile(dir=folder, prefix="upload-", delete=False) as target:
         path = Path(target.name)

@@ -47,9 +47,15 @@ class Kept:
 
 
 class Store(Protocol):
-    """What a place for files can do. All but a folder raise StoreAway when they do not answer."""
+    """What a place for files can do. All but a folder raise StoreAway when they do not answer.
+
+    Attributes:
+        is_local: its files are files of this machine.
+        incoming: the folder in which files are put together, as ``upload-...``; None where nothing half done is left here.
+    """
 
     is_local: bool
+    incoming: Path | None
 
     def put(self, key: str, source: Path) -> None:
         """Make the bytes of a local file those of the key, whole or not at all.
@@ -83,6 +89,7 @@ class FolderStore:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self.incoming = root / "incoming"
 
     def here(self, key: str) -> Path:
         """See Store."""
@@ -92,11 +99,10 @@ class FolderStore:
         """See Store."""
         target = self.here(key)
         target.parent.mkdir(parents=True, exist_ok=True)
-        beside = (
-            self._root / "incoming" / f"upload-{uuid4().hex}"
-        )  # where what a killed process left is swept away
+        beside = self.incoming / f"upload-{uuid4().hex}"  # where what a killed process left is swept away
         beside.parent.mkdir(parents=True, exist_ok=True)
         source.chmod(0o600)
+        os.utime(source)  # a link has its age: an old one would be swept away before it is in its place
         try:
             try:
                 beside.hardlink_to(source)  # nothing is copied where it need not be
@@ -150,6 +156,7 @@ class RemoteStore:
     """Files in a bucket or container, through a storage class of ``django-storages``."""
 
     is_local = False
+    incoming = None
 
     def __init__(self, storage: Storage, away: tuple[type[BaseException], ...]) -> None:
         """Make a store.

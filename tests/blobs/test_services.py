@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -243,6 +245,44 @@ def test_more_than_the_limit_is_refused_and_leaves_nothing(home: Any) -> None:
     with pytest.raises(Invalid, match="limit"):
         blobs.receive([b"x" * 600, b"x" * 600], max_bytes=1000)
     assert list((home / "files" / "incoming").iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["", "file://{}/shared%20files"])
+def test_what_killed_processes_had_begun_to_place_is_swept_where_it_lies(
+    home: Path, tmp_path: Path, settings: Any, url: str
+) -> None:
+    settings.FILES_URL = url.format(tmp_path)
+    folders = {
+        home / "files" / "incoming",
+        tmp_path / "shared files" / "incoming" if url else home / "files" / "incoming",
+    }
+    for folder in folders:
+        folder.mkdir(parents=True)
+        for name, age in (("upload-old", 90_000), ("upload-running", 60), ("not-ours", 90_000)):
+            (folder / name).touch()
+            os.utime(folder / name, (time.time() - age,) * 2)
+    received, _ = receive()
+    received.discard()
+    for folder in folders:
+        assert {path.name for path in folder.iterdir()} == {"upload-running", "not-ours"}
+
+
+def test_old_file_on_its_way_to_its_place_is_not_swept(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"bytes")
+    os.utime(source, (time.time() - 90_000,) * 2)
+    replace = Path.replace
+
+    def swept_before(self: Path, target: Path) -> Path:
+        receive()[0].discard()  # which sweeps
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", swept_before)
+        store().put("t1/2/export-3", source)
+    assert store().size("t1/2/export-3") == 5
 
 
 def test_another_workspace_sees_no_pending_key(cast: Cast, home: Any, named: set[str]) -> None:
