@@ -38,10 +38,11 @@ from django.utils import timezone
 from basics.errors import Conflict, Invalid
 from blobs.caches import caches_drop
 from blobs.errors import BlobMissing, StoreAway
+from blobs.keys import is_key
 from blobs.leases import copied_from_rows
 from blobs.models import PendingBlob
 from blobs.references import named
-from blobs.stores import is_key, store
+from blobs.stores import store
 from blobs.threads import begin_thread
 from tenancy.database.waiting import connections_let_go
 from tenancy.scope import platform_scope, tenant_scope

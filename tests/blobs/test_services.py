@@ -16,7 +16,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from basics.errors import Conflict, Invalid
-from blobs import leases, references, stores
+from blobs import leases, references, remote, stores
 from blobs import services as blobs
 from blobs.errors import BlobMissing, StoreAway
 from blobs.leases import blob_read, lease
@@ -193,7 +193,7 @@ def test_store_that_is_away_delays_and_loses_nothing(
 @contextmanager
 def dying(monkeypatch: pytest.MonkeyPatch, method: str, *, is_before: bool) -> Iterator[None]:
     """Let the store's method end as a killed process does, before or after it has done its work."""
-    real = getattr(stores.S3Store, method)
+    real = getattr(remote.S3Store, method)
 
     def die(*args: Any) -> None:
         if not is_before:
@@ -201,7 +201,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, method: str, *, is_before: bool) -> I
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores.S3Store, method, die)
+        patch.setattr(remote.S3Store, method, die)
         yield
 
 

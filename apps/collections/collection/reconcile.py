@@ -36,10 +36,11 @@ from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import collection_lock, document_lock
 from apps.collections.storage.ledger import ledger_agrees, ledger_count
 from basics.errors import DomainError, Missing
+from blobs.keys import is_key
 from blobs.models import PendingBlob
 from blobs.references import named
 from blobs.services import drop, place_from_rows
-from blobs.stores import is_key, store
+from blobs.stores import store
 from jobs.models import ACTIVE, Job
 from tenancy.actors import Actor
 from tenancy.models import Tenant
