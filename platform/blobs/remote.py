@@ -134,6 +134,26 @@ class S3Store(RemoteStore):
             for one in self._bucket.objects.filter(Prefix=self._full(prefix)):
                 yield Kept(one.key[start:], one.size, one.last_modified)
 
+    def bucket_make(self) -> bool:
+        """Make the bucket unless it is there; returns whether it was made.
+
+        Raises:
+            StoreAway: the server does not answer, or refuses.
+        """
+        client = self._bucket.meta.client
+        try:
+            with self._reaching():
+                client.head_bucket(Bucket=self._bucket.name)
+        except BlobMissing:
+            region = client.meta.region_name
+            # S3's own rule: its first region must not be named, every other must.
+            is_first = region in (None, "us-east-1")
+            place = {} if is_first else {"CreateBucketConfiguration": {"LocationConstraint": region}}
+            with self._reaching():
+                client.create_bucket(Bucket=self._bucket.name, **place)
+            return True
+        return False
+
     def signed(self, key: str, *, disposition: str, seconds: int) -> str:
         """See Store; AWS Signature Version 4 in the query, which every server that speaks S3 knows. It asks no server."""
         told = {
