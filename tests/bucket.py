@@ -1,14 +1,25 @@
-"""A real S3 server on loopback (moto), and ways to make it go away."""
+"""A real S3 server on loopback (moto), and ways to make it go away.
+
+What moto leaves out is checked in front of it: signed addresses, as AWS describes them ("Authenticating Requests: Using
+Query Parameters (AWS Signature Version 4)" in the reference of S3).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import hmac
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import parse_qsl, quote
 
 import boto3
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from moto.server import ThreadedMotoServer
+from werkzeug.serving import make_server
 
 KEYS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_DEFAULT_REGION": "us-east-1"}
 
@@ -43,16 +54,91 @@ class Bucket:
         self._client.put_object(Bucket=self.name, Key=f"pre/fix/{key}", Body=b"other bytes")
 
 
+class Signed:
+    """Refuses signed addresses whose signature is not right or no longer holds, as S3 does.
+
+    Attributes:
+        ahead: how far this server's clock is ahead of the machine's.
+    """
+
+    def __init__(self, app: Callable[..., Iterable[bytes]]) -> None:
+        self._app = app
+        self.ahead = timedelta(0)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        told = dict(parse_qsl(environ.get("QUERY_STRING", ""), keep_blank_values=True))
+        problem = self._problem(environ, told) if "X-Amz-Signature" in told else ""
+        if problem:
+            body = f"<Error><Code>AccessDenied</Code><Message>{problem}</Message></Error>".encode()
+            start_response(
+                "403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))]
+            )
+            return [body]
+        return self._app(environ, start_response)
+
+    def _problem(self, environ: dict[str, Any], told: dict[str, str]) -> str:
+        signature = told.pop("X-Amz-Signature")
+        begun = datetime.strptime(told["X-Amz-Date"], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+        if datetime.now(UTC) + self.ahead > begun + timedelta(seconds=int(told["X-Amz-Expires"])):
+            return "Request has expired"
+        if told["X-Amz-SignedHeaders"] != "host":
+            return "There were headers present in the request which were not signed"
+        _, _, scope = told["X-Amz-Credential"].partition("/")
+        query = "&".join(f"{quote(name, safe='')}={quote(told[name], safe='')}" for name in sorted(told))
+        path = environ["RAW_URI"].partition("?")[0]
+        asked = [
+            environ["REQUEST_METHOD"],
+            path,
+            query,
+            f"host:{environ['HTTP_HOST']}",
+            "",
+            "host",
+            "UNSIGNED-PAYLOAD",
+        ]
+        digest = hashlib.sha256("\n".join(asked).encode()).hexdigest()
+        key = ("AWS4" + KEYS["AWS_SECRET_ACCESS_KEY"]).encode()
+        for part in scope.split("/"):
+            key = hmac.digest(key, part.encode(), "sha256")
+        text = "\n".join(["AWS4-HMAC-SHA256", told["X-Amz-Date"], scope, digest])
+        right = hmac.digest(key, text.encode(), "sha256").hex()
+        return "" if hmac.compare_digest(right, signature) else "SignatureDoesNotMatch"
+
+
+class Server(ThreadedMotoServer):
+    """moto behind ``Signed``."""
+
+    def __init__(self) -> None:
+        super().__init__(ip_address="127.0.0.1", port=0, verbose=False)
+        self.signed = Signed(DomainDispatcherApplication(create_backend_app))
+
+    @property
+    def address(self) -> str:
+        """Return the server's address."""
+        host, port = self.get_host_and_port()
+        return f"http://{host}:{port}"
+
+    def _server_entry(self) -> None:
+        self._server = make_server("127.0.0.1", 0, self.signed, True, request_handler=MotoRequestHandler)
+        self._server_ready_event.set()
+        self._server.serve_forever()
+
+
 @contextlib.contextmanager
 def serving() -> Iterator[str]:
     """Run the server; yields its address."""
+    with server_run() as server:
+        yield server.address
+
+
+@contextlib.contextmanager
+def server_run() -> Iterator[Server]:
+    """Run the server; yields it."""
     before = {name: os.environ.get(name) for name in KEYS}
     os.environ.update(KEYS)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server = Server()
     server.start()
-    host, port = server.get_host_and_port()
     try:
-        yield f"http://{host}:{port}"
+        yield server
     finally:
         server.stop()
         for name, value in before.items():

@@ -38,7 +38,9 @@ _fetched = 0  # bytes since this process last looked how full the cache is
 def lease(key: str) -> Iterator[Path]:
     """Give the block a local file with a key's bytes, to read and nothing else.
 
-    The path may be handed to child processes for as long as the block lasts.
+    The path may be handed to child processes for as long as the block lasts. Bytes that the store lacks and rows hold come
+    from the rows. Reading never places them: their key may have been removed since the reader heard of it, and nobody
+    would remove it again (``blobs.services.place_from_rows`` does, under the key's lock).
 
     Raises:
         BlobMissing: the key has no bytes.
@@ -49,9 +51,11 @@ def lease(key: str) -> Iterator[Path]:
         raise BlobMissing
     here = store().here(key)
     if here is not None:
-        if not here.is_file() and not put_from_rows(key):
-            raise BlobMissing
-        yield here
+        if here.is_file():
+            yield here
+        else:
+            with copied_from_rows(key) as copy:
+                yield copy
     elif not (sha256 := content_of(key)):
         copy = _fetch(key, "")
         try:
@@ -107,28 +111,33 @@ def rows_hold(bytes_of: Callable[[str], bytes | None]) -> None:
         _sources.append(bytes_of)
 
 
-def put_from_rows(key: str) -> bool:
-    """Place bytes that rows hold; returns whether any did."""
-    for bytes_of in _sources:
-        content = bytes_of(key)
-        if content is not None:
-            folder = blob_cache()
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder, prefix=_PARTIAL, delete=False) as file:
-                file.write(content)
-            try:
-                store().put(key, Path(file.name))
-            finally:
-                Path(file.name).unlink(missing_ok=True)
-            return True
-    return False
+@contextmanager
+def copied_from_rows(key: str) -> Iterator[Path]:
+    """Give the block a local file with the bytes that rows hold of a key. Raises BlobMissing where none do."""
+    content = _held_by_rows(key)
+    if content is None:
+        raise BlobMissing
+    folder = blob_cache()
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=folder, prefix=_PARTIAL, delete=False) as file:
+        path = Path(file.name)
+        try:
+            file.write(content)
+            file.flush()
+            yield path
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _held_by_rows(key: str) -> bytes | None:
+    return next((content for bytes_of in _sources if (content := bytes_of(key)) is not None), None)
 
 
 def is_kept(key: str) -> bool:
     """Tell whether a key has bytes, here, in the store or in rows; outside of any transaction. Raises StoreAway."""
     if not store().is_local:
         connections_let_go()
-    return store().size(key) is not None or any(bytes_of(key) is not None for bytes_of in _sources)
+    return store().size(key) is not None or _held_by_rows(key) is not None
 
 
 def warm(key: str) -> None:
@@ -189,9 +198,10 @@ def _fetch_into(key: str, path: Path) -> None:
     try:
         store().fetch(key, path)
     except BlobMissing:
-        if not put_from_rows(key):
+        content = _held_by_rows(key)
+        if content is None:
             raise
-        store().fetch(key, path)
+        path.write_bytes(content)
 
 
 def _make_room() -> None:

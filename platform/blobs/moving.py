@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from blobs.errors import BlobMissing
+from blobs.keys import is_key
 from blobs.leases import content_of, file_digest
-from blobs.stores import Store, is_key
+from blobs.stores import Store
 
 
 @dataclass(slots=True)

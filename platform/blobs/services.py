@@ -37,11 +37,12 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Invalid
 from blobs.caches import caches_drop
-from blobs.errors import StoreAway
-from blobs.leases import put_from_rows
+from blobs.errors import BlobMissing, StoreAway
+from blobs.keys import is_key
+from blobs.leases import copied_from_rows
 from blobs.models import PendingBlob
 from blobs.references import named
-from blobs.stores import is_key, store
+from blobs.stores import store
 from blobs.threads import begin_thread
 from tenancy.database.waiting import connections_let_go
 from tenancy.scope import platform_scope, tenant_scope
@@ -97,7 +98,8 @@ def receive(chunks: Iterable[bytes], *, max_bytes: int) -> ReceivedFile:
     """
     folder = Path(settings.MEDIA_ROOT) / "incoming"
     folder.mkdir(parents=True, exist_ok=True)
-    _sweep(folder)
+    for left in {folder, store().incoming or folder}:
+        _sweep(left)
     digest, size = hashlib.sha256(), 0
     with tempfile.NamedTemporaryFile(dir=folder, prefix="upload-", delete=False) as target:
         path = Path(target.name)
@@ -212,6 +214,31 @@ def place_later(tenant_id: int, key: str) -> None:
     drop(tenant_id, key)  # which looks, after the commit, what the key is in want of
 
 
+def place_from_rows(tenant_id: int, key: str) -> bool:
+    """Place what the store lacks of a key and rows hold; returns whether the key has bytes now.
+
+    A key that no row names gets none: its removal may be over, and nothing would remove it again.
+
+    Raises:
+        StoreAway: the store does not answer.
+    """
+    with tenant_scope(tenant_id), transaction.atomic():
+        key_lock(key)  # a removal that has not looked yet waits, and looks afterwards
+        return bool(named(tenant_id, [key])) and _put_from_rows(key)
+
+
+def _put_from_rows(key: str) -> bool:
+    """Do so for a key whose lock is held and that rows name."""
+    if store().size(key) is not None:
+        return True
+    try:
+        with copied_from_rows(key) as path:
+            store().put(key, path)
+    except BlobMissing:
+        return False
+    return True
+
+
 def drop(tenant_id: int, key: str) -> None:
     """Have a key's bytes removed after the commit, unless a row still names it.
 
@@ -266,8 +293,8 @@ def _settle(tenant_id: int, pending: int) -> None:
             # In this order: who was placing it a moment ago, and has committed since, is found among the names.
             is_placed = others.exists()
             is_wanted = bool(named(tenant_id, [key]))
-            if is_wanted and store().size(key) is None:
-                put_from_rows(key)
+            if is_wanted:
+                _put_from_rows(key)
             if is_wanted or is_placed:
                 row.delete()
                 return

@@ -48,6 +48,12 @@ VARIABLES: dict[str, Variable] = {
             values.as_files_url,
         ),
         Variable(
+            "GROUNDWORK_FILES_SIGNED",
+            "1 sends browsers that download a file to the S3 store itself, by an address that holds for a minute. The store must be reachable from browsers.",
+            "0",
+            values.as_bool,
+        ),
+        Variable(
             "GROUNDWORK_FILES_CACHE_MB",
             "Megabytes of this machine's disk for copies of files that are kept elsewhere.",
             "2000",

@@ -8,9 +8,14 @@ from collections.abc import AsyncIterator
 from typing import BinaryIO
 from urllib.parse import quote
 
-from django.http import StreamingHttpResponse
+from django.conf import settings
+from django.http import HttpResponseRedirect, StreamingHttpResponse
+
+from blobs.stores import store
+from tenancy.database.waiting import connections_let_go
 
 PIECE = 1 << 18
+SIGNED_S = 60  # long enough for a browser to follow a redirect, too short to pass the address on
 
 
 def file_response(file: BinaryIO, *, name: str, media_type: str) -> StreamingHttpResponse:
@@ -24,10 +29,39 @@ def file_response(file: BinaryIO, *, name: str, media_type: str) -> StreamingHtt
     """
     response = StreamingHttpResponse(_pieces(file), content_type=media_type)
     response["Content-Length"] = str(os.fstat(file.fileno()).st_size)
-    response["Content-Disposition"] = f"attachment; filename*=UTF-8''{quote(name, safe='')}"
+    response["Content-Disposition"] = _attachment(name)
     response["X-Content-Type-Options"] = "nosniff"
     response._resource_closers.append(file.close)  # type: ignore[attr-defined]  # also where nobody waits for the first piece
     return response
+
+
+def file_redirect(key: str, *, name: str) -> HttpResponseRedirect | None:
+    """Return the way to a kept file at its store, None where this server sends it: without ``GROUNDWORK_FILES_SIGNED``, where
+    the store signs no addresses, or has no such bytes (which the sender then says, or finds elsewhere).
+
+    Who may have the file is asked before. The address opens the file for a minute to whoever has it, as a file to be saved.
+
+    Args:
+        name: what the browser saves it as.
+
+    Raises:
+        StoreAway: the store does not answer.
+    """
+    if not (settings.FILES_SIGNED and key):
+        return None
+    address = store().signed(key, disposition=_attachment(name), seconds=SIGNED_S)
+    if not address:
+        return None
+    connections_let_go()
+    if store().size(key) is None:
+        return None
+    response = HttpResponseRedirect(address)
+    response["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _attachment(name: str) -> str:
+    return f"attachment; filename*=UTF-8''{quote(name, safe='')}"
 
 
 async def _pieces(file: BinaryIO) -> AsyncIterator[bytes]:

@@ -10,7 +10,8 @@ import pytest
 from django.core.files.storage import FileSystemStorage
 
 from blobs import stores
-from blobs.stores import RemoteStore, Store, store_open
+from blobs.remote import RemoteStore
+from blobs.stores import Store, store_open
 from tests.bucket import Bucket, serving
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from blobs import stores
+from blobs import remote
 from blobs.errors import StoreAway
 from blobs.stores import store, store_open
 from tests.bucket import Bucket
@@ -52,7 +52,7 @@ def test_interrupted_copy_goes_on(
     home: Path, bucket: Bucket, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keys = {place(bytes([number]) * 500, tmp_path) for number in range(5)}
-    real, left = stores.S3Store.put, [2]
+    real, left = remote.S3Store.put, [2]
 
     def failing(self: Any, key: str, source: Path) -> None:
         left[0] -= 1
@@ -61,7 +61,7 @@ def test_interrupted_copy_goes_on(
         real(self, key, source)
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores.S3Store, "put", failing)
+        patch.setattr(remote.S3Store, "put", failing)
         with pytest.raises(CommandError, match="it went away Run this again"):
             copy(bucket.url)
     assert len(bucket.keys()) == 2

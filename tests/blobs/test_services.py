@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone
 
 from basics.errors import Conflict, Invalid
-from blobs import references, stores
+from blobs import leases, references, remote, stores
 from blobs import services as blobs
 from blobs.errors import BlobMissing, StoreAway
 from blobs.leases import blob_read, lease
@@ -21,7 +25,8 @@ from blobs.stores import store
 from tenancy.database.waiting import WaitsWithConnection
 from tenancy.scope import tenant_scope
 from tests.bucket import Bucket
-from tests.cast import Cast
+from tests.cast import Cast, make_cast
+from tests.servers import wait_for
 
 pytestmark = pytest.mark.django_db
 
@@ -188,7 +193,7 @@ def test_store_that_is_away_delays_and_loses_nothing(
 @contextmanager
 def dying(monkeypatch: pytest.MonkeyPatch, method: str, *, is_before: bool) -> Iterator[None]:
     """Let the store's method end as a killed process does, before or after it has done its work."""
-    real = getattr(stores.S3Store, method)
+    real = getattr(remote.S3Store, method)
 
     def die(*args: Any) -> None:
         if not is_before:
@@ -196,7 +201,7 @@ def dying(monkeypatch: pytest.MonkeyPatch, method: str, *, is_before: bool) -> I
         raise SystemExit
 
     with monkeypatch.context() as patch:
-        patch.setattr(stores.S3Store, method, die)
+        patch.setattr(remote.S3Store, method, die)
         yield
 
 
@@ -242,6 +247,44 @@ def test_more_than_the_limit_is_refused_and_leaves_nothing(home: Any) -> None:
     assert list((home / "files" / "incoming").iterdir()) == []
 
 
+@pytest.mark.parametrize("url", ["", "file://{}/shared%20files"])
+def test_what_killed_processes_had_begun_to_place_is_swept_where_it_lies(
+    home: Path, tmp_path: Path, settings: Any, url: str
+) -> None:
+    settings.FILES_URL = url.format(tmp_path)
+    folders = {
+        home / "files" / "incoming",
+        tmp_path / "shared files" / "incoming" if url else home / "files" / "incoming",
+    }
+    for folder in folders:
+        folder.mkdir(parents=True)
+        for name, age in (("upload-old", 90_000), ("upload-running", 60), ("not-ours", 90_000)):
+            (folder / name).touch()
+            os.utime(folder / name, (time.time() - age,) * 2)
+    received, _ = receive()
+    received.discard()
+    for folder in folders:
+        assert {path.name for path in folder.iterdir()} == {"upload-running", "not-ours"}
+
+
+def test_old_file_on_its_way_to_its_place_is_not_swept(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "source"
+    source.write_bytes(b"bytes")
+    os.utime(source, (time.time() - 90_000,) * 2)
+    replace = Path.replace
+
+    def swept_before(self: Path, target: Path) -> Path:
+        receive()[0].discard()  # which sweeps
+        return replace(self, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", swept_before)
+        store().put("t1/2/export-3", source)
+    assert store().size("t1/2/export-3") == 5
+
+
 def test_another_workspace_sees_no_pending_key(cast: Cast, home: Any, named: set[str]) -> None:
     with tenant_scope(cast.tenant.pk):
         keep(cast)
@@ -253,3 +296,116 @@ def test_missing_key_is_said(home: Any) -> None:
     for key in ("", "t1/2/ab/" + "ab" * 32):
         with pytest.raises(BlobMissing), lease(key):
             pass
+
+
+@pytest.fixture
+def in_rows(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """What rows hold of keys; they go on holding it after the key was removed, as the history of files does."""
+    content: dict[str, bytes] = {}
+    monkeypatch.setattr(leases, "_sources", [content.get])
+    return content
+
+
+@pytest.mark.usefixtures("somewhere")
+def test_reader_that_was_too_late_brings_nothing_back(
+    cast: Cast,
+    named: set[str],
+    in_rows: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    with tenant_scope(cast.tenant.pk):
+        received, key = keep(cast)
+        in_rows[key] = b"bytes"
+        named.add(key)
+        blobs.name(received, key)
+        store().remove(key)  # lost, so that the reader asks the rows
+
+        def removed_meanwhile(asked: str) -> bytes:
+            named.clear()
+            with django_capture_on_commit_callbacks(execute=True):
+                blobs.drop(cast.tenant.pk, asked)
+            return b"bytes"
+
+        monkeypatch.setattr(leases, "_sources", [removed_meanwhile])
+        assert blob_read(key) == b"bytes", "the one reader that had begun before still has its bytes"
+        assert list(store().below("t1/")) == []
+        assert pending() == []
+
+
+@pytest.mark.usefixtures("somewhere")
+def test_read_in_a_transaction_that_is_rolled_back_leaves_nothing(
+    cast: Cast, named: set[str], in_rows: dict[str, bytes]
+) -> None:
+    received, key = receive()
+    received.discard()
+    in_rows[key] = b"bytes"
+    with tenant_scope(cast.tenant.pk):
+        with transaction.atomic():
+            named.add(key)
+            blobs.place_later(cast.tenant.pk, key)
+            if store().is_local:  # others must be read before
+                assert blob_read(key) == b"bytes"
+            transaction.set_rollback(True)
+        named.clear()
+        assert list(store().below("t1/")) == []
+
+
+@pytest.mark.usefixtures("somewhere")
+def test_lost_bytes_are_placed_again_from_rows_for_a_named_key_alone(
+    cast: Cast, named: set[str], in_rows: dict[str, bytes]
+) -> None:
+    received, key = receive()
+    received.discard()
+    with tenant_scope(cast.tenant.pk):
+        in_rows[key] = b"bytes"
+        assert not blobs.place_from_rows(cast.tenant.pk, key)
+        assert store().size(key) is None
+        named.add(key)
+        assert blobs.place_from_rows(cast.tenant.pk, key)
+        assert store().size(key) == 5
+        in_rows.clear()
+        assert blobs.place_from_rows(cast.tenant.pk, key), "they are there"
+        store().remove(key)
+        assert not blobs.place_from_rows(cast.tenant.pk, key)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_removal_waits_for_who_places_the_same_key_from_rows(
+    home: Any, named: set[str], in_rows: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cast = make_cast()
+    received, key = receive()
+    received.discard()
+    in_rows[key] = b"bytes"
+    named.add(key)
+    removing: list[threading.Thread] = []
+    put = stores.FolderStore.put
+
+    def remove() -> None:
+        try:
+            with tenant_scope(cast.tenant.pk):
+                blobs.drop(cast.tenant.pk, key)
+        finally:
+            connection.close()
+
+    def waits() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(
+                "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted "
+                "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+            )
+            return bool(cursor.fetchone()[0])
+
+    def put_meanwhile(self: stores.FolderStore, asked: str, source: Path) -> None:
+        named.clear()  # the last row goes between the look for it and the bytes
+        removing.append(threading.Thread(target=remove))
+        removing[0].start()
+        wait_for(waits, "the removal at the key's lock")
+        put(self, asked, source)
+
+    monkeypatch.setattr(stores.FolderStore, "put", put_meanwhile)
+    assert blobs.place_from_rows(cast.tenant.pk, key)
+    removing[0].join(60)
+    assert not removing[0].is_alive()
+    assert store().size(key) is None

@@ -9,7 +9,7 @@ import pytest
 
 from blobs.errors import BlobMissing, StoreAway
 from blobs.stores import FolderStore, Store, store_open
-from tests.bucket import Bucket
+from tests.bucket import KEYS, Bucket
 
 KEY = "t1/2/ab/" + "ab" * 32
 
@@ -111,3 +111,27 @@ def test_folder_by_its_address(tmp_path: Path) -> None:
     put(store, tmp_path, KEY, b"x")
     assert (tmp_path / "kept" / KEY).read_bytes() == b"x"
     assert (tmp_path / "kept" / KEY).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("style", "start"),
+    [
+        ("", "https://s3.example.org/bucket/pre/fix/"),
+        ("&style=path", "https://s3.example.org/bucket/pre/fix/"),
+        ("&style=virtual", "https://bucket.s3.example.org/pre/fix/"),
+    ],
+)
+def test_bucket_is_where_the_address_of_the_store_says(
+    style: str, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    url = f"s3://bucket/pre/fix?endpoint=https://s3.example.org&region=eu-1{style}"
+    address = store_open(url).signed(KEY, disposition="attachment", seconds=60)
+    assert address.startswith(start + KEY)
+    assert "X-Amz-Algorithm=AWS4-HMAC-SHA256&" in address
+
+
+def test_only_a_bucket_of_s3_signs(any_store: Store) -> None:
+    signed = any_store.signed(KEY, disposition="attachment", seconds=60)
+    assert bool(signed) == (type(any_store).__name__ == "S3Store")

@@ -65,13 +65,6 @@ def storage(settings: Any, tmp_path: Path) -> Path:
     """Keep files and page images of this test apart; returns the folder of the originals."""
     settings.DATA_DIR = tmp_path
     settings.MEDIA_ROOT = tmp_path / "files"
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": str(tmp_path / "files")},
-        },
-    }
     return tmp_path / "files"
 
 

@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 from django.conf import settings
-from django.core.files.storage import default_storage
 from django.db import transaction
 
 from apps.collections.collection import swaps
@@ -59,7 +58,7 @@ TECHNICAL = re.compile(r"Traceback|Exception|Error\b|\bNone\b|0x[0-9a-f]{6}|/tmp
 @pytest.fixture(autouse=True)
 def _no_files_of_earlier_runs(cast: Cast) -> None:
     """A fresh test database counts tenants from one again; the data folder outlives it."""
-    shutil.rmtree(default_storage.path(f"t{cast.tenant.pk}"), ignore_errors=True)
+    shutil.rmtree(Path(settings.MEDIA_ROOT) / f"t{cast.tenant.pk}", ignore_errors=True)
     images = Path(settings.DATA_DIR) / "cache" / "pages" / f"t{cast.tenant.pk}"
     shutil.rmtree(images, ignore_errors=True)
 

@@ -67,7 +67,8 @@ def test_a_worker_can_be_there_several_times() -> None:
 
 def test_the_pooler_comes_only_when_it_is_asked_for() -> None:
     services = COMPOSE["services"]
-    assert [name for name, service in services.items() if service.get("profiles")] == ["pgbouncer"]
+    profiles = {name: service["profiles"] for name, service in services.items() if service.get("profiles")}
+    assert profiles == {"pgbouncer": ["pgbouncer"], "files": ["files"], "bucket": ["files"]}
     optional = {"condition": "service_healthy", "required": False}
     for name in ("web", "worker", "migrate"):
         waits = services[name].get("depends_on", COMPOSE["x-groundwork"]["depends_on"])

@@ -13,11 +13,4 @@ def dataset_storage(settings: Any, tmp_path: Path) -> Path:
     """Keep the files of this test apart; returns their folder."""
     settings.DATA_DIR = tmp_path
     settings.MEDIA_ROOT = tmp_path / "files"
-    settings.STORAGES = {
-        **settings.STORAGES,
-        "default": {
-            "BACKEND": "django.core.files.storage.FileSystemStorage",
-            "OPTIONS": {"location": str(tmp_path / "files")},
-        },
-    }
     return tmp_path / "files"

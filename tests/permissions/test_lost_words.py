@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.core.files.storage import default_storage
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -200,7 +200,7 @@ class World:
         rows = Document.objects.filter(pk=document.pk)
         rows.update(title=f"All of {CANARY}", live_from=timezone.now())
         Page.objects.create(**self.of, document=document, number=1, text=SECRET, char_start=0)
-        path = Path(default_storage.path(document.file))
+        path = Path(settings.MEDIA_ROOT) / document.file
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(SECRET)
         self._take(self.secret.collection, document, chunk)
@@ -270,7 +270,7 @@ class World:
         row.save()
         DatasetVersion.objects.create(**self.of, dataset=dataset, number=2, row_count=0, content_hash="x")
         key = dataset_file_key(dataset.tenant_id, dataset.pk, "file")
-        path = Path(default_storage.path(key))
+        path = Path(settings.MEDIA_ROOT) / key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(SECRET)
         export = DatasetExport.objects.create(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from django.apps import apps
+from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
-from django.core.files.storage import default_storage
 from django.db import models
 from django.utils import timezone
 from pgvector import SparseVector
@@ -92,9 +92,9 @@ def _value(field: Any, number: int) -> Any:
 
 def _original(document: Document) -> None:
     """Put a file where the document's original must lie."""
-    path = default_storage.path(document.file)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text("The original.")
+    path = Path(settings.MEDIA_ROOT) / document.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("The original.")
 
 
 class People(dict[str, Membership]):

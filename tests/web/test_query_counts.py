@@ -96,11 +96,11 @@ def costs(django_db_setup: None, django_db_blocker: Any) -> dict[str, tuple[int,
 def originals_place(side: Side) -> None:
     """Place the files of tools, as the commit does that never comes here."""
     from apps.collections.models import Document
-    from blobs.leases import put_from_rows
+    from blobs.services import place_from_rows
 
     with tenant_scope(side.tenant.pk):
         for key in Document.objects.filter(tenant=side.tenant).values_list("file", flat=True):
-            put_from_rows(key)
+            place_from_rows(side.tenant.pk, key)
 
 
 def populate(side: Side, times: int) -> None:

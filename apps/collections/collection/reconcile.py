@@ -36,11 +36,11 @@ from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import collection_lock, document_lock
 from apps.collections.storage.ledger import ledger_agrees, ledger_count
 from basics.errors import DomainError, Missing
-from blobs.leases import put_from_rows
+from blobs.keys import is_key
 from blobs.models import PendingBlob
 from blobs.references import named
-from blobs.services import drop
-from blobs.stores import is_key, store
+from blobs.services import drop, place_from_rows
+from blobs.stores import store
 from jobs.models import ACTIVE, Job
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -277,7 +277,7 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
             )
     for key in sorted(keys):
         is_waiting = PendingBlob.objects.filter(tenant=tenant, key=key, removed_at=None).exists
-        if key not in there and not is_waiting() and not (repair and put_from_rows(key)):
+        if key not in there and not is_waiting() and not (repair and place_from_rows(tenant.pk, key)):
             paths = Document.objects.filter(tenant=tenant, file=key).values_list("path", flat=True)
             for path in paths:
                 yield RepairFinding(

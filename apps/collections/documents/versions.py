@@ -172,7 +172,7 @@ def _original_required(document: Document) -> None:
 def _version_from(tenant: Tenant, actor: Actor, row: Document, action: str) -> Document:
     path_lock(row.collection_id, row.path)
     blobs.key_lock(row.file)  # until the new row names it too: then its removal finds it named
-    if not Document.objects.filter(tenant=tenant, file=row.file).exists():
+    if not Document.objects.filter(tenant=tenant, sha256=row.sha256, file=row.file).exists():
         raise BlobMissing
     versions = Document.objects.filter(tenant=tenant, collection_id=row.collection_id, path=row.path)
     waiting: Document | None = (

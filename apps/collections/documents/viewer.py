@@ -18,7 +18,7 @@ from apps.collections.documents import page_images as page_views
 from apps.collections.models import Chunk, Document, Page
 from basics.errors import Missing
 from blobs.leases import blob_open
-from web.downloads import file_response
+from web.downloads import file_redirect, file_response
 from web.requests import TenantRequest, allowed
 
 _MARK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
@@ -180,6 +180,9 @@ def page_image(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int, p
 def download(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponseBase:
     """Return the original, always as a download: an uploaded HTML page must not run in our origin."""
     shown = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
+    elsewhere = file_redirect(shown.file, name=shown.name)
+    if elsewhere is not None:
+        return elsewhere
     response = file_response(blob_open(shown.file), name=shown.name, media_type="application/octet-stream")
     response["Cache-Control"] = "private, no-store"
     return response

@@ -201,6 +201,8 @@ class Document(TenantModel):
         ]
         indexes = [
             models.Index(fields=["collection", "-created_at"], name="document_newest"),
+            # Whether a row still names an original, or needs what was made of it: asked before either is deleted.
+            models.Index(fields=["tenant", "sha256"], name="document_content"),
             # What makes a search look at documents at all: see apps.collections.search.statement.
             models.Index(
                 fields=["collection"],

@@ -63,17 +63,20 @@ def file_in_history(key: str) -> bytes | None:
 
 def files_named(tenant_id: int, keys: Collection[str]) -> set[str]:
     """Return those of the keys that a document, an import or a repository names."""
-    ours = [key for key in keys if key_parts(key) is not None]
+    ours = {key: parts for key in keys if (parts := key_parts(key)) is not None}
     if not ours:
         return set()
+    # What a key says is said by the columns of its row too, and these have indexes (``file_key`` makes every key).
+    contents = {parts.sha256 for parts in ours.values()}
+    collections = {parts.collection for parts in ours.values()}
     named: set[str] = set()
-    for model, column in (
-        (Document, "file"),
-        (Import, "file"),
-        (RepositoryPack, "file"),
-        (RepositoryPack, "index"),
+    for model, column, also in (
+        (Document, "file", {"sha256__in": contents}),
+        (Import, "file", {"collection_id__in": collections}),
+        (RepositoryPack, "file", {}),
+        (RepositoryPack, "index", {}),
     ):
-        rows = model.objects.filter(tenant_id=tenant_id, **{f"{column}__in": ours})
+        rows = model.objects.filter(tenant_id=tenant_id, **{f"{column}__in": ours}, **also)
         named.update(rows.values_list(column, flat=True))
     return named
 

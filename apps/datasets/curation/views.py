@@ -27,7 +27,7 @@ from apps.datasets.rows.selectors import RowFilter
 from apps.datasets.rows.withheld import version_require
 from basics.errors import DomainError, Missing
 from tenancy.actors import Actor
-from web.downloads import file_response
+from web.downloads import file_redirect, file_response
 from web.requests import TenantRequest, allowed
 
 W = TypeVar("W", DatasetExport, DatasetImport, DatasetCheck)
@@ -165,15 +165,25 @@ def export_file(request: TenantRequest, tenant_slug: str, pk: int, export_pk: in
     """Send the file of an export."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
     row = curation_selectors.work_get(actor=request.actor, model=DatasetExport, pk=export_pk, dataset=dataset)
-    return export_response(request.actor, row)
+    return export_response(request.actor, row, is_browser=True)
 
 
-def export_response(actor: Actor, row: DatasetExport) -> HttpResponseBase:
-    """Return the file of an export, named for its dataset, version and format. Raises Denied; see ``version_require``."""
+def export_response(actor: Actor, row: DatasetExport, *, is_browser: bool = False) -> HttpResponseBase:
+    """Return the file of an export, named for its dataset, version and format, or the way to it (``file_redirect``).
+
+    Args:
+        is_browser: others may not follow a redirect, or may take their key for our API along to the store.
+
+    Raises:
+        Denied: see ``version_require``.
+    """
     version_require(actor=actor, version=row.version)
     form = FORMATS[row.format] if row.format in FORMATS else FORMATS["jsonl"]
     split = f"-{row.split}" if row.split else ""
     name = f"{row.dataset.slug}-v{row.version.number}{split}-{row.format}{form.suffix}"
+    elsewhere = file_redirect(row.file, name=name) if is_browser else None
+    if elsewhere is not None:
+        return elsewhere
     return file_response(files.dataset_file_open(row.file), name=name, media_type=form.media_type)
 
 
@@ -219,15 +229,17 @@ def import_errors(request: TenantRequest, tenant_slug: str, pk: int, import_pk: 
     """Send the file of the rows that could not be read."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)
     row = curation_selectors.work_get(actor=request.actor, model=DatasetImport, pk=import_pk, dataset=dataset)
-    return errors_response(row)
+    return errors_response(row, is_browser=True)
 
 
-def errors_response(row: DatasetImport) -> HttpResponseBase:
-    """Return the file of the rows that an import could not read."""
+def errors_response(row: DatasetImport, *, is_browser: bool = False) -> HttpResponseBase:
+    """Return the file of the rows that an import could not read, or the way to it; see ``export_response``."""
+    name = f"errors-of-import-{row.pk}.jsonl"
+    elsewhere = file_redirect(row.errors_file, name=name) if is_browser else None
+    if elsewhere is not None:
+        return elsewhere
     return file_response(
-        files.dataset_file_open(row.errors_file),
-        name=f"errors-of-import-{row.pk}.jsonl",
-        media_type="application/x-ndjson",
+        files.dataset_file_open(row.errors_file), name=name, media_type="application/x-ndjson"
     )
 
 

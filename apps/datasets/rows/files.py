@@ -16,7 +16,7 @@ from blobs.errors import BlobMissing
 from blobs.leases import blob_open, lease
 
 MAX_EXPORT_BYTES = 1 << 36
-_KEY = re.compile(r"datasets/t\d+/\d+/(export|import|errors|splits)-[0-9a-f]+(?:-[0-9a-f]+)?(?:\.[a-z]+)?")
+_KEY = re.compile(r"datasets/t\d+/(\d+)/(export|import|errors|splits)-[0-9a-f]+(?:-[0-9a-f]+)?(?:\.[a-z]+)?")
 
 
 def dataset_file_key(tenant_id: int, dataset_id: int, name: str) -> str:
@@ -36,9 +36,11 @@ def written_key(work: DatasetExport | DatasetImport | DatasetCheck, kind: str) -
 def dataset_files_named(tenant_id: int, keys: Collection[str]) -> set[str]:
     """Return those of the keys that an export, an import or a division names."""
     kinds: dict[str, list[str]] = {}
+    datasets: set[int] = set()  # every key says its own (``dataset_file_key``), and rows are found by it
     for key in keys:
         if found := _KEY.fullmatch(key):
-            kinds.setdefault(found[1], []).append(key)
+            datasets.add(int(found[1]))
+            kinds.setdefault(found[2], []).append(key)
     named: set[str] = set()
     for kind, model, column in (
         ("export", DatasetExport, "file"),
@@ -47,7 +49,9 @@ def dataset_files_named(tenant_id: int, keys: Collection[str]) -> set[str]:
         ("splits", DatasetCheck, "options__moves"),
     ):
         if kind in kinds:
-            rows = model.objects.filter(tenant_id=tenant_id, **{f"{column}__in": kinds[kind]})
+            rows = model.objects.filter(
+                tenant_id=tenant_id, dataset_id__in=datasets, **{f"{column}__in": kinds[kind]}
+            )
             named.update(rows.values_list(column, flat=True))
     return named
 

@@ -22,6 +22,7 @@ if not DATA_DIR.is_absolute():
 data_dir_open(DATA_DIR)
 MEDIA_ROOT = DATA_DIR / "files"
 FILES_URL: str = env.get("GROUNDWORK_FILES_URL")
+FILES_SIGNED: bool = env.get("GROUNDWORK_FILES_SIGNED")
 FILES_CACHE_BYTES: int = env.get("GROUNDWORK_FILES_CACHE_MB") * 1_000_000
 
 SECRET_KEY = env.get("GROUNDWORK_SECRET_KEY") or kept_secret(DATA_DIR, "secret_key")
@@ -188,11 +189,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5_000_000
 FILE_UPLOAD_PERMISSIONS = 0o600
 FILE_UPLOAD_DIRECTORY_PERMISSIONS = 0o700
 FILE_UPLOAD_MAX_MEMORY_SIZE = 2_500_000
-STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": str(MEDIA_ROOT)},
-    },
+STORAGES = {  # no default one: files are kept by blobs.stores
     "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
 }
 

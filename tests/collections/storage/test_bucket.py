@@ -172,6 +172,9 @@ def test_file_of_a_tool_that_was_not_placed_yet_is_read_from_its_history(
     document = Document.objects.get(path="a.md")
     assert bucket.keys() == set(), "no commit yet: nothing waited for the store"
     assert attempt(document).status == "ready"
+    assert bucket.keys() == set(), "reading places nothing"
+    PendingBlob.objects.filter(removed_at=None).update(due_at=timezone.now() - timedelta(seconds=5))
+    assert pending_sweep() == 1
     assert bucket.keys() == {document.file}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
-from django.core.files.storage import default_storage
+from django.conf import settings
 from django.test import Client
 
 from apps.collections.models import Collection, Document, DocumentAccess
@@ -134,7 +134,7 @@ async def test_small_file_is_given_whole_and_its_citation_resolves_everywhere(
             assert not Collection.objects.exists()
             assert not DocumentAccess.objects.exists()
             assert not Attachment.objects.exists()
-        assert not Path(default_storage.path(key)).exists()
+        assert not (Path(settings.MEDIA_ROOT) / key).exists()
 
     await sync_to_async(gone)()
 

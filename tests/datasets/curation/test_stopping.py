@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.storage import default_storage
+from django.conf import settings
 from django.test import Client, TestCase
 from django.urls import reverse
 
@@ -135,7 +135,7 @@ def test_running_import_takes_its_rows_back(cast: Cast, dataset: Dataset, member
         assert stop(member, "import", cast, dataset.pk, work.pk).status_code == 200, "twice does no harm"
 
     with tenant_scope(cast.tenant.pk):
-        upload = Path(default_storage.path(work.file))
+        upload = Path(settings.MEDIA_ROOT) / work.file
         assert upload.exists()
         stopped_on_the_way(work, click, when=lambda: rows_there(dataset) == 1000)
         assert (work.status, work.created) == ("cancelled", 2)
@@ -172,7 +172,7 @@ def test_running_export_leaves_no_file(
         who: dict[str, Any] = {"tenant": cast.tenant, "actor": cast.actor("member"), "dataset": dataset}
         version = version_create(**who)
         work = services.export_start(**who, version=version, form="jsonl")
-        folder = Path(default_storage.path(f"datasets/t{cast.tenant.pk}/{dataset.pk}"))
+        folder = Path(settings.MEDIA_ROOT) / f"datasets/t{cast.tenant.pk}/{dataset.pk}"
         stopped_on_the_way(
             work,
             lambda: stop(member, "export", cast, dataset.pk, work.pk, follow=False),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from django.core.files.storage import default_storage
+from django.conf import settings
 from django.utils import timezone
 
 from apps.datasets.curation.dividing import Move, moves_keep
@@ -55,7 +55,7 @@ def _work_of_the_dataset(label: str, **facts: Any) -> Callable[[Side, str], None
         _has_row(side, role)
         row = side.row(label, role)
         key = dataset_file_key(side.tenant.pk, row.dataset_id, "file")
-        path = Path(default_storage.path(key))
+        path = Path(settings.MEDIA_ROOT) / key
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("{}")
         for name, value in facts.items():

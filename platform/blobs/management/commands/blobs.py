@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+from time import monotonic, sleep
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from basics.errors import DomainError
+from blobs.errors import StoreAway
 from blobs.moving import Copied, store_copy
+from blobs.remote import S3Store
 from blobs.stores import store, store_open
 
 
 class Command(BaseCommand):
-    help = "Files of this installation: copy all of them into another store, before GROUNDWORK_FILES_URL names it."
+    help = (
+        "Files of this installation: copy all of them into another store, before GROUNDWORK_FILES_URL names it; or make "
+        "the bucket that it names."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         steps = parser.add_subparsers(dest="step", required=True)
@@ -30,7 +36,37 @@ class Command(BaseCommand):
             help="also delete from there what is no longer here, for the last run",
         )
 
-    def handle(self, *args: Any, to: str, verify: bool, prune: bool, **options: Any) -> None:
+        bucket = steps.add_parser(
+            "bucket", help="Make the S3 bucket of GROUNDWORK_FILES_URL, unless it is there."
+        )
+        bucket.add_argument(
+            "--wait", type=int, default=0, help="seconds to wait for a store that does not answer yet"
+        )
+
+    def handle(self, *args: Any, step: str, **options: Any) -> None:
+        """Do the step."""
+        if step == "bucket":
+            self._bucket(options["wait"])
+        else:
+            self._copy(to=options["to"], verify=options["verify"], prune=options["prune"])
+
+    def _bucket(self, wait: int) -> None:
+        until = monotonic() + wait
+        while True:
+            own = store()
+            if not isinstance(own, S3Store):
+                raise CommandError("GROUNDWORK_FILES_URL names no S3 bucket, so there is none to make.")
+            try:
+                is_made = own.bucket_make()
+            except StoreAway as error:
+                if monotonic() >= until:
+                    raise CommandError(f"The store doesn't answer: {error.reason}") from error
+                sleep(1)
+            else:
+                self.stdout.write("Bucket made." if is_made else "The bucket is already there.")
+                return
+
+    def _copy(self, *, to: str, verify: bool, prune: bool) -> None:
         """Copy, and say how far it is; what could not be copied is listed and makes the command fail."""
         try:
             target = store_open(to)
