@@ -25,6 +25,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.files.base import File
 from django.core.files.storage import Storage
 
+from basics.metrics import STORE_ERRORS
 from blobs.errors import BlobMissing, StoreAway
 
 _KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(?:/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
@@ -106,6 +107,9 @@ class FolderStore:
                 shutil.copyfile(source, beside)
                 beside.chmod(0o600)
             beside.replace(target)
+        except OSError:  # full, read-only, gone
+            STORE_ERRORS.add()
+            raise
         finally:
             beside.unlink(missing_ok=True)
 
