@@ -167,6 +167,8 @@ def share_with_forks() -> Path:
     Raises:
         RuntimeError: something was counted before, in memory.
     """
+    from prometheus_client import values
+
     if any(instrument.is_made for instrument in _all):
         raise RuntimeError("share_with_forks comes before the first count")
     for left in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
@@ -176,6 +178,8 @@ def share_with_forks() -> Path:
     lock = os.open(folder / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.environ[_SHARED] = str(folder)
+    # The client chooses where it counts when it is imported, and django-q2 has imported it.
+    values.ValueClass = values.get_value_class()  # type: ignore[no-untyped-call]
 
     def remove() -> None:
         if os.getpid() == owner:  # a fork inherits this

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 KEPT_S: Final = 5.0
 """How long a reading is answered again: a scrape more costs nothing then."""
-PATIENCE_S: Final = 3.0
+PATIENCE_S: Final = 5.0
 """How long an answer waits for the database."""
 _STATEMENT_MS: Final = 2000
 
@@ -116,7 +116,7 @@ class Readings:
         took = self._read_in if self._read_in is not None else time.perf_counter() - began
         found = [figure for reader in _readers.values() for figure in reader.found] if is_up else []
         self._found = [
-            Figure("database_up", "Whether the database answered within three seconds.", float(is_up)),
+            Figure("database_up", "Whether the database answered within five seconds.", float(is_up)),
             Figure("database_reading_seconds", "How long what is read for /metrics took.", took),
             *found,
         ]
@@ -126,10 +126,10 @@ class Readings:
         began = time.perf_counter()
         own = connection.copy()
         own.settings_dict["OPTIONS"].pop("pool", None)
-        own.settings_dict["OPTIONS"].setdefault("connect_timeout", 2)
+        own.settings_dict["OPTIONS"].setdefault("connect_timeout", 4)
         try:
             with platform_scope():
-                own.connect()
+                own.ensure_connection()
                 own.set_autocommit(False)
                 for reader in list(_readers.values()):
                     if reader.due <= (now := self._clock()):

@@ -97,7 +97,7 @@ def test_requests_are_counted_by_route_and_never_by_address() -> None:
         name = "groundwork_http_request_seconds_count"
         return after.value(name, **labels) - before.value(name, **labels)
 
-    assert grown(route="collections:collections", status="2xx") == 1, sorted(after.label_values())
+    assert grown(route="collections:list", status="2xx") == 1, sorted(after.label_values())
     assert grown(route="unmatched", status="4xx") == 1
     assert grown() == 2
     told = " ".join(after.label_values())
@@ -127,7 +127,12 @@ def test_labels_stay_few_whatever_comes(monkeypatch: pytest.MonkeyPatch) -> None
     try:
         for number in range(50):
             counter.add(f"name-{number}")
-        found = {s.labels["name"]: s.value for f in counter.family().collect() for s in f.samples if s.name.endswith("_total")}
+        found = {
+            s.labels["name"]: s.value
+            for f in counter.family().collect()
+            for s in f.samples
+            if s.name.endswith("_total")
+        }
     finally:
         metrics._all.remove(counter)
     assert found == {"name-0": 1, "name-1": 1, "name-2": 1, "other": 47}
@@ -144,4 +149,3 @@ def test_two_scrapes_at_once_read_the_database_once(token: str, monkeypatch: pyt
     for _ in range(3):
         assert ask(f"Bearer {token}").status_code == 200
     assert len(looks) == 1
-
