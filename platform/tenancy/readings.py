@@ -106,20 +106,20 @@ class Readings:
                 reader.due = 0.0
 
     def _look(self) -> None:
-        began = time.perf_counter()
         self._read_in = None
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._read, name="metrics-readings", daemon=True)
             self._thread.start()
         self._thread.join(PATIENCE_S)
         is_up = self._read_in is not None
-        took = self._read_in if self._read_in is not None else time.perf_counter() - began
         found = [figure for reader in _readers.values() for figure in reader.found] if is_up else []
         self._found = [
             Figure("database_up", "Whether the database answered within five seconds.", float(is_up)),
-            Figure("database_reading_seconds", "How long what is read for /metrics took.", took),
             *found,
         ]
+        if self._read_in is not None:
+            said = "How long what is read for /metrics took; nothing while the database is away."
+            self._found.append(Figure("database_reading_seconds", said, self._read_in))
 
     def _read(self) -> None:
         """Ask everything that is due; says how long that took when the database has answered."""
