@@ -22,7 +22,9 @@ ACCEPTED: dict[str, str] = {
 """Packages that would be refused -> why they are here."""
 
 _PINNED = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)==(\S+)", re.MULTILINE)
-_BINDS = re.compile(r"(?<![A-Za-z])A?GPL|Affero|(?<!Lesser )(?<!Library )General Public License", re.IGNORECASE)
+_BINDS = re.compile(
+    r"(?<![A-Za-z])A?GPL|Affero|(?<!Lesser )(?<!Library )General Public License", re.IGNORECASE
+)
 
 
 def pinned() -> Iterator[tuple[str, str, str]]:
@@ -72,7 +74,9 @@ def main() -> int:
             used.add(name)
             if name not in ACCEPTED:
                 refused.append(name)
-        sys.stdout.write(f"{name:40} {version:16} {use:12} {licence or 'says none'}{note and f'  ({note})'}\n")
+        sys.stdout.write(
+            f"{name:40} {version:16} {use:12} {licence or 'says none'}{note and f'  ({note})'}\n"
+        )
     vendored = json.loads((HERE.parent / "static" / "vendor" / "MANIFEST.json").read_text(encoding="utf-8"))
     for package in vendored["packages"]:
         if not is_free(package["licence"]):
@@ -83,7 +87,9 @@ def main() -> int:
         sys.stdout.write(f"{name} needs no exception any more: remove it from requirements/licences.py.\n")
         refused.append(name)
     if refused:
-        sys.stdout.write(f"Refused: {', '.join(refused)}. Replace them, or say in requirements/licences.py why they stay.\n")
+        sys.stdout.write(
+            f"Refused: {', '.join(refused)}. Replace them, or say in requirements/licences.py why they stay.\n"
+        )
     return 1 if refused else 0
 
 

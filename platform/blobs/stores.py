@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -92,13 +92,12 @@ class FolderStore:
     def put(self, key: str, source: Path) -> None:
         """See Store."""
         target = self.here(key)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        beside = (
-            self._root / "incoming" / f"upload-{uuid4().hex}"
-        )  # where what a killed process left is swept away
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        source.chmod(0o600)
+        # Where what a killed process left is swept away.
+        beside = self._root / "incoming" / f"upload-{uuid4().hex}"
         try:
+            for folder in (target.parent, beside.parent):
+                folder.mkdir(parents=True, exist_ok=True)
+            source.chmod(0o600)
             try:
                 beside.hardlink_to(source)  # nothing is copied where it need not be
             except OSError as error:
@@ -111,7 +110,8 @@ class FolderStore:
             STORE_ERRORS.add()
             raise
         finally:
-            beside.unlink(missing_ok=True)
+            with suppress(NotADirectoryError):  # then it was never made
+                beside.unlink(missing_ok=True)
 
     def fetch(self, key: str, target: Path) -> None:
         """See Store."""

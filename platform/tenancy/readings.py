@@ -87,7 +87,6 @@ class Readings:
         self._looked_at: float | None = None
         self._thread: threading.Thread | None = None
         self._found: list[Figure] = []
-        self._read_in: float | None = None
 
     def figures(self) -> list[Figure]:
         """Return what is known now; reads when what it has is older than ``KEPT_S``."""
@@ -106,23 +105,24 @@ class Readings:
                 reader.due = 0.0
 
     def _look(self) -> None:
-        self._read_in = None
+        took: list[float] = []  # a thread that hangs fills its own, whenever that is
         if self._thread is None or not self._thread.is_alive():
-            self._thread = threading.Thread(target=self._read, name="metrics-readings", daemon=True)
+            self._thread = threading.Thread(
+                target=self._read, args=(took,), name="metrics-readings", daemon=True
+            )
             self._thread.start()
         self._thread.join(PATIENCE_S)
-        is_up = self._read_in is not None
-        found = [figure for reader in _readers.values() for figure in reader.found] if is_up else []
+        answered = list(took)
         self._found = [
-            Figure("database_up", "Whether the database answered within five seconds.", float(is_up)),
-            *found,
+            Figure("database_up", "Whether the database answered within five seconds.", len(answered))
         ]
-        if self._read_in is not None:
+        for seconds in answered:
             said = "How long what is read for /metrics took; nothing while the database is away."
-            self._found.append(Figure("database_reading_seconds", said, self._read_in))
+            self._found.append(Figure("database_reading_seconds", said, seconds))
+            self._found += [figure for reader in _readers.values() for figure in reader.found]
 
-    def _read(self) -> None:
-        """Ask everything that is due; says how long that took when the database has answered."""
+    def _read(self, took: list[float]) -> None:
+        """Ask everything that is due; says how many seconds that took when the database has answered."""
         began = time.perf_counter()
         own = connection.copy()
         own.settings_dict["OPTIONS"].pop("pool", None)
@@ -135,7 +135,7 @@ class Readings:
                     if reader.due <= (now := self._clock()):
                         reader.found = _asked(own, reader.read)
                         reader.due = now + reader.every_s
-            self._read_in = time.perf_counter() - began
+            took.append(time.perf_counter() - began)
         except Error as error:
             log.warning("metrics_not_read", error=type(error).__name__)
             for reader in _readers.values():

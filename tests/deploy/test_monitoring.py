@@ -72,7 +72,7 @@ def wrong_in(expression: str, told: Mapping[str, set[str]]) -> list[str]:
     for name, labels in used.labels.items():
         wrong += [f"{name}{{{label}}}" for label in labels - known.get(name, labels)]
     everywhere = set().union(*(known.get(name, set()) for name in used.labels))
-    return wrong + [f"by ({label})" for label in used.grouped - everywhere]
+    return wrong + [f"by ({label})" for label in used.grouped - everywhere - PROMETHEUS["up"]]
 
 
 @pytest.fixture
