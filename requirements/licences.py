@@ -28,12 +28,12 @@ _BINDS = re.compile(
 
 
 def pinned() -> Iterator[tuple[str, str, str]]:
-    """Yield name, version and use of each pinned package, once."""
-    seen: set[str] = set()
+    """Yield name, version and use of each pinned package, once; a version for each Python where they differ."""
+    seen: set[tuple[str, str]] = set()
     for file, use in FILES.items():
         for name, version in _PINNED.findall((HERE / file).read_text(encoding="utf-8")):
-            if name not in seen:
-                seen.add(name)
+            if (name, version) not in seen:
+                seen.add((name, version))
                 yield name, version, use
 
 

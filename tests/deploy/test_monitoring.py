@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import socket
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timedelta
@@ -316,13 +317,13 @@ def test_budget_that_is_used_up(cast: Cast) -> None:
 
 def test_disk_that_is_nearly_full(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.disk_usage("/")._replace(total=1000, free=500)
-    monkeypatch.setattr(module.shutil, "disk_usage", lambda path: found)
+    monkeypatch.setattr("tenancy.readings.shutil.disk_usage", lambda path: found)
 
     def part(said: Said) -> float:
         return of("groundwork_disk_free_bytes")(said) / of("groundwork_disk_size_bytes")(said)
 
     def fault() -> None:
-        monkeypatch.setattr(module.shutil, "disk_usage", lambda path: found._replace(free=90))
+        monkeypatch.setattr("tenancy.readings.shutil.disk_usage", lambda path: found._replace(free=90))
 
     moved("GroundworkDiskNearlyFull", part, fault)
 
@@ -373,11 +374,9 @@ def test_database_that_is_away(cast: Cast, monkeypatch: pytest.MonkeyPatch, how:
 
 
 def test_clock_that_is_off(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    now = module.time.time
-
     def fault() -> None:
-        clock = SimpleNamespace(**{**vars(module.time), "time": lambda: now() - 60})
-        monkeypatch.setattr(module, "time", clock)
+        clock = SimpleNamespace(**{**vars(time), "time": lambda: time.time() - 60})
+        monkeypatch.setattr("tenancy.readings.time", clock)
 
     moved("GroundworkClockOff", lambda said: abs(of("groundwork_database_clock_offset_seconds")(said)), fault)
 
