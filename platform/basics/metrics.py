@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import logging
 import os
 import shutil
 import tempfile
@@ -20,6 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+logger = logging.getLogger(__name__)
+
 PREFIX: Final = "groundwork_"
 OTHER: Final = "other"
 MOST_SERIES: Final = 2000
@@ -29,6 +32,7 @@ _SHARED: Final = "PROMETHEUS_MULTIPROC_DIR"
 _FOLDER: Final = "groundwork-metrics-"
 _LOCK: Final = "in-use"
 _all: list[Instrument] = []
+_is_told = False
 
 
 class Instrument:
@@ -85,7 +89,10 @@ class Counter(Instrument):
             values: of the labels, in their order.
             amount: 0 or more.
         """
-        self._child(values).inc(amount)
+        try:
+            self._child(values).inc(amount)
+        except OSError as error:
+            _not_counted(error)
 
 
 class Gauge(Instrument):
@@ -98,7 +105,10 @@ class Gauge(Instrument):
 
     def change(self, *values: str, by: float) -> None:
         """Add to it, or take away."""
-        self._child(values).inc(by)
+        try:
+            self._child(values).inc(by)
+        except OSError as error:
+            _not_counted(error)
 
 
 class Timer(Instrument):
@@ -119,12 +129,23 @@ class Timer(Instrument):
 
     def observe(self, *values: str, seconds: float) -> None:
         """Note one that has ended."""
-        self._child(values).observe(seconds)
+        try:
+            self._child(values).observe(seconds)
+        except OSError as error:
+            _not_counted(error)
 
 
 def bounded(value: str, known: Collection[str]) -> str:
     """Return a value that is among the known ones, otherwise "other"."""
     return value if value in known else OTHER
+
+
+def _not_counted(error: OSError) -> None:
+    """Say once that the shared folder is gone or full: what would be counted goes on without its count."""
+    global _is_told
+    if not _is_told:
+        _is_told = True
+        logger.error("what this process does is not counted for /metrics: %s", error)
 
 
 @cache
