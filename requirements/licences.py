@@ -39,8 +39,8 @@ def pinned() -> Iterator[tuple[str, str, str]]:
 
 def licence_of(package: metadata.PackageMetadata) -> str:
     """Return what a package says of its licence, in one line; "" where it says nothing."""
-    if expression := package.get("License-Expression"):
-        return str(expression)
+    if expressions := package.get_all("License-Expression"):
+        return str(expressions[0])
     prefix = "License :: "
     classified = [
         c.rpartition(" :: ")[2]
@@ -49,7 +49,8 @@ def licence_of(package: metadata.PackageMetadata) -> str:
     ]
     if classified:
         return "; ".join(sorted(classified))
-    lines = [line.strip() for line in str(package.get("License") or "").splitlines() if line.strip()]
+    text = (package.get_all("License") or [""])[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[0][:80] if lines and lines[0].upper() != "UNKNOWN" else ""
 
 
