@@ -12,7 +12,7 @@ DENO_FMT := DENO_NO_UPDATE_CHECK=1 $(BIN)/deno fmt --no-config --line-width 110
 CLIENT := clients/python/src/groundwork_client/client.py
 STYLED := static/css static/js tests/conversations/openai/client.mjs
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client ownership lock prices clean
+.PHONY: help install install-dev run test test-fast test-nightly check lint format types layers django migrations schema openapi client ownership lock prices licences sbom clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## /\1|/' | awk -F'|' '{printf "make %-13s %s\n", $$1, $$2}'
@@ -34,7 +34,7 @@ test-nightly: install-dev ## All tests with every operation's requests made up, 
 	@NIGHTLY=1 $(PY) -m pytest -n auto --maxprocesses 4 --dist loadgroup $(PYTEST_ARGS) $(TESTS)
 	@benchmarks/nightly.sh
 
-check: lint types layers django migrations schema ## Everything below, up to openapi (make -k check: all of it, whatever fails)
+check: lint types layers django migrations schema licences sbom ## Everything below, up to openapi (make -k check: all of it, whatever fails)
 
 lint: install-dev ## Rules and layout of Python, templates, styles and scripts
 	$(BIN)/ruff check .
@@ -82,6 +82,13 @@ lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	cat requirements/model.in >> requirements/base.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/langchain.in -o requirements/langchain.txt
+
+licences: install-dev ## The licence of every package; fails on GPL, AGPL, and one that names none
+	@$(PY) requirements/licences.py
+
+sbom: install-dev ## What a server is made of, as CycloneDX, in var/sbom.json
+	@mkdir -p var
+	@$(PY) -W ignore -m cyclonedx_py requirements requirements/base.txt --pyproject pyproject.toml --output-reproducible --of JSON -o var/sbom.json
 
 prices: install-dev ## Write toolloop's list prices from the pinned genai-prices (after `make lock`)
 	$(PY) requirements/prices.py

@@ -168,6 +168,7 @@ def figures() -> str:
 def _scale_rows() -> list[Row]:
     """Return what many passages, tools and operations cost."""
     search, policy, imported = _read("search_scale"), _read("policy"), _read("openapi_import")
+    metrics = _read("metrics")
     sizes = [search["collections"][size] for size in ("10k", "60k")]
     first = imported["medians"][0]
     return [
@@ -194,6 +195,12 @@ def _scale_rows() -> list[Row]:
             f"{first['wall_s']:.2f} s",
             f"{imported['bar_s']:.0f} s",
             "openapi_import",
+        ),
+        (
+            "Counting for `/metrics`, of the CPU of the page to sign in; a scrape every 15 s, of a core",
+            f"{metrics['requests'][0]['percent']:.2f}%, {metrics['scrape']['percent_of_core']:.2f}%",
+            "1 %",
+            "metrics",
         ),
     ]
 

@@ -79,6 +79,7 @@ run sandbox
 run code_mode_differential --programs 5000 --seed 4
 run catalog
 run policy
+run metrics
 run pooler
 run openapi_import
 run document_list

@@ -9,8 +9,11 @@ class BlobsConfig(AppConfig):
 
     def ready(self) -> None:
         from blobs.caches import looking_start
+        from blobs.readings import blobs_read
         from blobs.services import sweeping_start
         from jobs.registry import after_start
+        from tenancy.readings import reads_for_metrics
 
         after_start(looking_start)
         after_start(sweeping_start)
+        reads_for_metrics(blobs_read)

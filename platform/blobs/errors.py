@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from basics.errors import DomainError, TryAgain
+from basics.metrics import STORE_ERRORS
 
 
 class StoreAway(TryAgain):
@@ -14,6 +15,7 @@ class StoreAway(TryAgain):
             "The file store isn't answering right now. Try again in a minute.",
             data={"retry_after": int(self.retry_s)},
         )
+        STORE_ERRORS.add()
         self.reason = reason  # for the log: it may name hosts
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from uuid import uuid4
 
 from django.conf import settings
 
+from basics.metrics import STORE_ERRORS
 from blobs.errors import BlobMissing, StoreAway
 from blobs.keys import Kept, key_checked
 from blobs.remote import MAKERS
@@ -84,12 +86,12 @@ class FolderStore:
     def put(self, key: str, source: Path) -> None:
         """See Store."""
         target = self.here(key)
-        target.parent.mkdir(parents=True, exist_ok=True)
         beside = self.incoming / f"upload-{uuid4().hex}"  # where what a killed process left is swept away
-        beside.parent.mkdir(parents=True, exist_ok=True)
-        source.chmod(0o600)
-        os.utime(source)  # a link has its age: an old one would be swept away before it is in its place
         try:
+            for folder in (target.parent, beside.parent):
+                folder.mkdir(parents=True, exist_ok=True)
+            source.chmod(0o600)
+            os.utime(source)  # a link has its age: an old one would be swept away before it is in its place
             try:
                 beside.hardlink_to(source)  # nothing is copied where it need not be
             except OSError as error:
@@ -98,8 +100,12 @@ class FolderStore:
                 shutil.copyfile(source, beside)
                 beside.chmod(0o600)
             beside.replace(target)
+        except OSError:  # full, read-only, gone
+            STORE_ERRORS.add()
+            raise
         finally:
-            beside.unlink(missing_ok=True)
+            with suppress(NotADirectoryError):  # then it was never made
+                beside.unlink(missing_ok=True)
 
     def fetch(self, key: str, target: Path) -> None:
         """See Store."""

@@ -9,10 +9,13 @@ class BudgetsConfig(AppConfig):
 
     def ready(self) -> None:
         from budgets import ledger_sql
+        from budgets.readings import budgets_read
         from budgets.services import budgets_sweep
         from jobs.registry import on_sweep
+        from tenancy.readings import reads_for_metrics
         from tenancy.row_security import register_function
 
         for signature, sql in ledger_sql.FUNCTIONS.items():
             register_function(signature, sql, tables=ledger_sql.TABLES)
         on_sweep(budgets_sweep)
+        reads_for_metrics(budgets_read)

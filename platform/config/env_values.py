@@ -68,6 +68,13 @@ def as_port(text: str) -> int:
     return value
 
 
+def as_token(text: str) -> str:
+    token = text.strip()
+    if token and not re.fullmatch(r"[!-~]{16,}", token):
+        raise SecretRefused("expected 16 characters or more, without spaces")
+    return token
+
+
 def as_url(*schemes: str) -> Callable[[str], str]:
     """Return a parser of an address that may be left empty."""
 

@@ -204,7 +204,7 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_WORKER_HEALTH_PORT",
-            "Port on which the worker answers /livez and /readyz. 0: none.",
+            "Port on which the worker answers /livez, /readyz and /metrics. 0: none.",
             "0",
             values.as_port,
         ),
@@ -213,6 +213,12 @@ VARIABLES: dict[str, Variable] = {
             "Address that port is opened on; 0.0.0.0 where probes come from outside, as in Kubernetes.",
             "127.0.0.1",
             str,
+        ),
+        Variable(
+            "GROUNDWORK_METRICS_TOKEN",
+            "Bearer token of Prometheus for /metrics, 16 characters or more. Unset: no /metrics, but on the worker's port for programs on the same machine.",
+            "",
+            values.as_token,
         ),
         Variable(
             "GROUNDWORK_LOOP_SLOTS",

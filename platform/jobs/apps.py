@@ -12,8 +12,11 @@ class JobsConfig(AppConfig):
 
     def ready(self) -> None:
         from jobs import checks  # noqa: F401
+        from jobs.readings import jobs_read
         from jobs.registry import on_sweep
         from jobs.sweeper import workers_forget
+        from tenancy.readings import reads_for_metrics
 
         on_sweep(workers_forget, every_s=3600)
+        reads_for_metrics(jobs_read)
         autodiscover_modules("tasks")

@@ -13,6 +13,7 @@ from typing import ParamSpec, TypeVar
 from django.db import connection, models, transaction
 
 from basics.errors import refusal_of
+from basics.metrics import JOBS_ENDED
 from jobs.blocking import BlockingThreads
 from jobs.models import Job, JobStatus
 from jobs.notify import notify
@@ -90,6 +91,7 @@ class JobContext:
             stopping: tells whether the whole worker stops, a moment before ``interrupted`` does.
         """
         self.job_id: int = job.pk
+        self.kind: str = job.kind
         self.tenant_id: int = job.tenant_id
         self.user_id: int | None = job.user_id
         self.attempt = job.attempts
@@ -172,6 +174,7 @@ class JobContext:
         """Mark the job as succeeded inside the caller's transaction, together with the work's last rows."""
         self._fenced(_COMPLETE)
         self.is_complete = True
+        transaction.on_commit(lambda: JOBS_ENDED.add(self.kind, JobStatus.SUCCEEDED.value))
 
     async def in_db(self, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Run ORM code on the lane's database threads, with this task's tenant scope.

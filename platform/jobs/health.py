@@ -1,12 +1,14 @@
 """What a worker command says of itself: alive while its loop goes round, ready while it takes jobs.
 
 The loop writes what it finds; a tiny HTTP server in threads of the same process tells it, and asks nothing itself. So an
-answer costs no statement, holds no secret, and comes while the database is away.
+answer costs no statement, holds no secret, and comes while the database is away. ``/metrics`` alone reads the database, on a
+connection of its own (``tenancy.readings``).
 """
 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import socket
 import threading
@@ -15,12 +17,15 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.db.models import Max, Sum
 from django.utils import timezone
 
 from jobs.models import Worker
 from jobs.selectors import WORKER_FRESH_S, queue_size
+from tenancy.exposition import CONTENT_TYPE, metrics_text, token_given
 from tenancy.health import Check, as_json, database_checks, guarded
 
 STALLED_S = 60.0
@@ -95,7 +100,10 @@ def check_workers() -> Check:
 
 
 class ProbeServer(ThreadingHTTPServer):
-    """Answers ``/livez`` and ``/readyz`` with 200 or 503, and anything else with 404.
+    """Answers ``/livez`` and ``/readyz`` with 200 or 503, ``/metrics``, and anything else with 404.
+
+    Metrics are for whoever has the operator's token. Without one they are for programs on this machine, which ask by its
+    own address: a page in a browser that leads a host name of its own here gets nothing.
 
     Args:
         health: what is told.
@@ -147,6 +155,19 @@ def _cut(line: socket.socket) -> None:
         line.shutdown(socket.SHUT_RDWR)
 
 
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        found = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    mapped = getattr(
+        found, "ipv4_mapped", None
+    )  # before Python 3.13 ::ffff:127.0.0.1 is not a loopback address
+    return (mapped or found).is_loopback
+
+
 class _Handler(BaseHTTPRequestHandler):
     timeout = _CLIENT_S
     server: ProbeServer
@@ -157,6 +178,9 @@ class _Handler(BaseHTTPRequestHandler):
             checks, names = health.alive(), {"ready": "alive", "not_ready": "stalled"}
         elif self.path == "/readyz":
             checks, names = health.ready(), {}
+        elif self.path == "/metrics" and (settings.METRICS_TOKEN or self._is_from_here()):
+            self._metrics()
+            return
         else:
             self._answer(404, {"status": "not_found"})
             return
@@ -166,10 +190,27 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
+    def _metrics(self) -> None:
+        if settings.METRICS_TOKEN and not token_given(self.headers.get("Authorization", "")):
+            self._answer(401, {"status": "unauthorized"})
+        else:
+            self._send(200, metrics_text(), CONTENT_TYPE)
+
+    def _is_from_here(self) -> bool:
+        try:
+            host = urlsplit("//" + self.headers.get("Host", "localhost")).hostname
+        except ValueError:
+            return False
+        return _is_loopback(self.client_address[0]) and _is_loopback(host or "")
+
     def _answer(self, status: int, body: dict[str, Any]) -> None:
-        text = json.dumps(body).encode()
+        self._send(status, json.dumps(body).encode(), "application/json")
+
+    def _send(self, status: int, text: bytes, content_type: str) -> None:
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        if status == 401:
+            self.send_header("WWW-Authenticate", "Bearer")
+        self.send_header("Content-Type", content_type)
         self.send_header("Content-Length", str(len(text)))
         self.send_header("Cache-Control", "no-store")
         self.end_headers()

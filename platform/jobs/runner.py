@@ -18,6 +18,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from basics.errors import DomainError, TryAgain
+from basics.metrics import JOBS_RETRIED
 from jobs import registry, slots
 from jobs.context import (
     JobCancelled,
@@ -285,6 +286,7 @@ def _finish(context: JobContext, job: Job, error: BaseException | None) -> None:
             row.save(update_fields=["failures"])
             if row.failures < row.max_attempts:
                 log.warning("job_retry", job=job.pk, kind=job.kind, **_said(error))
+                JOBS_RETRIED.add(job.kind)
                 job_requeue(row, delay_s=BACKOFF_S[min(row.failures, len(BACKOFF_S)) - 1])
             else:
                 log.error("job_failed", job=job.pk, kind=job.kind, **_said(error))

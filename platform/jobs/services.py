@@ -12,6 +12,7 @@ from django.utils import timezone
 from django_q.tasks import async_task
 
 from basics.errors import Conflict
+from basics.metrics import JOBS_ENDED
 from jobs import registry
 from jobs.models import ACTIVE, Job, JobStatus
 from jobs.notify import notify
@@ -129,6 +130,7 @@ def job_end(job: Job, status: str, code: str = "", message: str = "") -> None:
     job.error_code, job.error_message = code, text_storable(message)
     job.finished_at, job.lease_expires_at = timezone.now(), None
     job.save(update_fields=["status", "error_code", "error_message", "finished_at", "lease_expires_at"])
+    transaction.on_commit(lambda: JOBS_ENDED.add(job.kind, str(status)))
     if status != JobStatus.SUCCEEDED:
         try:
             on_end = registry.get(job.kind).on_end

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+import time
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
 from basics.errors import Conflict, Invalid
+from basics.metrics import MODEL_SECONDS, bounded
 from runs import remote_models
 from runs.remote_models import Server
 from tenancy.models import ModelEntry, ProviderCredential, Tenant
 from tenancy.selectors import credential_open, credential_rows, model_entry_rows
 from toolloop.errors import ConfigurationError, UnsupportedFeature
-from toolloop.events import ProviderEvent
+from toolloop.events import ProviderEvent, TurnFinished
 from toolloop.models import (
     DEFAULT_ENDPOINT,
     LOCAL_PROVIDERS,
@@ -32,12 +36,14 @@ from toolloop.planner_executor import PlannerExecutor
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import DEFAULT_MODELS, Prices, Profile
 from toolloop.providers.registry import (
+    PROVIDERS,
     configured_models,
     environment_settings,
     make_provider,
     shared_settings,
 )
 from toolloop.service import Service
+from toolloop.usage import CACHED
 
 if TYPE_CHECKING:
     import httpx2
@@ -61,10 +67,27 @@ class TenantProvider:
         self.adapter, self.info = adapter, info
         self.name = adapter.name
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ProviderEvent]:
-        """Make one turn; see ``toolloop.providers.base.Provider``."""
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ProviderEvent, None]:
+        """Make one turn; see ``toolloop.providers.base.Provider``. How it ended is counted for ``/metrics``."""
         asked = replace(request, model=self.info.model, profile=self.info.profile)
-        return self.adapter.stream(asked)
+        began, outcome = time.perf_counter(), ""
+        try:
+            async with aclosing(
+                cast(AsyncGenerator[ProviderEvent, None], self.adapter.stream(asked))
+            ) as events:
+                async for event in events:
+                    if isinstance(event, TurnFinished):
+                        outcome = "error" if event.turn.stop == "error" else "ok"
+                        if event.turn.stop_detail == CACHED:
+                            outcome = CACHED
+                    yield event
+        except (asyncio.CancelledError, GeneratorExit):
+            outcome = outcome or "stopped"
+            raise
+        finally:
+            if outcome != CACHED:
+                seconds = time.perf_counter() - began
+                MODEL_SECONDS.observe(bounded(self.name, PROVIDERS), outcome or "error", seconds=seconds)
 
     async def aclose(self) -> None:
         """Close the adapter."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
+from basics.metrics import BUDGET_REFUSALS
 from budgets.ledger import (
     BillingAccount,
     BudgetExceeded,
@@ -121,6 +122,9 @@ def reserve_each_and_tell(
 ) -> list[Reserved]:
     """Do the same for several calls of one billing account, one after the other."""
     found = budget_reserve_each(billing_account, asked, run_id=run_id)
+    for reserved in found:
+        if reserved.refusal is not None and reserved.refusal.why != "held":  # that one waits
+            BUDGET_REFUSALS.add()
     if any(reserved.must_tell for reserved in found):
         budgets_tell(billing_account.tenant_id)
     return found

@@ -10,14 +10,15 @@ import asyncio
 import json
 import time
 import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
 from psycopg import AsyncClientCursor, AsyncConnection
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
+from basics.metrics import STREAMS_OPEN
 from runs.hub import hub
 from runs.transcript import FINISHED
 from tenancy.database.base import APP_ROLE
@@ -149,13 +150,22 @@ async def events_after(tenant_id: int, run_id: int, seq: int) -> tuple[list[Even
             return found, bool(rows) and rows[0]["is_active"]
 
 
+@asynccontextmanager
+async def _counted_open() -> AsyncIterator[None]:
+    STREAMS_OPEN.change(by=1)
+    try:
+        yield
+    finally:
+        STREAMS_OPEN.change(by=-1)
+
+
 async def events_follow(tenant_id: int, run_id: int, seq: int) -> AsyncGenerator[list[EventRow] | None, None]:
     """Yield a run's events after ``seq`` in batches as they come; None when it was quiet for a heartbeat.
 
     While nothing wakes it, it looks by itself every ``LOOK_S``, or at each heartbeat when notifications do not arrive.
     Ends after the batch that holds the ``finished`` event. A run that had finished by ``seq`` yields nothing.
     """
-    async with hub.subscribe(tenant_id, f"run:{run_id}") as waker:
+    async with hub.subscribe(tenant_id, f"run:{run_id}") as waker, _counted_open():
         while True:
             batch, is_active = await events_after(tenant_id, run_id, seq)
             if batch:

@@ -8,8 +8,11 @@ from typing import Any
 
 from django.db.models import Count, Sum
 
+from basics.metrics import MODEL_COST, MODEL_TOKENS, OTHER, bounded
 from runs.models import Run, UsageRecord
 from toolloop.metering import UsageEvent
+from toolloop.providers.profiles import list_name
+from toolloop.providers.registry import PROVIDERS
 from toolloop.reservations import charged_usd
 from toolloop.storable import json_storable, text_storable
 from toolloop.tokens import Usage
@@ -35,9 +38,19 @@ def usage_kind(event: UsageEvent, otherwise: str = TURN) -> str:
     return LOST if event.is_lost else otherwise
 
 
+def usage_count(provider: str, model: str, usage: Usage, cost_usd: float | None) -> None:
+    """Count for ``/metrics`` what a request used. Workspaces name models as they like: those without a list price are one."""
+    labels = bounded(provider, PROVIDERS), list_name(provider, model) or OTHER
+    MODEL_TOKENS.add(*labels, "input", amount=max(0, usage.input_total - usage.cached_read))
+    MODEL_TOKENS.add(*labels, "cached", amount=usage.cached_read)
+    MODEL_TOKENS.add(*labels, "output", amount=usage.output_total)
+    MODEL_COST.add(*labels, amount=cost_usd or 0.0)
+
+
 def usage_columns(event: UsageEvent) -> dict[str, Any]:
-    """Return the record of one request; see ``usage_kind`` for those of which no turn came."""
+    """Count one request and return its record; see ``usage_kind`` for those of which no turn came."""
     usage = event.usage
+    usage_count(event.provider, event.model, usage, event.cost_usd)
     return {
         "step": event.step,
         "kind": usage_kind(event),

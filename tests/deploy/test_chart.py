@@ -19,7 +19,7 @@ import yaml
 from django.contrib.postgres.functions import TransactionNow
 from django.core.management import get_commands, load_command_class
 from django.db import connection
-from django.urls import Resolver404, resolve
+from django.urls import resolve
 
 from config import env, healthcheck, variables
 from jobs.health import ProbeServer, WorkerHealth
@@ -27,6 +27,7 @@ from jobs.models import Job
 from tenancy.database.base import as_login_role
 from tenancy.scope import tenant_scope
 from tests.factories import make_tenant
+from web.metrics import PATH
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "groundwork"
@@ -41,7 +42,11 @@ SHARED: dict[str, Any] = {
 FULL: dict[str, Any] = {
     "config": {**HOSTS, **STORE, "GROUNDWORK_LOG_LEVEL": "WARNING"},
     "secret": {
-        "values": {"DATABASE_URL": "postgresql://u:hidden-1@db/x", "GROUNDWORK_SECRET_KEY": "hidden-2"}
+        "values": {
+            "DATABASE_URL": "postgresql://u:hidden-1@db/x",
+            "GROUNDWORK_SECRET_KEY": "hidden-2",
+            "GROUNDWORK_METRICS_TOKEN": "hidden-3-hidden-3",
+        }
     },
     "image": {"repository": "registry.example.org/groundwork", "tag": "7", "pullSecrets": [{"name": "pull"}]},
     "web": {
@@ -64,12 +69,19 @@ FULL: dict[str, Any] = {
         "annotations": {"nginx.ingress.kubernetes.io/proxy-buffering": "off"},
     },
     "networkPolicy": {"webFrom": [{"namespaceSelector": {"matchLabels": {"name": "ingress"}}}]},
-    "serviceMonitor": {"enabled": True, "path": "/own-metrics"},
+    "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+    "prometheusRule": {"enabled": True, "labels": {"release": "prometheus"}},
     "serviceAccountName": "groundwork",
     "podAnnotations": {"team": "search"},
 }
 VARIANTS = {"plain": PLAIN, "shared": SHARED, "full": FULL}
-KEDA_AND_PROMETHEUS = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor"}
+KEDA_AND_PROMETHEUS = {
+    "ScaledObject",
+    "TriggerAuthentication",
+    "ServiceMonitor",
+    "PodMonitor",
+    "PrometheusRule",
+}
 """Kinds of other projects, whose schemas aren't the API's: looked at by hand below."""
 
 
@@ -166,6 +178,8 @@ def test_all_parts_are_there() -> None:
         ("ScaledObject", "acme-worker"),
         ("TriggerAuthentication", "acme-queue"),
         ("ServiceMonitor", "acme-web"),
+        ("PodMonitor", "acme-worker"),
+        ("PrometheusRule", "acme"),
     }
 
 
@@ -429,7 +443,12 @@ def without(*path: str) -> dict[str, Any]:
             },
             "config.GROUNDWORK_TRUST_PROXY is 1",
         ),
-        ({**PLAIN, "serviceMonitor": {"enabled": True}}, "This version answers no metrics"),
+        (
+            {**FULL, "secret": {"values": {"DATABASE_URL": "postgresql://u:p@db/x"}}},
+            "set secret.values.GROUNDWORK_METRICS_TOKEN",
+        ),
+        ({**PLAIN, "serviceMonitor": {"enabled": True, "path": "metrics"}}, "serviceMonitor/path"),
+        ({**PLAIN, "prometheusRule": {"enable": True}}, "enable"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
@@ -438,10 +457,33 @@ def test_values_that_cannot_work_are_refused(values: dict[str, Any], words: str)
     assert words in found["error"]
 
 
-def test_metrics_are_off_while_there_are_none() -> None:
-    with pytest.raises(Resolver404):
-        resolve("/metrics")
-    assert yaml.safe_load((CHART / "values.yaml").read_text())["serviceMonitor"]["enabled"] is False
+def test_monitors_ask_where_metrics_are_told_with_the_token_of_the_pods() -> None:
+    plain, full = _all()["plain"], _all()["full"]
+    assert of_kind(plain, "ServiceMonitor", "PodMonitor", "PrometheusRule") == []
+    web = named(full, "ServiceMonitor", "acme-web")["spec"]
+    worker = named(full, "PodMonitor", "acme-worker")["spec"]
+    secret = named(full, "Secret", "acme-secret")["stringData"]
+    ports = {name: {p["name"] for p in container.get("ports", [])} for name, container in containers(full)}
+    for monitor, (endpoint,), pod in (
+        (web, web["endpoints"], "acme-web/web"),
+        (worker, worker["podMetricsEndpoints"], "acme-worker/worker"),
+    ):
+        assert endpoint["port"] in ports[pod]
+        assert endpoint["path"] == PATH
+        credentials = endpoint["authorization"]["credentials"]
+        assert credentials["name"] == "acme-secret"
+        assert credentials["key"] in secret
+        assert credentials["key"] in variables.VARIABLES
+        assert monitor["jobLabel"] == "app.kubernetes.io/name"
+    (pods_of_worker,) = (p["metadata"]["labels"] for n, p in pods(full) if n == "acme-worker")
+    assert worker["selector"]["matchLabels"].items() <= pods_of_worker.items()
+    assert named(full, "PodMonitor", "acme-worker")["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_rules_of_the_chart_are_those_of_the_file() -> None:
+    rule = named(_all()["full"], "PrometheusRule", "acme")
+    assert rule["spec"] == yaml.safe_load((ROOT / "deploy/prometheus/alerts.yaml").read_text())
+    assert rule["metadata"]["labels"]["release"] == "prometheus"
 
 
 @pytest.mark.django_db

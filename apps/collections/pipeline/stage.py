@@ -12,6 +12,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from apps.collections.models import Collection, Document, DocumentStatus, Stage
+from basics.metrics import INGESTION_SECONDS
 from jobs.context import JobCancelled
 from jobs.notify import notify
 
@@ -92,6 +93,7 @@ def stage_advance(row: Document, stage: Stage, began: float) -> None:
 def stage_time(row: Document, began: float) -> None:
     """Add what the running stage took since ``began``; the caller saves the row."""
     seconds = time.perf_counter() - began
+    INGESTION_SECONDS.observe(str(row.stage), seconds=seconds)
     row.timings[row.stage] = round(row.timings.get(row.stage, 0) + seconds, 3)
 
 

@@ -59,6 +59,7 @@ from apps.collections.search.types import (
 )
 from apps.collections.search.wanted import WantedDocuments
 from basics.errors import DomainError, Invalid, Missing
+from basics.metrics import SEARCH_SECONDS
 from budgets.ledger import BillingAccount
 from tenancy.actors import Actor
 from tenancy.database.waiting import connections_let_go
@@ -173,6 +174,9 @@ def search_run(
         expanding = time.perf_counter()
         hits = hits_expand(hits, expand)
         extra["expand"] = (time.perf_counter() - expanding) * 1000
+    parts = {"embed": embedded - looked_up, "database": fetched - embedded + looked_up - began}
+    for leg, seconds in {**parts, **{name: ms / 1000 for name, ms in extra.items()}}.items():
+        SEARCH_SECONDS.observe(leg, seconds=seconds)
     result = SearchResult(
         query=query,
         hits=hits,
@@ -181,8 +185,8 @@ def search_run(
         behind=documents_behind(actor, pks, kinds.form) if has_codes else 0,
         legs=tuple(leg for leg in legs if leg != "vector" or vectors),
         note=note,
-        embed_ms=(embedded - looked_up) * 1000,
-        database_ms=(fetched - embedded + looked_up - began) * 1000,
+        embed_ms=parts["embed"] * 1000,
+        database_ms=parts["database"] * 1000,
         as_of=as_of,
         extra_ms=extra,
         reranker=None if reranker is None or unranked else reranker.name,

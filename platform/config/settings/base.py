@@ -80,6 +80,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "web.metrics.requests_measured",
     "web.short_address.short_address",
     "web.middleware.request_id",
     "web.middleware.answers_let_go",
@@ -267,6 +268,7 @@ LOOP_SLOTS: int = env.get("GROUNDWORK_LOOP_SLOTS")
 DRAIN_SECONDS: int = env.get("GROUNDWORK_DRAIN_SECONDS")
 WORKER_HEALTH_PORT: int = env.get("GROUNDWORK_WORKER_HEALTH_PORT")
 WORKER_HEALTH_HOST: str = env.get("GROUNDWORK_WORKER_HEALTH_HOST")
+METRICS_TOKEN: str = env.get("GROUNDWORK_METRICS_TOKEN")
 RUN_SECONDS: int = env.get("GROUNDWORK_RUN_SECONDS")
 BATCH_LOOK_S: int = env.get("GROUNDWORK_BATCH_LOOK_SECONDS")
 APPROVAL_HOURS: int = env.get("GROUNDWORK_APPROVAL_HOURS")

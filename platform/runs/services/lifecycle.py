@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from basics.errors import Invalid
+from basics.metrics import RUNS_ENDED
 from budgets.ledger import BudgetExceeded, budget_require, run_holds_release
 from jobs import registry
 from jobs.models import Job, JobStatus
@@ -204,7 +205,7 @@ def _abandon(run: Run, code: str, message: str) -> None:
 
 
 def finished_tell(run: Run) -> None:
-    """Tell webhooks that a run has ended, in the transaction that ends it; never what was said in it."""
+    """Tell webhooks and ``/metrics`` that a run has ended, in the transaction that ends it; never what was said in it."""
     data = {
         "run": run.pk,
         "kind": run.kind,
@@ -212,6 +213,8 @@ def finished_tell(run: Run) -> None:
         "status": str(run.status),
         "error_code": run.error_code,
     }
+    kind, outcome = run.kind, str(run.status)
+    transaction.on_commit(lambda: RUNS_ENDED.add(kind, outcome))
     webhook_emit(tenant_id=run.tenant_id, event=Event.RUN_FINISHED, object_key=f"run:{run.pk}", data=data)
 
 

@@ -9,6 +9,7 @@ from budgets.ledger import BillingAccount, holds_release
 from budgets.services import budgets_tell
 from runs.models import UsageRecord
 from runs.reservations import estimate_reserve
+from runs.usage import usage_count
 from tenancy.models import Tenant
 from toolloop.providers.profiles import Prices, Profile
 from toolloop.reservations import charged_usd, cost_estimate
@@ -54,6 +55,7 @@ def usage_record(
             return
         usage = Usage(input_total=tokens, requests=1)
         cost = profile.cost_usd(usage)
+        usage_count(provider, model, usage, cost)
         UsageRecord.objects.create(
             tenant=tenant,
             user_id=billing_account.user_id,

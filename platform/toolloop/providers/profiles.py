@@ -16,7 +16,7 @@ from toolloop.providers.model_facts import DEFAULT_MODELS, DEFAULTS, ROWS
 from toolloop.providers.profile_types import Prices, Profile, Tiers
 from toolloop.providers.tier_facts import TIERS
 
-__all__ = ["DEFAULT_MODELS", "Prices", "Profile", "Tiers", "list_prices_for", "profile_for"]
+__all__ = ["DEFAULT_MODELS", "Prices", "Profile", "Tiers", "list_name", "list_prices_for", "profile_for"]
 
 # What may follow a model's name without making it another model: a date, a number of a version, "latest".
 _SAME: Final = re.compile(r"(?:-(?:latest|preview|\d{2,8}))*")
@@ -72,9 +72,18 @@ def list_prices_for(provider: str, name: str) -> ListPrices | None:
         provider: registry name.
         name: bare model name.
     """
-    models = _table().get(provider, {})
-    names = [known for known in models if name.startswith(known) and _SAME.fullmatch(name, len(known))]
-    return models[max(names, key=len)] if names else None
+    known = list_name(provider, name)
+    return _table()[provider][known] if known else None
+
+
+def list_name(provider: str, name: str) -> str:
+    """Return the name under which the list prices have a model, without the dates and versions of its own; "" for none."""
+    names = [
+        known
+        for known in _table().get(provider, {})
+        if name.startswith(known) and _SAME.fullmatch(name, len(known))
+    ]
+    return max(names, key=len, default="")
 
 
 @cache

@@ -133,6 +133,16 @@ env:
   - {name: HOME, value: /tmp}
 {{- end }}
 
+{{- /* How Prometheus asks web and workers alike; the token is that of the pods' own Secret. */ -}}
+{{- define "groundwork.scrape" -}}
+path: {{ .Values.serviceMonitor.path }}
+interval: {{ .Values.serviceMonitor.interval }}
+authorization:
+  credentials:
+    name: {{ include "groundwork.secret" . }}
+    key: GROUNDWORK_METRICS_TOKEN
+{{- end }}
+
 {{- /* A pod with a data directory of its own fills it; one that is shared is filled by the migrate Job. */ -}}
 {{- define "groundwork.prepared" -}}
 {{- if not .Values.files.existingClaim }}

@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import Error, connection, connections
 from django.utils import timezone
 
+from basics.metrics import share_with_forks
 from basics.processes import die_with_parent
 from jobs import registry, runner, slots
 from jobs.health import ProbeServer, WorkerHealth
@@ -38,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--health-port",
             type=int,
-            help="answer /livez and /readyz on this port; 0: do not (GROUNDWORK_WORKER_HEALTH_PORT)",
+            help="answer /livez, /readyz and /metrics on this port; 0: do not (GROUNDWORK_WORKER_HEALTH_PORT)",
         )
         parser.add_argument(
             "--health-host", help="address of that port (GROUNDWORK_WORKER_HEALTH_HOST: 127.0.0.1)"
@@ -68,6 +69,9 @@ class Command(BaseCommand):
         from django_q.conf import Conf
         from django_q.signals import post_spawn
 
+        port = settings.WORKER_HEALTH_PORT if health_port is None else health_port
+        if port:
+            share_with_forks()  # so that this port knows what the processes below have counted
         install()
         if processes:
             Conf.WORKERS = settings.Q_CLUSTER["workers"] = max(2, processes)
@@ -95,7 +99,6 @@ class Command(BaseCommand):
         registry.run_after_start()
         log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
         health = WorkerHealth(stop.is_set)
-        port = settings.WORKER_HEALTH_PORT if health_port is None else health_port
         try:
             if port:
                 _probes_start(health, health_host or settings.WORKER_HEALTH_HOST, port)

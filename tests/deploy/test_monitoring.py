@@ -1,0 +1,398 @@
+"""Rules and dashboard name what ``/metrics`` really has, and each fault moves its figure past the threshold of its rule."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+from django.db import connection
+from django.test import Client
+from django.utils import timezone
+
+from basics.metrics import instruments
+from blobs.errors import StoreAway
+from blobs.models import PendingBlob
+from blobs.stores import FolderStore, store_open
+from budgets.models import BudgetSpend
+from budgets.services import budget_set
+from jobs.models import Job, JobStatus, Worker
+from jobs.runner import run_here
+from jobs.services import job_enqueue
+from runs.providers import TenantProvider
+from tenancy import readings as module
+from tenancy.database.direct import direct_connection
+from tenancy.scope import platform_scope, tenant_scope
+from tests.cast import Cast, make_cast
+from tests.deploy.promql import ALERTS, DASHBOARD, alerts, crosses, panels, pending_s, used_by
+from tests.exposition import Said, said_by, said_here
+from tests.jobs.conftest import notes, start_worker  # noqa: F401 - fixtures
+from tests.processes import kill_hard
+from tests.servers import Stack, free_port, wait_for
+from toolloop.errors import ProviderError
+from toolloop.messages import UserMessage
+from toolloop.models import get_model_info
+from toolloop.providers.base import ModelRequest
+from toolloop.providers.registry import make_provider
+
+TOKEN = "0123456789abcdef-secret"
+SAMPLES = {"counter": ("_total",), "histogram": ("_bucket", "_sum", "_count"), "gauge": ("",)}
+PROMETHEUS = {"up": {"job", "instance"}}
+"""What Prometheus itself knows of a target."""
+
+
+def labels_told(said: Said) -> dict[str, set[str]]:
+    """Return the metrics that an answer has or will have, each with its labels."""
+    found: dict[str, set[str]] = {}
+    for name, labels in said.samples:
+        found.setdefault(name, set()).update(label for label, _ in labels)
+    for instrument in instruments():
+        kind = type(instrument).__name__.lower().replace("timer", "histogram")
+        for ending in SAMPLES[kind]:
+            if instrument.name in said.families:
+                more = {"le"} if ending == "_bucket" else set()
+                found.setdefault(instrument.name + ending, set()).update({*instrument.labels, *more})
+    return found
+
+
+def wrong_in(expression: str, told: Mapping[str, set[str]]) -> list[str]:
+    """Return what an expression names that no answer has."""
+    used = used_by(expression)
+    known = {**told, **PROMETHEUS}
+    wrong = [name for name in used.labels if name not in known]
+    for name, labels in used.labels.items():
+        wrong += [f"{name}{{{label}}}" for label in labels - known.get(name, labels)]
+    everywhere = set().union(*(known.get(name, set()) for name in used.labels))
+    return wrong + [f"by ({label})" for label in used.grouped - everywhere - PROMETHEUS["up"]]
+
+
+@pytest.fixture
+def told(tmp_path: Path, transactional_db: None) -> Iterator[dict[str, set[str]]]:
+    stack = Stack(tmp_path, GROUNDWORK_METRICS_TOKEN=TOKEN)
+    stack.start()
+    try:
+        web = said_by(f"{stack.url}/metrics", TOKEN)
+        worker = said_by(f"http://127.0.0.1:{stack.health_port}/metrics", TOKEN)
+        yield {**labels_told(worker), **labels_told(web)}
+    finally:
+        stack.stop()
+
+
+@pytest.mark.servers
+def test_rules_and_dashboard_name_what_real_processes_tell(told: dict[str, set[str]]) -> None:
+    expressions = [rule["expr"] for rule in alerts().values()] + [expr for _, expr in panels()]
+    assert len(expressions) > 50
+    assert [(expression, wrong) for expression in expressions if (wrong := wrong_in(expression, told))] == []
+    # Planted: a metric that there isn't, a label that it hasn't, a grouping by none of its labels.
+    assert wrong_in("max(groundwork_worker) == 0", told) == ["groundwork_worker"]
+    assert wrong_in("groundwork_queue_jobs{tenant='a'} > 1", told) == ["groundwork_queue_jobs{tenant}"]
+    assert wrong_in("sum by (model) (groundwork_queue_jobs) > 1", told) == ["by (model)"]
+    assert wrong_in("rate(groundwork_jobs_ended[5m]) > 1", told) == ["groundwork_jobs_ended"]
+    # What is told and shown nowhere helps nobody.
+    shown = {name for expression in expressions for name in used_by(expression).labels}
+    families = {
+        name.removesuffix("_total").removesuffix("_bucket")
+        for name in told
+        if not name.endswith(("_sum", "_count", "_created"))
+    }
+    assert {f for f in families if not any(name.startswith(f) for name in shown)} == set()
+
+
+def test_each_rule_says_what_happened_and_what_to_do_and_is_told_within_a_minute() -> None:
+    for name, rule in alerts().items():
+        assert set(rule["annotations"]) == {"summary", "action"}, name
+        assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+        assert pending_s(name) + 2 * 15 <= 60, f"{name}: with two scrapes of 15 seconds"
+    page = (ALERTS.parents[2] / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    assert [name for name in alerts() if name not in page] == []
+
+
+def test_dashboard_is_one_of_its_program() -> None:
+    board = yaml.safe_load(DASHBOARD.read_text())
+    numbers = [panel["id"] for panel in board["panels"]]
+    assert len(numbers) == len(set(numbers)) > 30
+    places = [tuple(panel["gridPos"][k] for k in "xy") for panel in board["panels"]]
+    assert len(places) == len(set(places))
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in board["panels"])
+
+
+# --- faults ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cast(transactional_db: None) -> Cast:
+    return make_cast()
+
+
+def moved(alert: str, value: Callable[[Said], float], fault: Callable[[], object]) -> None:
+    """A fault moves what an alert looks at past its threshold, where it was not before."""
+    assert not crosses(alert, value(said_here())), "before"
+    fault()
+    after = value(said_here())
+    assert crosses(alert, after), after
+
+
+def of(name: str, **labels: str) -> Callable[[Said], float]:
+    """Return what reads a metric that the rules use."""
+    assert any(name in used_by(rule["expr"]).labels for rule in alerts().values()), name
+    return lambda said: said.value(name, **labels)
+
+
+def added(name: str, **labels: str) -> Callable[[Said], float]:
+    """Return what reads by how much a counter has grown since now."""
+    read, before = of(name, **labels), said_here().value(name, **labels)
+    return lambda said: read(said) - before
+
+
+def job_row(cast: Cast, **columns: Any) -> None:
+    with tenant_scope(cast.tenant.pk):
+        job = job_enqueue(
+            tenant=cast.tenant, actor=cast.actor("member"), kind="tests.refuse", payload={"path": "/dev/null"}
+        )
+        Job.objects.filter(pk=job.pk).update(**columns)
+
+
+@pytest.mark.servers
+def test_dead_worker(
+    cast: Cast,
+    start_worker: Callable[..., subprocess.Popen[str]],  # noqa: F811 - the fixture
+) -> None:
+    worker = start_worker()
+    wait_for(lambda: Worker.objects.exists() or worker.poll() is not None)
+    assert not crosses("GroundworkNoWorker", of("groundwork_workers")(said_here()))
+
+    def fault() -> None:
+        kill_hard(worker.pid)
+        Worker.objects.update(seen_at=timezone.now() - timedelta(seconds=31))
+
+    moved("GroundworkWorkerLost", of("groundwork_workers_lost"), fault)
+    assert crosses("GroundworkNoWorker", of("groundwork_workers")(said_here()))
+
+
+def test_old_queue(cast: Cast) -> None:
+    old = timezone.now() - timedelta(seconds=400)
+    moved(
+        "GroundworkQueueOld",
+        of("groundwork_queue_oldest_seconds", lane="cpu"),
+        lambda: job_row(cast, run_after=old),
+    )
+    assert said_here().value("groundwork_queue_jobs", lane="cpu") == 1
+    assert said_here().value("groundwork_queue_jobs", lane="loop") == 0
+
+
+def test_jobs_that_wait_for_their_time_are_not_late(cast: Cast) -> None:
+    job_row(cast, run_after=timezone.now() + timedelta(hours=1))
+    assert said_here().value("groundwork_queue_jobs") == 0
+
+
+def test_stuck_job(cast: Cast) -> None:
+    now = timezone.now()
+    stuck = {
+        "status": JobStatus.RUNNING,
+        "started_at": now - timedelta(hours=2),
+        "lease_expires_at": now + timedelta(seconds=30),
+    }
+    moved(
+        "GroundworkJobStuck",
+        of("groundwork_jobs_running_oldest_seconds", lane="cpu"),
+        lambda: job_row(cast, **stuck),
+    )
+    assert not crosses("GroundworkJobAbandoned", of("groundwork_jobs_lease_expired")(said_here()))
+
+
+def test_abandoned_job(cast: Cast) -> None:
+    now = timezone.now()
+    left = {"status": JobStatus.RUNNING, "started_at": now, "lease_expires_at": now - timedelta(seconds=20)}
+    moved("GroundworkJobAbandoned", of("groundwork_jobs_lease_expired"), lambda: job_row(cast, **left))
+
+
+def test_failing_jobs(cast: Cast) -> None:
+    def fault() -> None:
+        for _ in range(21):
+            with tenant_scope(cast.tenant.pk):
+                job = job_enqueue(
+                    tenant=cast.tenant,
+                    actor=cast.actor("member"),
+                    kind="tests.refuse",
+                    payload={"path": "/dev/null"},
+                )
+            assert run_here(cast.tenant.pk, job.pk).status == JobStatus.FAILED
+
+    moved(
+        "GroundworkJobsFail",
+        added("groundwork_jobs_ended_total", kind="tests.refuse", outcome="failed"),
+        fault,
+    )
+
+
+async def test_provider_that_is_down(cast: Cast) -> None:
+    from asgiref.sync import sync_to_async
+
+    info = get_model_info("compatible/default/llama")
+    before = await sync_to_async(said_here)()
+    adapter = make_provider("compatible", api_key="no-key", base_url=f"http://127.0.0.1:{free_port()}/v1")
+    provider = TenantProvider(adapter, replace(info))
+    request = ModelRequest(
+        model="llama", system="", messages=[UserMessage("Are you there?")], tools=[], timeout_s=5
+    )
+    try:
+        with pytest.raises(ProviderError):
+            async for _ in provider.stream(request):
+                pass
+    finally:
+        await provider.aclose()
+    after = await sync_to_async(said_here)()
+
+    def grown(**labels: str) -> float:
+        read = of("groundwork_model_call_seconds_count", provider="compatible", **labels)
+        return read(after) - read(before)
+
+    assert crosses("GroundworkProviderFails", grown(outcome="error") / grown())
+    assert "llama" not in after.label_values(), "workspaces name models as they like"
+
+
+def test_store_that_is_away(cast: Cast, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    bucket = store_open(
+        f"s3://bucket/pre?endpoint=http://127.0.0.1:{free_port()}&region=us-east-1&style=path"
+    )
+    file = tmp_path / "file"
+    file.write_text("bytes")
+
+    def fault() -> None:
+        with pytest.raises(StoreAway):
+            bucket.put("a/key", file)
+
+    moved("GroundworkFilesAway", added("groundwork_blob_store_errors_total"), fault)
+
+
+def test_folder_that_is_no_folder(cast: Cast, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_text("bytes")
+
+    def fault() -> None:
+        with pytest.raises(OSError, match="Not a directory"):
+            FolderStore(file).put("a/key", file)
+
+    moved("GroundworkFilesAway", added("groundwork_blob_store_errors_total"), fault)
+
+
+def test_files_that_nobody_sweeps(cast: Cast) -> None:
+    def fault() -> None:
+        with tenant_scope(cast.tenant.pk):
+            PendingBlob.objects.create(
+                tenant=cast.tenant, key="a/key", due_at=timezone.now() - timedelta(hours=2)
+            )
+
+    moved("GroundworkFilesNotSwept", of("groundwork_blobs_due_oldest_seconds"), fault)
+
+
+def test_budget_that_is_used_up(cast: Cast) -> None:
+    budget = budget_set(tenant=cast.tenant, actor=cast.actor("owner"), kind="tenant", amount_usd=Decimal(1))
+
+    def spent(**columns: Any) -> None:
+        with connection.cursor() as cursor, platform_scope():
+            cursor.execute("SELECT date_trunc('month', now(), 'UTC')")
+            (starts_at,) = cursor.fetchone()
+        with tenant_scope(cast.tenant.pk):
+            BudgetSpend.objects.create(
+                tenant=cast.tenant, budget=budget, subject_id=0, **{"starts_at": starts_at, **columns}
+            )
+
+    spent(spent_usd=Decimal(5), starts_at=timezone.now() - timedelta(days=70))  # another month's
+    moved("GroundworkBudgetUsedUp", of("groundwork_budgets_used_up"), lambda: spent(spent_usd=Decimal(1)))
+    assert cast.tenant.slug not in said_here().label_values()
+
+
+def test_disk_that_is_nearly_full(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = shutil.disk_usage("/")._replace(total=1000, free=500)
+    monkeypatch.setattr("tenancy.readings.shutil.disk_usage", lambda path: found)
+
+    def part(said: Said) -> float:
+        return of("groundwork_disk_free_bytes")(said) / of("groundwork_disk_size_bytes")(said)
+
+    def fault() -> None:
+        monkeypatch.setattr("tenancy.readings.shutil.disk_usage", lambda path: found._replace(free=90))
+
+    moved("GroundworkDiskNearlyFull", part, fault)
+
+
+def test_database_that_is_slow(cast: Cast) -> None:
+    """Somebody holds a table: the statement is given up after two seconds, the other figures stay."""
+    with direct_connection() as holder:
+        holder.autocommit = False
+        moved(
+            "GroundworkDatabaseSlow",
+            of("groundwork_database_reading_seconds"),
+            lambda: holder.execute("LOCK TABLE blobs_pendingblob IN ACCESS EXCLUSIVE MODE"),
+        )
+        said = said_here()
+        assert not crosses("GroundworkDatabaseAway", said.value("groundwork_database_up"))
+        assert "groundwork_blobs_due" not in said.names()
+        assert "groundwork_queue_jobs" in said.names()
+    assert "groundwork_blobs_due" in said_here().names()
+
+
+@pytest.mark.parametrize("how", ["refused", "silent"])
+def test_database_that_is_away(cast: Cast, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """Nobody listens at its port, or whoever does says nothing: the answer comes all the same, without old figures."""
+    Worker.objects.create(name="alive")
+    assert said_here().value("groundwork_workers") == 1
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        if how == "silent":
+            silent.listen()
+        away = {"HOST": "127.0.0.1", "PORT": str(silent.getsockname()[1])}
+
+        def copy() -> Any:
+            own = connection.copy()
+            own.settings_dict.update(away)
+            return own
+
+        moved(
+            "GroundworkDatabaseAway",
+            of("groundwork_database_up"),
+            lambda: monkeypatch.setattr(module, "connection", SimpleNamespace(copy=copy)),
+        )
+        assert "groundwork_workers" not in said_here().names(), (
+            "an old figure would tell of a worker that is gone"
+        )
+        assert not crosses("GroundworkDatabaseSlow", said_here().value("groundwork_database_reading_seconds"))
+    monkeypatch.undo()
+    assert said_here().value("groundwork_workers") == 1
+
+
+def test_clock_that_is_off(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fault() -> None:
+        clock = SimpleNamespace(**{**vars(time), "time": lambda: time.time() - 60})
+        monkeypatch.setattr("tenancy.readings.time", clock)
+
+    moved("GroundworkClockOff", lambda said: abs(of("groundwork_database_clock_offset_seconds")(said)), fault)
+
+
+def test_requests_that_fail(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = said_here()
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr("web.views.health.readiness", broken)
+    assert Client(raise_request_exception=False).get("/readyz").status_code == 500
+    after = said_here()
+
+    def grown(**labels: str) -> float:
+        read = of("groundwork_http_request_seconds_count", **labels)
+        return read(after) - read(before)
+
+    assert crosses("GroundworkRequestsFail", grown(status="5xx") / grown())
