@@ -121,7 +121,12 @@ def replica_settings(url: str, *, pool: bool) -> dict[str, Any]:
         SettingsError: the URL is not one of Postgres or names no database.
     """
     found = database_settings(url, pool=pool, variable="GROUNDWORK_REPLICA_URL")
-    limits = {"connect_timeout": "3", "keepalives_idle": "5", "keepalives_interval": "2", "keepalives_count": "3"}
+    limits = {
+        "connect_timeout": "3",
+        "keepalives_idle": "5",
+        "keepalives_interval": "2",
+        "keepalives_count": "3",
+    }
     found["OPTIONS"] = {**limits, "tcp_user_timeout": "10000", **found["OPTIONS"]}
     if pool:
         found["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 10, "timeout": 3, "max_idle": 120}
