@@ -82,4 +82,5 @@ def may_lag(
             return view(request, *args, **kwargs)
         return may_lag_read(request.actor, lambda: view(request, *args, **kwargs))
 
+    read.may_lag = frozenset({"GET"})  # type: ignore[attr-defined]
     return read

@@ -183,6 +183,20 @@ def failure_noted(error: Exception) -> bool:
     return True
 
 
+def bytes_behind() -> int:
+    """Return how much of the primary's log the replica has not replayed, in bytes, for an operator.
+
+    Raises:
+        Error: one of the two can't be reached (Django's).
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT (pg_current_wal_lsn() - '0/0')::bigint")
+        written = int(cursor.fetchone()[0])
+    with reads_turned(), connection.cursor() as cursor:
+        cursor.execute(_REPLAYED)
+        return max(0, written - int(cursor.fetchone()[1] or 0))
+
+
 @contextmanager
 def reads_turned() -> Iterator[None]:
     """Turn this thread's database to the replica for the block; no transaction may be open."""
