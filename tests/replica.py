@@ -25,7 +25,12 @@ from config.embedded.cluster import environment
 from tenancy.database import replica
 from tests.servers import free_port, wait_for
 
-_STREAMS = {"wal_level": "replica", "max_wal_senders": 5, "wal_keep_size": "256MB", "synchronous_commit": "on"}
+_STREAMS = {
+    "wal_level": "replica",
+    "max_wal_senders": 5,
+    "wal_keep_size": "256MB",
+    "synchronous_commit": "on",
+}
 
 
 class Standby:

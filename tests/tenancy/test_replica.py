@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +33,7 @@ from tests.permissions.rows import API, PORTAL, Row
 from tests.permissions.test_matrix import call, key_client, least, signed_in, url_arguments
 from tests.permissions.world import Side, make_row
 from tests.replica import Standby, replicated
-from tests.servers import wait_for
+from tests.servers import Stack, wait_for
 
 pytestmark = pytest.mark.servers
 
@@ -43,12 +47,12 @@ def _replicated(django_db_setup: None, django_db_blocker: Any) -> Iterator[Stand
 
 
 @pytest.fixture
-def standby(_replicated: Standby) -> Iterator[Standby]:
+def standby(_replicated: Standby) -> Standby:
     """The replica, running, in step, and known to this process."""
     _replicated.restart_if_dead()
     _replicated.resume()
     looked_for()
-    yield _replicated
+    return _replicated
 
 
 def looked_for() -> None:
@@ -61,7 +65,7 @@ class World:
     """A workspace with one collection that the replica has, an owner and two members."""
 
     def __init__(self, standby: Standby) -> None:
-        self.tenant = make_tenant()
+        self.standby, self.tenant = standby, make_tenant()
         self.owner = make_member(self.tenant, Role.OWNER)
         self.member = make_member(self.tenant, Role.MEMBER)
         self.other = make_member(self.tenant, Role.MEMBER)
@@ -73,11 +77,15 @@ class World:
         client.force_login(who.user, "django.contrib.auth.backends.ModelBackend")
         return client
 
-    def keyed(self, who: Membership | None = None) -> Client:
+    def key(self, who: Membership | None = None) -> str:
         _, key = api_key_create(
             tenant=self.tenant, actor=actor_of(who or self.owner), name="k", scopes=sorted(KEY_SCOPES)
         )
-        return Client(headers={"Authorization": f"Bearer {key}"})
+        self.standby.caught_up()  # a new key is a change of rights
+        return key
+
+    def keyed(self, who: Membership | None = None) -> Client:
+        return Client(headers={"Authorization": f"Bearer {self.key(who)}"})
 
     def page(self, name: str, **arguments: Any) -> str:
         return reverse(f"collections:{name}", kwargs={"tenant_slug": self.tenant.slug, **arguments})
@@ -143,7 +151,12 @@ def test_a_lower_role_holds_at_once(world: World, standby: Standby) -> None:
 
 def test_a_document_that_was_limited_is_shown_to_nobody_else(world: World, standby: Standby) -> None:
     document: Document = make_row(
-        Document, world.tenant, world.owner.user, collection=world.collection, status="ready", path="secret.md"
+        Document,
+        world.tenant,
+        world.owner.user,
+        collection=world.collection,
+        status="ready",
+        path="secret.md",
     )
     rest, where = world.keyed(world.other), {"pk": world.collection.pk}
     listing, searching = reverse("api:documents-list", kwargs=where), reverse("api:search")
@@ -163,7 +176,6 @@ def test_a_document_that_was_limited_is_shown_to_nobody_else(world: World, stand
     assert world.client(world.other).get(world.page("detail", **where)).context["documents"] == []
     assert rest.post(searching, {"query": "secret"}, content_type="application/json").status_code == 200
     assert standby.statements("collections_document") == before  # the whole workspace waits for it
-    assert WriteMark.objects.using("default").model is WriteMark
     standby.resume()
     assert rest.get(listing).json()["results"] == []
     assert standby.statements("collections_document") > before
@@ -229,18 +241,12 @@ def test_a_read_that_may_lag_is_served_whole_by_the_replica(row: Row, standby: S
     standby.caught_up()
     before, read = standby.statements("pg_is_in_recovery()"), standby.statements("SET LOCAL ROLE")
     with capture_logs() as logs:
-        response = call(client, _once(row), slug=side.tenant.slug, ids=side, role=role)
+        response = call(client, replace(row, before=None), slug=side.tenant.slug, ids=side, role=role)
     assert response.status_code == row.ok
     assert [line for line in logs if line["event"].startswith("replica_")] == []
     assert standby.statements("pg_is_in_recovery()") == before + 1
     assert standby.statements("SET LOCAL ROLE") > read + 1
     assert replica.watch.reason == ""
-
-
-def _once(row: Row) -> Row:
-    from dataclasses import replace
-
-    return replace(row, before=None)
 
 
 def test_an_export_is_read_from_the_replica_batch_by_batch(
@@ -254,7 +260,9 @@ def test_an_export_is_read_from_the_replica_batch_by_batch(
     call_row = side.row("runs.ToolCall", "owner")
     with platform_scope():
         for _ in range(4):
-            make_row(ToolCall, world.tenant, side.user("owner"), run=call_row.run, user_id=side.user("owner").pk)
+            make_row(
+                ToolCall, world.tenant, side.user("owner"), run=call_row.run, user_id=side.user("owner").pk
+            )
     client = signed_in(side, "owner")
     standby.caught_up()
     before = standby.statements('FROM "runs_toolcall"')
@@ -276,7 +284,9 @@ def test_own_writes_are_seen_while_others_are_shown_what_was(world: World, stand
     assert made.status_code == 201
     before = standby.statements(LISTED)
     assert names(mine) == ["New", "Old"]
-    assert [c.name for c in page.get(world.page("list")).context["collections"]].count("New") == 1  # by a session
+    assert [c.name for c in page.get(world.page("list")).context["collections"]].count(
+        "New"
+    ) == 1  # by a session
     assert standby.statements(LISTED) == before
     assert names(theirs) == ["Old"]
     assert standby.statements(LISTED) > before
@@ -308,16 +318,15 @@ def test_who_deletes_never_sees_it_again(world: World, standby: Standby) -> None
 def test_a_search_is_no_write(world: World, standby: Standby) -> None:
     client = world.keyed()
     standby.caught_up()
-    assert client.post(reverse("api:search"), {"query": "x"}, content_type="application/json").status_code == 200
+    assert (
+        client.post(reverse("api:search"), {"query": "x"}, content_type="application/json").status_code == 200
+    )
     with tenant_scope(world.tenant.pk):
         assert not WriteMark.objects.filter(writer=f"user:{world.owner.user_id}").exists()
 
 
-def test_an_admin_page_counts_for_all_workspaces_of_its_person(world: World, standby: Standby) -> None:
-    client = world.client(world.owner)
-    assert client.post("/admin/logout/").status_code in (200, 302)
-    client = world.client(world.owner)
-    client.post(reverse("account_change_password"), {})
+def test_an_account_page_counts_for_all_workspaces_of_its_person(world: World, standby: Standby) -> None:
+    world.client(world.owner).post(reverse("account_change_password"), {})
     with tenant_scope(world.tenant.pk):
         assert WriteMark.objects.filter(writer=f"user:{world.owner.user_id}").count() == 1
 
@@ -336,9 +345,8 @@ def test_a_mark_beyond_the_log_is_one_of_another_server(world: World, standby: S
     write_noted(actor_of(world.owner))
     with tenant_scope(world.tenant.pk):
         WriteMark.objects.update(position=2**62)
-    standby.caught_up()
-    before = standby.statements(LISTED)
-    wait_for(lambda: names(world.keyed()) and standby.statements(LISTED) > before, "a read of the replica")
+    client, before = world.keyed(), standby.statements(LISTED)
+    wait_for(lambda: names(client) and standby.statements(LISTED) > before, "a read of the replica")
 
 
 # --- behind, away, back ----------------------------------------------------------------------------------
@@ -426,7 +434,9 @@ def test_a_read_that_was_cancelled_is_no_death(world: World, standby: Standby) -
 # --- what must not move ------------------------------------------------------------------------------------
 
 
-def test_a_write_in_such_a_read_is_refused_by_the_replica_and_done_once(world: World, standby: Standby) -> None:
+def test_a_write_in_such_a_read_is_refused_by_the_replica_and_done_once(
+    world: World, standby: Standby
+) -> None:
     def read() -> int:
         with tenant_scope(world.tenant.pk):
             Collection.objects.filter(pk=world.collection.pk).update(description="touched")
@@ -525,3 +535,70 @@ def test_without_a_replica_nothing_is_sent(
         client.post(reverse("api:collections-list"), {"name": "New"}, content_type="application/json")
     assert sent
     assert not [sql for sql in sent if "lsn" in sql or "writemark" in sql]
+
+
+# --- several web processes, with pools -----------------------------------------------------------------------
+
+
+def test_own_writes_hold_across_web_processes_and_none_fails_without_the_replica(
+    world: World, standby: Standby, tmp_path: Path
+) -> None:
+    key = world.key()
+    webs = [Stack(_folder(tmp_path / name), GROUNDWORK_REPLICA_URL=standby.url) for name in ("one", "two")]
+    try:
+        for web in webs:
+            web.start_web()
+        for web in webs:  # each looks for the replica by itself
+            wait_for(lambda web=web: _replica_told(web) == "in use", "a web process to find the replica")
+        before = standby.statements(LISTED)
+        assert [_listed(web, key) for web in webs] == [["Old"], ["Old"]]
+        assert standby.statements(LISTED) >= before + 2
+        standby.pause()
+        _posted(webs[0], key, "New")
+        assert [_listed(web, key) for web in webs] == [["New", "Old"], ["New", "Old"]]
+        standby.resume()
+        standby.kill()
+        with ThreadPoolExecutor(8) as askers:
+            found = list(askers.map(lambda n: _listed(webs[n % 2], key), range(80)))
+        assert found == [["New", "Old"]] * 80
+        for web in webs:
+            assert web.get("/readyz") == 200
+            assert _replica_told(web).startswith("away")
+        standby.start()
+        for web in webs:
+            wait_for(
+                lambda web=web: _replica_told(web) == "in use", "a web process to find the replica again"
+            )
+            before = standby.statements(LISTED)
+            assert _listed(web, key) == ["New", "Old"]
+            assert standby.statements(LISTED) > before
+    finally:
+        for web in webs:
+            web.stop()
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path
+
+
+def _asked(web: Stack, path: str, key: str = "", body: Any = None) -> Any:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(  # noqa: S310 - our own server
+        web.url + path, data, {**headers, "Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as response:  # noqa: S310
+        return json.load(response)
+
+
+def _replica_told(web: Stack) -> str:
+    return str(_asked(web, "/readyz")["checks"]["replica"]["detail"])
+
+
+def _listed(web: Stack, key: str) -> list[str]:
+    return sorted(row["name"] for row in _asked(web, reverse("api:collections-list"), key)["results"])
+
+
+def _posted(web: Stack, key: str, name: str) -> None:
+    assert _asked(web, reverse("api:collections-list"), key, {"name": name})["name"] == name
