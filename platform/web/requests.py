@@ -73,7 +73,8 @@ def may_lag(
 ) -> Callable[Concatenate[TenantRequest, P], HttpResponse]:
     """Mark a view, below ``allowed``, that only reads on GET and may show a state of some seconds ago.
 
-    It returns a whole page, not a stream, and may run twice: see ``tenancy.lagging``.
+    It returns a whole page, not a stream, and may run twice: see ``tenancy.lagging``. Not for a page whose rows a stream
+    keeps fresh: what goes between the page's state and the stream's beginning would stay on it.
     """
 
     @wraps(view)

@@ -81,7 +81,6 @@ def sample(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 
 @require_GET
 @allowed("collection.read")
-@may_lag
 def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show a collection's documents, live."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)

@@ -93,7 +93,7 @@ class ReplicaWatch:
         if self._is_there:
             return True
         with self._lock:
-            if not self._is_there and self._looker is None:
+            if not self._is_there and (self._looker is None or not self._looker.is_alive()):
                 self._looker = threading.Thread(target=self._look, name="replica-look", daemon=True)
                 self._looker.start()
         return False
@@ -258,4 +258,4 @@ def _pool_forget() -> None:
     """Let the next reader connect anew: what the pool holds leads to a server that is gone."""
     pool = connections[REPLICA]._connection_pools.pop(REPLICA, None)
     if pool is not None:
-        pool.close(timeout=0)
+        pool.close()
