@@ -38,6 +38,7 @@ from tests.servers import Stack, wait_for
 pytestmark = pytest.mark.servers
 
 LISTED = "collections_collection"
+POSTED = {"name": "Posted", "chunk_size": 1200, "chunk_overlap": 200}
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +63,13 @@ def looked_for() -> None:
 
 
 class World:
-    """A workspace with one collection that the replica has, an owner and two members."""
+    """A workspace with one collection that the replica has, and three owners, who may make any key."""
 
     def __init__(self, standby: Standby) -> None:
         self.standby, self.tenant = standby, make_tenant()
         self.owner = make_member(self.tenant, Role.OWNER)
-        self.member = make_member(self.tenant, Role.MEMBER)
-        self.other = make_member(self.tenant, Role.MEMBER)
+        self.member = make_member(self.tenant, Role.OWNER)
+        self.other = make_member(self.tenant, Role.OWNER)
         self.collection = make_collection(self.tenant, "Old")
         standby.caught_up()
 
@@ -298,7 +299,7 @@ def test_own_writes_are_seen_while_others_are_shown_what_was(world: World, stand
 def test_a_page_posted_is_a_write_of_ones_own(world: World, standby: Standby) -> None:
     page = world.client(world.owner)
     standby.pause()
-    assert page.post(world.page("create"), {"name": "Posted"}).status_code == 302
+    assert page.post(world.page("create"), POSTED).status_code == 302
     assert {c.name for c in page.get(world.page("list")).context["collections"]} == {"Old", "Posted"}
 
 
