@@ -25,7 +25,7 @@ from config.embedded.cluster import environment
 from tenancy.database import replica
 from tests.servers import free_port, wait_for
 
-_STREAMS = {
+_STREAMS: dict[str, str | float] = {
     "wal_level": "replica",
     "max_wal_senders": 5,
     "wal_keep_size": "256MB",

@@ -84,4 +84,4 @@ def may_lag(
         return may_lag_read(request.actor, lambda: view(request, *args, **kwargs))
 
     read.may_lag = frozenset({"GET"})  # type: ignore[attr-defined]
-    return read
+    return cast("Callable[Concatenate[TenantRequest, P], HttpResponse]", read)

@@ -7,6 +7,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -549,7 +550,7 @@ def test_own_writes_hold_across_web_processes_and_none_fails_without_the_replica
         for web in webs:
             web.start_web()
         for web in webs:  # each looks for the replica by itself
-            wait_for(lambda web=web: _replica_told(web) == "in use", "a web process to find the replica")
+            wait_for(partial(_in_use, web), "a web process to find the replica")
         before = standby.statements(LISTED)
         assert [_listed(web, key) for web in webs] == [["Old"], ["Old"]]
         assert standby.statements(LISTED) >= before + 2
@@ -566,9 +567,7 @@ def test_own_writes_hold_across_web_processes_and_none_fails_without_the_replica
             assert _replica_told(web).startswith("away")
         standby.start()
         for web in webs:
-            wait_for(
-                lambda web=web: _replica_told(web) == "in use", "a web process to find the replica again"
-            )
+            wait_for(partial(_in_use, web), "a web process to find the replica again")
             before = standby.statements(LISTED)
             assert _listed(web, key) == ["New", "Old"]
             assert standby.statements(LISTED) > before
@@ -594,6 +593,10 @@ def _asked(web: Stack, path: str, key: str = "", body: Any = None) -> Any:
 
 def _replica_told(web: Stack) -> str:
     return str(_asked(web, "/readyz")["checks"]["replica"]["detail"])
+
+
+def _in_use(web: Stack) -> bool:
+    return _replica_told(web) == "in use"
 
 
 def _listed(web: Stack, key: str) -> list[str]:

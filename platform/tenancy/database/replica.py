@@ -256,6 +256,7 @@ def freshness_require(position: PrimaryPosition) -> None:
 
 def _pool_forget() -> None:
     """Let the next reader connect anew: what the pool holds leads to a server that is gone."""
-    pool = connections[REPLICA]._connection_pools.pop(REPLICA, None)
+    wrapper: Any = connections[REPLICA]
+    pool = wrapper._connection_pools.pop(REPLICA, None)
     if pool is not None:
         pool.close()
