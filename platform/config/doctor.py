@@ -18,8 +18,9 @@ from basics.errors import DomainError
 from blobs.errors import StoreAway
 from blobs.stores import store
 from jobs.health import check_queue, check_workers
+from tenancy.database import replica
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
-from tenancy.health import Check, guarded
+from tenancy.health import REPLICA_FIX, Check, guarded
 from tenancy.row_security import PLATFORM_POLICY, POLICY, tenant_models
 from toolloop.providers.registry import configured_models
 from web.health import readiness
@@ -31,12 +32,13 @@ MIN_VECTOR = (0, 7)  # halfvec and sparsevec
 
 def examine() -> list[Check]:
     """Return every finding. Checks that need the database are left out when it is away."""
-    found = readiness()
+    found = [check for check in readiness() if check.name != "replica"]  # of a web process; see check_replica
     if found[0].ok:
         needs_database: tuple[tuple[str, Callable[[], Check], str], ...] = (
             ("postgres", check_postgres, "Use PostgreSQL 16 or later."),
             ("vector", check_vector, "As a superuser: CREATE EXTENSION vector;"),
             ("walls", check_row_security, "Run: python manage.py migrate"),
+            *([("replica", check_replica, REPLICA_FIX)] if replica.is_set() else []),
             ("queue", check_queue, "See the queue's settings: GROUNDWORK_BROKER."),
             ("worker", check_workers, "Start a worker: python manage.py worker"),
         )
@@ -93,6 +95,14 @@ def check_row_security() -> Check:
         )
         return Check("walls", False, detail, "Run: python manage.py migrate")
     return Check("walls", True, f"{len(tables)} tables")
+
+
+def check_replica() -> Check:
+    """The replica answers and is one of this database; how far it is behind."""
+    if problem := replica.replica_problem():
+        return Check("replica", False, problem, REPLICA_FIX)
+    behind = replica.bytes_behind()
+    return Check("replica", True, "in step" if not behind else f"{behind} bytes behind")
 
 
 def check_embedder() -> Check:

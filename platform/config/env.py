@@ -112,6 +112,27 @@ def database_settings(url: str, *, pool: bool, variable: str = "DATABASE_URL") -
     }
 
 
+def replica_settings(url: str, *, pool: bool) -> dict[str, Any]:
+    """Return Django's settings of the replica: those of ``database_settings``, and nobody waits long for one that is away.
+
+    Options of the URL win over the limits set here.
+
+    Raises:
+        SettingsError: the URL is not one of Postgres or names no database.
+    """
+    found = database_settings(url, pool=pool, variable="GROUNDWORK_REPLICA_URL")
+    limits = {
+        "connect_timeout": "3",
+        "keepalives_idle": "5",
+        "keepalives_interval": "2",
+        "keepalives_count": "3",
+    }
+    found["OPTIONS"] = {**limits, "tcp_user_timeout": "10000", **found["OPTIONS"]}
+    if pool:
+        found["OPTIONS"]["pool"] = {"min_size": 0, "max_size": 10, "timeout": 3, "max_idle": 120}
+    return found
+
+
 def email_settings(url: str) -> dict[str, Any]:
     """Return Django's EMAIL_* settings of ``smtp://user:password@host:port`` (``smtps`` for TLS from the start)."""
     parts = urlsplit(url)

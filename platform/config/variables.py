@@ -36,6 +36,18 @@ VARIABLES: dict[str, Variable] = {
             str,
         ),
         Variable(
+            "GROUNDWORK_REPLICA_URL",
+            "Streaming replica of the same database that web servers read searches, lists and exports from. Unset: none.",
+            "",
+            str,
+        ),
+        Variable(
+            "GROUNDWORK_REPLICA_LAG_SECONDS",
+            "Seconds that the replica may be behind; further behind it is not read.",
+            "10",
+            values.as_positive,
+        ),
+        Variable(
             "GROUNDWORK_DATA_DIR",
             "Folder of the embedded database, uploaded files and the embedder's model.",
             "var",

@@ -7,16 +7,18 @@ import io
 import json
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
 
-from runs.call_log import CallChoice, call_facts, call_log, calls_batched
+from runs.call_log import CallBatch, CallChoice, call_facts, call_log, calls_batched
 from runs.models import ToolCall
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
+from tenancy.lagging import may_lag_read
 from tenancy.models import Tenant
 from tenancy.scope import scope_same
 from tenancy.services import audit_record
@@ -44,11 +46,26 @@ def calls_export(*, tenant: Tenant, actor: Actor, choice: CallChoice, form: str)
             object=tenant,
             data={"form": form, "filters": choice.to_query()},
         )
-    return calls_file(rows, reader=lambda _: actor, form=form, name=f"tool-calls-{tenant.slug}")
+    return calls_file(
+        rows,
+        reader=lambda _: actor,
+        read=partial(may_lag_read, actor),
+        form=form,
+        name=f"tool-calls-{tenant.slug}",
+    )
+
+
+def _at_once(read: Callable[[], CallBatch]) -> CallBatch:
+    return read()
 
 
 def calls_file(
-    rows: QuerySet[ToolCall], *, reader: Callable[[int], Actor], form: str, name: str
+    rows: QuerySet[ToolCall],
+    *,
+    reader: Callable[[int], Actor],
+    form: str,
+    name: str,
+    read: Callable[[Callable[[], CallBatch]], CallBatch] = _at_once,
 ) -> StreamingHttpResponse:
     """Return calls as a file to download, read in the scope of this moment while it is sent.
 
@@ -57,8 +74,9 @@ def calls_file(
         reader: gives who reads it in a workspace; what they may not see of documents is left out.
         form: ``csv`` or ``jsonl``.
         name: of the file, without its ending.
+        read: calls the function that reads a batch, perhaps on a replica.
     """
-    batches, scope = calls_batched(rows, reader), scope_same()
+    batches, scope = calls_batched(rows, reader, read), scope_same()
 
     def some() -> str | None:
         with scope():

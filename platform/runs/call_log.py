@@ -6,6 +6,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 from django.db.models import Q, QuerySet, TextField
@@ -239,15 +240,34 @@ def call_facts(call: ToolCall, who: str = "") -> dict[str, Any]:
     }
 
 
-def calls_batched(rows: QuerySet[ToolCall], reader: Callable[[int], Actor]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the facts of calls, the newest first, in batches of two statements each: no transaction stays open."""
+def calls_batched(
+    rows: QuerySet[ToolCall],
+    reader: Callable[[int], Actor],
+    read: Callable[[Callable[[], CallBatch]], CallBatch],
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the facts of calls, the newest first, in batches of two statements each: no transaction stays open.
+
+    Args:
+        reader: gives who reads them in a workspace.
+        read: calls the function that reads a batch, from the database of its choice; that function may run twice.
+    """
     before: int | None = None
     while True:
-        page = list((rows if before is None else rows.filter(pk__lt=before))[:EXPORT_BATCH])
-        if not page:
+        facts, before = read(partial(_batch_read, rows, reader, before))
+        if not facts:
             return
-        for tenant_id in {call.tenant_id for call in page}:
-            calls_withhold(reader(tenant_id), [c for c in page if c.tenant_id == tenant_id])
-        names = people_named(call.user_id for call in page)
-        yield [call_facts(call, names.get(call.user_id or 0, "")) for call in page]
-        before = page[-1].pk
+        yield facts
+
+
+CallBatch = tuple[list[dict[str, Any]], int | None]
+"""Facts of calls, and the id of the last of them."""
+
+
+def _batch_read(rows: QuerySet[ToolCall], reader: Callable[[int], Actor], before: int | None) -> CallBatch:
+    page = list((rows if before is None else rows.filter(pk__lt=before))[:EXPORT_BATCH])
+    if not page:
+        return [], before
+    for tenant_id in {call.tenant_id for call in page}:
+        calls_withhold(reader(tenant_id), [c for c in page if c.tenant_id == tenant_id])
+    names = people_named(call.user_id for call in page)
+    return [call_facts(call, names.get(call.user_id or 0, "")) for call in page], page[-1].pk

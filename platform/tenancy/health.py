@@ -14,12 +14,14 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
+from tenancy.database import replica
 from tenancy.database.direct import pooler_found
 
 logger = logging.getLogger(__name__)
 _matched = False
 _listens = False
 _POOLER_KEPT_S = 30.0
+REPLICA_FIX = "Start the replica, or correct GROUNDWORK_REPLICA_URL."
 _pooler: tuple[float, Check] | None = (
     None  # when one was found, by the clock of this process, and what is said of it
 )
@@ -40,13 +42,14 @@ class Check:
 
 
 def database_checks() -> list[Check]:
-    """Return what was found about the database, its direct line and its migrations. The later ones need the first."""
+    """Return what was found about the database, its direct line, its replica and its migrations. All others need the first."""
     found = [guarded("database", check_database, "Start the database, or correct DATABASE_URL.")]
     if not found[0].ok:
         return found
     return [
         *found,
         guarded("listen", check_listen, "See GROUNDWORK_LISTEN_URL."),
+        *([check_replica()] if replica.is_set() else []),
         guarded("migrations", check_migrations, "Run: python manage.py migrate"),
     ]
 
@@ -76,6 +79,15 @@ def check_listen() -> Check:
         _listens = True
     _pooler = None
     return Check("listen", True, "direct")
+
+
+def check_replica() -> Check:
+    """Whether this process reads its replica. One that is away is named and fails nothing: the main database is read."""
+    if replica.watch.is_there():
+        return Check("replica", True, "in use")
+    if replica.watch.reason == replica.NOT_LOOKED:
+        return Check("replica", True, "being looked for; reads go to the main database")
+    return Check("replica", True, "away; reads go to the main database", REPLICA_FIX)
 
 
 def check_migrations() -> Check:

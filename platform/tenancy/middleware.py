@@ -22,11 +22,17 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import sync_and_async_middleware
 
+from tenancy.database import replica
 from tenancy.database.waiting import in_db
+from tenancy.lagging import write_noted, writes_of_person_noted
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.selectors import membership_find, owned_tenants, user_actor
 
 TENANT_PATH = re.compile(r"^/t/(?P<slug>[-a-zA-Z0-9_]+)/(?!(?:mcp|oauth/(?:register|token|revoke))\Z)")
+
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
+_REFUSED_BY_RATE = 429
 
 
 def _sign_in(back: str) -> str:
@@ -74,6 +80,20 @@ def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | N
     return nullcontext(), None
 
 
+def _written(request: Any, response: Any) -> None:
+    """Remember that this request may have written, so that its person or key is not shown a state from before it.
+
+    What has no workspace in its address (the admin site, account pages) counts for all workspaces of the person.
+    """
+    if request.method in _SAFE or response.status_code == _REFUSED_BY_RATE or not replica.is_set():
+        return
+    if request.actor is not None:
+        if not getattr(request, "only_reads", False):
+            write_noted(request.actor)
+    elif not request.path_info.startswith("/api/") and request.user.is_authenticated:
+        writes_of_person_noted(request.user)
+
+
 @sync_and_async_middleware
 def tenant_from_url(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
     """Middleware: see the module's text."""
@@ -85,7 +105,9 @@ def tenant_from_url(get_response: Callable[[HttpRequest], Any]) -> Callable[[Htt
             if refusal is not None:
                 return refusal
             with scope:
-                return await inner(request)
+                response = await inner(request)
+            await in_db(_written, request, response)
+            return response
 
         markcoroutinefunction(middleware)
         return middleware
@@ -96,6 +118,7 @@ def tenant_from_url(get_response: Callable[[HttpRequest], Any]) -> Callable[[Htt
             return refusal
         with scope:
             response: HttpResponse = get_response(request)
-            return response
+        _written(request, response)
+        return response
 
     return sync_middleware

@@ -17,6 +17,7 @@ from tenancy import crypto, keys
 from tenancy.actors import Actor
 from tenancy.audit_names import ShownEvents
 from tenancy.database.columns import Columns
+from tenancy.database.replica import primary_reads
 from tenancy.models import (
     ApiKey,
     AuditEvent,
@@ -77,7 +78,7 @@ def membership_find(*, user: User, slug: str) -> Membership | None:
 
 def membership_list(*, user: User) -> list[Membership]:
     """Return the user's memberships in active tenants, by workspace name."""
-    with platform_scope():
+    with primary_reads(), platform_scope():
         return list(
             Membership.objects.select_related("tenant")
             .filter(user=user, tenant__is_active=True)
@@ -183,7 +184,8 @@ def limited_collections(tenant_id: int, user_id: int | None) -> set[int]:
     if user_id is None:
         return set()
     keys = ApiKey.objects.filter(tenant_id=tenant_id, user_id=user_id, collections__isnull=False)
-    return {pk for limited in keys.values_list("collections", flat=True) for pk in limited or ()}
+    with primary_reads():
+        return {pk for limited in keys.values_list("collections", flat=True) for pk in limited or ()}
 
 
 def role_of(actor: Actor) -> str:
@@ -191,7 +193,8 @@ def role_of(actor: Actor) -> str:
     if actor.kind != "api_key" or actor.user_id is None:
         return actor.role
     found = Membership.objects.filter(tenant_id=actor.tenant_id, user_id=actor.user_id)
-    return found.values_list("role", flat=True).first() or ""
+    with primary_reads():
+        return found.values_list("role", flat=True).first() or ""
 
 
 def may_create_tenant(*, user: User) -> bool:

@@ -7,10 +7,11 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django_htmx.middleware import HtmxDetails
 
 from tenancy.actors import Actor
+from tenancy.lagging import may_lag_read
 from tenancy.models import Membership, Tenant, User
 
 P = ParamSpec("P")
@@ -65,3 +66,22 @@ def allowed(
         return cast("Callable[Concatenate[HttpRequest, P], HttpResponseBase]", checked)
 
     return decorate
+
+
+def may_lag(
+    view: Callable[Concatenate[TenantRequest, P], HttpResponse],
+) -> Callable[Concatenate[TenantRequest, P], HttpResponse]:
+    """Mark a view, below ``allowed``, that only reads on GET and may show a state of some seconds ago.
+
+    It returns a whole page, not a stream, and may run twice: see ``tenancy.lagging``. Not for a page whose rows a stream
+    keeps fresh: what goes between the page's state and the stream's beginning would stay on it.
+    """
+
+    @wraps(view)
+    def read(request: TenantRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if request.method not in {"GET", "HEAD"}:
+            return view(request, *args, **kwargs)
+        return may_lag_read(request.actor, lambda: view(request, *args, **kwargs))
+
+    read.may_lag = frozenset({"GET"})  # type: ignore[attr-defined]
+    return cast("Callable[Concatenate[TenantRequest, P], HttpResponse]", read)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tenancy.idempotency import answers_expire
+from tenancy.lagging import marks_expire
 from tenancy.services.connections import tokens_expire
 from web.shared_cache import values_expire
 from web.windows import windows_expire
@@ -10,5 +11,6 @@ from webhooks.services import deliveries_expire
 
 
 def old_rows_sweep() -> int:
-    """Forget answers to idempotent writes, deliveries of webhooks, OAuth tokens, counts and cached values that are over."""
-    return answers_expire() + deliveries_expire() + tokens_expire() + windows_expire() + values_expire()
+    """Forget what is over: answers to idempotent writes, deliveries, OAuth tokens, counts, cached values, marks of writes."""
+    old = answers_expire() + deliveries_expire() + tokens_expire() + windows_expire() + values_expire()
+    return old + marks_expire()

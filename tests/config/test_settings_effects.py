@@ -99,6 +99,13 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
         "[settings.LISTEN_DATABASE['HOST'], settings.LISTEN_DATABASE['PORT']]",
         ["db.internal", "5433"],
     ),
+    "GROUNDWORK_REPLICA_URL": (
+        "postgresql://groundwork@reads.internal:5434/groundwork?connect_timeout=7",
+        "[settings.DATABASES['replica'][k] for k in ('HOST', 'PORT')] + "
+        "[settings.DATABASES['replica']['OPTIONS'][k] for k in ('connect_timeout', 'keepalives_idle')]",
+        ["reads.internal", "5434", "7", "5"],
+    ),
+    "GROUNDWORK_REPLICA_LAG_SECONDS": ("3", "settings.REPLICA_LAG_S", 3),
     "GROUNDWORK_IMPORT_MAX_FILES": ("10", "settings.IMPORT_MAX_FILES", 10),
     "GROUNDWORK_IMPORT_MAX_MB": ("10", "settings.IMPORT_MAX_BYTES", 10_000_000),
     "GROUNDWORK_FETCH_NETWORKS": ("10.2.0.0/16", "settings.FETCH_NETWORKS", ["10.2.0.0/16"]),
@@ -245,6 +252,8 @@ OF_TESTS = {"GROUNDWORK_SHARED_DATA", "GROUNDWORK_REQUIRE_BROWSER"}
 BAD = {
     "DATABASE_URL": "mysql://localhost/name",
     "GROUNDWORK_LISTEN_URL": "mysql://localhost/name",
+    "GROUNDWORK_REPLICA_URL": "mysql://localhost/name",
+    "GROUNDWORK_REPLICA_LAG_SECONDS": "0",
     "GROUNDWORK_CREDENTIAL_KEYS": "not-a-key",
     "GROUNDWORK_TRUSTED_ORIGINS": "a.example.org",
     "GROUNDWORK_TRUST_PROXY": "maybe",

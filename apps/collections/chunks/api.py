@@ -85,6 +85,7 @@ class ChunksView(TenantAPIView):
     """The chunks of a collection."""
 
     actions = {"GET": "collection.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = ReadingOrder
 
     @extend_schema(
@@ -101,6 +102,7 @@ class DocumentChunksView(TenantAPIView):
     """The chunks of a document."""
 
     actions = {"GET": "collection.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = ReadingOrder
 
     @extend_schema(
@@ -197,6 +199,7 @@ class ChunkLinksView(TenantAPIView):
     """Links of a chunk."""
 
     actions = {"GET": "collection.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = WholeList
 
     @extend_schema(
@@ -224,6 +227,7 @@ class ChunkChainView(TenantAPIView):
     """A chain of linked chunks."""
 
     actions = {"GET": "collection.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = WholeList
 
     @extend_schema(
@@ -292,6 +296,7 @@ class ChunkHistoryView(TenantAPIView):
     """Changes of a chunk."""
 
     actions = {"GET": "collection.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(operation_id="chunk_history_list", tags=["chunks"], responses=RevisionOutput(many=True))

@@ -23,7 +23,7 @@ from apps.collections.display.page_parts import chosen, chunk_dress, section
 from apps.collections.graph.selectors import edges_of_chunk
 from apps.collections.models import Chunk, ChunkKind, ChunkRevision
 from basics.errors import DomainError, Missing
-from web.requests import TenantRequest, allowed
+from web.requests import TenantRequest, allowed, may_lag
 
 CHUNKS_PER_PAGE = 25
 _CODE = (ChunkKind.FUNCTION, ChunkKind.CLASS, ChunkKind.FILE)
@@ -33,6 +33,7 @@ STATES = [("edited", "Edited"), ("disabled", "Excluded from search"), ("linked",
 
 @require_GET
 @allowed("collection.read")
+@may_lag
 def chunks(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Leaf through a collection's chunks."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)

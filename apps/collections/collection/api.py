@@ -34,6 +34,7 @@ class CollectionsView(TenantAPIView):
     """The collections of the workspace."""
 
     actions = {"GET": "collection.read", "POST": "collection.write"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(
@@ -94,6 +95,7 @@ class DocumentsView(TenantAPIView):
     stores = True
 
     actions = {"GET": "collection.read", "POST": "document.write"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
     parser_classes = (MultiPartParser,)
 

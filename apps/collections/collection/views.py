@@ -25,7 +25,7 @@ from apps.collections.ingestion.sources.archives import is_archive
 from apps.collections.models import Collection, Document, DocumentSource, DocumentStatus
 from apps.collections.search import selectors as search_selectors
 from basics.errors import Conflict, Invalid
-from web.requests import TenantRequest, allowed
+from web.requests import TenantRequest, allowed, may_lag
 
 UPLOAD_FORMATS = "PDF, Office, HTML, e-mail, Markdown, tables, images, text and source code"
 DOCUMENTS_PER_PAGE = 50
@@ -40,6 +40,7 @@ ORDERS = [
 
 @require_GET
 @allowed("collection.read")
+@may_lag
 def collections(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List the workspace's collections."""
     rows = list(selectors.collection_list(actor=request.actor))

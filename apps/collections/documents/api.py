@@ -30,6 +30,7 @@ class VersionsView(TenantAPIView):
     """Versions of a document."""
 
     actions = {"GET": "collection.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = WholeList
 
     @extend_schema(

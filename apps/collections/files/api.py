@@ -314,6 +314,7 @@ class FileChangesView(FilesAPIView):
     """The history."""
 
     actions = {"GET": "collection.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(

@@ -30,6 +30,7 @@ class SearchView(TenantAPIView):
     """Search."""
 
     actions = {"POST": "search.run"}
+    may_lag = frozenset({"POST"})
     waits = True  # for an embedder, and for the model that reranks
 
     @extend_schema(operation_id="search", tags=["search"], request=SearchInput, responses=SearchOutput)
@@ -64,6 +65,7 @@ class SearchCasesView(TenantAPIView):
     """Saved questions of a collection."""
 
     actions = {"GET": "collection.read", "POST": "collection.write"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(operation_id="search_cases_list", tags=["search"], responses=SearchCaseOutput(many=True))
@@ -119,6 +121,7 @@ class SnapshotsView(TenantAPIView):
     """Named moments of a collection."""
 
     actions = {"GET": "collection.read", "POST": "collection.write"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(operation_id="snapshots_list", tags=["collections"], responses=SnapshotOutput(many=True))

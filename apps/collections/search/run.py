@@ -63,6 +63,7 @@ from basics.metrics import SEARCH_SECONDS
 from budgets.ledger import BillingAccount
 from tenancy.actors import Actor
 from tenancy.database.waiting import connections_let_go
+from tenancy.lagging import primary_reads
 from tenancy.models import Tenant
 from toolloop.languages import language_or_script
 
@@ -120,7 +121,8 @@ def search_run(
     unranked = ""  # why the passages were not reranked, where they should have been
     if reranker is None and set(legs) == set(LEGS):
         try:
-            reranker = reranker_of(tenant, actor, scope, billing_account)
+            with primary_reads():  # it may read the workspace's key
+                reranker = reranker_of(tenant, actor, scope, billing_account)
         except DomainError as error:
             unranked = error.message
     began = time.perf_counter()
@@ -159,7 +161,9 @@ def search_run(
     fetched = time.perf_counter()
     if reranker is not None and hits:
         try:
-            hits = wants.hits_ordered(reranker.rerank(query, hits))
+            with primary_reads():  # what it costs is written down
+                ordered = reranker.rerank(query, hits)
+            hits = wants.hits_ordered(ordered)
         except DomainError as error:
             log.warning("search_without_reranker", reranker=reranker.name, code=error.code)
             unranked = error.message
@@ -291,8 +295,9 @@ def _embed_begin(
     for space, pks in by_space.items():
         try:
             # Here, not aside: it may read the workspace's key, and reserves money.
-            embedder = embedder_for(space, tenant=tenant)
-            bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
+            with primary_reads():
+                embedder = embedder_for(space, tenant=tenant)
+                bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
             ask = partial(embedder.embed_query, query)
         except DomainError as error:
             begun.append(_Embedding(space, pks, partial(_raise, error)))
@@ -309,7 +314,7 @@ def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:
 
 
 def _paid(bill: EmbeddingBill, ask: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
-    with bill:
+    with primary_reads(), bill:
         return ask()
 
 

@@ -22,7 +22,7 @@ from apps.collections.search import FIELDS, LEGS, OPERATORS, SearchHit, SearchRe
 from apps.collections.search import cases as search_cases
 from apps.collections.search import selectors as search_selectors
 from basics.errors import DomainError, Invalid
-from web.requests import TenantRequest, allowed
+from web.requests import TenantRequest, allowed, may_lag
 
 FILTER_ROWS = 3
 LEG_NAMES = {"vector": "Meaning", "lexical": "Words", "exact": "Exact codes"}
@@ -33,6 +33,7 @@ _LISTS = ("in", "nin", "all")
 
 @require_GET
 @allowed("search.run")
+@may_lag
 def search(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show what a question finds, with the rank of each leg, what was dropped and what was passed over."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)

@@ -52,6 +52,7 @@ class ConversationsView(TenantAPIView):
     """The caller's own conversations."""
 
     actions = {"GET": "conversation.read", "POST": "conversation.write"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(

@@ -223,6 +223,7 @@ class ConversationSearchView(TenantAPIView):
     """Search."""
 
     actions = {"GET": "conversation.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = WholeList
 
     @extend_schema(

@@ -23,6 +23,7 @@ class SourcesView(TenantAPIView):
     """The documents that rows quote."""
 
     actions = {"GET": "dataset.read", "PATCH": _WRITE}
+    may_lag = frozenset({"GET"})
 
     @extend_schema(
         operation_id="dataset_sources_list",

@@ -18,7 +18,7 @@ from apps.datasets.rows import dataset_services, selectors
 from apps.datasets.rows.page_values import number
 from apps.datasets.rows.selectors import MOST_COUNTED, RowFilter
 from basics.errors import Invalid
-from web.requests import TenantRequest, allowed
+from web.requests import TenantRequest, allowed, may_lag
 
 PER_PAGE = 50
 SHOWN_COVERAGE = 6
@@ -27,6 +27,7 @@ SHOWN_COVERAGE = 6
 
 @require_http_methods(["GET", "POST"])
 @allowed("dataset.read")
+@may_lag
 def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List the datasets, and make one."""
     form = DatasetForm(request.POST or None)
@@ -51,6 +52,7 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 
 @require_GET
 @allowed("dataset.read")
+@may_lag
 def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show a dataset's rows, filtered, a page after or before a row, with its newest jobs."""
     dataset = selectors.dataset_get(actor=request.actor, pk=pk)

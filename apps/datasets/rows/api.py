@@ -43,6 +43,7 @@ class DatasetsView(_Base):
     """The workspace's datasets."""
 
     actions = {"GET": _READ, "POST": _WRITE}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(operation_id="datasets_list", tags=["datasets"], responses=DatasetOutput(many=True))
@@ -113,6 +114,7 @@ class RowsView(_Base):
     """The rows of a dataset."""
 
     actions = {"GET": _READ}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(

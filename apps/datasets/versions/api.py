@@ -75,6 +75,7 @@ class VersionsView(TenantAPIView):
     """The versions of a dataset."""
 
     actions = {"GET": _READ, "POST": _WRITE}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(

@@ -18,7 +18,7 @@ from apps.datasets.rows.selectors import RowFilter
 from apps.datasets.versions import diffs, services
 from apps.datasets.versions.services import version_is_intact
 from basics.errors import Conflict
-from web.requests import TenantRequest, allowed
+from web.requests import TenantRequest, allowed, may_lag
 
 SHOWN, COMPARED, PER_PAGE = 100, 20, 50
 
@@ -75,6 +75,7 @@ def version(request: TenantRequest, tenant_slug: str, pk: int, number: int) -> H
 
 @require_GET
 @allowed("dataset.read")
+@may_lag
 def diff(request: TenantRequest, tenant_slug: str, pk: int, older: int, newer: int) -> HttpResponse:
     """Show what changed between two versions, a page of one kind of change."""
     context = section_context(actor=request.actor, pk=pk, tab="versions")

@@ -48,6 +48,7 @@ class ExperimentsView(_Base):
     """The workspace's experiments."""
 
     actions = {"GET": _READ, "POST": _WRITE}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(operation_id="experiments_list", tags=_TAGS, responses=ExperimentOutput(many=True))
@@ -112,6 +113,7 @@ class TrialsView(_Base):
     """The answers of an experiment."""
 
     actions = {"GET": _READ}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(operation_id="experiment_trials_list", tags=_TAGS, responses=TrialOutput(many=True))

@@ -33,7 +33,7 @@ from apps.evaluations.scorers.retrieval import COVERAGE_ALARM
 from basics.errors import DomainError, Invalid, Missing
 from batches.delivery import Delivery
 from web.forms import add_refusal
-from web.requests import TenantRequest, allowed
+from web.requests import TenantRequest, allowed, may_lag
 
 PAGE = 30
 _FAILED_SHOWN = 20
@@ -46,6 +46,7 @@ _ACTS = {
 
 @require_GET
 @allowed("evaluation.read")
+@may_lag
 def experiments(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List experiments, newest first."""
     pages = Paginator(selectors.experiment_list(actor=request.actor), PAGE)

@@ -84,6 +84,7 @@ class ToolCallsView(TenantAPIView):
     """The call log."""
 
     actions = {"GET": "run.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(

@@ -39,6 +39,7 @@ class ReadsView(TenantAPIView):
     """Who has read what."""
 
     actions = {"GET": "run.read"}
+    may_lag = frozenset({"GET"})
     pagination_class = Pagination
 
     @extend_schema(

@@ -33,7 +33,7 @@ from runs.selectors import CONTENT_SHOWN
 from tenancy.actors import Actor
 from tenancy.selectors import member_list
 from toolloop.json_cut import text_cut
-from web.requests import TenantRequest, allowed
+from web.requests import TenantRequest, allowed, may_lag
 
 PAGE_SIZE = 50
 CHAT = "conversation"
@@ -42,6 +42,7 @@ CHAT = "conversation"
 @never_cache
 @require_GET
 @allowed("run.read")
+@may_lag
 def calls(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List calls, the newest first; ``?before=`` goes on behind a call."""
     problem, choice = "", CallChoice()
@@ -116,6 +117,7 @@ def calls_file(request: TenantRequest, tenant_slug: str) -> HttpResponseBase:
 @never_cache
 @require_GET
 @allowed("run.read")
+@may_lag
 def reads(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     """List which passages reached which answers, for whom; ``?before=`` goes on behind a row."""
     problem, choice = "", dict[str, int]()

@@ -41,6 +41,10 @@ _LISTEN_URL = env.get("GROUNDWORK_LISTEN_URL")
 LISTEN_DATABASE = (
     env.database_settings(_LISTEN_URL, pool=False, variable="GROUNDWORK_LISTEN_URL") if _LISTEN_URL else None
 )
+_REPLICA_URL = env.get("GROUNDWORK_REPLICA_URL")
+if _REPLICA_URL:
+    DATABASES["replica"] = env.replica_settings(_REPLICA_URL, pool=_POOL)  # tenancy.database.replica
+REPLICA_LAG_S: int = env.get("GROUNDWORK_REPLICA_LAG_SECONDS")
 # What waits while it holds a database connection fails instead of being logged (tenancy.database.waiting).
 STRICT_WAITS = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

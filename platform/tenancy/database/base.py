@@ -31,6 +31,7 @@ from tenancy.database.cursors import (
     scope_forget,
     scope_watch,
 )
+from tenancy.database.replica import REPLICA
 from tenancy.database.waiting import use_noted
 
 __all__ = ["APP_ROLE", "LOGIN", "PLATFORM_ROLE", "DatabaseWrapper", "as_login_role"]
@@ -100,8 +101,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return cursor
 
     def chunked_cursor(self) -> Any:
-        # A cursor of the server's outlives its transaction only on a server connection that stays with us.
-        if settings.LISTEN_DATABASE is not None and not self.in_atomic_block:
+        # A cursor of the server's outlives its transaction only on a server connection that stays with us: not behind a
+        # pooler, which the replica's address may be that of.
+        is_pooled = settings.LISTEN_DATABASE is not None or self.alias == REPLICA
+        if is_pooled and not self.in_atomic_block:
             return self.cursor()
         return super().chunked_cursor()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Generic, TypeVar
 
-from django.db import connection, models
+from django.db import DEFAULT_DB_ALIAS, connection, models
 
 M = TypeVar("M", bound=models.Model)
 
@@ -33,7 +33,7 @@ class Columns(Generic[M]):
     def take(self, values: Iterator[Any]) -> M:
         """Return the model of the next columns of a row, and leave those behind them."""
         found = [_converted(field, next(values)) for field in self._fields]
-        return self._model.from_db(connection.alias, self._names, found)
+        return self._model.from_db(DEFAULT_DB_ALIAS, self._names, found)
 
 
 def _converted(field: Any, value: Any) -> Any:

@@ -46,16 +46,21 @@ def connections_let_go() -> None:
     Raises:
         WaitsWithConnection: a transaction is open, and ``STRICT_WAITS`` is set.
     """
-    held = _held.get()
     for own in connections.all(initialized_only=True):
         if _has_transaction(own):
             _complain("a transaction is open")
-            continue
-        # Without a pool, closing would help nobody, and would end what a long job has open: a cursor, a lock of its session.
-        if not own.in_atomic_block and "pool" in own.settings_dict["OPTIONS"]:
-            own.close_if_unusable_or_obsolete()
-        if held is not None:
-            held.discard(own)
+        else:
+            connection_let_go(own)
+
+
+def connection_let_go(own: Any) -> None:
+    """Give one connection, which has no transaction open, back to its pool; without a pool it stays open."""
+    # Without a pool, closing would help nobody, and would end what a long job has open: a cursor, a lock of its session.
+    if not own.in_atomic_block and "pool" in own.settings_dict["OPTIONS"]:
+        own.close_if_unusable_or_obsolete()
+    held = _held.get()
+    if held is not None:
+        held.discard(own)
 
 
 def in_transaction() -> bool:

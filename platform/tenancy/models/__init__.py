@@ -2,7 +2,7 @@
 
 from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models.base import Tenant, TenantModel, TenantQuerySet, User, UserManager
-from tenancy.models.keys import ApiKey, IdempotentAnswer, OAuthToken, RateBucket, RateLimit
+from tenancy.models.keys import ApiKey, IdempotentAnswer, OAuthToken, RateBucket, RateLimit, WriteMark
 from tenancy.models.workspace import (
     AuditChain,
     AuditEvent,
@@ -35,4 +35,5 @@ __all__ = [
     "TenantQuerySet",
     "User",
     "UserManager",
+    "WriteMark",
 ]

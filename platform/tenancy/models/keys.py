@@ -143,6 +143,24 @@ class RateBucket(TenantModel):
         return self.subject
 
 
+class WriteMark(TenantModel):
+    """Where the log of the database was after somebody's newest write: a replica that has not come so far is not read.
+
+    ``writer`` is as ``tenancy.lagging`` names it; "" stands for a change of rights, which all in the workspace wait for.
+    ``position`` is in bytes. Rows exist only where a replica is set.
+    """
+
+    writer = models.CharField(max_length=30)
+    position = models.BigIntegerField()
+    written_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "writer"], name="write_mark_one_each")]
+
+    def __str__(self) -> str:
+        return self.writer or "rights"
+
+
 class IdempotentAnswer(TenantModel):
     """The answer to a REST write that came with an ``Idempotency-Key``, for its repetitions; encrypted, it may hold secrets.
 

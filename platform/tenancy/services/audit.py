@@ -9,6 +9,7 @@ from django.db import connection, models
 
 from tenancy import origin
 from tenancy.actors import Actor
+from tenancy.lagging import rights_noted
 from tenancy.models import AuditEvent, Tenant
 
 
@@ -38,6 +39,7 @@ def audit_record(
         raise RuntimeError(f"audit_record({action!r}) outside a transaction: use transaction.atomic")
     name = object_name or ("" if object is None else str(object))
     where = origin.current()
+    rights_noted(tenant.pk, action)
     return AuditEvent.objects.create(
         tenant=tenant,
         actor_kind=actor.kind,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import Any, ClassVar
 
 import structlog
@@ -14,6 +15,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from tenancy.actors import Actor
+from tenancy.lagging import may_lag_read
 from tenancy.models import Tenant
 from tenancy.rate_limits import RateLimited, RateState, rate_take
 from tenancy.scope import tenant_scope
@@ -34,6 +36,8 @@ class TenantAPIView(APIView):
         False  # reads or keeps files, which may be far away: outside of a transaction as well
     )
     """Its writes wait for work that others do; see ``web.drf.idempotency.repeatable``."""
+    may_lag: ClassVar[frozenset[str]] = frozenset()
+    """Methods that only read and may show a state of some seconds ago: see ``tenancy.lagging``."""
     takes_unknown_fields: ClassVar[bool] = False
     """A protocol of others, whose clients send more than we know: unknown fields of a body are not refused."""
     pagination_class: ClassVar[type[BasePagination] | None] = None
@@ -72,6 +76,10 @@ class TenantAPIView(APIView):
             parameters_check(self, request)
             if not self.takes_unknown_fields:
                 body_check(self, request)
+        if handler is not None and ("GET" if name == "head" else name.upper()) in self.may_lag:
+            request._request.only_reads = True  # type: ignore[attr-defined]
+            handler = self._lagging(handler)
+            setattr(self, name, handler)
         if self._uploads is not None and handler is not None:
             wrapped = repeatable(
                 handler,
@@ -81,6 +89,9 @@ class TenantAPIView(APIView):
                 waits=self.waits or self.stores,
             )
             setattr(self, name, wrapped)  # of this request's view alone: what dispatch calls next
+
+    def _lagging(self, handler: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **kwargs: may_lag_read(self.actor, partial(handler, *args, **kwargs))
 
     def perform_authentication(self, request: Request) -> None:
         super().perform_authentication(request)
