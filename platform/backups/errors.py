@@ -18,3 +18,10 @@ class BackupDamaged(DomainError):
     def __init__(self, part: str, what: str) -> None:
         super().__init__("backup_damaged", f"{part}: {what}. Use another backup.", status=409)
         self.part = part
+
+
+class BackupBusy(BackupRefused):
+    """Another backup of this database is at work; trying again later is all there is to do."""
+
+    def __init__(self) -> None:
+        super().__init__("Another backup of this database is being written or pruned. Try again later.")

@@ -85,13 +85,15 @@ def schema_make(manifest: Manifest) -> bool:
     with as_login_role():
         executor = MigrationExecutor(connection)
         graph = executor.loader.graph
-        applied = {node for node in map(tuple, manifest.migrations) if node in graph.nodes}
+        applied = {node for node in manifest.migrations if node in graph.nodes}
         if applied >= set(graph.nodes):
             call_command("migrate", verbosity=0, interactive=False)
             row_security_apply(connection)  # also where an interrupted restore had migrated already
             return False
-        targets = [
-            node for node in sorted(applied) if not any(c.key in applied for c in graph.node_map[node].children)
+        targets: list[tuple[str, str | None]] = [
+            node
+            for node in sorted(applied)
+            if not any(c.key in applied for c in graph.node_map[node].children)
         ]
         executor.migrate(targets)
         return True
@@ -136,14 +138,20 @@ def _table_load(
     found = RowSum()
     if table.parts:
         with line.cursor() as cursor, cursor.copy(copy_in(table.name, table.columns)) as copy:
-            for row in _rows(place, manifest, table, keys):
+            for row in part_rows(place, manifest, table, keys):
                 found.add(row)
                 copy.write(row)
     if (found.rows, found.checksum) != (table.rows, table.checksum):
         raise BackupDamaged(table.name, "its rows aren't those that were backed up")
 
 
-def _rows(place: Place, manifest: Manifest, table: Table, keys: list[BackupKey]) -> Iterator[bytes]:
+def part_rows(place: Place, manifest: Manifest, table: Table, keys: list[BackupKey]) -> Iterator[bytes]:
+    """Yield the rows of a table's parts, with their ends.
+
+    Raises:
+        BackupDamaged: a part isn't what was written; rows that were yielded before were right.
+        StoreAway: the place doesn't answer.
+    """
     for part in table.parts:
         where = f"backups/{manifest.name}/{part.key}"
         with workroom() as folder:
@@ -152,7 +160,6 @@ def _rows(place: Place, manifest: Manifest, table: Table, keys: list[BackupKey])
             if file_digest(path) != part.sha256:
                 raise BackupDamaged(where, "it isn't the file that the manifest names")
             with path.open("rb") as stream:
-                # The part's name within the backup: a row's end is a part's end.
                 try:
                     yield from rows_split(part_read(stream, where, keys))
                 except ValueError:
@@ -184,7 +191,9 @@ def _unwalled(line: Any, tables: list[str]) -> Iterator[None]:
         ).fetchall()
     ]
     for table in forced:
-        line.execute(sql.SQL("ALTER TABLE public.{} NO FORCE ROW LEVEL SECURITY").format(sql.Identifier(table)))
+        line.execute(
+            sql.SQL("ALTER TABLE public.{} NO FORCE ROW LEVEL SECURITY").format(sql.Identifier(table))
+        )
     yield
     for table in forced:
         line.execute(sql.SQL("ALTER TABLE public.{} FORCE ROW LEVEL SECURITY").format(sql.Identifier(table)))
@@ -213,14 +222,18 @@ def _bare(line: psycopg.Connection[Any]) -> Iterator[None]:
     triggers = line.execute(_TRIGGERS).fetchall()
     for table, name, _ in keys:
         line.execute(
-            sql.SQL("ALTER TABLE public.{} DROP CONSTRAINT {}").format(sql.Identifier(table), sql.Identifier(name))
+            sql.SQL("ALTER TABLE public.{} DROP CONSTRAINT {}").format(
+                sql.Identifier(table), sql.Identifier(name)
+            )
         )
     indexes = line.execute(_INDEXES).fetchall()  # those that only foreign keys need stay with these
     for name, _ in indexes:
         line.execute(sql.SQL("DROP INDEX public.{}").format(sql.Identifier(name)))
     for table, name in triggers:
         line.execute(
-            sql.SQL("ALTER TABLE public.{} DISABLE TRIGGER {}").format(sql.Identifier(table), sql.Identifier(name))
+            sql.SQL("ALTER TABLE public.{} DISABLE TRIGGER {}").format(
+                sql.Identifier(table), sql.Identifier(name)
+            )
         )
     yield
     for _, definition in indexes:
@@ -233,7 +246,9 @@ def _bare(line: psycopg.Connection[Any]) -> Iterator[None]:
         )
     for table, name in triggers:
         line.execute(
-            sql.SQL("ALTER TABLE public.{} ENABLE TRIGGER {}").format(sql.Identifier(table), sql.Identifier(name))
+            sql.SQL("ALTER TABLE public.{} ENABLE TRIGGER {}").format(
+                sql.Identifier(table), sql.Identifier(name)
+            )
         )
 
 

@@ -128,9 +128,7 @@ class PartWriter:
     def close(self) -> Written:
         """Write the last frame, and say what was written; the file stays open."""
         self._frame(bytes(self._waiting), is_last=True)
-        return Written(
-            self._size, self._digest.hexdigest(), self._content_size, self._content.hexdigest()
-        )
+        return Written(self._size, self._digest.hexdigest(), self._content_size, self._content.hexdigest())
 
     def _frame(self, content: bytes, *, is_last: bool) -> None:
         self._content.update(content)
@@ -215,9 +213,7 @@ def _key_of(header: bytes, name: str, keys: Sequence[BackupKey]) -> BackupKey:
     )
 
 
-def _opened(
-    cipher: AESGCM | None, sealed: bytes, length: int, about: bytes, number: int, name: str
-) -> bytes:
+def _opened(cipher: AESGCM | None, sealed: bytes, length: int, about: bytes, number: int, name: str) -> bytes:
     if cipher:
         try:
             return cipher.decrypt(_nonce(number), sealed, about)

@@ -77,9 +77,7 @@ class Place:
     def names(self) -> list[str]:
         """Return the names of the backups that were finished, the oldest first. Raises StoreAway."""
         found = (kept.key.split("/") for kept in self.store.below("backups/"))
-        return sorted(
-            {k[1] for k in found if len(k) == 3 and k[2] == MANIFEST and NAME.fullmatch(k[1])}
-        )
+        return sorted({k[1] for k in found if len(k) == 3 and k[2] == MANIFEST and NAME.fullmatch(k[1])})
 
     def _no_links(self, key: str) -> None:
         """Refuse symbolic links on the way from the folder to a file: they lead where this place isn't."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+import psycopg
 from django.core.management import call_command
 
 from backups.errors import BackupDamaged, BackupRefused
@@ -17,7 +19,6 @@ from backups.places import Place, workroom
 from backups.services import backup_chosen, backup_keys
 from blobs.leases import file_digest
 from blobs.stores import store
-from tenancy.database.base import as_login_role
 
 _after: list[Callable[[], None]] = []
 _TOLD_EVERY = 500
@@ -70,29 +71,38 @@ def backup_restore(
     originals = list(originals_read(place, manifest, keys))
     if not has_files:
         _store_refuse({one.key for one in originals})
-    told = "" if without_credentials else keys_restore(_keys_read(place, manifest, keys), manifest.key_ids)
+    told = (
+        "" if without_credentials else keys_restore(keys_part_read(place, manifest, keys), manifest.key_ids)
+    )
     is_older = schema_make(manifest)
     brought = _originals_bring(place, originals, keys, say)
     rows_restore(place, manifest, keys, is_older=is_older, say=say)
+    for hook in _after:
+        hook()
     return Restored(manifest, brought, told)
 
 
 def rows_restore(
-    place: Place, manifest: Manifest, keys: list[BackupKey], *, is_older: bool, say: Callable[[str], None]
+    place: Place,
+    manifest: Manifest,
+    keys: list[BackupKey],
+    *,
+    is_older: bool,
+    on_loaded: Callable[[psycopg.Connection[Any]], None] = lambda line: None,
+    say: Callable[[str], None],
 ) -> None:
     """Load the rows into the schema that ``schema_make`` made, and bring it to that of this code.
 
     Args:
         is_older: what ``schema_make`` returned.
+        on_loaded: called with a session of the owner, while the schema is still the backup's.
     """
     with fresh_line() as line:
         rows_load(line, place, manifest, keys, say)
+        on_loaded(line)
+        line.execute("ANALYZE")
     if is_older:
         call_command("migrate", verbosity=0, interactive=False)
-    for hook in _after:
-        hook()
-    with as_login_role(), fresh_line() as line:
-        line.execute("ANALYZE")
 
 
 def _store_refuse(wanted: set[str]) -> None:
@@ -105,7 +115,8 @@ def _store_refuse(wanted: set[str]) -> None:
             )
 
 
-def _keys_read(place: Place, manifest: Manifest, keys: list[BackupKey]) -> bytes | None:
+def keys_part_read(place: Place, manifest: Manifest, keys: list[BackupKey]) -> bytes | None:
+    """Return the keys of credentials that a sealed backup has, None of one that has none. Raises BackupDamaged."""
     if manifest.keys is None:
         return None
     where = f"backups/{manifest.name}/{manifest.keys.key}"

@@ -11,8 +11,9 @@ from typing import Any, BinaryIO
 
 import psycopg
 from django.db import connection, transaction
+from psycopg import sql
 
-from backups.errors import BackupRefused
+from backups.errors import BackupBusy, BackupRefused
 from backups.manifest import Part, SequenceState, Table
 from backups.parts import BackupKey, PartWriter, Written
 from backups.places import Place
@@ -42,13 +43,13 @@ def alone() -> Iterator[psycopg.Connection[Any]]:
     """Let one backup or pruning of this database run at a time, on whichever machine; yields a session of its own.
 
     Raises:
-        BackupRefused: another one is at work.
+        BackupBusy: another one is at work.
     """
     with direct_connection() as line:
         settings_pin(line)
         row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
         if not row[0]:
-            raise BackupRefused("Another backup of this database is being written or pruned. Try again later.")
+            raise BackupBusy
         yield line
 
 
@@ -89,7 +90,8 @@ class Snapshot:
         for name, table, column in found:
             if (table and table not in self.tables) or not name.isidentifier():
                 continue
-            row: Any = self.line.execute(f'SELECT last_value, is_called FROM public."{name}"').fetchone()  # type: ignore[arg-type,unused-ignore]
+            statement = sql.SQL("SELECT last_value, is_called FROM public.{}").format(sql.Identifier(name))
+            row: Any = self.line.execute(statement).fetchone()
             states.append(SequenceState(name, table, column, row[0], row[1]))
         return states
 
@@ -155,7 +157,8 @@ def snapshot(line: psycopg.Connection[Any]) -> Iterator[Snapshot]:
     try:
         with line.transaction():
             # Before the snapshot is taken: a migration that commits in between would change what it is of.
-            line.execute("LOCK TABLE {} IN ACCESS SHARE MODE".format(", ".join(f'public."{t}"' for t in tables)))  # type: ignore[arg-type,unused-ignore]
+            listed = sql.SQL(", ").join(sql.Identifier("public", table) for table in tables)
+            line.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(listed))
             hidden_refuse(line, tables)
             yield Snapshot(line, tables, sorted(there - known - SELF_KEPT))
     finally:
@@ -223,4 +226,6 @@ def line_check(line: psycopg.Connection[Any]) -> None:
     except psycopg.Error:
         is_held = False
     if not is_held:
-        raise BackupRefused("The connection to the database was lost, so this backup was given up. Try again.")
+        raise BackupRefused(
+            "The connection to the database was lost, so this backup was given up. Try again."
+        )

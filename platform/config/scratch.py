@@ -65,7 +65,9 @@ def scratch_database() -> Iterator[str]:
             yield f"database {made['NAME']} on the server of this installation"
     finally:
         with direct_connection() as line:
-            line.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(made["NAME"])))
+            line.execute(
+                sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(made["NAME"]))
+            )
 
 
 def _created() -> dict[str, Any] | None:

@@ -64,13 +64,22 @@ def installation(
     with tenant_scope(cast.tenant.pk):
         document = ingest(cast, collection, "lamps.md", LAMPS)
         ingest(cast, collection, "odd.md", ODD.encode())
-        credential_set(tenant=cast.tenant, actor=cast.actor("owner"), provider="openai", secret="sk-of-the-tenant-1234")
+        credential_set(
+            tenant=cast.tenant, actor=cast.actor("owner"), provider="openai", secret="sk-of-the-tenant-1234"
+        )
     with tenant_scope(cast.other_tenant.pk):
         services.document_upload(
-            tenant=cast.other_tenant, actor=cast.actor("outsider"), collection=other, name="o.md", chunks=[b"# Other"]
+            tenant=cast.other_tenant,
+            actor=cast.actor("outsider"),
+            collection=other,
+            name="o.md",
+            chunks=[b"# Other"],
         )
         credential_set(
-            tenant=cast.other_tenant, actor=cast.actor("outsider"), provider="anthropic", secret="sk-of-the-other-56789"
+            tenant=cast.other_tenant,
+            actor=cast.actor("outsider"),
+            provider="anthropic",
+            secret="sk-of-the-other-56789",
         )
     return Installation(cast, collection, document, home, tmp_path_factory.mktemp("place"))
 

@@ -5,9 +5,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from backups.models import BackupResult
+from backups.places import place_url
 from backups.restoring import backup_restore
+from backups.results import backup_problem, recorded
 from backups.services import backup_create, backup_list, backup_prune
 from basics.errors import DomainError
+from config.backup_verify import backup_verify
+from config.embedded import EmbeddedPostgresError
 from config.upgrade import gigabytes
 
 
@@ -27,7 +32,14 @@ class Command(BaseCommand):
         )
         listed = steps.add_parser("list", help="List the backups of a place, the newest last.")
         listed.add_argument("place", nargs="?", default="", help=where)
-        restore = steps.add_parser("restore", help="Restore a backup into an empty database and store of files.")
+        verify = steps.add_parser(
+            "verify", help="Restore a backup into a scratch database and compare all of it; changes nothing."
+        )
+        verify.add_argument("place", nargs="?", default="", help=where)
+        verify.add_argument("--name", default="", help="of the backup; the newest when left out")
+        restore = steps.add_parser(
+            "restore", help="Restore a backup into an empty database and store of files."
+        )
         restore.add_argument("place", nargs="?", default="", help=where)
         restore.add_argument("--name", default="", help="of the backup; the newest when left out")
         restore.add_argument(
@@ -49,9 +61,16 @@ class Command(BaseCommand):
             getattr(self, f"_{step}")(options["place"] or settings.BACKUP_URL, options)
         except DomainError as error:
             raise CommandError(f"{error.message} {getattr(error, 'reason', '')}".strip()) from error
+        except EmbeddedPostgresError as error:
+            raise CommandError(str(error)) from error
 
     def _create(self, url: str, options: dict[str, Any]) -> None:
-        made = backup_create(url, is_checked=options["check"], say=self._say)
+        made = recorded(
+            BackupResult.Kind.CREATE,
+            place_url(url),
+            lambda: backup_create(url, is_checked=options["check"], say=self._say),
+            lambda made: (made, backup_problem(made)),
+        )
         self.stdout.write(
             f"{made.name}: {made.rows:,} rows of {len(made.tables)} tables in {gigabytes(made.size)}, "
             f"{made.originals.count:,} originals, {made.originals.sent:,} of them sent "
@@ -63,7 +82,9 @@ class Command(BaseCommand):
                 f"backup, for example {made.originals.missing[0]}. Run: python manage.py ingestion_check"
             )
         if made.unreadable:
-            self.stderr.write(f"Credentials that no key of this server reads: {', '.join(made.unreadable[:5])}")
+            self.stderr.write(
+                f"Credentials that no key of this server reads: {', '.join(made.unreadable[:5])}"
+            )
         if made.left_out:
             self.stderr.write(
                 f"Tables that no part of Groundwork knows are not in the backup: {', '.join(made.left_out)}"
@@ -88,6 +109,21 @@ class Command(BaseCommand):
             )
         if not found:
             self.stdout.write("No backups.")
+
+    def _verify(self, url: str, options: dict[str, Any]) -> None:
+        found = recorded(
+            BackupResult.Kind.VERIFY,
+            place_url(url),
+            lambda: backup_verify(url, name=options["name"], say=self._say),
+            lambda found: (found.manifest, found.problems[0] if found.problems else ""),
+        )
+        for words in found.done:
+            self.stdout.write(f"ok    {words}")
+        for words in found.problems:
+            self.stderr.write(f"WRONG {words}")
+        if found.problems:
+            raise CommandError(f"{found.manifest.name} can't be relied on.")
+        self.stdout.write(f"{found.manifest.name} can be restored.")
 
     def _restore(self, url: str, options: dict[str, Any]) -> None:
         done = backup_restore(
