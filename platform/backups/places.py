@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import stat
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
@@ -28,6 +30,7 @@ from blobs.stores import Store, is_key, store_open
 
 MANIFEST = "manifest.gwm"
 NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+_ABANDONED_S = 24 * 3600  # what a killed process left; a part takes nobody a day
 _SCHEMES = ("s3", "gs", "azure", "file")
 
 
@@ -140,6 +143,10 @@ def workroom() -> Iterator[Path]:
     """Give the block a folder on this machine for one part at a time; it is gone afterwards."""
     root = Path(settings.DATA_DIR) / "cache"
     root.mkdir(parents=True, exist_ok=True)
+    for abandoned in root.glob("backup-*"):
+        with suppress(FileNotFoundError):  # another process was first
+            if time.time() - abandoned.stat().st_mtime > _ABANDONED_S:
+                shutil.rmtree(abandoned, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="backup-", dir=root) as folder:
         yield Path(folder)
 

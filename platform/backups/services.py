@@ -26,6 +26,7 @@ from backups.parts import BackupKey, part_write
 from backups.places import NAME, Place, manifest_key, workroom
 from backups.snapshot import RowsWriter, Snapshot, alone, line_check, snapshot
 from blobs.stores import store
+from tenancy.health import check_migrations, migrations_unknown
 
 UNFINISHED_KEPT = timedelta(days=1)
 """How long files of an unfinished backup stay: another server's may be on the way."""
@@ -82,6 +83,7 @@ def backup_create(
         StoreAway: the place, or the store of files, doesn't answer.
     """
     place, began = Place(url), datetime.now(UTC)
+    _schema_refuse()
     name = f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
     key = next(iter(backup_keys()), None)
     with alone() as line, workroom() as folder:
@@ -97,6 +99,20 @@ def backup_create(
         manifest = _manifest(name, began, read, originals, keys, rows.size)
         manifest_write(place, manifest, key)
     return manifest
+
+
+def _schema_refuse() -> None:
+    """Make sure that this code can read all of the database's tables.
+
+    Raises:
+        BackupRefused: it is older or newer than the schema.
+    """
+    found = check_migrations()
+    # A worker of the version before stays ready on a newer schema, whose new tables it doesn't know.
+    if not found.ok or migrations_unknown():
+        raise BackupRefused(
+            f"This code isn't the version that the database is of ({found.detail}). Write the backup with that version."
+        )
 
 
 def _read(point: Snapshot, rows: RowsWriter, say: Callable[[str], None]) -> _Read:

@@ -257,7 +257,13 @@ def _check_backup() -> Check:
     """Whether there is a backup to go back to: of the last day, and verified; advice, and nothing that is in the way."""
     fix = "Run: python manage.py backup create, then backup verify. See docs/backups.md."
     if BackupResult._meta.db_table not in connection.introspection.table_names():
-        return Check("backup", True, "none known: this database is from before backups were recorded", fix)
+        how = "python manage.py pg dump FILE" if database_folder() else "pg_dump -Fc"
+        return Check(
+            "backup",
+            True,
+            "none known: this database is from before backups were recorded",
+            f"Make one of the database ({how}) and of the data folder, and try it.",
+        )
     last = last_backup()
     if last is None:
         return Check("backup", True, "none known", fix)
