@@ -29,9 +29,9 @@ from blobs.errors import BlobMissing
 from blobs.stores import Store, is_key, store_open
 
 MANIFEST = "manifest.gwm"
-NAME = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
+NAME = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{6}")
+"""When it was begun (UTC), to the microsecond so that names are in the order of time, and six random digits."""
 _ABANDONED_S = 24 * 3600  # what a killed process left; a part takes nobody a day
-_SCHEMES = ("s3", "gs", "azure", "file")
 
 
 class Place:
@@ -107,7 +107,7 @@ def place_url(address: str) -> str:
     if not address.strip():
         raise BackupRefused("No address for backups. Name a folder or bucket, or set GROUNDWORK_BACKUP_URL.")
     url = address.strip()
-    if urlsplit(url).scheme not in _SCHEMES:
+    if "://" not in url:
         url = "file://" + quote(str(Path(url).absolute()))
     if _is_within(url, settings.FILES_URL or "file://" + quote(str(Path(settings.MEDIA_ROOT).absolute()))):
         raise BackupRefused(
@@ -124,7 +124,7 @@ def _is_within(one: str, other: str) -> bool:
     paths = [unquote(parts.path).strip("/") for parts in (a, b)]
     if a.scheme == "file":
         paths = [os.path.realpath("/" + path) for path in paths]
-    first, second = (f"{path}/" for path in paths)
+    first, second = (f"{path}/" if path else "" for path in paths)
     return first.startswith(second) or second.startswith(first)
 
 

@@ -84,7 +84,7 @@ def backup_create(
     """
     place, began = Place(url), datetime.now(UTC)
     _schema_refuse()
-    name = f"{began:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+    name = f"{began:%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(3)}"
     key = next(iter(backup_keys()), None)
     with alone() as line, workroom() as folder:
         rows = RowsWriter(place, name, key, folder)

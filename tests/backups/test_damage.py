@@ -116,7 +116,7 @@ def test_names_that_lead_elsewhere_are_refused(installation: Installation) -> No
         {"tables": table_with(made, checksum="0")},
         {"keys": {"key": "../keys.gwp", **PART}},
         {"sequences": [{"name": "a;b", "table": "", "column": "", "value": 1, "is_called": True}]},
-        {"name": "20200101T000000Z-000000"},
+        {"name": "20200101T000000000000Z-000000"},
     ):
         changed(place, made.name, rewritten(made) | facts)
         with pytest.raises(BackupDamaged):
@@ -162,7 +162,7 @@ def test_symbolic_links_are_refused(installation: Installation) -> None:
 def test_a_backup_that_is_renamed_is_another_one(installation: Installation) -> None:
     made = installation.backup()
     folder = installation.place / "backups"
-    (folder / made.name).rename(folder / "20990101T000000Z-000000")
+    (folder / made.name).rename(folder / "20990101T000000000000Z-000000")
     listed = backup_list(str(installation.place))
     assert [one.manifest for one in listed] == [None]
     assert "damaged" in listed[0].problem

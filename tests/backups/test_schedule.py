@@ -100,19 +100,22 @@ def test_how_it_ended_is_kept_whichever_way(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(error: Exception) -> Any:
         raise error
 
+    def keep(error: Exception) -> None:
+        recorded("create", "file:///b", lambda: fail(error), lambda made: (made, ""))
+
     for error in (BackupRefused("Something is in the way."), OSError("no space left")):
         with pytest.raises(type(error)):
-            recorded("create", "file:///b", lambda error=error: fail(error), lambda made: (made, ""))
+            keep(error)
     assert [r.detail for r in BackupResult.objects.order_by("pk")] == [
         "Something is in the way.",
         "OSError: no space left",
     ]
     with pytest.raises(BackupBusy):
-        recorded("create", "file:///b", lambda: fail(BackupBusy()), lambda made: (made, ""))
+        keep(BackupBusy())
     assert BackupResult.objects.count() == 2, "the one at work tells how it ended"
     monkeypatch.setattr(results, "KEPT", results.KEPT * 0)
     with pytest.raises(BackupRefused):
-        recorded("create", "file:///b", lambda: fail(BackupRefused("Again.")), lambda made: (made, ""))
+        keep(BackupRefused("Again."))
     assert BackupResult.objects.count() <= 1, "old ones are forgotten"
 
 
