@@ -31,6 +31,7 @@ from tenancy.health import check_migrations, migrations_unknown
 UNFINISHED_KEPT = timedelta(days=1)
 """How long files of an unfinished backup stay: another server's may be on the way."""
 _TOLD_EVERY = 500
+_CHECKED_EVERY = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +93,7 @@ def backup_create(
             say(f"Writing {name} to {place.url.partition('?')[0]}")
             read = _read(point, rows, say)
         originals = _originals(place, key, folder, is_checked=is_checked).write(
-            read.keys, name, _counter(len(read.keys), say)
+            read.keys, name, _counter(len(read.keys), say, lambda: line_check(line))
         )
         keys = _keys_write(rows, name, key, folder)
         line_check(line)
@@ -138,12 +139,18 @@ def _originals(place: Place, key: BackupKey | None, folder: Path, *, is_checked:
     return OriginalsWriter(place, key, folder, known=known, is_checked=is_checked)
 
 
-def _counter(total: int, say: Callable[[str], None]) -> Callable[[], None]:
+def _counter(total: int, say: Callable[[str], None], check: Callable[[], None]) -> Callable[[], None]:
+    """Return what counts originals, tells how many are done, and looks now and then whether the session lives still.
+
+    The question also keeps what lies between from ending a session that is quiet for hours.
+    """
     done = 0
 
     def count() -> None:
         nonlocal done
         done += 1
+        if done % _CHECKED_EVERY == 0:
+            check()
         if done % _TOLD_EVERY == 0 or done == total:
             say(f"{done} of {total} originals")
 
