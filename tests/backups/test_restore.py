@@ -123,8 +123,13 @@ def test_it_comes_back_once_and_after_refusals(
     nothing_was_changed(elsewhere)
 
     # A row that differs, hidden behind hashes that fit: found before anything is visible.
-    wrong = replace(made.tables[-1], checksum="0" * 64)
-    lying = replace(made, tables=[*made.tables[:-1], wrong])
+    lying = replace(
+        made,
+        tables=[
+            replace(table, checksum="0" * 64) if table.name == "tenancy_tenant" else table
+            for table in made.tables
+        ],
+    )
     with elsewhere.entered():
         is_older = schema_make(lying)
         with pytest.raises(BackupDamaged, match="rows aren't those"):
