@@ -194,11 +194,6 @@ def part_read(stream: BinaryIO, name: str, keys: Sequence[BackupKey]) -> Iterato
         raise BackupDamaged(name, "more follows its end")
 
 
-def part_is_sealed(head: bytes) -> bool:
-    """Tell from the first bytes of a part whether a key is needed to read it."""
-    return head[:9] == _MAGIC + b"S"
-
-
 def _key_of(header: bytes, name: str, keys: Sequence[BackupKey]) -> BackupKey:
     for key in keys:
         if key.id == header[9:17]:
