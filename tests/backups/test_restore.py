@@ -227,7 +227,12 @@ def test_verify_finds_a_backup_right_and_a_damaged_one_wrong(
     out = StringIO()
     place = str(installation.place)
     call_command("backup", "create", place, stdout=out)
-    before = databases()
+    with fresh_line() as line:
+        name: Any = line.execute("SELECT current_database()").fetchone()
+        for one in ("of_a_killed_one", "of_an_operator"):
+            line.execute(f'CREATE DATABASE "{name[0][:40]}_scratch_{one}"')
+        line.execute(f"COMMENT ON DATABASE \"{name[0][:40]}_scratch_of_a_killed_one\" IS '{scratch._MARK}'")
+    assert len(databases()) == 2
     call_command("backup", "verify", place, stdout=out)
     told = out.getvalue()
     for words in (
@@ -255,18 +260,18 @@ def test_verify_finds_a_backup_right_and_a_damaged_one_wrong(
         call_command("backup", "verify", place, stdout=out, stderr=errors)
     assert errors.getvalue().count("WRONG") == 2
     assert not is_verified(last.name)
-    assert databases() == before, "no scratch database is left"
+    assert databases() == {f"{name[0][:40]}_scratch_of_an_operator"}
+    with fresh_line() as line:
+        line.execute(f'DROP DATABASE "{name[0][:40]}_scratch_of_an_operator"')
 
 
-def test_verify_needs_no_right_to_create_databases(installation: Installation) -> None:
+def test_verify_needs_no_right_to_create_databases(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without it an embedded server of its own serves, which also knows none of our roles."""
     installation.backup()
-    made = scratch._created
-    try:
-        scratch._created = lambda: None
-        found = backup_verify(str(installation.place))
-    finally:
-        scratch._created = made
+    monkeypatch.setattr(scratch, "_created", lambda line: None)
+    found = backup_verify(str(installation.place))
     assert found.where == "an embedded server of its own"
     assert found.problems == []
 
@@ -274,5 +279,7 @@ def test_verify_needs_no_right_to_create_databases(installation: Installation) -
 def databases() -> set[str]:
     """Return the scratch databases of the server."""
     with fresh_line() as line:
-        found = line.execute("SELECT datname FROM pg_database WHERE datname LIKE 'groundwork\\_scratch\\_%'")
+        found = line.execute(
+            "SELECT datname FROM pg_database WHERE starts_with(datname, left(current_database(), 40) || '_scratch_')"
+        )
         return {row[0] for row in found}
