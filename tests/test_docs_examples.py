@@ -48,6 +48,7 @@ RUN_BY = {
     ("docs/webhooks.md", "python"): "tests/webhooks/test_webhooks.py",
     ("docs/running.md", ""): "tests/test_docs_examples.py",
     ("docs/running.md", "sql"): "tests/test_docs_examples.py",
+    ("docs/backups.md", ""): "tests/test_docs_examples.py",
     ("docs/upgrading.md", ""): "tests/test_docs_examples.py",
     ("docs/upgrading.md", "python"): "tests/tenancy/upgrades/test_rules.py",
     ("README.md", ""): LIVE,

@@ -19,9 +19,11 @@ class CollectionsConfig(AppConfig):
         )
         from apps.collections.index import identifier_sql
         from apps.collections.index.code_kinds import codes_sweep
+        from apps.collections.index.large import indexes_restore
         from apps.collections.pipeline.lexical_upgrade import terms_sweep
         from apps.collections.storage import originals
         from apps.collections.tree.elsewhere import tree_follow, trees_compare
+        from backups.restoring import after_restore
         from blobs.caches import on_removed, on_whole_look
         from blobs.leases import rows_hold
         from blobs.references import named_by
@@ -37,6 +39,7 @@ class CollectionsConfig(AppConfig):
         on_sweep(terms_sweep, every_s=300)
         named_by(originals.files_named)
         rows_hold(originals.file_in_history)
+        after_restore(indexes_restore)
         on_removed(originals.made_forget)
         on_removed(tree_follow, is_at_once=False)
         for look in (originals.made_compare, trees_compare):

@@ -38,6 +38,7 @@ from django.utils import timezone
 from basics.errors import Conflict, Invalid
 from blobs.caches import caches_drop
 from blobs.errors import BlobMissing, StoreAway
+from blobs.hold import removal_may_begin
 from blobs.keys import is_key
 from blobs.leases import copied_from_rows
 from blobs.models import PendingBlob
@@ -282,6 +283,9 @@ def _settle(tenant_id: int, pending: int) -> None:
         waiting = PendingBlob.objects.filter(pk=pending, removed_at=None)
         key = waiting.values_list("key", flat=True).first()
         if key is None:
+            return
+        if not removal_may_begin():  # a backup copies what it may still name
+            waiting.update(due_at=timezone.now() + AGAIN)
             return
         key_lock(key)
         row = waiting.select_for_update().first()

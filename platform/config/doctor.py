@@ -6,14 +6,19 @@ import os
 import shutil
 import stat
 from collections.abc import Callable
+from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
+from django.utils import timezone
 
 from apps.collections.embedders.folder import model_verify
 from apps.collections.embedders.minilm import is_prepared
 from apps.collections.embedders.registry import BUILT_IN, parse_embedder
 from apps.collections.index.embedding import default_setting, installed_model
+from backups.models import BackupResult
+from backups.results import is_verified, last_result
+from backups.schedule import last_backup
 from basics.errors import DomainError
 from blobs.errors import StoreAway
 from blobs.stores import store
@@ -26,6 +31,7 @@ from toolloop.providers.registry import configured_models
 from web.health import readiness
 
 LOW_DISK_GB = 1.0
+OLD_BACKUP = timedelta(days=2)
 MIN_POSTGRES = 16
 MIN_VECTOR = (0, 7)  # halfvec and sparsevec
 
@@ -41,6 +47,7 @@ def examine() -> list[Check]:
             *([("replica", check_replica, REPLICA_FIX)] if replica.is_set() else []),
             ("queue", check_queue, "See the queue's settings: GROUNDWORK_BROKER."),
             ("worker", check_workers, "Start a worker: python manage.py worker"),
+            ("backup", check_backup, "Run: python manage.py backup create"),
         )
         found[1:1] = [guarded(name, check, fix) for name, check, fix in needs_database]
     return [
@@ -134,6 +141,24 @@ def check_models() -> Check:
     """Which models this installation's own environment offers; none but the extractive one is fine too."""
     names = [info.id for info in configured_models(os.environ) if info.is_language_model]
     return Check("models", True, ", ".join(names) if names else "extractive only (no language model)")
+
+
+def check_backup() -> Check:
+    """Where backups are scheduled, the last one ended well and isn't old; what is known of it is told in any case."""
+    good, last = last_backup(), last_result(BackupResult.Kind.CREATE)
+    told = f"{good.name}, {good.row_count:,} rows" if good else "none yet"
+    if good is not None and is_verified(good.name):
+        told += ", verified"
+    if last is not None and not last.is_ok:
+        return Check(
+            "backup", False, f"the last attempt failed: {last.detail}", "Run: python manage.py backup create"
+        )
+    if not settings.BACKUP_URL:
+        return Check("backup", True, f"{told}; not scheduled, GROUNDWORK_BACKUP_URL isn't set")
+    if good is not None and good.began_at < timezone.now() - OLD_BACKUP:
+        fix = "Start a worker, which writes backups, or run: python manage.py backup create"
+        return Check("backup", False, f"the last one is from {good.began_at:%Y-%m-%d %H:%M} UTC", fix)
+    return Check("backup", True, told)
 
 
 def check_disk() -> Check:

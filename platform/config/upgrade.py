@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,11 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
+from backups.models import BackupResult
+from backups.results import is_verified
+from backups.schedule import last_backup
 from config import env
 from config.embedded import state
 from tenancy.database.base import as_login_role
@@ -28,6 +33,7 @@ WRITE_BYTES_S = 20e6
 OLD_S = 60.0
 """Seconds after which an open transaction on a table that will be changed is likely to be a forgotten one."""
 SPARE_BYTES = 1e9
+FRESH_BACKUP = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,7 @@ def examine_upgrade() -> Report:
             _check_rolling(planned),
             guarded("database disk", lambda: _check_database_disk(planned), ""),
             guarded("data folder", _check_data_folder, "Make the data directory."),
-            _check_backup(),
+            guarded("backup", _check_backup, ""),
         ]
     return Report(checks, planned)
 
@@ -248,14 +254,25 @@ def _check_data_folder() -> Check:
 
 
 def _check_backup() -> Check:
-    """There is no record of backups to look at, which is said rather than guessed."""
-    how = "python manage.py pg dump FILE" if database_folder() else "pg_dump -Fc"
-    return Check(
-        "backup",
-        True,
-        "none known: Groundwork keeps no record of backups",
-        f"Make one of the database ({how}) and of the data folder, and try it.",
-    )
+    """Whether there is a backup to go back to: of the last day, and verified; advice, and nothing that is in the way."""
+    fix = "Run: python manage.py backup create, then backup verify. See docs/backups.md."
+    if BackupResult._meta.db_table not in connection.introspection.table_names():
+        how = "python manage.py pg dump FILE" if database_folder() else "pg_dump -Fc"
+        return Check(
+            "backup",
+            True,
+            "none known: this database is from before backups were recorded",
+            f"Make one of the database ({how}) and of the data folder, and try it.",
+        )
+    last = last_backup()
+    if last is None:
+        return Check("backup", True, "none known", fix)
+    told = f"{last.name}, {last.row_count:,} rows, at {last.url.partition('?')[0]}"
+    if last.ended_at < timezone.now() - FRESH_BACKUP:
+        return Check("backup", True, f"{told}: older than a day", fix)
+    if not is_verified(last.name):
+        return Check("backup", True, f"{told}: not verified", "Run: python manage.py backup verify")
+    return Check("backup", True, f"{told}: fresh and verified")
 
 
 def gigabytes(count: float) -> str:

@@ -84,6 +84,19 @@ VARIABLES: dict[str, Variable] = {
             values.as_fernet_keys,
         ),
         Variable(
+            "GROUNDWORK_BACKUP_URL",
+            "Where a backup is written every day: file:///folder or s3://bucket/prefix?endpoint=https://host&region=name, a place of its own for each installation. Unset: no backups by themselves.",
+            "",
+            values.as_files_url,
+        ),
+        Variable("GROUNDWORK_BACKUP_KEEP", "Backups that stay there.", "7", values.as_positive),
+        Variable(
+            "GROUNDWORK_BACKUP_KEY",
+            "Comma-separated keys that encrypt backups, made as those of GROUNDWORK_CREDENTIAL_KEYS; the first encrypts, all decrypt. Keep it apart from the backups. Unset: backups aren't encrypted, and hold no keys of credentials.",
+            "",
+            values.as_fernet_keys,
+        ),
+        Variable(
             "GROUNDWORK_ALLOWED_HOSTS",
             "Comma-separated host names the web server answers to.",
             "localhost,127.0.0.1,[::1]",

@@ -87,21 +87,45 @@ def rotate(stored: bytes | memoryview) -> bytes | None:
     return None
 
 
+def key_ids() -> list[str]:
+    """Return what tells this server's keys apart, in their order; no key can be computed from it."""
+    return [_key_id(text) for text in _key_texts()]
+
+
+def key_id_of(stored: bytes | memoryview) -> str | None:
+    """Return which of this server's keys a stored value is encrypted with, None when none of them is."""
+    for text, key in zip(_key_texts(), _keys(), strict=True):
+        try:
+            key.decrypt(bytes(stored))
+        except InvalidToken:
+            continue
+        return _key_id(text)
+    return None
+
+
+def _key_id(text: str) -> str:
+    kdf = HKDF(algorithm=SHA256(), length=8, salt=None, info=b"groundwork.credentials.id")
+    return kdf.derive(text.encode()).hex()
+
+
 def _fernet() -> MultiFernet:
     return MultiFernet(_keys())
 
 
 def _keys() -> list[Fernet]:
     try:
-        own = [Fernet(key) for key in settings.CREDENTIAL_KEYS]
+        return [Fernet(key) for key in _key_texts()]
     except ValueError as error:
         raise ImproperlyConfigured(
             "GROUNDWORK_CREDENTIAL_KEYS: each key must be 32 url-safe base64-encoded bytes. Make one: "
             "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'"
         ) from error
+
+
+def _key_texts() -> list[str]:
     # The derived keys stay last, so that what was stored before CREDENTIAL_KEYS was set can be read.
-    derived = [Fernet(_derive(s)) for s in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
-    return [*own, *derived]
+    derived = [_derive(s).decode() for s in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)]
+    return [*settings.CREDENTIAL_KEYS, *derived]
 
 
 def _derive(secret_key: Any) -> bytes:

@@ -61,6 +61,12 @@ def factors_rotate() -> tuple[int, int, int]:
     return anew, kept, unreadable
 
 
+def factor_secrets(data: dict[str, Any]) -> list[str]:
+    """Return the encrypted secrets of one factor, as they are stored; those from before secrets were encrypted aren't among them."""
+    found = [data[name] for name in ("secret", "seed") if name in data] + list(data.get("migrated_codes", ()))
+    return [one for one in found if one.startswith(_FERNET)]
+
+
 def _rotated(data: dict[str, Any]) -> dict[str, Any]:
     found = dict(data)
     for name in ("secret", "seed"):

@@ -200,7 +200,7 @@ def test_doctor_finds_the_parts_well(settings, tmp_path: Path):
     found = examine()
     assert set(found) == {
         *("database", "postgres", "vector", "walls", "migrations", "queue", "worker"),
-        *("embedder", "listen", "models", "disk", "data directory", "storage", "files"),
+        *("embedder", "listen", "models", "disk", "data directory", "storage", "files", "backup"),
     }
     bad = {name for name, check in found.items() if not check.ok}
     assert bad <= {"embedder"}, "only the model may not be prepared in a fresh folder"

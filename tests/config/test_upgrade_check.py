@@ -86,7 +86,7 @@ def test_nothing_to_do_is_said() -> None:
     assert code == 0
     assert "No migration to run" in text
     assert "FAIL" not in text
-    assert "none known: Groundwork keeps no record of backups" in text
+    assert "none known" in text
 
 
 def test_it_names_each_step_with_its_lock_and_the_size_of_its_table(tenant: None, behind: None) -> None:
@@ -236,7 +236,7 @@ def test_disk_of_the_embedded_database_is_looked_at(
         assert checks["database disk"]["ok"] is is_ok
         assert checks["data folder"]["ok"] is is_ok
         assert code == (0 if is_ok else 1)
-        assert "pg dump FILE" in checks["backup"]["fix"]
+        assert "backup create" in checks["backup"]["fix"]
 
 
 def test_a_role_that_owns_nothing_stands_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:

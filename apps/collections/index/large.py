@@ -26,6 +26,7 @@ from jobs.services import job_enqueue
 from tenancy.actors import system_actor
 from tenancy.database.base import as_login_role
 from tenancy.database.direct import direct_connection
+from tenancy.scope import platform_scope
 
 HNSW_MIN = 5_000  # chunks in a collection; below it a scan is fast, and exact
 
@@ -228,6 +229,22 @@ def indexes_drop(*, collection_id: int) -> None:
 
 def _name(row: SearchIndex) -> str:
     return f"ann_c{int(row.collection_id)}_s{int(row.space_id or 0)}_{int(row.pk)}"
+
+
+def indexes_restore() -> None:
+    """Build the graphs that rows say are ready and the database lacks: after a restore, which has rows alone."""
+    with platform_scope():
+        rows = list(
+            SearchIndex.objects.defer("chunk_ids", "document_ids")
+            .filter(kind=Kind.HNSW, status=SearchIndexStatus.READY, space__isnull=False)
+            .select_related("space")
+        )
+        for row in rows:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT to_regclass(%s) IS NULL", [f"public.{_name(row)}"])
+                is_lacking = cursor.fetchone()[0]
+            if is_lacking and row.space is not None:
+                _hnsw_build(row, row.space)
 
 
 def _hnsw_build(row: SearchIndex, space: EmbeddingSpace) -> None:

@@ -27,6 +27,9 @@ FILES_CACHE_BYTES: int = env.get("GROUNDWORK_FILES_CACHE_MB") * 1_000_000
 
 SECRET_KEY = env.get("GROUNDWORK_SECRET_KEY") or kept_secret(DATA_DIR, "secret_key")
 CREDENTIAL_KEYS: list[str] = env.get("GROUNDWORK_CREDENTIAL_KEYS")
+BACKUP_URL: str = env.get("GROUNDWORK_BACKUP_URL")
+BACKUP_KEEP: int = env.get("GROUNDWORK_BACKUP_KEEP")
+BACKUP_KEYS: list[str] = env.get("GROUNDWORK_BACKUP_KEY")
 DEBUG = False
 STYLE_GUIDE = False
 ALLOWED_HOSTS: list[str] = env.get("GROUNDWORK_ALLOWED_HOSTS")
@@ -71,6 +74,7 @@ INSTALLED_APPS = [
     "template_partials",
     "jobs",
     "blobs",
+    "backups",
     "webhooks",
     "budgets",
     "runs",

@@ -1,0 +1,1 @@
+"""Backups of the whole installation: written, listed, proved, restored and forgotten."""

@@ -1,0 +1,120 @@
+"""An empty database for a while, and how to work on another database than the one that settings name."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from django.conf import settings
+from django.db import connection
+from psycopg import sql
+
+from backups.errors import BackupRefused
+from config import env
+from config.embedded import EmbeddedPostgres
+from tenancy.database.direct import direct_connection
+
+_LOCK = 0x73637261746368  # "scratch"
+_MARK = "Scratch database in which Groundwork verifies a backup; it is dropped without asking."
+_NAMED = ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+
+
+@contextmanager
+def pointed_at(chosen: dict[str, Any]) -> Iterator[None]:
+    """Let the block work on another database, for commands: other threads of the process would follow.
+
+    Args:
+        chosen: as ``env.database_settings`` returns it.
+    """
+    before = {name: connection.settings_dict[name] for name in _NAMED}
+    listen = settings.LISTEN_DATABASE
+    connection.close()
+    connection.settings_dict.update({name: chosen[name] for name in _NAMED})
+    settings.LISTEN_DATABASE = None
+    try:
+        yield
+    finally:
+        connection.close()
+        connection.settings_dict.update(before)
+        settings.LISTEN_DATABASE = listen
+
+
+@contextmanager
+def scratch_database() -> Iterator[str]:
+    """Let the block work on an empty database, which is gone afterwards; yields where it is, in words.
+
+    It is on the server of this installation, where its role may create databases there and pgvector is to be had, else on
+    an embedded server of its own.
+
+    Raises:
+        BackupRefused: another process has one of this installation.
+        EmbeddedPostgresError: neither can be had.
+    """
+    with direct_connection() as line:
+        row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
+        if not row[0]:
+            raise BackupRefused("Another backup of this installation is being verified. Try again later.")
+        made = _created(line)
+        if made is None:
+            with (
+                tempfile.TemporaryDirectory(prefix="groundwork-scratch-") as folder,
+                EmbeddedPostgres(Path(folder) / "data", durable=False, die_with_parent=True) as server,
+                pointed_at(env.database_settings(server.url, pool=False)),
+            ):
+                yield "an embedded server of its own"
+            return
+        try:
+            with pointed_at(made):
+                yield f"database {made['NAME']} on the server of this installation"
+        finally:
+            _drop(line, made["NAME"])
+
+
+def _created(line: psycopg.Connection[Any]) -> dict[str, Any] | None:
+    """Return an empty database on this installation's server, None where it can't be made there.
+
+    Those that killed verifications have left there are dropped: nobody else is at it while we hold the lock.
+    """
+    row: Any = line.execute(
+        "SELECT rolcreatedb OR rolsuper, current_database() FROM pg_roles WHERE rolname = current_user"
+    ).fetchone()
+    if not row[0]:
+        return None
+    start = f"{row[1][:40]}_scratch_"
+    left = line.execute(
+        """SELECT datname FROM pg_database WHERE starts_with(datname, %s) AND pg_has_role(datdba, 'MEMBER')
+           AND shobj_description(oid, 'pg_database') = %s""",
+        [start, _MARK],
+    )
+    for (abandoned,) in left.fetchall():
+        _drop(line, abandoned)
+    name = start + secrets.token_hex(4)
+    line.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+    # A name alone is no reason to drop a database: an operator may have one that is called so.
+    line.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(name), sql.Literal(_MARK)))
+    chosen = settings.LISTEN_DATABASE or {one: connection.settings_dict[one] for one in _NAMED}
+    options = {k: v for k, v in chosen["OPTIONS"].items() if k != "pool"}
+    made = {**{one: chosen[one] for one in _NAMED}, "NAME": name, "OPTIONS": options}
+    with pointed_at(made):
+        if _has_vector():
+            return made
+    _drop(line, name)
+    return None
+
+
+def _drop(line: psycopg.Connection[Any], name: str) -> None:
+    line.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name)))
+
+
+def _has_vector() -> bool:
+    try:
+        with direct_connection() as line:
+            line.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    except psycopg.Error:
+        return False
+    return True
