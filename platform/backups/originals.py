@@ -13,8 +13,8 @@ from backups.manifest import Manifest, Originals, Part
 from backups.parts import CHUNK, BackupKey, part_read, part_write
 from backups.places import Place, original_key, workroom
 from blobs.errors import BlobMissing
-from blobs.leases import content_of, copied_from_rows, file_digest
 from blobs.keys import is_key
+from blobs.leases import content_of, copied_from_rows, file_digest
 from blobs.stores import Store, store
 
 
