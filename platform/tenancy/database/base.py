@@ -57,7 +57,12 @@ class PlainListDumper(ListDumper):
     _re_esc: Any = _Escapes
 
 
+class DatabaseOperations(base.DatabaseOperations):
+    compiler_module = "tenancy.database.compiler"
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    ops_class = DatabaseOperations
     _used_at = 0.0
     health_check_done: bool
     health_check_enabled: bool
