@@ -1,4 +1,4 @@
-"""A database as servers before decision 169 left it: keys of tenants' tables without the tenant, and what hung on them."""
+"""A database as servers before decision 169 left it: keys of tenants' tables without the tenant, and ``ON DELETE SET NULL``."""
 
 from __future__ import annotations
 
@@ -59,7 +59,11 @@ def keys_as_before(cursor: Any, *only: str) -> None:
         if references:
             key = f"{table}_tenant_key"[-63:]
             cursor.execute(f'ALTER TABLE {table} ADD CONSTRAINT "{key}" UNIQUE (tenant_id, id)')
-        for child, name, definition in references:
+        for child, name, told in references:
+            definition = told
+            if told.endswith(f"REFERENCES {table}(tenant_id, id)"):  # NO ACTION, which Postgres leaves out
+                column = told.split("(tenant_id, ")[1].split(")")[0]
+                definition = f"{told} ON DELETE SET NULL ({column})"
             cursor.execute(f'ALTER TABLE {child} ADD CONSTRAINT "{name}" {definition}')
 
 

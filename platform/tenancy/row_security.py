@@ -18,7 +18,7 @@ from django.apps import apps
 from django.db import DatabaseError, models
 
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
-from tenancy.fields import TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
 from tenancy.upgrades.locks import waiting_long
 from tenancy.upgrades.operations import index_left
@@ -27,7 +27,7 @@ from tenancy.wide_keys import Key, has_rows, keys_narrow, keys_widen, tables_wid
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
 PREDICATE = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint"
-_ON_DELETE_CODE = {"CASCADE": "c", "SET NULL": "n", "RESTRICT": "r"}
+_ACTION_CODES = {"CASCADE": "c", "RESTRICT": "r", "SET NULL": "n", "NO ACTION": "a"}
 
 _functions: dict[str, tuple[str, frozenset[str]]] = {}
 
@@ -83,6 +83,9 @@ def row_security_apply(connection: Any, *, contract: bool = False) -> list[Key]:
         existing = set(connection.introspection.table_names(cursor))
         walled = [m for m in tenant_models() if m._meta.db_table in existing]
         tables = [m._meta.db_table for m in walled]
+        cleared = contract or not _used(
+            cursor
+        )  # by our querysets, which servers of the version before don't do
         keys_widen(cursor, tables if contract else _unused(cursor, tables))
         for table in tables:
             _secure(cursor, table)
@@ -92,9 +95,11 @@ def row_security_apply(connection: Any, *, contract: bool = False) -> list[Key]:
                 _key_spare(cursor, table)
         for model in walled:
             for field in tenant_foreign_keys(model):
-                _bind(cursor, model, field, wide)
+                _bind(cursor, model, field, wide=wide, cleared=cleared)
         for model in walled:
             _grant(cursor, [model._meta.db_table], _rights(model))
+            if model.append_only:
+                _grant_clearing(cursor, model)
         _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
         _grant(cursor, ["django_migrations"], "SELECT")  # "is everything migrated?"
         for signature, (sql, needed) in _functions.items():
@@ -112,11 +117,16 @@ def _unused(cursor: Any, tables: list[str]) -> list[str]:
     Those without a wall, which nobody has the right to use yet, and those whose primary key has ``tenant_id``: a unique
     index that came later is new to that version.
     """
+    used = _used(cursor) - tables_wide(cursor)
+    return [table for table in tables if table not in used]
+
+
+def _used(cursor: Any) -> set[str]:
+    """Return the tables that have a wall, so that a server may use them."""
     cursor.execute(
         "SELECT tablename FROM pg_policies WHERE schemaname = 'public' AND policyname = %s", [POLICY]
     )
-    used = {name for (name,) in cursor.fetchall()} - tables_wide(cursor)
-    return [table for table in tables if table not in used]
+    return {name for (name,) in cursor.fetchall()}
 
 
 def _rights(model: type[TenantModel]) -> str:
@@ -182,7 +192,9 @@ def _secure(cursor: Any, table: str) -> None:
             )
 
 
-def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey, wide: set[str]) -> None:
+def _bind(
+    cursor: Any, model: type[models.Model], field: TenantForeignKey, *, wide: set[str], cleared: bool
+) -> None:
     table, column = model._meta.db_table, field.column
     target = field.related_model._meta.db_table
     key = str(field.target_field.column)
@@ -192,14 +204,17 @@ def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey, wide:
         [name, f'public."{table}"'],
     )
     row = cursor.fetchone()
-    is_right = bool(row) and row[0] == _ON_DELETE_CODE[field.db_on_delete]
+    wanted = [field.db_on_delete]
+    if field.db_on_delete == SET_NULL:  # as tenancy.clearing does it, or still as Postgres does
+        wanted = ["NO ACTION"] if cleared else [SET_NULL, "NO ACTION"]
+    is_right = bool(row) and row[0] in {_ACTION_CODES[w] for w in wanted}
     if is_right and row[1]:
         return
     is_filled = has_rows(cursor, table)
     if not is_right:
         if target not in wide:
             _key(cursor, target, key)
-        action = field.db_on_delete + (f" ({column})" if field.db_on_delete == "SET NULL" else "")
+        action = wanted[0] + (f" ({column})" if wanted[0] == SET_NULL else "")
         # In one statement, so that there is no moment without a wall; rows are checked under a weaker lock below.
         cursor.execute(
             f'ALTER TABLE "{table}" '
@@ -258,3 +273,10 @@ def _grant(cursor: Any, tables: list[str], rights: str) -> None:
     if tables:
         names = ", ".join(f'"{t}"' for t in tables)
         cursor.execute(f"GRANT {rights} ON {names} TO {APP_ROLE}, {PLATFORM_ROLE}")
+
+
+def _grant_clearing(cursor: Any, model: type[TenantModel]) -> None:
+    """Let rows that nobody may change lose what they refer to, when that is deleted; nothing else of them."""
+    for field in tenant_foreign_keys(model):
+        if field.db_on_delete == SET_NULL:
+            _grant(cursor, [model._meta.db_table], f'UPDATE ("{field.column}")')

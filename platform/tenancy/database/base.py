@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, operations
 from django.db.backends.postgresql.psycopg_any import register_tzloader
 from psycopg.types.array import ListDumper
 
@@ -57,7 +57,7 @@ class PlainListDumper(ListDumper):
     _re_esc: Any = _Escapes
 
 
-class DatabaseOperations(base.DatabaseOperations):
+class DatabaseOperations(operations.DatabaseOperations):
     compiler_module = "tenancy.database.compiler"
 
 

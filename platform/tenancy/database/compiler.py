@@ -1,16 +1,20 @@
-"""SQL of querysets, for tables whose primary key is (id, tenant_id) while models know ``id`` alone."""
+"""SQL of querysets, for tables that a sharded Postgres takes: it groups by a key with two columns, and clears references.
+
+Models know ``id`` as their key, while the database's is (id, tenant_id).
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.db.backends.postgresql import compiler as base
 from django.db.backends.postgresql.compiler import (
     SQLAggregateCompiler,
-    SQLDeleteCompiler,
     SQLInsertCompiler,
     SQLUpdateCompiler,
 )
+from django.db.models.sql.query import Query
 
 __all__ = [
     "SQLAggregateCompiler",
@@ -45,6 +49,27 @@ class SQLCompiler(base.SQLCompiler):
                     whole.add(expression.alias)
         kept = [expression for alias in whole for expression in keys[alias]]
         return [e for e in expressions if getattr(e, "alias", None) not in whole or e in kept or e in having]
+
+
+class SQLDeleteCompiler(base.SQLDeleteCompiler):
+    """Clears what refers to the rows before it deletes them (``tenancy.clearing``)."""
+
+    def execute_sql(self, *args: Any, **options: Any) -> Any:
+        """Clear and delete; arguments and result are Django's."""
+        from tenancy.clearing import deleted_cleanly
+
+        model: Any = self.query.model
+        delete = partial(super().execute_sql, *args, **options)
+        if not _is_tenants(model):
+            return delete()
+        return deleted_cleanly(self.connection.alias, model, partial(self._ids, model), delete)
+
+    def _ids(self, model: Any) -> Query:
+        ids: Any = self.query.clone()
+        ids.__class__ = Query
+        ids.clear_select_clause()
+        ids.select = (model._meta.pk.get_col(ids.get_initial_alias()),)
+        return ids  # type: ignore[no-any-return]
 
 
 def _is_tenants(model: Any) -> bool:

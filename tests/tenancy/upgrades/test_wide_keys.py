@@ -71,7 +71,7 @@ def test_servers_of_the_version_before_keep_their_keys_until_they_are_gone(
     filled = [s for s in made if s.startswith("CREATE UNIQUE") and "collections_collection " in s]
     assert len(filled) == 1
     assert all(s.startswith("CREATE UNIQUE INDEX CONCURRENTLY") for s in filled)
-    added = [s for s in made if "ADD CONSTRAINT" in s and "FOREIGN KEY" in s]
+    added = [s for s in made if "ADD CONSTRAINT" in s and "REFERENCES collections_collection(" in s]
     assert added
     assert all(s.endswith("NOT VALID") for s in added)
 
@@ -162,13 +162,13 @@ def test_rows_are_counted_by_their_table_s_key(
         request.getfixturevalue("old")
     with tenant_scope(cast.tenant.pk):
         make_collection(cast.tenant, "One")
-        rows = Collection.objects.annotate(found=Count("documents")).select_related("tenant")
+        rows: Any = Collection.objects.annotate(found=Count("documents")).select_related("tenant")
         with CaptureQueriesContext(connection) as said:
             assert [(r.name, r.found, r.tenant.name) for r in rows] == [("One", 0, cast.tenant.name)]
         (sql,) = [q["sql"] for q in said.captured_queries if "GROUP BY" in q["sql"]]
         grouped = sql.split("GROUP BY ")[1]
         assert grouped.count("collections_collection") == 2, grouped
-        some = Collection.objects.annotate(found=Count("documents")).only("name")
+        some: Any = Collection.objects.annotate(found=Count("documents")).only("name")
         assert [(r.name, r.found) for r in some] == [("One", 0)]
 
 
