@@ -22,7 +22,7 @@ from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
 from tenancy.upgrades.locks import waiting_long
 from tenancy.upgrades.operations import index_left
-from tenancy.wide_keys import Key, has_rows, keys_narrow, keys_widen, tables_wide, whole
+from tenancy.wide_keys import has_rows, keys_widen, tables_wide, whole
 
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
@@ -65,15 +65,12 @@ def constraint_name(model: type[models.Model], field: TenantForeignKey) -> str:
     return f"{model._meta.db_table}_{field.column}_wall"[-63:]
 
 
-def row_security_apply(connection: Any, *, contract: bool = False) -> list[Key]:
+def row_security_apply(connection: Any, *, contract: bool = False) -> None:
     """Bring keys, roles, policies, composite references and grants to what the models say. Idempotent.
 
     Args:
         connection: Django's.
         contract: no server of the version before runs, so change also what those can't live without.
-
-    Returns:
-        the unique indexes that still lack ``tenant_id``.
 
     Raises:
         DatabaseError: the login role may not create roles; the statements an operator must run stand in docs/running.md.
@@ -83,9 +80,8 @@ def row_security_apply(connection: Any, *, contract: bool = False) -> list[Key]:
         existing = set(connection.introspection.table_names(cursor))
         walled = [m for m in tenant_models() if m._meta.db_table in existing]
         tables = [m._meta.db_table for m in walled]
-        cleared = contract or not _used(
-            cursor
-        )  # by our querysets, which servers of the version before don't do
+        # Who clears references when a row goes: our querysets, or the database where servers of the version before run.
+        cleared = contract or not _used(cursor)
         keys_widen(cursor, tables if contract else _unused(cursor, tables))
         for table in tables:
             _secure(cursor, table)
@@ -108,7 +104,6 @@ def row_security_apply(connection: Any, *, contract: bool = False) -> list[Key]:
                 cursor.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
                 cursor.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {APP_ROLE}, {PLATFORM_ROLE}")
         cursor.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}")
-        return keys_narrow(cursor, tables)
 
 
 def _unused(cursor: Any, tables: list[str]) -> list[str]:

@@ -55,10 +55,10 @@ def test_servers_of_the_version_before_keep_their_keys_until_they_are_gone(
     before = schema(cursor)
     assert len(keys_narrow(cursor, TABLES)) > 150
     with CaptureQueriesContext(connection) as said:
-        narrow = row_security_apply(connection)
+        row_security_apply(connection)
     assert statements(said) == []
     assert schema(cursor) == before
-    assert {k.table for k in narrow} == set(TABLES)
+    assert {k.table for k in keys_narrow(cursor, TABLES)} == set(TABLES)
 
     told = StringIO()
     call_command("migrate", stdout=told)
@@ -87,10 +87,8 @@ def test_a_dry_run_tells_and_changes_nothing(old: list[Any], cursor: Any) -> Non
     told = StringIO()
     call_command("schema_contract", "--dry-run", stdout=told)
     assert schema(cursor) == before
-    assert (
-        '"collections_chunk_pkey_wide" ON public.collections_chunk USING btree (id, tenant_id)'
-        in told.getvalue()
-    )
+    assert "collections_chunk: its primary key lacks tenant_id" in told.getvalue()
+    assert "runs_run: runs_run_job_id_wall changes rows when what they refer to goes" in told.getvalue()
 
 
 @pytest.mark.parametrize("failing", [100, 250, 400])
@@ -120,7 +118,8 @@ def test_a_unique_index_that_comes_later_is_widened_at_once(cursor: Any) -> None
     )
     assert [k.name for k in keys_narrow(cursor, TABLES)] == ["later_once"]
     try:
-        assert row_security_apply(connection) == []
+        row_security_apply(connection)
+        assert keys_narrow(cursor, TABLES) == []
         cursor.execute("SELECT pg_get_indexdef('later_once'::regclass)")
         (definition,) = cursor.fetchone()
         assert ", tenant_id) WHERE (" in definition

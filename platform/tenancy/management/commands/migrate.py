@@ -10,9 +10,8 @@ from django.db import connections
 
 from tenancy.database.base import as_login_role
 from tenancy.database.history import adopt
-from tenancy.row_security import tenant_models
+from tenancy.sharding import breaches
 from tenancy.upgrades.locks import TRIES, WAIT_S, direct_line, in_tries, only_one
-from tenancy.wide_keys import keys_narrow
 
 
 class Command(Base):
@@ -63,10 +62,10 @@ class Command(Base):
 
     def _say_what_is_left(self, connection: Any) -> None:
         with connection.cursor() as cursor:
-            narrow = keys_narrow(cursor, [m._meta.db_table for m in tenant_models()])
-        if narrow:
+            left = breaches(cursor)
+        if left:
             self._say(
-                f"{len(narrow)} keys still lack the workspace, because servers of the version before may need them as they are. "
+                f"{len(left)} keys and references are still as servers of the version before may need them. "
                 "Run manage.py schema_contract once all servers are replaced."
             )
 

@@ -3,13 +3,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
 from tenancy.database.base import as_login_role
-from tenancy.row_security import row_security_apply, tenant_models
+from tenancy.row_security import row_security_apply
+from tenancy.sharding import breaches
 from tenancy.upgrades.locks import TRIES, WAIT_S, direct_line, in_tries, only_one
-from tenancy.wide_keys import keys_narrow
 
 
 class Command(BaseCommand):
@@ -28,12 +28,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         tries = max(1, options["lock_tries"])
         with as_login_role(), direct_line(connection):
-            with connection.cursor() as cursor:
-                narrow = keys_narrow(cursor, [m._meta.db_table for m in tenant_models()])
+            before = self._left()
             if options["dry_run"]:
-                for key in narrow:
-                    self.stdout.write(key.wide(concurrently=True))
-                self.stdout.write(f"{len(narrow)} keys to widen")
+                for breach in before:
+                    self.stdout.write(breach)
+                self.stdout.write(f"{len(before)} keys and references to change")
                 return
             with only_one(connection, say=self.stdout.write, tries=tries):
                 in_tries(
@@ -43,4 +42,13 @@ class Command(BaseCommand):
                     wait_s=options["lock_wait"],
                     tries=tries,
                 )
-        self.stdout.write(f"{len(narrow)} keys widened" if narrow else "Nothing left to change")
+            after = self._left()
+        if after:
+            raise CommandError("Left, because no model knows of it:\n" + "\n".join(after))
+        self.stdout.write(
+            f"{len(before)} keys and references changed" if before else "Nothing left to change"
+        )
+
+    def _left(self) -> list[str]:
+        with connection.cursor() as cursor:
+            return breaches(cursor)
