@@ -249,6 +249,12 @@ def _key_spare(cursor: Any, table: str) -> None:
     """
     unique = f"{table}_tenant_key"[-63:]
     cursor.execute(
+        "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
+        [unique, f'public."{table}"'],
+    )
+    if not cursor.fetchone():
+        return
+    cursor.execute(
         """SELECT f.conrelid::regclass::text, f.conname, pg_get_constraintdef(f.oid) FROM pg_constraint f
            JOIN pg_constraint u ON u.conindid = f.conindid AND u.contype = 'u'
            WHERE f.contype = 'f' AND u.conname = %s AND u.conrelid = %s::regclass ORDER BY 1, 2""",
@@ -258,7 +264,7 @@ def _key_spare(cursor: Any, table: str) -> None:
     with whole(cursor.db):
         for child, name, _ in references:
             cursor.execute(f'ALTER TABLE {child} DROP CONSTRAINT "{name}"')
-        cursor.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT IF EXISTS "{unique}"')
+        cursor.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT "{unique}"')
         for child, name, definition in references:
             told = definition.removesuffix(" NOT VALID")
             cursor.execute(f'ALTER TABLE {child} ADD CONSTRAINT "{name}" {told} NOT VALID')
