@@ -82,13 +82,13 @@ def row_security_apply(connection: Any, *, contract: bool = False) -> None:
         tables = [m._meta.db_table for m in walled]
         # Who clears references when a row goes: our querysets, or the database where servers of the version before run.
         cleared = contract or not _used(cursor)
-        keys_widen(cursor, tables if contract else _unused(cursor, tables))
+        free = tables if contract else _unused(cursor, tables)
+        keys_widen(cursor, free)
         for table in tables:
             _secure(cursor, table)
         wide = tables_wide(cursor)
-        if contract:
-            for table in sorted(wide.intersection(tables)):
-                _key_spare(cursor, table)
+        for table in _with_spare_key(cursor, wide.intersection(free)):
+            _key_spare(cursor, table)
         for model in walled:
             for field in tenant_foreign_keys(model):
                 _bind(cursor, model, field, wide=wide, cleared=cleared)
@@ -242,18 +242,21 @@ def _key(cursor: Any, table: str, key: str) -> None:
     cursor.execute(f'ALTER TABLE "{table}" ADD CONSTRAINT "{unique}" UNIQUE USING INDEX "{unique}"')
 
 
+def _with_spare_key(cursor: Any, tables: Iterable[str]) -> list[str]:
+    """Return those of the tables that have a unique key for references besides a primary key that would do."""
+    uniques = {f"{table}_tenant_key"[-63:]: table for table in tables}
+    cursor.execute(
+        "SELECT conname FROM pg_constraint WHERE contype = 'u' AND conname = ANY(%s)", [list(uniques)]
+    )
+    return sorted(uniques[name] for (name,) in cursor.fetchall())
+
+
 def _key_spare(cursor: Any, table: str) -> None:
     """Let references point to the primary key, and drop the unique key that they had before it contained the tenant.
 
     In one transaction, so that there is no moment without a wall; rows are checked under a weaker lock afterwards.
     """
     unique = f"{table}_tenant_key"[-63:]
-    cursor.execute(
-        "SELECT 1 FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
-        [unique, f'public."{table}"'],
-    )
-    if not cursor.fetchone():
-        return
     cursor.execute(
         """SELECT f.conrelid::regclass::text, f.conname, pg_get_constraintdef(f.oid) FROM pg_constraint f
            JOIN pg_constraint u ON u.conindid = f.conindid AND u.contype = 'u'
