@@ -17,7 +17,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from pytest_socket import socket_allow_hosts
 
-from tests import databases, processes
+from tests import databases, one_tenant, processes
 from tests.cast import Cast, make_cast
 from tests.fastness import is_of_rules
 
@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # Every test client loads the middleware anew, and WhiteNoise would walk all static files each time: 0.1 s a test.
     settings.WHITENOISE_AUTOREFRESH = True
     _flush_cheaply()
+    one_tenant.watch()
     if not hasattr(config, "workerinput"):
         _end_in_order(config)
         _client_write()

@@ -15,6 +15,8 @@ from django.core.management.color import no_style
 from django.db import connection, transaction
 
 from tenancy.database.base import as_login_role
+from tenancy.fields import SET_NULL, TenantForeignKey
+from tenancy.row_security import constraint_name, tenant_foreign_keys, tenant_models
 
 # What migrate fills and every test finds.
 _KEPT = {"django_content_type", "auth_permission"}
@@ -38,8 +40,9 @@ def sweep(*_: Any) -> None:
                 for statement in connection.ops.sql_flush(no_style(), tables):
                     cursor.execute(statement)
             elif found:
+                clears = [statement for table, statement in _clears() if table in found]
                 deletes = [f'DELETE FROM "{table}"' for table in tables if table in found]
-                cursor.execute("; ".join(deletes))
+                cursor.execute("; ".join(clears + deletes))
 
 
 def restart_ids() -> None:
@@ -62,11 +65,31 @@ def _tables() -> tuple[str, ...]:
         cursor.execute(
             """SELECT child.relname, parent.relname FROM pg_constraint c
                JOIN pg_class child ON child.oid = c.conrelid JOIN pg_class parent ON parent.oid = c.confrelid
-               WHERE c.contype = 'f' AND c.confdeltype IN ('a', 'r', 'c') AND NOT c.condeferred AND child.oid <> parent.oid"""
+               WHERE c.contype = 'f' AND c.confdeltype IN ('a', 'r', 'c') AND NOT c.condeferred AND child.oid <> parent.oid
+                 AND NOT c.conname = ANY(%s)""",
+            [[constraint_name(field.model, field) for field in _cleared()]],
         )
         for child, parent in cursor.fetchall():
             order.add(parent, child)
     return tuple(order.static_order())
+
+
+def _cleared() -> list[TenantForeignKey]:
+    fields = [field for model in tenant_models() for field in tenant_foreign_keys(model)]
+    return [field for field in fields if field.db_on_delete == SET_NULL]
+
+
+@cache
+def _clears() -> tuple[tuple[str, str], ...]:
+    """Return the tables with references that are cleared when a row goes, and the statements that clear all of them.
+
+    Some lead in circles, so that no order of tables would do.
+    """
+    return tuple(
+        (table, f'UPDATE "{table}" SET "{field.column}" = NULL WHERE "{field.column}" IS NOT NULL')
+        for field in _cleared()
+        for table in [field.model._meta.db_table]
+    )
 
 
 @cache

@@ -55,7 +55,7 @@ BEGIN
                 WHEN 'key' THEN u.attribution->>'api_key_id' = p_key::text
                 WHEN 'assistant' THEN u.attribution->>'assistant' = p_assistant::text
                 ELSE u.attribution->>'budget_job' = p_job::text END
-            ON CONFLICT (budget_id, subject_id, starts_at) DO NOTHING
+            ON CONFLICT ON CONSTRAINT budget_spend_one_a_period DO NOTHING
             RETURNING id INTO spend_id;
             is_new := spend_id IS NOT NULL;
             IF NOT is_new THEN

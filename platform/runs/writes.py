@@ -48,7 +48,7 @@ _CALLS = """, calls AS (
         name text, tool_version text, arguments jsonb, arguments_masked jsonb, decision text, rule_id bigint,
         decision_why text, has_side_effects bool, status text, content text, payload jsonb, result_size int,
         cost_usd numeric, error_code text, attempts int, started_at timestamptz, finished_at timestamptz, duration_ms int)
-    ON CONFLICT (run_id, step, call_id) DO UPDATE SET
+    ON CONFLICT ON CONSTRAINT tool_call_once DO UPDATE SET
         tool_version = excluded.tool_version, arguments = excluded.arguments,
         arguments_masked = excluded.arguments_masked, decision = excluded.decision, rule_id = excluded.rule_id,
         decision_why = excluded.decision_why, has_side_effects = excluded.has_side_effects,

@@ -16,8 +16,9 @@ class TenantForeignKey(models.ForeignKey):  # type: ignore[type-arg]
     """A foreign key between two tenant tables, enforced by the database as (tenant_id, x_id) -> (tenant_id, id).
 
     Foreign key checks bypass row-level security, so a plain one would accept another tenant's id (and tell whether it
-    exists). ``tenancy.row_security`` lays the composite constraint; Django lays none. What happens on delete is the
-    database's work too: one statement, however many rows hang below.
+    exists). ``tenancy.row_security`` lays the composite constraint; Django lays none. CASCADE and RESTRICT are the
+    database's work too: one statement, however many rows hang below. SET NULL is that of ``tenancy.clearing``, which our
+    querysets call.
 
     Args:
         db_on_delete: CASCADE, SET NULL (needs null=True; clears only this column) or RESTRICT.

@@ -1,6 +1,6 @@
 """Walls between tenants, raised in the database after every migrate: no wall, no grant.
 
-For each ``TenantModel`` table: row-level security enabled and forced, one policy for the application's role (its own
+For each ``TenantModel`` table: keys that contain the tenant (``tenancy.wide_keys``), row-level security enabled and forced, one policy for the application's role (its own
 tenant, by the bare ``current_setting`` form, whose value the planner sees), one for the platform role (every row), the
 composite foreign keys of ``TenantForeignKey``; and only then the rights to read and write it. A new table is walled
 without its author doing anything, and one that is not walled cannot be used at all.
@@ -18,15 +18,16 @@ from django.apps import apps
 from django.db import DatabaseError, models
 
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
-from tenancy.fields import TenantForeignKey
+from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
 from tenancy.upgrades.locks import waiting_long
 from tenancy.upgrades.operations import index_left
+from tenancy.wide_keys import has_rows, keys_widen, tables_wide, whole
 
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"
 PREDICATE = "tenant_id = nullif(current_setting('app.tenant_id', true), '')::bigint"
-_ON_DELETE_CODE = {"CASCADE": "c", "SET NULL": "n", "RESTRICT": "r"}
+_ACTION_CODES = {"CASCADE": "c", "RESTRICT": "r", "SET NULL": "n", "NO ACTION": "a"}
 
 _functions: dict[str, tuple[str, frozenset[str]]] = {}
 
@@ -64,8 +65,12 @@ def constraint_name(model: type[models.Model], field: TenantForeignKey) -> str:
     return f"{model._meta.db_table}_{field.column}_wall"[-63:]
 
 
-def row_security_apply(connection: Any) -> None:
-    """Bring roles, policies, composite keys and grants to what the models say. Idempotent.
+def row_security_apply(connection: Any, *, contract: bool = False) -> None:
+    """Bring keys, roles, policies, composite references and grants to what the models say. Idempotent.
+
+    Args:
+        connection: Django's.
+        contract: no server of the version before runs, so change also what those can't live without.
 
     Raises:
         DatabaseError: the login role may not create roles; the statements an operator must run stand in docs/running.md.
@@ -74,21 +79,49 @@ def row_security_apply(connection: Any) -> None:
         _roles(cursor)
         existing = set(connection.introspection.table_names(cursor))
         walled = [m for m in tenant_models() if m._meta.db_table in existing]
-        for model in walled:
-            _secure(cursor, model._meta.db_table)
+        tables = [m._meta.db_table for m in walled]
+        # Who clears references when a row goes: our querysets, or the database where servers of the version before run.
+        cleared = contract or not _used(cursor)
+        free = tables if contract else _unused(cursor, tables)
+        keys_widen(cursor, free)
+        for table in tables:
+            _secure(cursor, table)
+        wide = tables_wide(cursor)
+        for table in _with_spare_key(cursor, wide.intersection(free)):
+            _key_spare(cursor, table)
         for model in walled:
             for field in tenant_foreign_keys(model):
-                _bind(cursor, model, field)
+                _bind(cursor, model, field, wide=wide, cleared=cleared)
         for model in walled:
             _grant(cursor, [model._meta.db_table], _rights(model))
+            if model.append_only:
+                _grant_clearing(cursor, model)
         _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
         _grant(cursor, ["django_migrations"], "SELECT")  # "is everything migrated?"
-        for signature, (sql, tables) in _functions.items():
-            if tables <= existing:
+        for signature, (sql, needed) in _functions.items():
+            if needed <= existing:
                 cursor.execute(sql)
                 cursor.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
                 cursor.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {APP_ROLE}, {PLATFORM_ROLE}")
         cursor.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}")
+
+
+def _unused(cursor: Any, tables: list[str]) -> list[str]:
+    """Return the tables whose keys no server of the version before needs as they are.
+
+    Those without a wall, which nobody has the right to use yet, and those whose primary key has ``tenant_id``: a unique
+    index that came later is new to that version.
+    """
+    used = _used(cursor) - tables_wide(cursor)
+    return [table for table in tables if table not in used]
+
+
+def _used(cursor: Any) -> set[str]:
+    """Return the tables that have a wall, so that a server may use them."""
+    cursor.execute(
+        "SELECT tablename FROM pg_policies WHERE schemaname = 'public' AND policyname = %s", [POLICY]
+    )
+    return {name for (name,) in cursor.fetchall()}
 
 
 def _rights(model: type[TenantModel]) -> str:
@@ -154,7 +187,9 @@ def _secure(cursor: Any, table: str) -> None:
             )
 
 
-def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey) -> None:
+def _bind(
+    cursor: Any, model: type[models.Model], field: TenantForeignKey, *, wide: set[str], cleared: bool
+) -> None:
     table, column = model._meta.db_table, field.column
     target = field.related_model._meta.db_table
     key = str(field.target_field.column)
@@ -164,22 +199,26 @@ def _bind(cursor: Any, model: type[models.Model], field: TenantForeignKey) -> No
         [name, f'public."{table}"'],
     )
     row = cursor.fetchone()
-    is_right = bool(row) and row[0] == _ON_DELETE_CODE[field.db_on_delete]
+    wanted = [field.db_on_delete]
+    if field.db_on_delete == SET_NULL:  # as tenancy.clearing does it, or still as Postgres does
+        wanted = ["NO ACTION"] if cleared else [SET_NULL, "NO ACTION"]
+    is_right = bool(row) and row[0] in {_ACTION_CODES[w] for w in wanted}
     if is_right and row[1]:
         return
-    has_rows = _has_rows(cursor, table)
+    is_filled = has_rows(cursor, table)
     if not is_right:
-        _key(cursor, target, key)
-        action = field.db_on_delete + (f" ({column})" if field.db_on_delete == "SET NULL" else "")
+        if target not in wide:
+            _key(cursor, target, key)
+        action = wanted[0] + (f" ({column})" if wanted[0] == SET_NULL else "")
         # In one statement, so that there is no moment without a wall; rows are checked under a weaker lock below.
         cursor.execute(
             f'ALTER TABLE "{table}" '
             + (f'DROP CONSTRAINT "{name}", ' if row else "")
             + f'ADD CONSTRAINT "{name}" FOREIGN KEY (tenant_id, {column}) '
             f'REFERENCES "{target}" (tenant_id, {key}) ON DELETE {action}'
-            + (" NOT VALID" if has_rows else "")
+            + (" NOT VALID" if is_filled else "")
         )
-    if has_rows or is_right:
+    if is_filled or is_right:
         cursor.execute(f'ALTER TABLE "{table}" VALIDATE CONSTRAINT "{name}"')
 
 
@@ -193,7 +232,7 @@ def _key(cursor: Any, table: str, key: str) -> None:
     if cursor.fetchone():
         return
     left = index_left(cursor, unique)  # by a try that was killed, or stopped by a lock
-    if left is None and (cursor.db.in_atomic_block or not _has_rows(cursor, table)):
+    if left is None and (cursor.db.in_atomic_block or not has_rows(cursor, table)):
         cursor.execute(f'ALTER TABLE "{table}" ADD CONSTRAINT "{unique}" UNIQUE (tenant_id, {key})')
         return
     if left is None or not left[0]:
@@ -203,12 +242,45 @@ def _key(cursor: Any, table: str, key: str) -> None:
     cursor.execute(f'ALTER TABLE "{table}" ADD CONSTRAINT "{unique}" UNIQUE USING INDEX "{unique}"')
 
 
-def _has_rows(cursor: Any, table: str) -> bool:
-    cursor.execute("SELECT pg_relation_size(%s::regclass) > 0", [f'public."{table}"'])
-    return bool(cursor.fetchone()[0])
+def _with_spare_key(cursor: Any, tables: Iterable[str]) -> list[str]:
+    """Return those of the tables that have a unique key for references besides a primary key that would do."""
+    uniques = {f"{table}_tenant_key"[-63:]: table for table in tables}
+    cursor.execute(
+        "SELECT conname FROM pg_constraint WHERE contype = 'u' AND conname = ANY(%s)", [list(uniques)]
+    )
+    return sorted(uniques[name] for (name,) in cursor.fetchall())
+
+
+def _key_spare(cursor: Any, table: str) -> None:
+    """Let references point to the primary key, and drop the unique key that they had before it contained the tenant.
+
+    In one transaction, so that there is no moment without a wall; rows are checked under a weaker lock afterwards.
+    """
+    unique = f"{table}_tenant_key"[-63:]
+    cursor.execute(
+        """SELECT f.conrelid::regclass::text, f.conname, pg_get_constraintdef(f.oid) FROM pg_constraint f
+           JOIN pg_constraint u ON u.conindid = f.conindid AND u.contype = 'u'
+           WHERE f.contype = 'f' AND u.conname = %s AND u.conrelid = %s::regclass ORDER BY 1, 2""",
+        [unique, f'public."{table}"'],
+    )
+    references = cursor.fetchall()
+    with whole(cursor.db):
+        for child, name, _ in references:
+            cursor.execute(f'ALTER TABLE {child} DROP CONSTRAINT "{name}"')
+        cursor.execute(f'ALTER TABLE "{table}" DROP CONSTRAINT "{unique}"')
+        for child, name, definition in references:
+            told = definition.removesuffix(" NOT VALID")
+            cursor.execute(f'ALTER TABLE {child} ADD CONSTRAINT "{name}" {told} NOT VALID')
 
 
 def _grant(cursor: Any, tables: list[str], rights: str) -> None:
     if tables:
         names = ", ".join(f'"{t}"' for t in tables)
         cursor.execute(f"GRANT {rights} ON {names} TO {APP_ROLE}, {PLATFORM_ROLE}")
+
+
+def _grant_clearing(cursor: Any, model: type[TenantModel]) -> None:
+    """Let rows that nobody may change lose what they refer to, when that is deleted; nothing else of them."""
+    for field in tenant_foreign_keys(model):
+        if field.db_on_delete == SET_NULL:
+            _grant(cursor, [model._meta.db_table], f'UPDATE ("{field.column}")')

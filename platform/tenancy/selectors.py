@@ -114,10 +114,10 @@ def api_key_authenticate(*, key: str) -> tuple[Tenant, Actor] | None:
     if not prefix:
         return None
     with platform_scope():
-        row = _live_keys().filter(prefix=prefix).first()
-        if row is None or not keys.matches(secret, row.secret_sha256):
-            return None
-        return _opened(row)
+        # The database keeps prefixes apart within a workspace only.
+        found = _live_keys().filter(prefix=prefix)
+        row = next((r for r in found if keys.matches(secret, r.secret_sha256)), None)
+        return None if row is None else _opened(row)
 
 
 def access_token_authenticate(*, slug: str, token: str) -> tuple[Tenant, Actor] | None:

@@ -53,7 +53,7 @@ _COUNTS = (
     "count(*) FILTER (WHERE d.status IN ('queued', 'processing')) AS processing_count, "
     "count(*) FILTER (WHERE d.status = 'failed') AS failed_count "
     "FROM collections_collection c LEFT JOIN collections_document d ON d.collection_id = c.id "
-    f"AND {_MINE} WHERE c.id = %s GROUP BY c.id"
+    f"AND {_MINE} WHERE c.id = %s GROUP BY c.id, c.tenant_id"
 )
 _IDS = f"SELECT d.id FROM collections_document d WHERE d.collection_id = %s AND {_MINE}"  # noqa: S608
 

@@ -28,7 +28,7 @@ SELECT %s, %s, %s, statement_timestamp(), statement_timestamp(), r.* FROM jsonb_
     content_hash text, question text, answer text, type text, difficulty text, expected text,
     language text, rationale text, steps jsonb, sources jsonb, scores jsonb, tags text[],
     split text, extra jsonb, quality float, status text, lineage jsonb, run_id bigint)
-ON CONFLICT (dataset_id, content_hash) DO NOTHING RETURNING content_hash, id
+ON CONFLICT ON CONSTRAINT dataset_row_once DO NOTHING RETURNING content_hash, id
 """
 
 

@@ -44,7 +44,7 @@ WITH about AS MATERIALIZED (
 ), taken AS (
     INSERT INTO tools_toollimituse AS u (tenant_id, limit_id, subject, starts_at, used)
     SELECT %(tenant)s, id, subject, starts_at, 1 FROM about ORDER BY id
-    ON CONFLICT (limit_id, subject) DO UPDATE SET
+    ON CONFLICT ON CONSTRAINT tool_limit_use_one_each DO UPDATE SET
         used = CASE WHEN u.starts_at < EXCLUDED.starts_at THEN 1 ELSE u.used + 1 END,
         starts_at = greatest(u.starts_at, EXCLUDED.starts_at)
     WHERE u.starts_at < EXCLUDED.starts_at

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db.backends.postgresql import base
+from django.db.backends.postgresql import base, operations
 from django.db.backends.postgresql.psycopg_any import register_tzloader
 from psycopg.types.array import ListDumper
 
@@ -58,7 +58,12 @@ class PlainListDumper(ListDumper):
     _re_esc: Any = _Escapes
 
 
+class DatabaseOperations(operations.DatabaseOperations):
+    compiler_module = "tenancy.database.compiler"
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
+    ops_class = DatabaseOperations
     _used_at = 0.0
     health_check_done: bool
     health_check_enabled: bool

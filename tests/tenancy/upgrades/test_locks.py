@@ -22,6 +22,7 @@ from tenancy.scope import tenant_scope
 from tenancy.upgrades import locks
 from tenancy.upgrades.operations import AddIndexConcurrently
 from tests.cast import Cast
+from tests.old_schema import keys_as_before
 from tests.pgbouncer import pooled
 from webhooks.models import Webhook, WebhookDelivery
 
@@ -274,6 +275,14 @@ def _note_timeout(waits: list[str]) -> Any:
     return noted
 
 
+@pytest.fixture
+def contracted() -> Iterator[None]:
+    """Old keys that a test made are widened again."""
+    yield
+    row_security_apply(connection, contract=True)
+
+
+@pytest.mark.usefixtures("contracted")
 def test_walls_of_a_table_with_rows_are_checked_under_a_weak_lock(cast: Cast) -> None:
     """A new reference in a big table must not stop its writers, nor one to it."""
     with tenant_scope(cast.tenant.pk):
@@ -286,6 +295,7 @@ def test_walls_of_a_table_with_rows_are_checked_under_a_weak_lock(cast: Cast) ->
                  AND pg_relation_size(n.confrelid) > 0 ORDER BY 1 LIMIT 1"""
         )
         wall, table, target = cursor.fetchone()
+        keys_as_before(cursor, table, target)
         key = f"{target}_tenant_key"[-63:]
         cursor.execute("SELECT count(*) FROM pg_constraint WHERE contype = 'f'")
         before = cursor.fetchone()
@@ -311,14 +321,11 @@ def test_walls_of_a_table_with_rows_are_checked_under_a_weak_lock(cast: Cast) ->
     ] == []
 
 
+@pytest.mark.usefixtures("contracted")
 def test_a_key_whose_index_was_built_before_a_lock_came_in_the_way_is_not_built_again(cast: Cast) -> None:
     with as_login_role(), connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT conrelid::regclass::text, conname FROM pg_constraint WHERE conname LIKE '%_tenant_key'"
-        )
-        table, key = next(
-            (table, key) for table, key in sorted(cursor.fetchall()) if key == f"{table}_tenant_key"
-        )
+        table, key = TABLE, f"{TABLE}_tenant_key"
+        keys_as_before(cursor, table)
         cursor.execute(f'ALTER TABLE {table} DROP CONSTRAINT "{key}" CASCADE')
         cursor.execute(f'CREATE UNIQUE INDEX "{key}" ON {table} (tenant_id, id)')
         cursor.execute("SELECT oid FROM pg_class WHERE relname = %s", [key])

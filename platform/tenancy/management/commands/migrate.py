@@ -10,6 +10,7 @@ from django.db import connections
 
 from tenancy.database.base import as_login_role
 from tenancy.database.history import adopt
+from tenancy.sharding import breaches
 from tenancy.upgrades.locks import TRIES, WAIT_S, direct_line, in_tries, only_one
 
 
@@ -54,7 +55,19 @@ class Command(Base):
             direct_line(connection),
             nullcontext() if is_look else only_one(connection, say=say, tries=tries),
         ):
-            return in_tries(connection, work, say=say, wait_s=options["lock_wait"], tries=tries)
+            result = in_tries(connection, work, say=say, wait_s=options["lock_wait"], tries=tries)
+            if not is_look and options["verbosity"] > 0:
+                self._say_what_is_left(connection)
+            return result
+
+    def _say_what_is_left(self, connection: Any) -> None:
+        with connection.cursor() as cursor:
+            left = breaches(cursor)
+        if left:
+            self._say(
+                f"{len(left)} keys and references are still as servers of the version before may need them. "
+                "Run manage.py schema_contract once all servers are replaced."
+            )
 
     def _say(self, words: str) -> None:
         self.stdout.write(words)
