@@ -8,7 +8,10 @@ class BackupsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
+        from backups.readings import backups_read
         from backups.schedule import schedule_start
         from jobs.registry import after_start
+        from tenancy.readings import reads_for_metrics
 
         after_start(schedule_start)
+        reads_for_metrics(backups_read)

@@ -20,6 +20,7 @@ from django.db import connection
 from django.test import Client
 from django.utils import timezone
 
+from backups.models import BackupResult
 from basics.metrics import instruments
 from blobs.errors import StoreAway
 from blobs.models import PendingBlob
@@ -313,6 +314,35 @@ def test_budget_that_is_used_up(cast: Cast) -> None:
     spent(spent_usd=Decimal(5), starts_at=timezone.now() - timedelta(days=70))  # another month's
     moved("GroundworkBudgetUsedUp", of("groundwork_budgets_used_up"), lambda: spent(spent_usd=Decimal(1)))
     assert cast.tenant.slug not in said_here().label_values()
+
+
+@pytest.mark.parametrize("is_scheduled", [True, False])
+def test_backups_that_fail(cast: Cast, settings: Any, *, is_scheduled: bool) -> None:
+    settings.BACKUP_URL = "file:///backups" if is_scheduled else ""
+    failed, late = of("groundwork_backup_failed"), of("groundwork_backup_overdue_seconds")
+
+    def ended(hours_ago: float, *, is_ok: bool) -> None:
+        moment = timezone.now() - timedelta(hours=hours_ago)
+        BackupResult.objects.create(
+            kind=BackupResult.Kind.CREATE,
+            url="file:///backups",
+            is_ok=is_ok,
+            began_at=moment,
+            ended_at=moment,
+        )
+
+    assert (failed(said_here()), late(said_here())) == (0, 0), "none was tried yet"
+    ended(35, is_ok=True)
+    assert not crosses("GroundworkBackupOverdue", late(said_here()))
+    if not is_scheduled:
+        ended(1, is_ok=False)
+        assert failed(said_here()) == 0, "somebody wrote one by hand"
+        return
+    moved("GroundworkBackupFailed", failed, lambda: ended(1, is_ok=False))
+    BackupResult.objects.filter(is_ok=True).delete()
+    moved("GroundworkBackupOverdue", late, lambda: ended(37, is_ok=False))
+    ended(2, is_ok=True)
+    assert not crosses("GroundworkBackupOverdue", late(said_here()))
 
 
 def test_disk_that_is_nearly_full(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
