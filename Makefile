@@ -88,7 +88,7 @@ licences: install-dev ## The licence of every package; fails on GPL, AGPL, and o
 
 sbom: install-dev ## What a server is made of, as CycloneDX, in var/sbom.json
 	@mkdir -p var
-	@$(PY) -W ignore -m cyclonedx_py requirements requirements/base.txt --pyproject pyproject.toml --output-reproducible --of JSON -o var/sbom.json
+	@$(PY) requirements/sbom.py var/sbom.json
 
 prices: install-dev ## Write toolloop's list prices from the pinned genai-prices (after `make lock`)
 	$(PY) requirements/prices.py

@@ -202,7 +202,8 @@ def test_key_over_its_limit_gets_429_with_everything_a_client_needs():
     assert_error(third, 429)
     assert third.json()["code"] == "rate_limited"
     assert third.json()["details"]["scope"] == "key"
-    assert third["Retry-After"] == str(third.json()["details"]["retry_after"]) == "10"
+    assert third["Retry-After"] == str(third.json()["details"]["retry_after"])
+    assert 1 <= int(third["Retry-After"]) <= 10
     assert key_client(side, sorted(KEY_SCOPES)).get(ME).status_code == 200
 
 
