@@ -139,6 +139,37 @@ def examine(
     problems += [f"{name} {look}: {v}" for v in page.evaluate(RUN_AXE, [without, HOW])]
 
 
+class Looking:
+    """A page of the browser, looked at in each of ``LOOKS``.
+
+    What it opens is loaded once and turned from look to look; the next comes in the look that was the last.
+    """
+
+    def __init__(self, page: Page, problems: list[str]) -> None:
+        self.page, self.problems = page, problems
+        self._looks = list(LOOKS)
+        self._session = page.context.new_cdp_session(page)  # what it emulates ends with it
+
+    def at(self, paths: dict[str, str]) -> None:
+        """Open each path, and add to the problems what is wrong in any look."""
+        for name, path in paths.items():
+            self._turn(self._looks[0])
+            self.page.goto(path)
+            for look in self._looks:
+                self._turn(look)
+                examine(self.page, name, look, self.problems)
+            self._looks.reverse()
+
+    def _turn(self, look: str) -> None:
+        """Change size, colours and pointer to those of a look."""
+        options = LOOKS[look]
+        touch = options.get("has_touch", False)
+        self.page.set_viewport_size(options["viewport"])
+        self.page.emulate_media(color_scheme=options["color_scheme"])
+        self._session.send("Emulation.setTouchEmulationEnabled", {"enabled": touch})
+        assert self.page.evaluate("matchMedia('(pointer: coarse)').matches") is touch
+
+
 def test_axe_is_the_pinned_one() -> None:
     assert hashlib.sha256(AXE.read_bytes()).hexdigest() == AXE_SHA256
 
@@ -150,27 +181,22 @@ def test_pages_pass_axe_and_fit_the_window(
     user.is_staff = True
     user.save(update_fields=["is_staff"])
     problems: list[str] = []
-    for look, options in LOOKS.items():
-        # Without the policy, because axe is injected; every other test runs under it.
-        page = new_page(bypass_csp=True, **options)
-        for name, path in {"sign-in": "/accounts/login/", "sign-up": "/accounts/signup/"}.items():
-            page.goto(path)
-            examine(page, name, look, problems)
-        sign_in(page, cast.user("member").email)
-        for name, path in pages.items():
-            page.goto(path)
-            examine(page, name, look, problems)
-        owner = new_page(bypass_csp=True, **options)
-        sign_in(owner, user.email)
-        for name, path in {
+    # Without the policy, because axe is injected; every other test runs under it.
+    looking = Looking(new_page(bypass_csp=True), problems)
+    looking.at({"sign-in": "/accounts/login/", "sign-up": "/accounts/signup/"})
+    sign_in(looking.page, cast.user("member").email)
+    looking.at(pages)
+    owner = Looking(new_page(bypass_csp=True), problems)
+    sign_in(owner.page, user.email)
+    owner.at(
+        {
             "admin": "/admin/",
             "admin-list": reverse("admin:collections_document_changelist"),
             "admin-matrix": reverse("admin:tools_matrix"),
             "admin-files": reverse("admin:tools_exchange"),
             "admin-check": reverse("admin:collections_check"),
-        }.items():
-            owner.goto(path)
-            examine(owner, name, look, problems)
+        }
+    )
     assert problems == []
 
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,8 @@ def data_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
-def server(data_dir: Path) -> Iterator[EmbeddedPostgres]:
+def server(data_dir: Path, make_database: Callable[[Path], None]) -> Iterator[EmbeddedPostgres]:
+    make_database(data_dir)
     postgres = EmbeddedPostgres(data_dir, durable=True)
     postgres.start()
     yield postgres

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +26,7 @@ from config import processes, up
 from config.embedded import EmbeddedPostgres, read_state
 from config.records import read_record
 from config.supervisor import Output, Service
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.servers
 
@@ -108,7 +109,7 @@ class Group:
                 self._new.put(line.rstrip())
         self._new.put(None)
 
-    def wait_for(self, text: str, timeout_s: float = 25.0) -> str:
+    def wait_for(self, text: str, timeout_s: float = PATIENCE_S) -> str:
         """Return the next line that contains the text."""
         deadline = time.monotonic() + timeout_s
         while True:
@@ -171,6 +172,13 @@ def folder() -> Iterator[Path]:
         processes.end(processes.marked(str(earlier["mark"])), grace_s=1)
     EmbeddedPostgres(path / "var").stop(force=True)
     shutil.rmtree(path)
+
+
+@pytest.fixture(autouse=True)
+def _database_is_made(request: pytest.FixtureRequest, make_database: Callable[[Path], None]) -> None:
+    """Start from a database that is there; test_up_real.py starts from an empty folder."""
+    if "folder" in request.fixturenames:
+        make_database(request.getfixturevalue("folder") / "var")
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -216,10 +216,12 @@ def test_an_export_holds_few_rows_at_a_time(name, tmp_path, monkeypatch):
         assert validate(form, path, rows).rows == count
         return most
 
-    held(110)  # what is loaded once
     gc.collect()
-    gc.freeze()  # all that other tests have left: not to be looked through at each pass
+    gc.freeze()  # all that is loaded and that other tests have left: not to be looked through at each row
     try:
+        held(110)  # what is loaded once
+        gc.collect()
+        gc.freeze()
         few, many = held(110), held(410)
     finally:
         gc.unfreeze()
