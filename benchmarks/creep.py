@@ -59,6 +59,7 @@ RULES = (
     _rule(r"per_second", is_cost=False, relative=0.3, absolute=0),
     _rule(r"(p50|p95|median)\w*_ms$|_ms(_p50|_p95)?$|\.(p50|p95)$", is_cost=True, relative=0.3, absolute=5),
     _rule(r"_s$|seconds$", is_cost=True, relative=0.3, absolute=1),
+    _rule(r"ratio_p(50|95)$", is_cost=True, relative=0.1, absolute=0.05),
     _rule(r"_mb$", is_cost=True, relative=0.15, absolute=5),
 )
 # One slow moment of the machine decides them, or they say what was asked for.

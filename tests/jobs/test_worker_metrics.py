@@ -125,10 +125,12 @@ def test_port_tells_what_all_processes_of_the_worker_counted(notes: Path, start_
     assert str(notes) not in told
 
     # One of its processes dies: what it had counted stays.
-    job = _enqueue(cast, "tests.sleep", notes, seconds=600)
-    wait_for(lambda: "began 1" in notes.read_text().splitlines()[-1])
-    kill_hard(int(notes.read_text().splitlines()[-1].split()[2]))
-    wait_for(lambda: "began 2" in notes.read_text().splitlines()[-1])
+    slept = notes.with_name("slept")  # of its own: other jobs note the same words
+    slept.touch()
+    job = _enqueue(cast, "tests.sleep", slept, seconds=600)
+    wait_for(lambda: "began 1" in slept.read_text())
+    kill_hard(int(slept.read_text().split()[2]))
+    wait_for(lambda: "began 2" in slept.read_text())
     assert said().value(ended) == 4
     with tenant_scope(cast.tenant.pk):
         Job.objects.filter(pk=job.pk).update(cancel_requested_at="2026-01-01T00:00Z")
