@@ -22,6 +22,7 @@ from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
 
+from tenancy.database.base import as_login_role
 from tests.processes import RUN
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,7 @@ _KEPT = 4
 """Templates of other schemas that stay: several checkouts share a server, and branches are changed to and fro."""
 _LOCK = 7_205_759
 """Advisory lock: one process builds a template, the others wait for it."""
+_APART = 1_000_000
 _LIBRARIES = ("django", "psycopg", "pgvector", "django-allauth", "django-q2")
 _ELSEWHERE = re.compile(rb"register_function\(|post_migrate|CREATE OR REPLACE FUNCTION")
 """What else makes things in a new database, wherever it stands."""
@@ -85,12 +87,25 @@ def cloned(worker: str) -> Iterator[str]:
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
     _point_at(name)
+    tenants_apart()
     try:
         yield name
     finally:
         _point_at(before)
         with connection._nodb_cursor() as cursor:
             _drop(cursor, name)
+
+
+def tenants_apart() -> None:
+    """Let this process' workspaces have numbers that no other process of the run gives.
+
+    They share a data folder, whose files are named by these: one process would repair, or count, what is the other's.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0")
+    if number := int(worker.removeprefix("gw")):
+        with as_login_role(), connection.cursor() as cursor:
+            cursor.execute("SELECT pg_get_serial_sequence('tenancy_tenant', 'id')")
+            cursor.execute("SELECT setval(%s, %s)", [cursor.fetchone()[0], number * _APART])
 
 
 def _build(cursor: Any, template: str) -> None:

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from tenancy.database.base import as_login_role
 from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.row_security import constraint_name, tenant_foreign_keys, tenant_models
+from tests.databases import tenants_apart
 
 # What migrate fills and every test finds.
 _KEPT = {"django_content_type", "auth_permission"}
@@ -53,6 +54,7 @@ def restart_ids() -> None:
         with connection.cursor() as cursor:
             for statement in connection.ops.sequence_reset_by_name_sql(no_style(), sequences):
                 cursor.execute(statement)
+    tenants_apart()
 
 
 @cache
