@@ -121,6 +121,6 @@ def _groups(items: list[SplitItem]) -> list[list[SplitItem]]:
             one, other = sorted((root(names[0]), root(name)))
             parent[other] = one
     groups: dict[str, list[SplitItem]] = {}
-    for item in sorted(items, key=lambda item: item.id):
+    for item in sorted(items, key=lambda item: (len(item.id), item.id)):
         groups.setdefault(root(item.documents[0] if item.documents else f"row {item.id}"), []).append(item)
     return list(groups.values())
