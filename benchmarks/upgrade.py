@@ -159,8 +159,7 @@ def doors(site: Site) -> list[Any]:
             return f"{status} {text[:200]}"
         follower = Follower(json.loads(text)["run_id"], own.key, site.ports, seconds=END_S)
         while not follower.has_ended:
-            follower._ports = site.ports
-            if not follower._follow(site.port()):
+            if not follower.follow(site.port()):
                 return "the stream was refused"
         seen = [seq for seq, _, _ in follower.events]
         is_whole = bool(seen) and seen == list(range(1, len(seen) + 1)) and not follower.cut

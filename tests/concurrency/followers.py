@@ -40,12 +40,12 @@ class Follower(threading.Thread):
         until = time.monotonic() + self._seconds
         while not self.has_ended and time.monotonic() < until:
             for port in self._ports:
-                if self._follow(port):
+                if self.follow(port):
                     break
             else:
                 time.sleep(_ASKED_AGAIN_S)
 
-    def _follow(self, port: int) -> bool:
+    def follow(self, port: int) -> bool:
         """Follow from one server; False when it does not answer."""
         line = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
         last = self.events[-1][0] if self.events else 0
