@@ -176,7 +176,6 @@ def test_no_modules_import_each_other_in_a_circle():
 
 DEFINED = re.compile(r"^(?:(@.+)\n(?:.*\n)??)?(?:async def|def|class) ([a-z]\w+|[A-Z]\w+)", re.M)
 WITHOUT_CALLER = {
-    "files_import": "waits for its door: imports that write into the tree of files",
     "thread_is_holding": "the guard that tests/conftest.py puts around every test",
     "plugins_forget": "a test forgets plug-ins that it wrote itself",
     "query_weights": "what the benchmark of search by words compares the index with",

@@ -13,8 +13,8 @@ from basics.errors import DomainError, TryAgain
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
-_BATCH_FILES = 100
-_BATCH_BYTES = 32_000_000
+BATCH_FILES = 100
+BATCH_BYTES = 32_000_000
 
 
 @dataclass
@@ -120,7 +120,7 @@ def _batched(
             continue
         waiting[clean] = FileChange(clean, content)
         size += len(content)
-        if len(waiting) >= _BATCH_FILES or size >= _BATCH_BYTES:
+        if len(waiting) >= BATCH_FILES or size >= BATCH_BYTES:
             yield list(waiting.values())
             waiting, size = {}, 0
     if waiting:

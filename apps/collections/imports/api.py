@@ -57,6 +57,12 @@ class ImportInput(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=200), required=False, max_length=MAX_PATTERNS
     )
     with_hidden = serializers.BooleanField(required=False, default=False)
+    with_unsearchable = serializers.BooleanField(
+        required=False,
+        default=False,
+        help_text="Include files without text: images are read by text recognition; what search can't read "
+        "is kept as a file of the collection.",
+    )
     sync = serializers.BooleanField(
         required=False,
         default=False,
@@ -99,7 +105,8 @@ class ImportOutput(serializers.Serializer[Any]):
     name = serializers.CharField()
     status = serializers.ChoiceField(choices=ImportStatus.choices)
     entries = serializers.DictField(
-        help_text="Counts: found, created, updated, unchanged, retried, skipped, problems, removed, unlisted."
+        help_text="Counts: found, created, updated, unchanged, retried, files_kept, skipped, problems, removed, "
+        "unlisted."
     )
     error_code = serializers.CharField()
     error_message = serializers.CharField()

@@ -54,6 +54,12 @@ class ImportForm(forms.Form):
         label="Include hidden files",
         help_text="Files and folders whose names begin with a dot.",
     )
+    with_unsearchable = forms.BooleanField(
+        required=False,
+        label="Include files without text",
+        help_text="Images are read by text recognition. Programs, empty files and the like appear under "
+        "Files only.",
+    )
     sync = forms.BooleanField(
         required=False,
         label="Remove deleted documents",
@@ -85,6 +91,7 @@ class ImportForm(forms.Form):
             include=_lines(data["include"]),
             exclude=_lines(data["exclude"]),
             with_hidden=data["with_hidden"],
+            with_unsearchable=data["with_unsearchable"],
             sync=data["sync"],
             chroma_collection=data["chroma_collection"].strip(),
             source_key=data["source_key"].strip(),

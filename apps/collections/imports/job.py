@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import time
-from collections import Counter
 from contextlib import ExitStack
 from typing import Any, Protocol
 
@@ -16,10 +15,19 @@ from django.db import transaction
 from django.utils import timezone
 
 from apps.collections.documents import services as documents_services
+from apps.collections.files.imports import BATCH_BYTES, BATCH_FILES, files_import
 from apps.collections.imports.limits import import_limits
 from apps.collections.imports.sources import source_items
+from apps.collections.imports.tally import Tally
 from apps.collections.ingestion.detect import detect
-from apps.collections.ingestion.sources.base import Entry, EntryFailure, Problem, Reason, SourceFailure, shown
+from apps.collections.ingestion.sources.base import (
+    Entry,
+    EntryFailure,
+    Problem,
+    Reason,
+    SourceFailure,
+    shown,
+)
 from apps.collections.ingestion.sources.prepared import PREPARED
 from apps.collections.ingestion.sources.web import Unchanged
 from apps.collections.ingestion.types import FailureCode, ReadFailure
@@ -34,7 +42,6 @@ from tenancy.models import ApiKey, Membership
 from tenancy.permissions import ROLE_ACTIONS, expand_scopes
 from tenancy.selectors import user_actor
 
-MAX_LISTED = 1000
 REPORT_EVERY_S = 0.5
 _SKIPPED_CODES = {FailureCode.UNSUPPORTED_TYPE: Reason.UNSUPPORTED, FailureCode.EMPTY_FILE: Reason.EMPTY}
 
@@ -84,6 +91,7 @@ def import_run(ctx: ImportContext, *, import_id: int) -> None:
             for item in source_items(row, stack, on_tick=ctx.check, on_fact=work.fact):
                 ctx.check()
                 work.take(item)
+            work.files_keep()
         except OSError as error:
             raise _no_space(error) from error
         finally:
@@ -134,22 +142,20 @@ def _no_space(error: OSError) -> Exception:
 
 
 class _Work:
-    """Counts, problems and paths of one attempt."""
+    """What one attempt brings in, and the paths that it met."""
 
     def __init__(self, ctx: ImportContext, row: Import, actor: Actor) -> None:
         self._ctx, self._row, self._actor = ctx, row, actor
         self._limits = import_limits()
-        self._counts: Counter[str] = Counter()
-        self._reasons: Counter[str] = Counter()
-        self._problems: list[dict[str, Any]] = []
-        self._facts: dict[str, Any] = {}
+        self._tally = Tally()
         self._seen: set[str] = set()
         self._repositories: list[Repository] = []
+        self._files: dict[str, bytes] = {}
         self._told_at = 0.0
 
     def fact(self, facts: Any) -> None:
         """Keep what a source tells of itself (a repository's commit)."""
-        self._facts["commit"] = str(facts["commit"])
+        self._tally.facts["commit"] = str(facts["commit"])
 
     def take(self, item: Entry | Problem | Unchanged | repositories_services.History) -> None:
         """Bring in one entry, or list why not."""
@@ -158,10 +164,10 @@ class _Work:
         elif isinstance(item, repositories_services.History):
             self._keep(item)
         elif isinstance(item, Unchanged):
-            self._counts.update(found=1, unchanged=1)
+            self._tally.counts.update(found=1, unchanged=1)
             self._seen.add(item.path)
         else:
-            self._counts["found"] += 1
+            self._tally.counts["found"] += 1
             try:
                 self._bring(item)
             except (EntryFailure, ReadFailure) as failure:
@@ -193,8 +199,8 @@ class _Work:
         else:
             self._repositories.append(kept)
             if history.facts["head"] in history.facts["refs"]:
-                self._facts["branch"] = history.facts["head"].removeprefix("refs/heads/")
-            self._facts["refs"] = len(history.facts["refs"])
+                self._tally.facts["branch"] = history.facts["head"].removeprefix("refs/heads/")
+            self._tally.facts["refs"] = len(history.facts["refs"])
         for sentence in said:
             self._list(Problem(".git", Reason.HISTORY, sentence))
 
@@ -219,25 +225,8 @@ class _Work:
                 )
 
     def _list(self, problem: Problem, *, is_found: bool = False) -> None:
-        if not is_found:
-            self._counts["found"] += problem.count
-        self._counts["skipped" if problem.is_skip else "problems"] += problem.count
-        self._reasons[problem.reason] += problem.count
+        self._tally.list(problem, is_found=is_found)
         self._seen.add(self._path(problem.path.rstrip("/")))
-        # Rules leave out thousands; a problem must still find its place among them.
-        room = MAX_LISTED if not problem.is_skip else MAX_LISTED // 2
-        if len(self._problems) >= room:
-            self._counts["unlisted"] += problem.count
-            return
-        self._problems.append(
-            {
-                "path": problem.path,
-                "reason": str(problem.reason),
-                "message": problem.message,
-                "count": problem.count,
-                "is_skip": problem.is_skip,
-            }
-        )
 
     def _path(self, path: str) -> str:
         into = self._row.options.get("into", "")
@@ -250,8 +239,11 @@ class _Work:
         received = blobs.receive(entry.read(), max_bytes=self._limits.max_file_bytes)
         is_prepared = row.source == DocumentSource.CHROMA
         try:
-            if not is_prepared:
-                self._judge(received, path)
+            if not is_prepared and not self._is_searchable(received, path):
+                self._files[path] = received.path.read_bytes()
+                if len(self._files) >= BATCH_FILES or sum(map(len, self._files.values())) >= BATCH_BYTES:
+                    self.files_keep()
+                return
             documents_services.original_keep(row.tenant, row.collection, received)
             with transaction.atomic():
                 self._ctx.hold()
@@ -272,13 +264,39 @@ class _Work:
             received.discard()
         self._count(put)
 
-    def _judge(self, received: blobs.ReceivedFile, path: str) -> None:
-        """List what nobody can read as left out; a damaged document becomes one, and says so itself."""
+    def _is_searchable(self, received: blobs.ReceivedFile, path: str) -> bool:
+        """Tell whether a file becomes a document; a damaged one does, and says so itself.
+
+        Raises:
+            ReadFailure: it can't be read, and the import leaves such files out.
+        """
         try:
             detect(received.path, path, max_bytes=self._limits.max_file_bytes)
         except ReadFailure as failure:
             if FailureCode(failure.code) in _SKIPPED_CODES:
-                raise
+                if not self._row.options.get("with_unsearchable"):
+                    raise
+                return False
+        return True
+
+    def files_keep(self) -> None:
+        """Write the files that wait and are no documents, and list those that the collection refuses.
+
+        A worker that has lost this import in the meantime writes the same bytes once more, which changes nothing.
+        """
+        waiting, self._files = self._files, {}
+        kept = files_import(
+            tenant=self._row.tenant,
+            actor=self._actor,
+            collection=self._row.collection,
+            entries=waiting.items(),
+            note=self._row.name,
+            source=DocumentSource(self._row.source),
+            batch=self._row,
+        )
+        self._tally.counts["files_kept"] += len(waiting) - len(kept.skipped)
+        for path, message in kept.skipped:
+            self._list(Problem(shown(path), Reason.REFUSED, message), is_found=True)
 
     def _note(self, put: documents_services.Uploaded, entry: Entry, *, is_prepared: bool) -> None:
         document = put.document
@@ -300,7 +318,7 @@ class _Work:
         # A crash came between: it was this import that brought it.
         is_ours = put.created or document.batch_id == self._row.pk
         if is_ours:
-            self._counts["created" if document.version == 1 else "updated"] += 1
+            self._tally.counts["created" if document.version == 1 else "updated"] += 1
             return
         failed = document.status in (DocumentStatus.FAILED, DocumentStatus.CANCELLED)
         if failed and (document.finished_at or document.updated_at) < self._row.created_at:
@@ -310,9 +328,9 @@ class _Work:
                 )
             except Conflict:
                 failed = False  # somebody else was first
-            self._counts["retried" if failed else "unchanged"] += 1
+            self._tally.counts["retried" if failed else "unchanged"] += 1
             return
-        self._counts["unchanged"] += 1
+        self._tally.counts["unchanged"] += 1
 
     def remove_gone(self) -> None:
         """Delete what earlier imports of the same source brought and what is not in it any more."""
@@ -335,7 +353,7 @@ class _Work:
                 documents_services.document_delete(tenant=row.tenant, actor=self._actor, document=document)
             except Missing:
                 continue  # somebody has deleted it since we looked
-            self._counts["removed"] += 1
+            self._tally.counts["removed"] += 1
             self.report()
 
     def _is_under_seen(self, path: str) -> bool:
@@ -351,27 +369,9 @@ class _Work:
         self._told_at = now
         with transaction.atomic():
             Import.objects.filter(pk=self._row.pk, job_id=self._ctx.job_id).update(
-                entries=self._entries(), problems=self._problems
+                entries=self._tally.entries(), problems=self._tally.problems
             )
             notify(self._row.tenant_id, f"collection:{self._row.collection_id}")
-
-    def _entries(self) -> dict[str, Any]:
-        names = (
-            "found",
-            "created",
-            "updated",
-            "unchanged",
-            "retried",
-            "skipped",
-            "problems",
-            "removed",
-            "unlisted",
-        )
-        return {
-            **{name: self._counts[name] for name in names},
-            "by_reason": dict(self._reasons),
-            **self._facts,
-        }
 
     def complete(self) -> None:
         """End import and job together; the archive goes when nothing needs it any more."""
@@ -387,7 +387,7 @@ class _Work:
                 raise JobCancelled(f"import {row.pk} is gone")
             locked.status, locked.finished_at = ImportStatus.COMPLETED, timezone.now()
             locked.error_code = locked.error_message = ""
-            locked.entries, locked.problems = self._entries(), self._problems
+            locked.entries, locked.problems = self._tally.entries(), self._tally.problems
             key, locked.file = locked.file, ""
             locked.save()
             notify(row.tenant_id, f"collection:{row.collection_id}")

@@ -48,6 +48,8 @@ class ImportOptions:
         ref: branch, tag or commit of a repository, "" for its HEAD.
         include, exclude: patterns as in .gitignore.
         with_hidden: take files whose names begin with a dot.
+        with_unsearchable: take files whatever their names say; what search can't read (programs, empty files) is kept
+            as a file of the collection without a document.
         sync: delete documents that an earlier import of the same source brought and that are gone from it.
         chroma_collection: name of the Chroma collection; "" when there is one only.
         source_key: metadata field that names a chunk's source file, "" to look for the usual ones.
@@ -61,6 +63,7 @@ class ImportOptions:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     with_hidden: bool = False
+    with_unsearchable: bool = False
     sync: bool = False
     chroma_collection: str = ""
     source_key: str = ""
@@ -100,6 +103,7 @@ def import_start(
         "include": list(options.include),
         "exclude": list(options.exclude),
         "with_hidden": options.with_hidden,
+        "with_unsearchable": options.with_unsearchable,
         "sync": options.sync,
         "chroma_collection": options.chroma_collection,
         "source_key": options.source_key,

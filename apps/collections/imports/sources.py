@@ -62,6 +62,7 @@ def source_items(
         include=tuple(options.get("include", ())),
         exclude=tuple(options.get("exclude", ())),
         with_hidden=bool(options.get("with_hidden")),
+        with_binary=bool(options.get("with_unsearchable")),
     )
     if row.source == DocumentSource.URL:
         yield from web_entries(
@@ -182,8 +183,11 @@ def _path_of(row: Import, judged: int) -> Path:
 
 def _git_request(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: options.get(name) or default
-        for name, default in (("ref", ""), ("include", []), ("exclude", []), ("with_hidden", False))
+        "with_binary": bool(options.get("with_unsearchable")),
+        **{
+            name: options.get(name) or default
+            for name, default in (("ref", ""), ("include", []), ("exclude", []), ("with_hidden", False))
+        },
     }
 
 

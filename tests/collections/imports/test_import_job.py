@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apps.collections.documents import services as documents_services
-from apps.collections.imports import job as import_job
 from apps.collections.imports import services as imports_services
-from apps.collections.models import Collection, Document, Import, ImportStatus
+from apps.collections.imports import tally
+from apps.collections.models import Collection, Document, FileBatch, Import, ImportStatus
+from apps.collections.tree.store import files_stored
 from basics.errors import Conflict, Denied, Invalid
 from blobs import services as blobs
 from blobs.stores import store
@@ -38,6 +40,41 @@ FILES = {
 def scope(cast: Cast):
     with tenant_scope(cast.tenant.pk):
         yield
+
+
+def test_files_without_text_are_kept_as_files_when_asked(cast: Cast, collection: Collection) -> None:
+    data = make_zip({**FILES, "src/__init__.py": b"", "../up.bin": b"x"})
+    plain = run(start(cast, collection, "archive", data=data, name="trade.zip"))
+    assert plain.entries["files_kept"] == 0
+    row = run(start(cast, collection, "archive", data=data, name="trade.zip", with_unsearchable=True))
+    assert (row.status, row.error_code) == ("completed", "")
+    documents = {"trade/guide/lamps.md", "trade/guide/pumps.md", "trade/logo.png"}
+    only_files = {"trade/blob.txt", "trade/empty.md", "trade/src/__init__.py"}
+    assert set(paths(collection)) == documents
+    stored = files_stored(cast.actor("member"), collection.pk)
+    assert set(stored) == documents | only_files
+    assert stored["trade/blob.txt"].sha256 == hashlib.sha256(FILES["blob.txt"]).hexdigest()
+    assert (row.entries["files_kept"], row.entries["unchanged"]) == (3, 2)
+    assert reasons(row) == {"guide/.secret": "hidden", "node_modules/": "ignored", "../up.bin": "unsafe_path"}
+    found = row.entries
+    assert found["found"] == sum(
+        found[n] for n in ("files_kept", "created", "unchanged", "skipped", "problems")
+    )
+    batches = FileBatch.objects.count()
+    run(start(cast, collection, "archive", data=data, name="trade.zip", with_unsearchable=True))
+    assert FileBatch.objects.count() == batches, "the same bytes are no change"
+
+
+def test_read_only_collection_names_the_files_it_refuses(cast: Cast, collection: Collection) -> None:
+    collection.file_rules = {"read_only": True}
+    collection.save()
+    row = run(start(cast, collection, "archive", data=make_zip(FILES), name="t.zip", with_unsearchable=True))
+    assert row.status == "completed"
+    assert {path for path, reason in reasons(row).items() if reason == "refused"} == {
+        "t/blob.txt",
+        "t/empty.md",
+    }
+    assert row.entries["files_kept"] == 0
 
 
 def test_every_entry_is_a_document_or_listed(cast: Cast, collection: Collection) -> None:
@@ -200,7 +237,7 @@ def test_archive_larger_than_allowed_ends_with_its_reason(
 def test_problems_are_counted_beyond_what_is_listed(
     cast: Cast, collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(import_job, "MAX_LISTED", 10)
+    monkeypatch.setattr(tally, "MAX_LISTED", 10)
     many = {f"p{n}.png": b"x" for n in range(20)} | {f"../{n}.md": b"x" for n in range(12)}
     row = run(start(cast, collection, "archive", data=make_zip(many)))
     assert (row.entries["skipped"], row.entries["problems"]) == (20, 12)

@@ -236,6 +236,7 @@ class Rules:
         include: patterns as in .gitignore; where given, only files that match one are taken.
         exclude: patterns as in .gitignore, left out.
         with_hidden: take files and folders whose names begin with a dot (never those of version control).
+        with_binary: take files whose names say that they contain no text.
         ignored: paths that the repository which they lie in leaves out.
     """
 
@@ -245,13 +246,19 @@ class Rules:
         include: tuple[str, ...] = (),
         exclude: tuple[str, ...] = (),
         with_hidden: bool = False,
+        with_binary: bool = False,
         ignored: frozenset[str] = frozenset(),
     ) -> None:
         self._ignored = ignored
-        self._given: dict[str, Any] = {"include": include, "exclude": exclude, "with_hidden": with_hidden}
+        self._given: dict[str, Any] = {
+            "include": include,
+            "exclude": exclude,
+            "with_hidden": with_hidden,
+            "with_binary": with_binary,
+        }
         self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
         self._exclude = pathspec.GitIgnoreSpec.from_lines(exclude) if exclude else None
-        self._with_hidden = with_hidden
+        self._with_hidden, self._with_binary = with_hidden, with_binary
 
     def without(self, ignored: frozenset[str]) -> Rules:
         """Return the same rules, and these paths left out."""
@@ -286,7 +293,7 @@ class Rules:
             return Problem(shown(path), Reason.EXCLUDED, "It matches an exclude pattern.")
         if self._include is not None and not self._include.match_file(path):
             return Problem(shown(path), Reason.EXCLUDED, "It matches no include pattern.")
-        if pure.suffix.lower() in _BINARY_SUFFIXES:
+        if pure.suffix.lower() in _BINARY_SUFFIXES and not self._with_binary:
             return Problem(
                 shown(path), Reason.BINARY, f"Files of the type {pure.suffix.lower()} contain no text."
             )

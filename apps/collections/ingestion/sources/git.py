@@ -85,7 +85,7 @@ def repository_read(request: Mapping[str, Any], send: Send) -> None:
 
     Args:
         request: ``path`` of the repository; ``ref``, a branch, tag or commit ("" for HEAD); ``include``, ``exclude``,
-            ``with_hidden`` as in ``Rules``; ``source_limits``, the fields of ``SourceLimits``.
+            ``with_hidden``, ``with_binary`` as in ``Rules``; ``source_limits``, the fields of ``SourceLimits``.
         send: takes frames: ``{"commit": ...}`` first, then ``{"entry": path}`` with the bytes, or ``{"problem": [...]}``.
 
     Raises:
@@ -99,6 +99,7 @@ def repository_read(request: Mapping[str, Any], send: Send) -> None:
         include=tuple(request["include"]),
         exclude=tuple(request["exclude"]),
         with_hidden=bool(request["with_hidden"]),
+        with_binary=bool(request["with_binary"]),
     )
     store = DiskObjectStore(str(control / "objects"))
     try:
