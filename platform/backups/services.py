@@ -112,7 +112,7 @@ def _schema_refuse() -> None:
     # A worker of the version before stays ready on a newer schema, whose new tables it doesn't know.
     if not found.ok or migrations_unknown():
         raise BackupRefused(
-            f"This code isn't the version that the database is of ({found.detail}). Write the backup with that version."
+            f"The database belongs to another version than this code ({found.detail}). Write the backup with that version."
         )
 
 

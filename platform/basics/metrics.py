@@ -229,7 +229,7 @@ def _remove_if_left(folder: Path) -> None:
 
 HTTP_SECONDS = Timer(
     "http_request_seconds",
-    "Requests by the name of their route and the class of their status; of a stream, until it begins.",
+    "Seconds per request, by route and class of status (2xx, 4xx, ...); for a stream, until it begins.",
     ("route", "status"),
     bounds=(0.05, 0.25, 1.0, 5.0),
 )
