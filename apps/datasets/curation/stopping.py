@@ -76,11 +76,13 @@ def work_ended(model: type[W], job: Job) -> None:
     if job.status != JobStatus.CANCELLED:
         row.status, row.error_code, row.error_message = WorkStatus.FAILED, job.error_code, job.error_message
         row.save(update_fields=["status", "error_code", "error_message", "finished_at"])
-        return
-    row.status = WorkStatus.CANCELLED
-    row.save(update_fields=["status", "finished_at"])
+    else:
+        row.status = WorkStatus.CANCELLED
+        row.save(update_fields=["status", "finished_at"])
     if isinstance(row, DatasetImport):
-        _rows_take_back(row)
+        _rows_take_back(row)  # of half a file nobody could say which half
+    elif row.status == WorkStatus.FAILED:
+        return
     elif isinstance(row, DatasetCheck) and not row.options.get("is_trial") and is_kept(row):
         split_undo(tenant=row.tenant, actor=system_actor(row.tenant_id, row.created_by_id), check=row)
 

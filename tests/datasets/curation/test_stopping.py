@@ -18,6 +18,7 @@ from apps.datasets.records.record import Record, RecordSource, Split
 from apps.datasets.rows import dataset_services
 from apps.datasets.rows import services as rows_services
 from apps.datasets.versions.services import version_create
+from basics.errors import DomainError
 from jobs import registry, runner
 from jobs.context import JobCancelled, JobContext
 from tenancy.models import AuditEvent
@@ -77,14 +78,20 @@ class StoppedOnTheWay(JobContext):
         super().check()
 
 
-def stopped_on_the_way(work: Work, click: Callable[[], None], *, when: Callable[[], bool]) -> None:
+def stopped_on_the_way(
+    work: Work,
+    click: Callable[[], None],
+    *,
+    when: Callable[[], bool],
+    raises: type[Exception] = JobCancelled,
+) -> None:
     """Run the work's job as a worker does, and click as soon as it is time to."""
     assert work.job is not None
     claimed = runner.claim(work.tenant_id, work.job.pk)
     assert claimed is not None
     context = StoppedOnTheWay(claimed)
     context.is_due, context.click = when, click
-    with pytest.raises(JobCancelled) as raised:
+    with pytest.raises(raises) as raised:
         registry.get(claimed.kind).handler(context, **claimed.payload)
     with TestCase.captureOnCommitCallbacks(execute=True):
         runner._finish(context, claimed, raised.value)
@@ -161,6 +168,23 @@ def test_stopped_import_can_be_made_again(cast: Cast, dataset: Dataset, member: 
         again.refresh_from_db()
         assert (again.status, again.created, again.duplicates) == ("completed", MANY, 0)
     assert "Nothing was kept." in page_of(member, "import", cast, dataset.pk, work.pk)
+
+
+def test_import_that_fails_halfway_takes_its_rows_back_too(
+    cast: Cast, dataset: Dataset, member: Client
+) -> None:
+    def fail() -> None:
+        raise DomainError("storage_full", "The server's storage is full.", status=507)
+
+    with tenant_scope(cast.tenant.pk):
+        work = import_begun(cast, dataset)
+        stopped_on_the_way(work, fail, when=lambda: rows_there(dataset) > 0, raises=DomainError)
+        assert (work.status, work.error_code, work.created) == ("failed", "storage_full", 0)
+        assert rows_there(dataset) == 0
+    told = page_of(member, "import", cast, dataset.pk, work.pk)
+    assert "storage is full" in told
+    assert "Nothing was kept." in told
+    assert "unreadable" not in told, "nobody counted them"
 
 
 @pytest.mark.parametrize("is_written", [False, True])
