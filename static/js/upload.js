@@ -3,6 +3,10 @@
 // table row; to an archive (202) it is a line that leads to its import.
 //
 // <form data-upload="URL" data-rows="#documents" data-queue="#uploads"> with one input[type=file][multiple].
+//
+// <form data-begin action="URL" data-queue="#uploads"> makes a collection first (POST to its action, _created.html), uploads
+// into it, and goes to its page when all are there; with data-at-once as soon as files are chosen, else when it is
+// sent. With both data-upload and data-at-once the collection is there, and data-then is its page.
 
 const PARALLEL = 3;
 const size = (n) =>
@@ -18,7 +22,16 @@ class Uploads {
   constructor(form) {
     this.form = form;
     this.queue = document.querySelector(form.dataset.queue);
-    this.rows = document.querySelector(form.dataset.rows);
+    this.rows = form.dataset.rows ? document.querySelector(form.dataset.rows) : null;
+    this.then = form.dataset.then ?? null; // where to go when all are uploaded
+    this.waits = form.dataset.begin !== undefined; // for its collection
+    if (this.waits) {
+      form.addEventListener("submit", (e) => {
+        if (!this.waiting.length) return; // an empty collection is an ordinary form
+        e.preventDefault();
+        this.#begin();
+      });
+    }
     this.waiting = [];
     this.running = 0;
     this.failed = 0;
@@ -28,27 +41,33 @@ class Uploads {
       this.add([...input.files]);
       input.value = "";
     });
-    // The whole page accepts a drop: a near miss must not make the browser leave for the file.
+    // The whole page accepts a drop: a near miss must not make the browser leave for the file. Beside a message box, which
+    // takes files too, the zone has the conversation's part of the page.
     let depth = 0;
-    const zone = form.querySelector(".drop");
+    const zone = form.querySelector(".drop"), page = form.closest("#msgs") ?? window;
     const files = (e) => e.dataTransfer?.types.includes("Files");
-    addEventListener("dragenter", (e) => {
+    page.addEventListener("dragenter", (e) => {
       if (files(e)) {
+        e.stopPropagation();
         depth++;
         zone.classList.add("over");
       }
     });
-    addEventListener("dragleave", () => {
+    page.addEventListener("dragleave", (e) => {
+      e.stopPropagation();
       if (--depth <= 0) {
         depth = 0;
         zone.classList.remove("over");
       }
     });
-    addEventListener("dragover", (e) => {
-      if (files(e)) e.preventDefault();
-    });
-    addEventListener("drop", (e) => {
+    page.addEventListener("dragover", (e) => {
       if (!files(e)) return;
+      e.stopPropagation();
+      e.preventDefault();
+    });
+    page.addEventListener("drop", (e) => {
+      if (!files(e)) return;
+      e.stopPropagation();
       e.preventDefault();
       depth = 0;
       zone.classList.remove("over");
@@ -60,14 +79,65 @@ class Uploads {
   }
 
   add(files) {
-    for (const file of files) this.waiting.push({ file, row: this.#row(file) });
+    for (const file of files) {
+      const job = { file, row: this.#row(file) };
+      this.waiting.push(job);
+      if (this.waits) {
+        job.row.act("Remove", () => {
+          this.waiting.splice(this.waiting.indexOf(job), 1);
+          job.row.el.remove();
+          this.#card();
+        });
+      }
+    }
     this.#card();
-    this.#next();
+    if (!this.waits) this.#next();
+    else if (this.form.dataset.atOnce !== undefined && this.waiting.length) this.#begin();
+  }
+
+  /** Make the collection that the files go into. */
+  async #begin() {
+    if (this.begins) return;
+    this.begins = true;
+    const button = this.form.querySelector("[type=submit]");
+    if (button) button.disabled = true;
+    try {
+      const answer = await fetch(this.form.action, {
+        method: "POST",
+        body: new FormData(this.form),
+        headers: { "HX-Request": "true" },
+      });
+      const html = await answer.text();
+      if (answer.status === 201) {
+        const link = new DOMParser().parseFromString(html, "text/html").querySelector("[data-upload]");
+        this.form.dataset.upload = link.dataset.upload;
+        this.then = link.getAttribute("href");
+        this.waits = false;
+        return this.#next();
+      }
+      const fields = new DOMParser().parseFromString(html, "text/html").getElementById("fields");
+      if (answer.status === 422 && fields && this.form.querySelector("#fields")) this.#refused(fields);
+      else gw.toast(gw.errorText({ response: answer, text: html }));
+    } catch {
+      gw.toast(gw.errorText({}));
+    } finally {
+      this.begins = false;
+      if (button) button.disabled = !this.waits;
+    }
+  }
+
+  /** Show what the server says of the fields; the zone and the files that wait stay. */
+  #refused(fields) {
+    const own = this.form.querySelector("#fields"), zone = own.querySelector(".drop");
+    fields.querySelector(".drop").replaceWith(zone);
+    own.replaceWith(fields);
+    fields.querySelector("[aria-invalid=true]")?.focus();
   }
 
   #next() {
     while (this.running < PARALLEL && this.waiting.length) this.#send(this.waiting.shift());
     this.#card();
+    if (this.then && !this.running && !this.waiting.length && !this.failed) location.assign(this.then);
   }
 
   #send(job) {
@@ -88,7 +158,8 @@ class Uploads {
     };
     xhr.onload = () =>
       done(() => {
-        if (xhr.status === 202) {
+        if (xhr.status < 300 && this.then) row.el.remove();
+        else if (xhr.status === 202) {
           this.imported++;
           row.came(xhr.responseText, () => {
             this.imported--;
@@ -132,7 +203,7 @@ class Uploads {
       this.#next();
     }, () => {
       this.failed--;
-      this.#card();
+      this.#next();
     });
     gw.announce(`${job.file.name} was not uploaded: ${reason}`);
   }
@@ -140,10 +211,11 @@ class Uploads {
   #card() {
     const card = this.queue.closest("section"),
       title = card.querySelector("h2"),
-      n = this.running + this.waiting.length;
+      n = this.running + this.waiting.length,
+      verb = this.waits ? "To upload:" : "Uploading";
     card.hidden = !this.queue.childElementCount;
     title.textContent = n
-      ? `Uploading ${n} ${n === 1 ? "file" : "files"}`
+      ? `${verb} ${n} ${n === 1 ? "file" : "files"}`
       : this.failed
       ? `${this.failed} not uploaded`
       : "Archives are imported";
@@ -214,4 +286,4 @@ class Uploads {
   }
 }
 
-for (const form of document.querySelectorAll("form[data-upload]")) new Uploads(form);
+for (const form of document.querySelectorAll("form[data-upload], form[data-begin]")) new Uploads(form);

@@ -91,7 +91,7 @@ class Portal:
     def upload(self, *files: Path | dict[str, Any]) -> None:
         """Choose files on a collection's page."""
         chosen: Any = list(files)
-        self.page.locator("form[data-upload] input[type=file]").set_input_files(chosen)
+        self.page.get_by_label("Files to upload").set_input_files(chosen)
 
     def row(self, name: str) -> Locator:
         """Return a document's row."""

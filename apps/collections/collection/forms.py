@@ -25,13 +25,16 @@ class CollectionForm(RefusableForm):
         help_text="What belongs in it. People see it in lists.",
     )
     chunk_size = forms.IntegerField(
+        label="Passage size",
+        required=False,
         initial=1200,
         min_value=CHUNK_SIZES[0],
         max_value=CHUNK_SIZES[1],
         help_text="Maximum characters per passage. Applies to new documents only.",
     )
     chunk_overlap = forms.IntegerField(
-        initial=200, min_value=0, help_text="Characters that neighbouring passages share."
+        label="Passage overlap",
+        required=False, initial=200, min_value=0, help_text="Characters that neighbouring passages share."
     )
 
     language = forms.ChoiceField(
@@ -75,14 +78,37 @@ class CollectionForm(RefusableForm):
         help_text="How many to keep of each document; older ones are removed.",
     )
 
+    def basics(self) -> list[forms.BoundField]:
+        """Return what a new collection needs; the rest have defaults."""
+        return [self["name"]]
+
+    def advanced(self) -> list[forms.BoundField]:
+        """Return the fields that most people leave as they are."""
+        return [field for field in self.visible_fields() if field.name != "name"]
+
+    def defaults(self) -> str:
+        """Return in a line what applies when nobody opens the advanced fields."""
+        initial = {name: field.initial for name, field in self.fields.items()}
+        return (
+            f"{initial['language'].capitalize()} · passages of up to {initial['chunk_size']:,} characters · "
+            f"no model costs · {initial['keep_versions']} earlier versions"
+        )
+
+    def has_advanced_errors(self) -> bool:
+        """Tell whether the fields that are folded away have to be shown."""
+        return any(field.errors for field in self.advanced())
+
     def clean(self) -> dict[str, Any]:
         """Refuse an overlap of half a chunk and more, and leave out what was not sent."""
         data = super().clean() or {}
-        for name in ("language", "links_by", "links_model", "reranker", "reranker_model", "keep_versions"):
+        for name, field in self.fields.items():
+            if name in ("name", "description"):
+                continue
             if name not in self.data:
                 data.pop(name, None)  # not asked for: it stays as it is
-            elif data.get(name) in (None, "") and not name.endswith("_model"):
-                self.add_error(name, "Choose one.")
+            elif data.get(name) in (None, "") and name not in self.errors and not name.endswith("_model"):
+                is_number = isinstance(field, forms.IntegerField)
+                self.add_error(name, "Enter a number." if is_number else "Choose one.")
         size, overlap = data.get("chunk_size"), data.get("chunk_overlap")
         if size is not None and overlap is not None and overlap >= size / 2:
             self.add_error("chunk_overlap", "It must be less than half of the passage size.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from urllib.parse import urlencode
 
-from django.conf import settings as conf
 from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
@@ -19,7 +18,7 @@ from apps.collections.display import selectors
 from apps.collections.display.page_parts import chosen, section
 from apps.collections.display.waiting import waiting_note
 from apps.collections.documents import services as documents_services
-from apps.collections.documents.uploads import posted_file
+from apps.collections.documents.uploads import posted_file, upload_limits
 from apps.collections.imports import services as imports_services
 from apps.collections.ingestion.sources.archives import is_archive
 from apps.collections.models import Collection, Document, DocumentSource, DocumentStatus
@@ -27,7 +26,6 @@ from apps.collections.search import selectors as search_selectors
 from basics.errors import Conflict, Invalid
 from web.requests import TenantRequest, allowed, may_lag
 
-UPLOAD_FORMATS = "PDF, Office, HTML, e-mail, Markdown, tables, images, text and source code"
 DOCUMENTS_PER_PAGE = 50
 ORDERS = [
     ("newest", "Newest first"),
@@ -54,7 +52,7 @@ def collections(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 @allowed("collection.write")
 def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """Make a collection."""
+    """Make a collection and go to it; a script that then uploads files gets its addresses (201)."""
     form = CollectionForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
@@ -62,9 +60,12 @@ def create(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except (Invalid, Conflict) as error:
             form.refuse(error)
         else:
+            if request.headers.get("HX-Request"):
+                return render(request, "collections/_created.html", {"collection": row}, status=201)
             return redirect("collections:detail", tenant_slug, row.pk)
+    context = {"form": form, "can_upload": request.actor.can("document.write"), **upload_limits()}
     status = 422 if request.method == "POST" else 200
-    return render(request, "collections/create.html", {"form": form}, status=status)
+    return render(request, "collections/create.html", context, status=status)
 
 
 @require_POST
@@ -100,8 +101,7 @@ def detail(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         "types": facets.types,
         "tags": facets.tags,
         "orders": ORDERS,
-        "upload_formats": UPLOAD_FORMATS,
-        "upload_max_mb": conf.MAX_UPLOAD_BYTES // 1_000_000,
+        **upload_limits(),
         "stream_after": max((stamp(d) for d in documents), default=0),
     }
     return render(request, "collections/detail.html", context)

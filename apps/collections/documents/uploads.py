@@ -12,6 +12,17 @@ from blobs.services import too_large
 _FORM_OVERHEAD = 1_000_000  # what a multipart body may hold besides the file
 
 
+UPLOAD_FORMATS = "PDF, Office, HTML, e-mail, Markdown, tables, images, text and source code"
+
+
+def upload_limits() -> dict[str, Any]:
+    """Return what a page says beside its drop zone: ``upload_formats``, a text, and ``upload_max_mb``."""
+    return {
+        "upload_formats": UPLOAD_FORMATS,
+        "upload_max_mb": settings.MAX_UPLOAD_BYTES // 1_000_000,
+    }
+
+
 def posted_file(request: Any) -> dict[str, Any]:
     """Return name and chunks of the multipart field ``file``, for ``document_upload``.
 

@@ -32,9 +32,11 @@ def composer_context(
     answering = kept
     if assistant is not None and assistant.published is not None:
         answering = (pinned or assistant.published).model or selectors.model_default(models)
-    chosen = []
-    if conversation is not None and not conversation.searches_all:
-        chosen = selectors.scope_pks(conversation)
+    # “Ask this collection” leads here.
+    asked = request.GET.get("collection", "")
+    chosen = [int(asked)] if asked.isascii() and asked.isdigit() and len(asked) < 19 else []
+    if conversation is not None:
+        chosen = [] if conversation.searches_all else selectors.scope_pks(conversation)
     collections = [
         {"pk": c.pk, "name": c.name, "is_chosen": c.pk in chosen}
         for c in selectors.scope_collections(actor=request.actor, conversation=None)

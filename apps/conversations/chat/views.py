@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
+from apps.collections.documents.uploads import upload_limits
 from apps.conversations.assistants.selectors import assistant_choices
 from apps.conversations.chat.composer import (
     client_id_read,
@@ -20,6 +21,7 @@ from apps.conversations.chat.composer import (
     ids_read,
     tools_off_read,
 )
+from apps.conversations.chat.first_steps import first_steps
 from apps.conversations.chat.frames import Target, answer_frames
 from apps.conversations.chat.starters import starters_made
 from apps.conversations.chat.tools_offered import tool_lines
@@ -50,6 +52,9 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "whom": whom,
         "has_documents": made is not None,
         "can_add": request.actor.can("collection.write"),
+        "can_upload": request.actor.can("document.write"),
+        "steps": first_steps(actor=request.actor, has_documents=made is not None),
+        **upload_limits(),
         "starters": chosen.published.starters if chosen else made,
     }
     return render(request, "conversations/home.html", context)
