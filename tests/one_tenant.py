@@ -1,23 +1,35 @@
-"""Statements that a sharded Postgres refuses, found while the tests run: rows that are locked across tenants.
+"""Statements that a sharded Postgres refuses or sends to every machine, found while the tests run.
 
-``FOR UPDATE SKIP LOCKED`` on a tenant's table has to run in that tenant's scope; a sweep reads what is due everywhere without a
-lock, and then locks in each workspace by itself.
+Two rules. ``FOR UPDATE SKIP LOCKED`` on a tenant's table has to run in that tenant's scope: a sweep reads what is due
+everywhere without a lock, and then locks in each workspace by itself. And each statement of the product on a tenant's table
+says whose rows it means (``tests.routing``), unless ``ACROSS`` tells why it asks all of them.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache, wraps
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache, wraps
+from pathlib import Path
 from typing import Any
 
 from tenancy.database import cursors
-from tenancy.database.cursors import scope_wanted
+from tenancy.database.cursors import LOGIN, scope_wanted
+from tests.routing import tables_loose
 
+ROOT = Path(__file__).resolve().parent.parent
 _NAMES = re.compile(r'(?:FROM|JOIN|UPDATE)\s+"?(\w+)', re.IGNORECASE)
+_PRODUCT = (str(ROOT / "apps"), str(ROOT / "platform"))
+_BELOW = str(ROOT / "platform" / "tenancy" / "database")  # whoever asks stands above it
+
+ACROSS: dict[str, str] = {}
+"""Where the product asks all tenants at once, by "module" or "module:function", and why."""
 
 
 class AcrossTenants(AssertionError):
-    """A statement locks rows of several tenants at once."""
+    """A statement asks, or locks, rows of several tenants at once."""
 
 
 @cache
@@ -39,14 +51,64 @@ def check(sql: str, scope: str) -> None:
         raise AcrossTenants(f"locks rows across tenants: {', '.join(sorted(found))}")
 
 
+@lru_cache(maxsize=65536)
+def loose(sql: str) -> tuple[str, ...]:
+    """Return the tenants' tables of a statement of which it doesn't say whose rows it means."""
+    return tuple(tables_loose(sql, _tables()))
+
+
+def place() -> str:
+    """Return "module:function" of the product's code that asks, "" where it is a test that does."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path.startswith(_PRODUCT) and not path.startswith(_BELOW):
+            return f"{frame.f_globals['__name__']}:{frame.f_code.co_name}"
+        if path.startswith(str(ROOT / "tests")) and path != __file__:
+            return ""
+        frame = frame.f_back
+    return ""
+
+
+def check_routed(sql: str) -> None:
+    """Refuse a statement of the product that asks all tenants, at a place that isn't in ``ACROSS``.
+
+    Raises:
+        AcrossTenants: with the place and the tables.
+    """
+    found = loose(sql)
+    if not found:
+        return
+    asker = place()
+    if asker and asker not in ACROSS and asker.partition(":")[0] not in ACROSS:
+        raise AcrossTenants(f"{asker} asks all tenants for {', '.join(found)}: {sql[:1000]}")
+
+
+def _seen(query: Any) -> None:
+    scope = scope_wanted()
+    if scope == LOGIN:
+        return
+    sql = query if isinstance(query, str) else query.as_string(None) if hasattr(query, "as_string") else None
+    if sql is not None:
+        check(sql, scope)
+        check_routed(sql)
+
+
 def watch() -> None:
     """Check every statement of this process from now on."""
-    execute = cursors.ScopedCursor.execute
+    for kind in (cursors.ScopedCursor, cursors.ScopedServerCursor, cursors.BinaryCursor, cursors.BinaryServerCursor):
+        _checked(kind, "execute")
+    _checked(cursors._Scoped, "executemany")
+    _checked(cursors._Scoped, "stream")
+    _checked(cursors._Scoped, "copy")
 
-    @wraps(execute)
+
+def _checked(kind: Any, name: str) -> None:
+    sends: Callable[..., Any] = getattr(kind, name)
+
+    @wraps(sends)
     def checked(self: Any, query: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(query, str):
-            check(query, scope_wanted())
-        return execute(self, query, *args, **options)
+        _seen(query)
+        return sends(self, query, *args, **options)
 
-    cursors.ScopedCursor.execute = checked  # type: ignore[method-assign]
+    setattr(kind, name, checked)
