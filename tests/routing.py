@@ -26,7 +26,9 @@ _ENDS_ALIAS = frozenset(
 )
 _ENDS_WHERE = frozenset("GROUP ORDER LIMIT OFFSET HAVING WINDOW RETURNING FETCH FOR SET VALUES".split())
 _BEGINS = frozenset("RECURSIVE AS NOT MATERIALIZED SELECT INSERT UPDATE DELETE".split())
-_NO_CALL = frozenset("AND OR ON WHERE IN NOT AS FROM JOIN EXISTS ANY ALL LATERAL USING VALUES WHEN THEN ELSE".split())
+_NO_CALL = frozenset(
+    "AND OR ON WHERE IN NOT AS FROM JOIN EXISTS ANY ALL LATERAL USING VALUES WHEN THEN ELSE".split()
+)
 
 
 @dataclass(slots=True)
@@ -241,7 +243,7 @@ class _Reader:
         while self._tokens[at].is_("(") and not self._tokens[at + 1].is_("SELECT"):
             at += 1
         token = self._tokens[at]
-        if token.kind == _VALUE or token.is_("NULLIF", "CURRENT_SETTING"):
+        if token.kind == _VALUE or token.is_("OWN_TENANT"):
             return [_Equal(level, alias, None)]
         if token.kind == _NAME and self._tokens[at + 1].is_(".") and self._tokens[at + 2].name == "tenant_id":
             return [_Equal(level, alias, token.name)]

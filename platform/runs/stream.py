@@ -90,7 +90,9 @@ class _Reader:
                 await cursor.execute(f"{scope_sql(scope)}{query}", params)
                 await cursor.set_result(2)
                 return await cursor.fetchall()
-            async with conn.transaction():  # it takes the message of a SET LOCAL as a whole (tenancy.database.cursors)
+            async with (
+                conn.transaction()
+            ):  # it takes the message of a SET LOCAL as a whole (tenancy.database.cursors)
                 for statement in scope_statements(scope):
                     await cursor.execute(statement)
                 await cursor.execute(query, params)

@@ -124,7 +124,11 @@ def distribution(cursor: Any, *, leave: Collection[str] = ()) -> list[str]:
     return [
         *(f'ALTER TABLE "{child}" DROP CONSTRAINT "{name}"' for child, _, name, _ in laid_last),
         *(f'DROP TRIGGER "{name}" ON "{table}"' for table, name, _ in triggers),
-        *(f"SELECT create_reference_table('\"{table}\"')" for table in order.static_order() if table not in leave),
+        *(
+            f"SELECT create_reference_table('\"{table}\"')"
+            for table in order.static_order()
+            if table not in leave
+        ),
         *(
             f"SELECT create_distributed_table('\"{table}\"', 'tenant_id', colocate_with => '{_with(tenants, table)}')"
             for table in tenants

@@ -218,7 +218,8 @@ def _statistics(
             return
         if repair:
             cursor.execute(
-                "DELETE FROM collections_termfrequency WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s", values
+                "DELETE FROM collections_termfrequency WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s",
+                values,
             )
             cursor.execute(
                 _COUNTED

@@ -53,7 +53,9 @@ class Command(BaseCommand):
                 looked, wrong = walls_missing(cursor, tables)
         if wrong:
             raise CommandError("Keep the servers stopped: walls are missing.\n" + "\n".join(wrong))
-        self.stdout.write(f"{len(tables)} tables of workspaces are distributed; {looked} parts have their walls")
+        self.stdout.write(
+            f"{len(tables)} tables of workspaces are distributed; {looked} parts have their walls"
+        )
 
     def _say(self, verbosity: int) -> Any:
         return self.stdout.write if verbosity > 1 else lambda _: None
