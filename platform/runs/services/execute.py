@@ -51,13 +51,13 @@ log = structlog.get_logger(__name__)
 
 
 # One round trip on the way to the first text; losing this mark to a crash of the database does no harm.
-_BEGIN = """
+_BEGIN = f"""
 UPDATE runs_run SET status = 'running', started_at = now(), request = %(request)s::jsonb, job_id = %(job)s
 WHERE tenant_id = own_tenant() AND id = %(run)s AND status = 'queued' AND started_at IS NULL AND EXISTS (
     SELECT 1 FROM jobs_job WHERE tenant_id = own_tenant() AND id = %(job)s AND worker = %(worker)s
     AND attempts = %(attempt)s AND status = 'running')
 RETURNING started_at, last_seq, stop_requested_at IS NOT NULL,
-    set_config('synchronous_commit', 'off', true)
+    {NOT_WAITED}
 """
 
 

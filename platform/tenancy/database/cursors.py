@@ -36,6 +36,8 @@ UNKNOWN = "?"
 """Of a connection: what is in force has to be set again."""
 OWN = "own_tenant()"
 """In a statement: the id of the tenant in whose scope it runs (``tenant_named``)."""
+NOT_WAITED = "NULL" if settings.CITUS else "set_config('synchronous_commit', 'off', true)"
+"""In RETURNING: the commit of this transaction isn't waited for. Citus takes no such call there."""
 _SET = 2
 """Statements that a prefix holds, whose results come first."""
 
