@@ -34,6 +34,7 @@ from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
 from runs.withheld import run_require
+from tenancy.database.cursors import NOT_WAITED
 from toolloop.batches.base import AnswersLater
 from toolloop.deferred import Decision
 from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta, ToolProgress
@@ -58,7 +59,7 @@ WHERE tenant_id = own_tenant() AND id = %(run)s AND status = 'queued' AND starte
     AND attempts = %(attempt)s AND status = 'running')
 RETURNING started_at, last_seq, stop_requested_at IS NOT NULL,
     {NOT_WAITED}
-"""
+"""  # noqa: S608 - a constant
 
 
 @dataclass(slots=True)
