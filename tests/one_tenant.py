@@ -1,23 +1,76 @@
-"""Statements that a sharded Postgres refuses, found while the tests run: rows that are locked across tenants.
+"""Statements that a sharded Postgres refuses or sends to every machine, found while the tests run.
 
-``FOR UPDATE SKIP LOCKED`` on a tenant's table has to run in that tenant's scope; a sweep reads what is due everywhere without a
-lock, and then locks in each workspace by itself.
+Two rules. ``FOR UPDATE SKIP LOCKED`` on a tenant's table has to run in that tenant's scope: a sweep reads what is due
+everywhere without a lock, and then locks in each workspace by itself. And each statement of the product on a tenant's table
+says whose rows it means (``tests.routing``), unless ``ACROSS`` tells why it asks all of them.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache, wraps
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache, lru_cache, wraps
+from pathlib import Path
 from typing import Any
 
 from tenancy.database import cursors
-from tenancy.database.cursors import scope_wanted
+from tenancy.database.cursors import LOGIN, scope_wanted
+from tenancy.scope import ALL
+from tests.routing import tables_loose
 
+ROOT = Path(__file__).resolve().parent.parent
 _NAMES = re.compile(r'(?:FROM|JOIN|UPDATE)\s+"?(\w+)', re.IGNORECASE)
+_PRODUCT = (str(ROOT / "apps"), str(ROOT / "platform"))
+_TESTS = str(ROOT / "tests")
+_BELOW = str(ROOT / "platform" / "tenancy" / "database")  # whoever asks stands above it
+
+_SIGN_IN = "finds out which workspace it is: by person and address, by the hash of a key, a token or a link"
+_FORGETS = "forgets what has expired, of every workspace; nobody waits for it"
+_DUE = "finds what is due in any workspace, without a lock; each is then looked at again in its own scope"
+_OPERATOR = "is run by the operator, once, for the whole installation"
+ACROSS = {
+    "tenancy.selectors:membership_find": _SIGN_IN,
+    "tenancy.selectors:membership_list": _SIGN_IN,
+    "tenancy.selectors:api_key_authenticate": _SIGN_IN,
+    "tenancy.selectors:access_token_authenticate": _SIGN_IN,
+    "tenancy.selectors:may_create_tenant": _SIGN_IN,
+    "tenancy.selectors:invite_read": _SIGN_IN,
+    "tenancy.lagging:writes_of_person_noted": "a person's workspaces: the admin site knows no single one",
+    "tenancy.lagging:marks_expire": _FORGETS,
+    "tenancy.idempotency:answers_expire": _FORGETS,
+    "tenancy.services.connections:tokens_expire": _FORGETS,
+    "budgets.services:budgets_sweep": _FORGETS,
+    "webhooks.services:deliveries_expire": _FORGETS,
+    "blobs.services:pending_sweep": _DUE,
+    "blobs.caches:caches_look": "a machine's cache holds files of every workspace",
+    "jobs.sweeper:sweep": _DUE,
+    "jobs.sweeper:sweep_orphaned": _DUE,
+    "jobs.turns:next_turn": "takes turns between workspaces, so it has to see what waits in each",
+    "jobs.waits:_lane_waits": "the same for the wait that people are told",
+    "jobs.heartbeat:_run": "a worker process holds jobs of several workspaces, and tells so once for all",
+    "runs.services.lifecycle:orphans_end": _DUE,
+    "runs.services.decisions:decisions_expire": _DUE,
+    "runs.retention:runs_prune": _DUE,
+    "apps.conversations.turns.retention:conversations_expire": _DUE,
+    "apps.collections.pipeline.lexical_upgrade:terms_sweep": _DUE,
+    "apps.collections.index.code_kinds:codes_sweep": _DUE,
+    "apps.collections.index.large:indexes_restore": _OPERATOR,
+    "apps.collections.index.embedder_install:embedder_install": _OPERATOR,
+    "backups.kept_keys:_stored": _OPERATOR,
+    "config.backup_verify:_search": _OPERATOR,
+    "config.backup_verify:_tenants": _OPERATOR,
+    "tenancy.management.commands.credentials_rotate:handle": _OPERATOR,
+    "tenancy.readings:_read": "metrics of the whole installation",
+}
+"""Who asks all tenants at once, as the function that opens the platform's scope for it, and why.
+
+The admin site's pages for superusers ask so too; their scope is opened by the middleware.
+"""
 
 
 class AcrossTenants(AssertionError):
-    """A statement locks rows of several tenants at once."""
+    """A statement asks, or locks, rows of several tenants at once."""
 
 
 @cache
@@ -39,14 +92,71 @@ def check(sql: str, scope: str) -> None:
         raise AcrossTenants(f"locks rows across tenants: {', '.join(sorted(found))}")
 
 
+@lru_cache(maxsize=65536)
+def loose(sql: str) -> tuple[str, ...]:
+    """Return the tenants' tables of a statement of which it doesn't say whose rows it means."""
+    return tuple(tables_loose(sql, _tables()))
+
+
+def askers() -> Iterator[Any]:
+    """Yield the frames of the product's code that ask, innermost first, up to the test that calls it."""
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        path = frame.f_code.co_filename
+        if path.startswith(_TESTS) and path != __file__:
+            return
+        if path.startswith(_PRODUCT) and not path.startswith(_BELOW):
+            yield frame
+        frame = frame.f_back
+
+
+def check_routed(sql: str, scope: str) -> None:
+    """Refuse a statement of the product that doesn't say whose rows it means, unless ``ACROSS`` tells why.
+
+    Raises:
+        AcrossTenants: with who asks and the tables.
+    """
+    if not scope or not (found := loose(sql)):  # without a scope no row is seen
+        return
+    frames = list(askers())
+    if scope == ALL:
+        # Whose scope it is: a test may open it and call what works within one tenant otherwise.
+        frames = [frame for frame in frames if "platform_scope" in frame.f_code.co_names]
+    names = [f"{frame.f_globals['__name__']}:{frame.f_code.co_name}" for frame in frames]
+    if names and not (scope == ALL and names[0] in ACROSS):
+        raise AcrossTenants(f"{names[0]} asks all tenants for {', '.join(found)}: {sql[:1000]}")
+
+
+def _seen(query: Any) -> None:
+    scope = scope_wanted()
+    if scope == LOGIN:
+        return
+    sql = query if isinstance(query, str) else query.as_string(None) if hasattr(query, "as_string") else None
+    if sql is not None:
+        check(sql, scope)
+        check_routed(sql, scope)
+
+
 def watch() -> None:
     """Check every statement of this process from now on."""
-    execute = cursors.ScopedCursor.execute
+    for kind in (
+        cursors.ScopedCursor,
+        cursors.ScopedServerCursor,
+        cursors.BinaryCursor,
+        cursors.BinaryServerCursor,
+    ):
+        _checked(kind, "execute")
+    _checked(cursors._Scoped, "executemany")
+    _checked(cursors._Scoped, "stream")
+    _checked(cursors._Scoped, "copy")
 
-    @wraps(execute)
+
+def _checked(kind: Any, name: str) -> None:
+    sends: Callable[..., Any] = getattr(kind, name)
+
+    @wraps(sends)
     def checked(self: Any, query: Any, *args: Any, **options: Any) -> Any:
-        if isinstance(query, str):
-            check(query, scope_wanted())
-        return execute(self, query, *args, **options)
+        _seen(query)
+        return sends(self, query, *args, **options)
 
-    cursors.ScopedCursor.execute = checked  # type: ignore[method-assign]
+    setattr(kind, name, checked)

@@ -69,9 +69,9 @@ _TURN, _RUN = Columns(Turn, "t"), Columns(Run, "r")
 _CONVERSATION, _TENANT = Columns(Conversation, "c"), Columns(Tenant, "w")
 _QUESTION = f"""
 SELECT {_TURN}, {_RUN}, {_CONVERSATION}, {_TENANT},
-    (SELECT m.text FROM conversations_message m WHERE m.turn_id = t.id AND m.author = 'user')
-FROM conversations_turn t JOIN runs_run r ON r.id = t.run_id JOIN tenancy_tenant w ON w.id = t.tenant_id
-    JOIN conversations_conversation c ON c.id = t.conversation_id
+    (SELECT m.text FROM conversations_message m WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'user')
+FROM conversations_turn t JOIN runs_run r ON r.id = t.run_id AND r.tenant_id = t.tenant_id JOIN tenancy_tenant w ON w.id = t.tenant_id
+    JOIN conversations_conversation c ON c.id = t.conversation_id AND c.tenant_id = t.tenant_id
 WHERE t.tenant_id = %s AND t.id = %s AND t.run_id = %s
 """  # noqa: S608 - names of columns
 

@@ -27,7 +27,8 @@ ORDER BY a.place
 _SPENT = """
 SELECT own.is_new, b.kind, b.period, s.starts_at, b.amount_usd, b.amount_usd - s.spent_usd
 FROM budget_spends(%s, %s, %s, %s, %s) AS own
-LEFT JOIN budgets_budgetspend s ON s.id = own.spend_id LEFT JOIN budgets_budget b ON b.id = s.budget_id
+LEFT JOIN budgets_budgetspend s ON s.tenant_id = own_tenant() AND s.id = own.spend_id
+LEFT JOIN budgets_budget b ON b.tenant_id = own_tenant() AND b.id = s.budget_id
 WHERE own.is_new OR s.spent_usd >= b.amount_usd * 0.99 ORDER BY own.is_new DESC, b.id LIMIT 1
 """
 _OF = {

@@ -43,7 +43,7 @@ BEGIN
     LOOP
         is_new := false;
         SELECT s.id INTO spend_id FROM budgets_budgetspend s
-        WHERE s.budget_id = rule.id AND s.subject_id = rule.subject AND s.starts_at = rule.starts_at;
+        WHERE s.tenant_id = p_tenant AND s.budget_id = rule.id AND s.subject_id = rule.subject AND s.starts_at = rule.starts_at;
         IF NOT FOUND THEN
             INSERT INTO budgets_budgetspend (tenant_id, budget_id, subject_id, starts_at, spent_usd)
             SELECT p_tenant, rule.id, rule.subject, rule.starts_at,
@@ -60,7 +60,7 @@ BEGIN
             is_new := spend_id IS NOT NULL;
             IF NOT is_new THEN
                 SELECT s.id INTO spend_id FROM budgets_budgetspend s
-                WHERE s.budget_id = rule.id AND s.subject_id = rule.subject AND s.starts_at = rule.starts_at;
+                WHERE s.tenant_id = p_tenant AND s.budget_id = rule.id AND s.subject_id = rule.subject AND s.starts_at = rule.starts_at;
             END IF;
         END IF;
         RETURN NEXT;
@@ -92,20 +92,20 @@ BEGIN
         refusal := 'unpriced';
         RETURN;
     END IF;
-    PERFORM FROM budgets_budgetspend s WHERE s.id = ANY(ids) ORDER BY s.id FOR UPDATE;
+    PERFORM FROM budgets_budgetspend s WHERE s.tenant_id = p_tenant AND s.id = ANY(ids) ORDER BY s.id FOR UPDATE;
     FOR one IN
         SELECT s.id, b.kind, b.period, s.starts_at, b.amount_usd, b.amount_usd - s.spent_usd AS unspent,
             s.warned_at, s.exceeded_at, s.spent_usd >= b.amount_usd * 0.8 AS is_late,
             (SELECT coalesce(sum(h.amount_usd), 0) FROM budgets_budgethold h
              WHERE h.tenant_id = p_tenant AND h.expires_at > clock_timestamp() AND s.id = ANY(h.spends)) AS held
-        FROM budgets_budgetspend s JOIN budgets_budget b ON b.id = s.budget_id
-        WHERE s.id = ANY(ids) ORDER BY s.id
+        FROM budgets_budgetspend s JOIN budgets_budget b ON b.tenant_id = s.tenant_id AND b.id = s.budget_id
+        WHERE s.tenant_id = p_tenant AND s.id = ANY(ids) ORDER BY s.id
     LOOP
         must_tell := must_tell OR (one.is_late AND one.warned_at IS NULL);
         open_usd := one.unspent - one.held;
         IF (one.unspent < p_needed AND one.unspent <= one.amount_usd / 20) OR one.unspent <= 0 THEN  -- not when one call alone is too large
             UPDATE budgets_budgetspend s SET refused_at = clock_timestamp()
-                WHERE s.id = one.id AND s.refused_at IS NULL;
+                WHERE s.tenant_id = p_tenant AND s.id = one.id AND s.refused_at IS NULL;
             must_tell := must_tell OR one.exceeded_at IS NULL;
         END IF;
         IF open_usd < p_needed OR open_usd <= 0 THEN  -- one that is used up is named before one that others hold

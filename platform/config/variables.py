@@ -36,6 +36,12 @@ VARIABLES: dict[str, Variable] = {
             str,
         ),
         Variable(
+            "GROUNDWORK_CITUS",
+            "The database is distributed by citus_distribute: workspace and role are told to it in messages of their own.",
+            "false",
+            values.as_bool,
+        ),
+        Variable(
             "GROUNDWORK_REPLICA_URL",
             "Streaming replica of the same database that web servers read searches, lists and exports from. Unset: none.",
             "",

@@ -45,7 +45,7 @@ def decided_prefetch(lookup: str) -> Any:
 CALLS_SHOWN = (
     "SELECT id, step, call_id, name, coalesce(arguments_masked, arguments) AS arguments, status, error_code, duration_ms, payload, "  # noqa: S608 - a constant of this module
     f"left(content, {CONTENT_SHOWN + 1}) AS content_shown, payload->>'summary' AS own_summary "
-    "FROM runs_toolcall WHERE run_id = %s ORDER BY id"
+    "FROM runs_toolcall WHERE tenant_id = own_tenant() AND run_id = %s ORDER BY id"
 )
 
 

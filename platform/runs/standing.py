@@ -33,8 +33,8 @@ SIGNED_OUT = frame("signed out", event="end")
 _STANDING = """
 SELECT t.is_active,
     (SELECT m.role FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
-        WHERE m.tenant_id = t.id AND m.user_id = %s AND u.is_active) AS role,
-    (SELECT jsonb_build_array(k.scopes, k.collections) FROM tenancy_apikey k WHERE k.tenant_id = t.id AND k.id = %s
+        WHERE m.tenant_id = own_tenant() AND m.user_id = %s AND u.is_active) AS role,
+    (SELECT jsonb_build_array(k.scopes, k.collections) FROM tenancy_apikey k WHERE k.tenant_id = own_tenant() AND k.id = %s
         AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > now())) AS key
 FROM tenancy_tenant t WHERE t.id = %s
 """

@@ -14,6 +14,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
+from django.conf import settings
 from psycopg import AsyncClientCursor, AsyncConnection
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
@@ -21,7 +22,7 @@ from psycopg_pool import AsyncConnectionPool
 from basics.metrics import STREAMS_OPEN
 from runs.hub import hub
 from runs.transcript import FINISHED
-from tenancy.database.base import APP_ROLE
+from tenancy.database.cursors import scope_sql, scope_statements, tenant_named
 from tenancy.database.waiting import connection_params
 
 HEARTBEAT_S = 15.0
@@ -32,12 +33,11 @@ READ_LIMIT = 1000
 RETRY_MS = 500
 EVENT_STREAM = "text/event-stream"
 
-_SCOPE = "SELECT set_config('role', %s, true), set_config('app.tenant_id', %s, true);"
 _AFTER = """
 SELECT r.status IN ('queued', 'running', 'parked') AS is_active, e.seq, e.kind, e.data
 FROM runs_run r LEFT JOIN LATERAL (
-    SELECT seq, kind, data FROM runs_runevent WHERE run_id = r.id AND seq > %s ORDER BY seq LIMIT %s) e ON true
-WHERE r.id = %s ORDER BY e.seq
+    SELECT seq, kind, data FROM runs_runevent WHERE tenant_id = r.tenant_id AND run_id = r.id AND seq > %s ORDER BY seq LIMIT %s) e ON true
+WHERE r.tenant_id = own_tenant() AND r.id = %s ORDER BY e.seq
 """
 
 T = TypeVar("T")
@@ -84,9 +84,19 @@ class _Reader:
         async with pool.connection() as conn, AsyncClientCursor(conn, row_factory=dict_row) as cursor:
             # One message with both statements, which Postgres takes as one transaction: a quarter of the processor time
             # of four statements in a pipeline, and streams read at every heartbeat. psycopg quotes the values.
-            await cursor.execute(_SCOPE + query, (APP_ROLE, str(int(tenant_id)), *params))
-            cursor.nextset()
-            return await cursor.fetchall()
+            scope = str(int(tenant_id))
+            query = tenant_named(query, scope)
+            if not settings.CITUS:
+                await cursor.execute(f"{scope_sql(scope)}{query}", params)
+                await cursor.set_result(2)
+                return await cursor.fetchall()
+            async with (
+                conn.transaction()
+            ):  # it takes the message of a SET LOCAL as a whole (tenancy.database.cursors)
+                for statement in scope_statements(scope):
+                    await cursor.execute(statement)
+                await cursor.execute(query, params)
+                return await cursor.fetchall()
 
     async def share(self, key: tuple[Any, ...], make: Callable[[], Awaitable[T]]) -> T:
         task = self._shared.get(key)

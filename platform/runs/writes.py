@@ -23,8 +23,8 @@ Event = tuple[str, dict[str, Any]]
 _FENCE = """
 WITH mine AS (
     UPDATE runs_run SET last_seq = last_seq + %(count)s
-    WHERE id = %(run)s AND last_seq = %(seq)s AND EXISTS (
-        SELECT 1 FROM jobs_job WHERE id = %(job)s AND worker = %(worker)s
+    WHERE tenant_id = own_tenant() AND id = %(run)s AND last_seq = %(seq)s AND EXISTS (
+        SELECT 1 FROM jobs_job WHERE tenant_id = own_tenant() AND id = %(job)s AND worker = %(worker)s
         AND attempts = %(attempt)s AND status = 'running')
     RETURNING id, tenant_id, user_id, stop_requested_at IS NOT NULL AS stop
 ), written AS (

@@ -34,12 +34,32 @@ class TenantForeignKey(models.ForeignKey):  # type: ignore[type-arg]
         kwargs["db_constraint"] = False
         super().__init__(to, **kwargs)
 
+    def get_extra_restriction(self, alias: str | None, related_alias: str) -> Any:
+        """Join by the tenant too, so that a router sees that both rows lie on the same machine; arguments are Django's."""
+        if alias is None:  # the join is left out: its table's rows are found by the outer statement
+            return None
+        return _SameTenant(alias, related_alias)
+
     def deconstruct(self) -> Any:
         name, path, args, kwargs = super().deconstruct()
         kwargs.pop("on_delete", None)
         kwargs.pop("db_constraint", None)
         kwargs["db_on_delete"] = self.db_on_delete
         return name, path, args, kwargs
+
+
+class _SameTenant:
+    """The condition that rows of two joined tables are the same tenant's."""
+
+    __slots__ = ("left", "right")
+
+    def __init__(self, left: str, right: str) -> None:
+        self.left, self.right = left, right
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        """Return SQL and parameters; arguments are Django's."""
+        qn = compiler.quote_name_unless_alias
+        return f'{qn(self.left)}."tenant_id" = {qn(self.right)}."tenant_id"', []
 
 
 class OrderedJSONField(models.TextField):  # type: ignore[type-arg]

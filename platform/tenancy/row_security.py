@@ -76,7 +76,7 @@ def row_security_apply(connection: Any, *, contract: bool = False) -> None:
         DatabaseError: the login role may not create roles; the statements an operator must run stand in docs/running.md.
     """
     with as_login_role(), connection.cursor() as cursor:
-        _roles(cursor)
+        roles_make(cursor)
         existing = set(connection.introspection.table_names(cursor))
         walled = [m for m in tenant_models() if m._meta.db_table in existing]
         tables = [m._meta.db_table for m in walled]
@@ -137,8 +137,8 @@ def _shared_tables(existing: set[str], walled: Iterable[type[models.Model]]) -> 
     return sorted((existing & known) - behind)
 
 
-def _roles(cursor: Any) -> None:
-    """Create the two roles and let the login role become them.
+def roles_make(cursor: Any) -> None:
+    """Create the two roles and let the login role become them; nothing happens where it is so already.
 
     Roles are the whole server's: two databases migrated at once (parallel tests) race here, and the loser retries.
     """
@@ -157,9 +157,9 @@ def _roles(cursor: Any) -> None:
                     [role, inherit],
                 )
                 if not cursor.fetchone():
-                    cursor.execute(
-                        f"GRANT {role} TO CURRENT_USER WITH SET TRUE, INHERIT {str(inherit).upper()}"
-                    )
+                    # Two statements, since Citus tells its other machines only one option rightly.
+                    cursor.execute(f"GRANT {role} TO CURRENT_USER WITH INHERIT {str(inherit).upper()}")
+                    cursor.execute(f"GRANT {role} TO CURRENT_USER WITH SET TRUE")
             cursor.execute(f"GRANT USAGE ON SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}")
             return
         except DatabaseError:

@@ -5,6 +5,7 @@ A tenant's table has a column ``tenant_id``; all others are shared, and become r
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from graphlib import TopologicalSorter
 from typing import Any
 
@@ -58,6 +59,9 @@ WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND c.
 _ALL_REFERENCES = """
 SELECT f.conrelid::regclass::text, f.confrelid::regclass::text, f.conname, pg_get_constraintdef(f.oid)
 FROM pg_constraint f WHERE f.contype = 'f' AND f.connamespace = 'public'::regnamespace ORDER BY 1, 3"""
+_TRIGGERS_TOLD = f"""WITH {_TENANTS}
+SELECT t.relname, g.tgname, pg_get_triggerdef(g.oid) FROM pg_trigger g JOIN tenants t ON t.oid = g.tgrelid
+WHERE NOT g.tgisinternal ORDER BY 1, 2"""  # noqa: S608
 
 
 def breaches(cursor: Any) -> list[str]:
@@ -93,30 +97,45 @@ def breaches(cursor: Any) -> list[str]:
     return found
 
 
-def distribution(cursor: Any) -> list[str]:
+def distribution(cursor: Any, *, leave: Collection[str] = ()) -> list[str]:
     """Return the statements that distribute the schema on Citus, in their order.
 
-    Shared tables are copied to every machine, those first that others refer to. Citus takes no reference to a table that isn't
-    distributed yet, and some of ours lead in circles: those between tenants' tables are dropped and laid again at the end.
+    Shared tables are copied to every machine, those first that others refer to. References of tenants' tables are dropped and
+    laid again at the end: Citus takes none to a table that isn't distributed yet, some of ours lead in circles, and a table
+    that refers to a shared one would become a third kind, which can't be distributed any more once it has an identity column.
+    Triggers are dropped too: the rows that are there already would set them off again as they move.
+
+    Args:
+        cursor: of any role: only the catalog is read.
+        leave: tables that are distributed already.
     """
     cursor.execute(_TABLES, [MigrationRecorder.Migration._meta.db_table])
     is_tenants: dict[str, bool] = dict(cursor.fetchall())
     cursor.execute(_ALL_REFERENCES)
     references = [r for r in cursor.fetchall() if r[0] in is_tenants and r[1] in is_tenants]
-    between = [r for r in references if is_tenants[r[0]] and is_tenants[r[1]]]
+    laid_last = [r for r in references if is_tenants[r[0]] and r[0] not in leave]
+    cursor.execute(_TRIGGERS_TOLD)
+    triggers = [t for t in cursor.fetchall() if t[0] not in leave]
     order = TopologicalSorter[str]({table: set() for table in is_tenants if not is_tenants[table]})
     for child, parent, _, _ in references:
         if not is_tenants[child] and child != parent:
             order.add(child, parent)
-    tenants = [table for table in is_tenants if is_tenants[table]]
+    tenants = sorted((t for t in is_tenants if is_tenants[t]), key=lambda t: (t not in leave, t))
     return [
-        *(f'ALTER TABLE "{child}" DROP CONSTRAINT "{name}"' for child, _, name, _ in between),
-        *(f"SELECT create_reference_table('\"{table}\"')" for table in order.static_order()),
+        *(f'ALTER TABLE "{child}" DROP CONSTRAINT "{name}"' for child, _, name, _ in laid_last),
+        *(f'DROP TRIGGER "{name}" ON "{table}"' for table, name, _ in triggers),
+        *(
+            f"SELECT create_reference_table('\"{table}\"')"
+            for table in order.static_order()
+            if table not in leave
+        ),
         *(
             f"SELECT create_distributed_table('\"{table}\"', 'tenant_id', colocate_with => '{_with(tenants, table)}')"
             for table in tenants
+            if table not in leave
         ),
-        *(f'ALTER TABLE "{child}" ADD CONSTRAINT "{name}" {told}' for child, _, name, told in between),
+        *(f'ALTER TABLE "{child}" ADD CONSTRAINT "{name}" {told}' for child, _, name, told in laid_last),
+        *(told for _, _, told in triggers),
     ]
 
 

@@ -113,7 +113,7 @@ def test_row_altered_with_its_own_hash_made_right_breaks_the_link(tenant: Tenant
     as_owner(
         "UPDATE tenancy_auditchain SET seq = 1, hash = (SELECT hash FROM tenancy_auditevent WHERE seq = 1)"
     )
-    as_owner("SELECT audit_seal(id) FROM tenancy_auditevent WHERE seq IS NULL")
+    as_owner("SELECT audit_seal(id, tenant_id) FROM tenancy_auditevent WHERE seq IS NULL")
     assert kinds(tenant) == [("unlinked", 3), ("head", 2)]
 
 
@@ -159,7 +159,7 @@ def test_chain_written_anew_is_found_by_an_anchor_only(tenant: Tenant):
     as_owner("UPDATE tenancy_auditevent SET action = 'x.x' WHERE seq = 1")
     as_owner("UPDATE tenancy_auditevent SET seq = NULL, hash = ''")
     as_owner("DELETE FROM tenancy_auditchain")
-    as_owner("SELECT audit_seal(id) FROM tenancy_auditevent ORDER BY id")
+    as_owner("SELECT audit_seal(id, tenant_id) FROM tenancy_auditevent ORDER BY id")
     assert kinds(tenant) == []
     assert kinds(tenant, anchors={3: anchor.head_hash}) == [("anchor", 3)]
     as_owner("DELETE FROM tenancy_auditevent WHERE seq = 3")
@@ -172,7 +172,7 @@ def test_chain_written_anew_is_found_by_an_anchor_only(tenant: Tenant):
         "UPDATE tenancy_auditchain SET hash = ''",
         "DELETE FROM tenancy_auditchain",
         "INSERT INTO tenancy_auditchain (tenant_id, seq, hash) VALUES (1, 1, '')",
-        "SELECT audit_seal(1)",
+        "SELECT audit_seal(1, 1)",
         "ALTER TABLE tenancy_auditevent DISABLE TRIGGER audit_seal_new",
     ],
 )

@@ -154,12 +154,13 @@ def _coverage(documents: Any) -> Coverage:
             SELECT (SELECT coalesce(sum(upper(part) - lower(part)), 0) FROM
                        (SELECT unnest(range_agg(int4range(c.char_start, c.char_end))) AS part
                         FROM collections_chunk c JOIN chosen ON chosen.id = c.document_id
+                        WHERE c.tenant_id = own_tenant()
                         GROUP BY c.document_id) parts),
                    (SELECT coalesce(sum(final.char_start + char_length(final.text)), 0) FROM chosen CROSS JOIN LATERAL
-                       (SELECT p.char_start, p.text FROM collections_page p WHERE p.document_id = chosen.id
+                       (SELECT p.char_start, p.text FROM collections_page p WHERE p.tenant_id = own_tenant() AND p.document_id = chosen.id
                         ORDER BY p.number DESC LIMIT 1) final),
                    (SELECT coalesce(sum(char_length(p.text)), 0) FROM collections_page p
-                    JOIN chosen ON chosen.id = p.document_id WHERE p.skip_reason <> '')
+                    JOIN chosen ON chosen.id = p.document_id WHERE p.tenant_id = own_tenant() AND p.skip_reason <> '')
             """,
             values,
         )

@@ -188,8 +188,8 @@ def _read_again(tenant: Tenant, actor: Actor, document: Document, detail: str) -
 _COUNTED = """
     WITH counted AS MATERIALIZED (
         SELECT t.length, t.weights FROM collections_chunkterms t
-        JOIN collections_document d ON d.id = t.document_id
-        WHERE t.collection_id = %(collection)s AND d.live_from IS NOT NULL AND d.live_to IS NULL),
+        JOIN collections_document d ON d.tenant_id = t.tenant_id AND d.id = t.document_id
+        WHERE t.tenant_id = %(tenant)s AND t.collection_id = %(collection)s AND d.live_from IS NOT NULL AND d.live_to IS NULL),
     frequencies AS (
         SELECT (split_part(entry, ':', 1)::int - 1) AS term, count(*) AS chunks
         FROM counted, unnest(string_to_array(trim(BOTH '{}' FROM split_part(weights::text, '/', 1)), ',')) AS entry
@@ -209,7 +209,7 @@ def _statistics(
         cursor.execute(
             _COUNTED
             + """SELECT count(*) FROM frequencies s FULL JOIN
-                 (SELECT * FROM collections_termfrequency WHERE collection_id = %(collection)s) f ON f.term = s.term
+                 (SELECT * FROM collections_termfrequency WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s) f ON f.term = s.term
                  WHERE s.chunks IS DISTINCT FROM f.chunks""",
             values,
         )
@@ -218,7 +218,8 @@ def _statistics(
             return
         if repair:
             cursor.execute(
-                "DELETE FROM collections_termfrequency WHERE collection_id = %(collection)s", values
+                "DELETE FROM collections_termfrequency WHERE tenant_id = %(tenant)s AND collection_id = %(collection)s",
+                values,
             )
             cursor.execute(
                 _COUNTED

@@ -45,17 +45,17 @@ _MINE = (
 )
 _CHANGED = (
     f"SELECT {_COLUMNS} FROM collections_document d "  # noqa: S608 - constants of this module
-    f"WHERE d.collection_id = %s AND d.updated_at > to_timestamp(%s / 1000000.0) AND {_MINE} ORDER BY d.updated_at, d.id"
+    f"WHERE d.tenant_id = own_tenant() AND d.collection_id = %s AND d.updated_at > to_timestamp(%s / 1000000.0) AND {_MINE} ORDER BY d.updated_at, d.id"
 )
 _COUNTS = (
     "SELECT c.name, coalesce(sum(d.chunk_count) FILTER (WHERE d.status = 'ready'), 0) AS chunk_count, "  # noqa: S608
     "count(d.id) AS document_count, coalesce(sum(d.page_count), 0) AS page_total, "
     "count(*) FILTER (WHERE d.status IN ('queued', 'processing')) AS processing_count, "
     "count(*) FILTER (WHERE d.status = 'failed') AS failed_count "
-    "FROM collections_collection c LEFT JOIN collections_document d ON d.collection_id = c.id "
-    f"AND {_MINE} WHERE c.id = %s GROUP BY c.id, c.tenant_id"
+    "FROM collections_collection c LEFT JOIN collections_document d ON d.tenant_id = c.tenant_id AND d.collection_id = c.id "
+    f"AND {_MINE} WHERE c.tenant_id = own_tenant() AND c.id = %s GROUP BY c.id, c.tenant_id"
 )
-_IDS = f"SELECT d.id FROM collections_document d WHERE d.collection_id = %s AND {_MINE}"  # noqa: S608
+_IDS = f"SELECT d.id FROM collections_document d WHERE d.tenant_id = own_tenant() AND d.collection_id = %s AND {_MINE}"  # noqa: S608
 
 
 async def collection_stream(request: HttpRequest, tenant_slug: str, pk: int) -> HttpResponseBase:

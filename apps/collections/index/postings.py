@@ -177,7 +177,8 @@ def index_contents(index_id: int) -> Contents | None:
             return found
     with binary_cursor() as cursor:
         cursor.execute(
-            "SELECT chunk_ids, document_ids FROM collections_searchindex WHERE id = %s", [index_id]
+            "SELECT chunk_ids, document_ids FROM collections_searchindex WHERE tenant_id = own_tenant() AND id = %s",
+            [index_id],
         )
         row = cursor.fetchone()
     if row is None:

@@ -80,7 +80,7 @@ def vectors_insert(space: EmbeddingSpace, chunks: Sequence[Chunk], vectors: Any)
         document_ids=[chunk.document_id for chunk in chunks],
         vectors=vectors,
         # A chunk that was deleted since it was read has no row to point at; its vector is not wanted any more.
-        where="EXISTS (SELECT FROM collections_chunk c WHERE c.id = chunk_id FOR KEY SHARE)",
+        where="EXISTS (SELECT FROM collections_chunk c WHERE c.tenant_id = own_tenant() AND c.id = chunk_id FOR KEY SHARE)",
         suffix="ON CONFLICT DO NOTHING",
     )
 
@@ -330,7 +330,7 @@ def vectors_drop(ctx: BuildContext, *, swap_id: int) -> None:
             spare = {swap.from_space_id, swap.to_space_id} - kept
             with connection.cursor() as cursor:
                 cursor.execute(
-                    "DELETE FROM collections_embedding WHERE ctid = ANY (ARRAY (SELECT ctid FROM collections_embedding "
+                    "DELETE FROM collections_embedding WHERE tenant_id = own_tenant() AND ctid = ANY (ARRAY (SELECT ctid FROM collections_embedding "
                     "WHERE tenant_id = %s AND collection_id = %s AND space_id = ANY (%s) LIMIT %s))",
                     [swap.tenant_id, swap.collection_id, sorted(spare), DROP_BATCH],
                 )

@@ -365,7 +365,7 @@ def weights_rescale(*, collection: Collection, average: float) -> None:
     vectors_register()
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT chunk_id, length, weights FROM collections_chunkterms WHERE collection_id = %s",
+            "SELECT chunk_id, length, weights FROM collections_chunkterms WHERE tenant_id = own_tenant() AND collection_id = %s",
             [collection.pk],
         )
         rows = cursor.fetchall()
@@ -379,7 +379,7 @@ def weights_rescale(*, collection: Collection, average: float) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
             "UPDATE collections_chunkterms t SET weights = r.weights FROM rescaled r "
-            "WHERE t.chunk_id = r.chunk_id AND t.collection_id = %s",
+            "WHERE t.tenant_id = own_tenant() AND t.chunk_id = r.chunk_id AND t.collection_id = %s",
             [collection.pk],
         )
         cursor.execute("DROP TABLE rescaled")

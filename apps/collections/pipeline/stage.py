@@ -62,7 +62,8 @@ def stage_writing(
         with connection.cursor() as cursor:
             strength = "NO KEY UPDATE" if is_indexing else "KEY SHARE"
             cursor.execute(
-                f"SELECT 1 FROM collections_collection WHERE id = %s FOR {strength}", [document.collection_id]
+                f"SELECT 1 FROM collections_collection WHERE tenant_id = own_tenant() AND id = %s FOR {strength}",
+                [document.collection_id],
             )
         row = (
             Document.objects.select_for_update(no_key=True)

@@ -45,7 +45,8 @@ def document_lock(tenant: Tenant, document: Document) -> Document:
     # In the pipeline's order (collection, then document), so that the two cannot wait for each other.
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT 1 FROM collections_collection WHERE id = %s FOR KEY SHARE", [document.collection_id]
+            "SELECT 1 FROM collections_collection WHERE tenant_id = own_tenant() AND id = %s FOR KEY SHARE",
+            [document.collection_id],
         )
     rows = Document.objects.select_for_update(no_key=True).filter(tenant=tenant, pk=document.pk)
     row: Document | None = rows.first()

@@ -28,7 +28,7 @@ from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 
-_PAYLOADS = "SELECT payload FROM runs_toolcall WHERE run_id = %s AND payload IS NOT NULL ORDER BY id"
+_PAYLOADS = "SELECT payload FROM runs_toolcall WHERE tenant_id = own_tenant() AND run_id = %s AND payload IS NOT NULL ORDER BY id"
 _SAID_OTHERWISE = frozenset({TEXT, FINISHED})
 
 

@@ -42,16 +42,16 @@ then it is what kills."""
 _BURY = """
 UPDATE datasets_generationitem i SET
     driver = '', reserved_usd = 0, spent_usd = spent_usd + %(lost)s, deaths = deaths + 1
-WHERE i.job_id = %(job)s AND i.state = ANY(%(open)s) AND i.driver <> '' AND i.id <> ALL (%(waiting)s::bigint[])
+WHERE i.tenant_id = own_tenant() AND i.job_id = %(job)s AND i.state = ANY(%(open)s) AND i.driver <> '' AND i.id <> ALL (%(waiting)s::bigint[])
   AND NOT EXISTS (SELECT 1 FROM jobs_job j
-      WHERE j.status = 'running' AND i.driver = j.id || '.' || j.attempts)
+      WHERE j.tenant_id = i.tenant_id AND j.status = 'running' AND i.driver = j.id || '.' || j.attempts)
 """
 # An array, because a plan may run a plain subquery again for each row, and take more than the limit.
 _TAKE = """
 UPDATE datasets_generationitem SET driver = %(driver)s, reserved_usd = spent_usd + %(reserve)s
-WHERE id = ANY (ARRAY(
+WHERE tenant_id = own_tenant() AND id = ANY (ARRAY(
     SELECT id FROM datasets_generationitem i
-    WHERE i.job_id = %(job)s AND i.state = ANY(%(open)s) AND i.driver = ''
+    WHERE i.tenant_id = own_tenant() AND i.job_id = %(job)s AND i.state = ANY(%(open)s) AND i.driver = ''
       AND (i.not_before IS NULL OR i.not_before <= now())
       AND i.id <> ALL (%(waiting)s::bigint[]) AND (i.deaths = %(suspect)s) = %(is_alone)s
     ORDER BY i.state = 'question', i.id LIMIT %(most)s FOR UPDATE SKIP LOCKED))
@@ -63,16 +63,16 @@ SELECT count(*), coalesce(sum(greatest(i.reserved_usd, i.spent_usd)), 0),
     count(*) FILTER (WHERE i.driver = %(driver)s AND i.deaths = %(suspect)s),
     count(*) FILTER (WHERE i.driver <> '' AND i.deaths = %(suspect)s)
 FROM datasets_generationitem i
-WHERE i.job_id = %(job)s AND (i.driver <> '' OR i.id = ANY (%(waiting)s::bigint[]))
+WHERE i.tenant_id = own_tenant() AND i.job_id = %(job)s AND (i.driver <> '' OR i.id = ANY (%(waiting)s::bigint[]))
 """
 _FREE = """
 SELECT count(*) FROM (SELECT FROM datasets_generationitem i
-    WHERE i.job_id = %s AND i.state = ANY(%s) AND i.driver = ''
+    WHERE i.tenant_id = own_tenant() AND i.job_id = %s AND i.state = ANY(%s) AND i.driver = ''
         AND i.id <> ALL (%s::bigint[]) LIMIT %s) f
 """
 _LEFT_BEHIND = """
 SELECT coalesce(sum(i.spent_usd), 0) FROM datasets_generationitem i
-WHERE i.job_id = %s AND i.state = ANY(%s) AND i.driver = '' AND i.id <> ALL (%s::bigint[])
+WHERE i.tenant_id = own_tenant() AND i.job_id = %s AND i.state = ANY(%s) AND i.driver = '' AND i.id <> ALL (%s::bigint[])
 """
 
 

@@ -27,7 +27,7 @@ from toolloop.storable import json_storable
 
 DUPLICATE = "The dataset already has this row."
 _HELD = """
-SELECT id FROM datasets_generationitem WHERE id = ANY(%s) AND driver = %s ORDER BY id FOR UPDATE
+SELECT id FROM datasets_generationitem WHERE tenant_id = own_tenant() AND id = ANY(%s) AND driver = %s ORDER BY id FOR UPDATE
 """
 _WRITE = """
 WITH told AS (
@@ -56,14 +56,14 @@ WITH told AS (
         driver = CASE WHEN c.is_released THEN '' ELSE i.driver END,
         reserved_usd = CASE WHEN c.is_released AND NOT c.is_away THEN 0 ELSE i.reserved_usd END,
         updated_at = clock_timestamp()
-    FROM told c WHERE i.id = c.id
+    FROM told c WHERE i.tenant_id = %(tenant)s AND i.id = c.id
 ), got_on AS (
     UPDATE datasets_generationitem SET deaths = 0
-    WHERE deaths > 0 AND id = ANY(%(only_paid)s)
+    WHERE tenant_id = %(tenant)s AND deaths > 0 AND id = ANY(%(only_paid)s)
 ), next_round AS (
     UPDATE datasets_generationitem n SET state = 'question'
-    FROM told c JOIN datasets_generationitem i ON i.id = c.id
-    WHERE c.state IN ('dropped', 'failed') AND n.job_id = i.job_id AND n.slot = i.slot
+    FROM told c JOIN datasets_generationitem i ON i.tenant_id = %(tenant)s AND i.id = c.id
+    WHERE c.state IN ('dropped', 'failed') AND n.tenant_id = i.tenant_id AND n.job_id = i.job_id AND n.slot = i.slot
         AND n.round = i.round + 1 AND n.state = 'spare'
 ), counted AS (
     UPDATE datasets_generationjob j SET kept = j.kept + n.kept, dropped = j.dropped + n.dropped,
@@ -72,7 +72,7 @@ WITH told AS (
             count(*) FILTER (WHERE state = 'dropped') AS dropped,
             count(*) FILTER (WHERE state = 'failed') AS failed, sum(spent_usd) AS spent
         FROM told WHERE state IN ('kept', 'dropped', 'failed')) n
-    WHERE j.id = %(job)s AND n.spent IS NOT NULL
+    WHERE j.tenant_id = %(tenant)s AND j.id = %(job)s AND n.spent IS NOT NULL
 )
 SELECT pg_notify(%(channel)s, %(topic)s)
 """

@@ -49,7 +49,7 @@ class RestsOn(Func):
 class _MadeOf(RestsOn):
     """Whether a column of passages names one of some documents."""
 
-    test = "EXISTS (SELECT FROM collections_chunk c WHERE c.id = ANY ({column}) AND c.document_id::text = ANY (%s))"
+    test = "EXISTS (SELECT FROM collections_chunk c WHERE c.tenant_id = own_tenant() AND c.id = ANY ({column}) AND c.document_id::text = ANY (%s))"
 
 
 def documents_hidden(actor: Actor) -> list[str]:

@@ -44,6 +44,8 @@ _LISTEN_URL = env.get("GROUNDWORK_LISTEN_URL")
 LISTEN_DATABASE = (
     env.database_settings(_LISTEN_URL, pool=False, variable="GROUNDWORK_LISTEN_URL") if _LISTEN_URL else None
 )
+# Role and tenant go to the database in messages of their own (tenancy.database.cursors).
+CITUS: bool = env.get("GROUNDWORK_CITUS")
 _REPLICA_URL = env.get("GROUNDWORK_REPLICA_URL")
 if _REPLICA_URL:
     DATABASES["replica"] = env.replica_settings(_REPLICA_URL, pool=_POOL)  # tenancy.database.replica

@@ -1,6 +1,8 @@
-"""SQL of querysets, for tables that a sharded Postgres takes: it groups by a key with two columns, and clears references.
+"""SQL of querysets, for tables that a sharded Postgres takes: it names the tenant, groups by both columns of a key, and clears references.
 
-Models know ``id`` as their key, while the database's is (id, tenant_id).
+Models know ``id`` as their key, while the database's is (id, tenant_id). Row-level security lets a statement see one tenant's
+rows, but a router reads the statement alone: in a tenant's scope the first table of each SELECT, UPDATE and DELETE gets
+``tenant_id = 7``, and joined ones follow by ``TenantForeignKey``.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ from django.db.backends.postgresql import compiler as base
 from django.db.backends.postgresql.compiler import (
     SQLAggregateCompiler,
     SQLInsertCompiler,
-    SQLUpdateCompiler,
 )
 from django.db.models.sql.query import Query
+from django.db.models.sql.where import AND, WhereNode
+
+from tenancy.database.cursors import scope_wanted
 
 __all__ = [
     "SQLAggregateCompiler",
@@ -25,11 +29,55 @@ __all__ = [
 ]
 
 
+class _OfTenant:
+    """The condition that a table's rows are one tenant's.
+
+    Written out rather than made of Django's expressions, which would cost each statement three times as much.
+
+    Args:
+        alias: what the statement calls the table.
+        tenant: the tenant's id.
+    """
+
+    __slots__ = ("alias", "tenant")
+
+    def __init__(self, alias: str, tenant: int) -> None:
+        self.alias, self.tenant = alias, tenant
+
+    def as_sql(self, compiler: Any, connection: Any) -> tuple[str, list[Any]]:
+        """Return SQL and parameters; arguments are Django's."""
+        return f"{compiler.quote_name_unless_alias(self.alias)}.{_TENANT} = %s", [self.tenant]
+
+
+_TENANT = '"tenant_id"'
+
+
+def _of_tenant(query: Any) -> _OfTenant | None:
+    """Return the condition for a query's first table, None for shared tables and outside of a tenant's scope."""
+    scope = scope_wanted()
+    if not scope.isdecimal() or not _is_tenants(query.model):
+        return None
+    alias = query.base_table
+    if alias is None or not query.alias_refcount[alias] or query.alias_map[alias].join_type is not None:
+        return None
+    return _OfTenant(alias, int(scope))
+
+
 class SQLCompiler(base.SQLCompiler):
-    """Groups rows of a tenant's table by both columns of its key.
+    """Names the tenant, and groups rows of a tenant's table by both columns of its key.
 
     Django leaves out what depends on the primary key, and takes ``id`` for all of it; Postgres would refuse that.
     """
+
+    where: Any
+
+    def pre_sql_setup(self, *args: Any, **options: Any) -> Any:
+        """Get ready to make SQL; arguments and result are Django's."""
+        made = super().pre_sql_setup(*args, **options)
+        own = _of_tenant(self.query)
+        if own is not None:
+            self.where = WhereNode([self.where, own] if self.where else [own], AND)
+        return made
 
     def collapse_group_by(self, expressions: Any, having: Any) -> Any:
         """Return the expressions to group by; arguments are Django's."""
@@ -51,8 +99,26 @@ class SQLCompiler(base.SQLCompiler):
         return [e for e in expressions if getattr(e, "alias", None) not in whole or e in kept or e in having]
 
 
+class SQLUpdateCompiler(base.SQLUpdateCompiler):
+    """Names the tenant."""
+
+    def pre_sql_setup(self) -> None:  # type: ignore[override]
+        """Get ready to make SQL."""
+        super().pre_sql_setup()
+        own = _of_tenant(self.query)
+        if own is not None:
+            self.query.where = WhereNode([self.query.where, own] if self.query.where else [own], AND)
+
+
 class SQLDeleteCompiler(base.SQLDeleteCompiler):
-    """Clears what refers to the rows before it deletes them (``tenancy.clearing``)."""
+    """Names the tenant, and clears what refers to the rows before it deletes them (``tenancy.clearing``)."""
+
+    def _as_sql(self, query: Any) -> Any:
+        own = _of_tenant(query)
+        if own is not None:
+            query = query.clone()
+            query.where = WhereNode([query.where, own] if query.where else [own], AND)
+        return super()._as_sql(query)  # type: ignore[misc]
 
     def execute_sql(self, *args: Any, **options: Any) -> Any:
         """Clear and delete; arguments and result are Django's."""

@@ -5,6 +5,8 @@ message: no round trip of its own, and nothing that stays on the connection. So 
 distributed Postgres (Citus) carries nothing from one request into another, and a connection that nobody gave a scope
 sees no tenant's rows.
 
+On a database that Citus distributes (``GROUNDWORK_CITUS``) they are messages of their own, in a transaction that is opened for them.
+
 A statement outside a transaction is a transaction of its own: Postgres takes the statements of one message as one. What
 is refused inside a transaction (``CREATE INDEX CONCURRENTLY``) needs the login role, which sets nothing.
 """
@@ -18,6 +20,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 import psycopg
+from django.conf import settings
 from django.db.backends.postgresql.base import Cursor, ServerSideCursor
 from psycopg import sql
 from psycopg.abc import Params, Query
@@ -31,6 +34,10 @@ LOGIN = "!"
 """The scope of set-up code: the role that logged in, which owns the tables."""
 UNKNOWN = "?"
 """Of a connection: what is in force has to be set again."""
+OWN = "own_tenant()"
+"""In a statement: the id of the tenant in whose scope it runs (``tenant_named``)."""
+NOT_WAITED = "NULL" if settings.CITUS else "set_config('synchronous_commit', 'off', true)"
+"""In RETURNING: the commit of this transaction isn't waited for. Citus takes no such call there."""
 _SET = 2
 """Statements that a prefix holds, whose results come first."""
 
@@ -53,12 +60,37 @@ def scope_wanted() -> str:
 
 
 @lru_cache(maxsize=4096)
-def scope_sql(wanted: str) -> str:
+def scope_statements(wanted: str) -> tuple[str, str]:
     """Return the two statements that put a scope in force until the end of the transaction."""
     role, tenant = {LOGIN: ("NONE", ""), ALL: (PLATFORM_ROLE, "")}.get(wanted, (APP_ROLE, wanted))
     if tenant and not tenant.isdecimal():  # it becomes part of a statement
         raise ValueError("a tenant scope is a number")
-    return f"SET LOCAL ROLE {role}; SET LOCAL app.tenant_id = '{tenant}'; "
+    return f"SET LOCAL ROLE {role}", f"SET LOCAL app.tenant_id = '{tenant}'"
+
+
+@lru_cache(maxsize=4096)
+def scope_sql(wanted: str) -> str:
+    """Return both statements as what goes in front of another."""
+    return "; ".join((*scope_statements(wanted), ""))
+
+
+def tenant_named(query: Any, scope: str) -> Any:
+    """Return a statement with the tenant's id in place of each ``own_tenant()``.
+
+    A router reads the statement alone, so one that is written by hand says whose rows it means; querysets say it by themselves.
+
+    Args:
+        query: as it goes to psycopg; only text is looked at.
+        scope: in which it runs.
+
+    Raises:
+        RuntimeError: it isn't one tenant's.
+    """
+    if not isinstance(query, str) or OWN not in query:
+        return query
+    if not scope.isdecimal():
+        raise RuntimeError(f"{OWN} has no value outside of a tenant's scope")
+    return query.replace(OWN, scope)
 
 
 def scope_forget(raw: Any) -> None:
@@ -108,7 +140,8 @@ class _Scoped(psycopg.Cursor[Any]):
         if self._conn.autocommit and self._conn.pgconn.transaction_status == TransactionStatus.IDLE:
             raise RuntimeError("only execute() puts the scope in force outside of a transaction")
         self._conn.scope_applied = UNKNOWN
-        psycopg.ClientCursor(self._conn).execute(scope_sql(wanted))
+        for statement in scope_statements(wanted) if settings.CITUS else (scope_sql(wanted),):
+            psycopg.ClientCursor(self._conn).execute(statement)
         self._conn.scope_applied = wanted
 
     def _transaction(self) -> AbstractContextManager[Any]:
@@ -121,6 +154,7 @@ class _Scoped(psycopg.Cursor[Any]):
 
     def executemany(self, query: Query, params_seq: Iterable[Params], *, returning: bool = False) -> None:
         """Run a statement once for each of several rows; arguments and errors are psycopg's."""
+        query = tenant_named(query, scope_wanted())
         with self._transaction():
             self._apply()
             super().executemany(query, params_seq, returning=returning)
@@ -143,9 +177,15 @@ class ScopedCursor(_Scoped, Cursor):
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
+        query = tenant_named(query, scope_wanted())
         wanted = _missing(self._conn)
         if wanted is None:
             return super().execute(query, params, **options)
+        if settings.CITUS:
+            # It sends the whole message of a SET LOCAL to its other machines, with whatever else is in there.
+            with self._transaction():
+                self._apply()
+                return super().execute(query, params, **options)
         # Unknown until it is done: a value that psycopg cannot send leaves the transaction as it was.
         self._conn.scope_applied = UNKNOWN
         super().execute(_behind(scope_sql(wanted), query), params, **options)
@@ -158,6 +198,7 @@ class ScopedServerCursor(_Scoped, ServerSideCursor):
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Declare the cursor in the scope of this moment; arguments, result and errors are psycopg's."""
+        query = tenant_named(query, scope_wanted())
         with self._transaction():  # one WITH HOLD outlives it
             self._apply()
             return super().execute(query, params, **options)
@@ -172,6 +213,7 @@ class BinaryCursor(_Scoped):
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
+        query = tenant_named(query, scope_wanted())
         with self._transaction():
             self._apply()
             return super().execute(query, params, **options)
@@ -186,6 +228,7 @@ class BinaryServerCursor(_Scoped, psycopg.ServerCursor[Any]):
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Declare the cursor in the scope of this moment; arguments, result and errors are psycopg's."""
+        query = tenant_named(query, scope_wanted())
         self._apply()
         return super().execute(query, params, **options)
 
