@@ -1,6 +1,7 @@
 #!/usr/bin/env python
 """Entry point of every command: `python manage.py help`."""
 
+import gc
 import os
 import select
 import signal
@@ -17,6 +18,7 @@ def main() -> None:
         from config.up import main as up
 
         sys.exit(up(sys.argv[2:]))
+    gc.disable()  # until all is loaded (config.apps): a fifth of the time to start
     try:
         from django.core.management import execute_from_command_line
     except ModuleNotFoundError:

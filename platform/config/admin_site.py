@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from functools import cache
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode
 
+from django.apps import apps
 from django.contrib.admin import AdminSite
 from django.core.exceptions import PermissionDenied
+from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import path, reverse
+from django.urls import get_script_prefix, path, reverse
 from django.utils.decorators import method_decorator
+from django.utils.text import capfirst
 from django.views.decorators.http import require_POST
 
 from tenancy.admin_scope import admin_tenant
@@ -70,8 +74,67 @@ class GroundworkAdminSite(AdminSite):
         request.session["admin_tenant"] = chosen.pk
         return HttpResponseRedirect(reverse("admin:index", current_app=self.name))
 
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[dict[str, Any]]:
+        """Return what Django's own does: the apps and models that may be seen, each by its name.
+
+        Every page shows it, and Django looks up all of its addresses (80 models, two each) every time: a quarter of
+        what a page takes. Here they are looked up once.
+        """
+        found: dict[str, dict[str, Any]] = {}
+        for model, page in self._registry.items():
+            label = model._meta.app_label
+            if app_label not in (None, "", label) or not page.has_module_permission(request):
+                continue
+            allowed = page.get_model_perms(request)
+            if not any(allowed.values()):
+                continue
+            addresses = _addresses(self.name, get_script_prefix(), model)
+            app = found.setdefault(
+                label,
+                {
+                    "name": apps.get_app_config(label).verbose_name,
+                    "app_label": label,
+                    "app_url": addresses.app,
+                    "has_module_perms": True,
+                    "models": [],
+                },
+            )
+            row = {
+                "model": model,
+                "name": capfirst(model._meta.verbose_name_plural),
+                "object_name": model._meta.object_name,
+                "perms": allowed,
+                "admin_url": None,
+                "add_url": addresses.add if allowed.get("add") else None,
+            }
+            if allowed.get("change") or allowed.get("view"):
+                row |= {"admin_url": addresses.rows, "view_only": not allowed.get("change")}
+            app["models"].append(row)
+        for app in found.values():
+            app["models"].sort(key=lambda row: row["name"])
+        return sorted(found.values(), key=lambda app: app["name"].lower())
+
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Add the workspace that is administered (None: all) and the owner's others."""
         tenant = admin_tenant(request)
         others = owned_tenants(user=cast("User", request.user)) if tenant is not None else []
         return {**super().each_context(request), "admin_tenant": tenant, "admin_tenants": others}
+
+
+class _Addresses(NamedTuple):
+    """Where a model is administered."""
+
+    app: str
+    rows: str
+    add: str
+
+
+@cache
+def _addresses(site: str, prefix: str, model: type[models.Model]) -> _Addresses:
+    """Return the addresses of a model; ``prefix`` is the part of them that the server's operator chooses."""
+    label, name = model._meta.app_label, model._meta.model_name
+    return _Addresses(
+        reverse("admin:app_list", kwargs={"app_label": label}, current_app=site),
+        reverse(f"admin:{label}_{name}_changelist", current_app=site),
+        reverse(f"admin:{label}_{name}_add", current_app=site),
+    )

@@ -91,22 +91,25 @@ class _Scoped:
     owner_may: ClassVar[frozenset[str]] = frozenset({"view"})
     hidden_fields: ClassVar[frozenset[str]] = frozenset()
 
-    def _allowed(self, request: HttpRequest, what: str, by_permission: bool) -> bool:
+    def _allowed(
+        self, request: HttpRequest, what: str, by_permission: Callable[..., bool], *about: Any
+    ) -> bool:
+        # Asked of the operator alone: a page asks two hundred times, and an owner's answer is not in the permissions.
         if is_operator(request):
-            return by_permission
+            return by_permission(request, *about)
         return admin_tenant(request) is not None and what in self.owner_may
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._allowed(request, "view", super().has_view_permission(request, obj))  # type: ignore[misc]
+        return self._allowed(request, "view", super().has_view_permission, obj)  # type: ignore[misc]
 
     def has_add_permission(self, request: HttpRequest, *args: Any) -> bool:
-        return self._allowed(request, "add", super().has_add_permission(request, *args))  # type: ignore[misc]
+        return self._allowed(request, "add", super().has_add_permission, *args)  # type: ignore[misc]
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._allowed(request, "change", super().has_change_permission(request, obj))  # type: ignore[misc]
+        return self._allowed(request, "change", super().has_change_permission, obj)  # type: ignore[misc]
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return self._allowed(request, "delete", super().has_delete_permission(request, obj))  # type: ignore[misc]
+        return self._allowed(request, "delete", super().has_delete_permission, obj)  # type: ignore[misc]
 
     def has_view_or_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return self.has_view_permission(request, obj) or self.has_change_permission(request, obj)
@@ -157,7 +160,7 @@ class TenantScopedAdmin(_Scoped, admin.ModelAdmin):  # type: ignore[type-arg]
     show_full_result_count = False
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        return self._allowed(request, "view", super().has_module_permission(request))
+        return self._allowed(request, "view", super().has_module_permission)
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
         """Name the tenant in each line where several are listed."""

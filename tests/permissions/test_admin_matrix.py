@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib import admin
+from django.contrib.admin import AdminSite
 from django.contrib.admin.filters import RelatedFieldListFilter
 from django.db import models
-from django.test import Client
+from django.template import Context, Engine
+from django.template.loader import render_to_string
+from django.test import Client, RequestFactory
 from django.urls import reverse
 
 from tenancy.admin_scope import JournalAdmin, TenantScopedAdmin
 from tenancy.models import AuditEvent, Membership, Tenant, TenantModel, User
 from tenancy.scope import platform_scope, tenant_scope
 from tests.factories import make_member, make_tenant, make_user
+from tests.markup import flat
 from tests.permissions.rows import ADMIN_SITE
 from tests.permissions.test_matrix import signed_in
 from tests.permissions.urls import all_urls
@@ -289,3 +294,27 @@ def test_admin_page_keeps_the_strict_policy(mine: Side, superuser: Client):
     body = response.content.decode()
     for forbidden in (" style=", "<style", " onclick=", "javascript:"):
         assert forbidden not in body
+
+
+@pytest.mark.parametrize("who", ["operator", "owner", "nobody"])
+def test_list_of_apps_is_the_one_django_makes(who: str, mine: Side, superuser: Client):
+    """Ours looks the addresses up once, and its template asks once for what is the same for every model."""
+    request = RequestFactory().get("/admin/tenancy/membership/")
+    request.user = User.objects.get(is_superuser=True) if who == "operator" else mine.user("owner")
+    request.admin_tenant = mine.tenant if who == "owner" else None  # type: ignore[attr-defined]
+    for label_ in (None, "tenancy", "no_such_app"):
+        made = admin.site.get_app_list(request, label_)
+        assert made == AdminSite.get_app_list(admin.site, request, label_)
+        assert bool(made) == (who != "nobody" and label_ != "no_such_app")
+    name = "admin/app_list.html"
+    engine = Engine(
+        [Path(admin.__file__).parent / "templates"], libraries={"i18n": "django.templatetags.i18n"}
+    )
+    template = engine.get_template(name)
+    for shown in (True, False):
+        context = {
+            "app_list": admin.site.get_app_list(request),
+            "show_changelinks": shown,
+            "request": request,
+        }
+        assert flat(render_to_string(name, context)) == flat(template.render(Context(context)))

@@ -8,21 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from django.core.management import call_command
 from django.test import Client
 from django.urls import get_resolver
 
+from tests.openapi import COMMITTED, committed, read
 from web.drf.schema import ERROR
-
-ROOT = Path(__file__).resolve().parents[2]
-COMMITTED = ROOT / "docs" / "openapi.yaml"
 
 
 @pytest.fixture(scope="module")
 def schema() -> dict[str, Any]:
-    loaded: dict[str, Any] = yaml.safe_load(COMMITTED.read_text(encoding="utf-8"))
-    return loaded
+    return committed()
 
 
 def operations(schema: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -106,4 +102,4 @@ def test_reference_page_lists_every_operation_under_the_strict_policy(schema: di
 def test_schema_is_served(schema: dict[str, Any]):
     response = Client().get("/api/schema/")
     assert response.status_code == 200
-    assert yaml.safe_load(response.content)["paths"].keys() == schema["paths"].keys()
+    assert read(response.content)["paths"].keys() == schema["paths"].keys()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from django.test import Client
 from drf_spectacular.generators import EndpointEnumerator
 from rest_framework.parsers import JSONParser
 
 from tests.cast import Cast
+from tests.openapi import committed
 from web.drf.known import EVERYWHERE, fields_known, parameters_known
 from web.drf.views import TenantAPIView
 
 JSON = "application/json"
-SCHEMA = Path(__file__).resolve().parents[2] / "docs" / "openapi.yaml"
 
 
 def operations() -> list[tuple[str, str, Any]]:
@@ -32,13 +30,8 @@ def operations() -> list[tuple[str, str, Any]]:
     return found
 
 
-def schema_paths() -> dict[str, Any]:
-    read: dict[str, Any] = yaml.load(SCHEMA.read_text(), Loader=yaml.CSafeLoader)
-    return read
-
-
 def documented() -> dict[tuple[str, str], frozenset[str]]:
-    paths = schema_paths()["paths"]
+    paths = committed()["paths"]
     return {
         (path, method.upper()): frozenset(p["name"] for p in o.get("parameters", ()) if p["in"] == "query")
         for path, item in paths.items()
@@ -140,7 +133,7 @@ OTHERS = {"/api/v1/models", "/api/v1/tools"}
 
 
 def test_every_list_has_the_one_envelope() -> None:
-    schema = schema_paths()
+    schema = committed()
     shapes, lists = schema["components"]["schemas"], 0
     for path, item in schema["paths"].items():
         content = item.get("get", {}).get("responses", {}).get("200", {}).get("content", {})

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from asgiref.sync import sync_to_async
 from django.test import Client
 from django.urls import reverse
@@ -42,6 +41,7 @@ from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.support import Library, answer, ask
 from tests.markup import flat
+from tests.openapi import committed
 from toolloop.providers.scripted import call, calls, says
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -322,7 +322,7 @@ def test_no_door_is_forgotten() -> None:
     assert found == set(READERS), "say by which door its answers leave, or why they need no marks"
     named = set().union(*(doors for doors in READERS.values() if isinstance(doors, set)))
     assert named == set(DOORS)
-    schemas = yaml.safe_load((ROOT / "docs/openapi.yaml").read_text())["components"]["schemas"]
+    schemas = committed()["components"]["schemas"]
     answers = {
         name
         for name, schema in schemas.items()
