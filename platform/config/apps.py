@@ -1,5 +1,7 @@
 """App configuration, and the admin's with our site."""
 
+import gc
+
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin
 
@@ -7,6 +9,14 @@ from django.contrib.admin import apps as admin
 class ConfigConfig(AppConfig):
     name = "config"
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Have the garbage collector leave alone what is imported, for good, and look at all else again.
+
+        This app is the last one, so that the others' modules are there (manage.py and config.asgi turn it off).
+        """
+        gc.freeze()
+        gc.enable()
 
 
 class GroundworkAdminConfig(admin.AdminConfig):
