@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from pytest_socket import socket_allow_hosts
 
-from tests import databases, one_tenant, processes
+from tests import databases, one_tenant, processes, spread
 from tests.cast import Cast, make_cast
 from tests.fastness import is_of_rules
 
@@ -97,28 +97,9 @@ def _flush_cheaply() -> None:
     TransactionTestCase._fixture_teardown = sweep  # type: ignore[attr-defined]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process run those tests of a folder that start servers, and mark those of the product's rules alone.
-
-    What starts servers watches real processes and browsers, and runs a second time when it fails: not all of it was seen
-    green often enough without. The closing line counts these, and each is looked into.
-    """
-    for item in items:
-        if is_of_rules(item):
-            item.add_marker(pytest.mark.rules)
-        if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
-            folder = item.path.parent.relative_to(ROOT / "tests").as_posix()
-            item.add_marker(pytest.mark.xdist_group(f"servers of {folder}"))
-            item.add_marker(pytest.mark.flaky(reruns=1))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Any:
-    """Look for no garbage while tests are collected, which took half of the time, nor ever in what that leaves.
-
-    Tests, modules and schemas stay until the end.
-    """
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without looking for garbage: it takes a third of the time, and what is collected stays to the end."""
     gc.disable()
     try:
         return (yield)
@@ -127,11 +108,28 @@ def pytest_collection() -> Any:
         gc.enable()
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Show why a test that ran a second time failed at first."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.section(f"failed at first: {report.nodeid}", sep="_")
-        terminalreporter.line(report.longreprtext)
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Mark what starts servers and what is of the product's rules alone; then order all for ``tests.spread``."""
+    for item in items:
+        folder = item.path.parent.relative_to(ROOT / "tests").as_posix()
+        if folder in spread.SERVED:
+            item.add_marker(pytest.mark.servers)
+        if folder == spread.BROWSER:
+            item.add_marker(pytest.mark.browser)
+        if is_of_rules(item):
+            item.add_marker(pytest.mark.rules)
+        if item.get_closest_marker("servers") and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(spread.group_of(folder, item.path.stem)))
+    yield
+    if hasattr(config, "workerinput"):
+        spread.order(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> spread.Spread | None:
+    """Spread groups and modules; other ways to spread tests stay as xdist has them."""
+    return spread.Spread(config, log) if config.getoption("dist") == "loadgroup" else None
 
 
 @pytest.fixture(scope="session")

@@ -160,7 +160,7 @@ class Stack:
         """Kill the web server as kill -9 does."""
         assert self.web is not None
         self.web.kill()
-        self.web.wait(5)
+        self.web.wait(PATIENCE_S)
 
     def stop(self) -> None:
         """End both; whatever has not left after ten seconds is killed."""
@@ -172,4 +172,4 @@ class Stack:
                 process.wait(10)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
-                process.wait(5)
+                process.wait(PATIENCE_S)

@@ -13,9 +13,9 @@ class ConfigConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        """Collect garbage from now on, and never look at what was loaded, which stays until the end.
+        """Have the garbage collector leave alone what is imported, for good, and look at all else again.
 
-        Who starts a process turns the collector off before (``manage.py``, ``config.asgi``).
+        This app is the last one, so that the others' modules are there (manage.py and config.asgi turn it off).
         """
         gc.freeze()
         gc.enable()

@@ -11,11 +11,13 @@ for _entry in (str(_ROOT), str(_ROOT / "platform")):
         sys.path.insert(1, _entry)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 os.environ.setdefault("DJANGO_DB_POOL", "1")
-gc.disable()  # until all is loaded (config.apps): a fifth of the time to start
+
+gc.disable()  # until all is imported: see manage.py
 
 from django.core.asgi import get_asgi_application  # noqa: E402
 from django.core.signals import request_started  # noqa: E402
 from django.db import close_old_connections, reset_queries  # noqa: E402
+from django.urls import reverse  # noqa: E402
 
 from web.departures import departures_noted, holding_noted  # noqa: E402
 from web.draining import drain_on_signals  # noqa: E402
@@ -31,6 +33,11 @@ def _watch_files() -> None:
 application = beginning_with(
     holding_noted(departures_noted(get_asgi_application())), drain_on_signals, _watch_files
 )
+# All views: else the first request would wait for them.
+gc.disable()
+reverse("admin:index")
+gc.freeze()
+gc.enable()
 # A request has a thread of its own, in which nothing is old: what Django tidies before each one costs a way there and back.
 request_started.disconnect(close_old_connections)
 request_started.disconnect(reset_queries)

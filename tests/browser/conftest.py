@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,15 +40,6 @@ MODELS = (
     "fake-words120-gap50",
     "fake-said",  # says what a test tells it to (FakeProvider.replies)
 )
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process runs all browser tests: they share the servers."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.servers)
 
 
 @dataclass(frozen=True)

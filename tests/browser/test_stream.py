@@ -24,6 +24,7 @@ from tests.browser.conftest import Site
 from tests.browser.portal import Portal, assert_like_fresh, words_of
 from tests.cast import Cast
 from tests.fake_provider import WORDS
+from tests.patience import PATIENCE_S
 from tests.servers import wait_for
 
 LONG = "fake-search-words90-gap40"
@@ -139,7 +140,7 @@ def test_answer_is_whole_when_the_worker_is_killed_in_the_middle(asked: Portal, 
     asked.wait_words(20)
     assert site.stack.worker is not None
     os.killpg(site.stack.worker.pid, signal.SIGKILL)
-    site.stack.worker.wait(5)
+    site.stack.worker.wait(PATIENCE_S)
     site.stack.start_worker()
     asked.wait_end()
     assert asked.watched()["doubled"] == []  # its text did shrink: the step was begun again
@@ -198,7 +199,7 @@ def test_page_of_every_mode_is_whole_when_line_web_server_and_worker_are_lost(
     asked.page.context.set_offline(True)
     assert site.stack.worker is not None
     os.killpg(site.stack.worker.pid, signal.SIGKILL)
-    site.stack.worker.wait(5)
+    site.stack.worker.wait(PATIENCE_S)
     site.stack.kill_web()
     site.stack.start_web()
     asked.page.context.set_offline(False)

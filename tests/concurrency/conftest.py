@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,14 +24,6 @@ LOOKING_UP = "fake-search1-use_look_up"
 SUMMARISING = "fake-points"
 STEPS = "fake-steps"
 MODELS = (STREAMING, SENDING, LOOKING_UP, SUMMARISING, STEPS, programs.MODEL)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One process runs this folder's tests: they share the servers."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.servers)
 
 
 @dataclass(frozen=True)

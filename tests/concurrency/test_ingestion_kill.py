@@ -21,6 +21,7 @@ from tests.concurrency.ledger import (
     assert_statistics_exact,
     wait_ended,
 )
+from tests.patience import PATIENCE_S
 from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
@@ -125,7 +126,7 @@ def test_documents_end_ready_when_the_worker_command_is_killed_and_started_again
     assert command is not None
     family = [command.pid, *(p.pid for p in psutil.Process(command.pid).children(recursive=True))]
     command.kill()
-    command.wait(5)
+    command.wait(PATIENCE_S)
     wait_for(lambda: all(is_gone(pid) for pid in family), "the command's processes to end")
     for point, (_, document) in held.items():
         site.holds.release(point, document.pk)

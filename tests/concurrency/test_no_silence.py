@@ -46,6 +46,7 @@ from tests.concurrency.ledger import (
     document_now,
     wait_ended,
 )
+from tests.patience import PATIENCE_S
 from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
@@ -140,7 +141,7 @@ def test_documents_end_ready_when_the_whole_command_dies_in_a_models_pass_or_bet
     assert command is not None
     family = [command.pid, *(p.pid for p in psutil.Process(command.pid).children(recursive=True))]
     command.kill()
-    command.wait(5)
+    command.wait(PATIENCE_S)
     wait_for(lambda: all(is_gone(pid) for pid in family), "the command's processes to end")
     for point, document in held.items():
         site.holds.release(point, document.pk)

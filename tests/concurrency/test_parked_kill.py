@@ -12,6 +12,7 @@ from tests.cast import Cast
 from tests.concurrency.conftest import Site
 from tests.concurrency.programs import MODEL, PROGRAM
 from tests.concurrency.rest import Rest, make_key
+from tests.patience import PATIENCE_S
 from tests.processes import is_gone
 from tests.servers import wait_for
 
@@ -28,7 +29,7 @@ def _kill_everything(site: Site) -> None:
     worker = site.stack.worker
     assert worker is not None
     os.killpg(worker.pid, signal.SIGKILL)
-    worker.wait(5)
+    worker.wait(PATIENCE_S)
     wait_for(lambda: is_gone(worker.pid), "the worker's end")
 
 

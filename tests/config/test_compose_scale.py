@@ -17,6 +17,7 @@ import yaml
 from basics.processes import die_with_parent
 from config import env
 from tenancy.database.direct import is_shared
+from tests.patience import PATIENCE_S
 from tests.pgbouncer import needed
 from tests.servers import database_url, free_port, wait_for
 
@@ -136,4 +137,4 @@ def test_its_settings_are_those_of_a_real_pooler(tmp_path: Path) -> None:
             psycopg.connect(**given, password="guessed")
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(PATIENCE_S)

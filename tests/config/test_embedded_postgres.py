@@ -25,6 +25,7 @@ import pytest
 from config import processes
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError, account, read_state, state
 from config.embedded.server import remove
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.servers
 
@@ -134,7 +135,7 @@ def test_last_user_stops_the_server_when_several_attach(server: EmbeddedPostgres
     assert other.stdout.readline() == "None\n"  # attached, not started
     assert server.stop() is False
     assert server.is_ready()
-    out, err = other.communicate(timeout=20)
+    out, err = other.communicate(timeout=PATIENCE_S)
     assert (out, err) == ("True\n", "")
     assert not server.is_running()
     assert processes.postgres_on(server.pgdata) == []
@@ -166,7 +167,7 @@ def test_one_server_runs_when_four_processes_start_it_at_once(data_dir: Path) ->
     assert sorted(answer[0] for answer in answers) == ["False", "False", "False", "True"]
     assert len({answer[1] for answer in answers}) == 1
     for starter in starters:
-        assert starter.communicate(timeout=30)[1] == ""
+        assert starter.communicate(timeout=PATIENCE_S)[1] == ""
     assert not EmbeddedPostgres(data_dir).is_running()
 
 
@@ -362,7 +363,7 @@ def test_programs_are_copied_when_database_user_cannot_reach_them(
 def _can_run(python: str, site: Path, user: dict[str, Any]) -> bool:
     try:
         code = "import sys; sys.path.append(sys.argv[1]); import psycopg, psutil"
-        return child(code, site, python=python, **user).wait(20) == 0
+        return child(code, site, python=python, **user).wait(PATIENCE_S) == 0
     except PermissionError:
         return False
 
@@ -386,12 +387,12 @@ def test_server_starts_when_user_is_ordinary(data_dir: Path) -> None:
         "except EmbeddedPostgresError as error: print(error)\n"
     )
     ordinary = child(code, own / "var", site, python=python, **user)
-    assert ordinary.communicate(timeout=30) == ("True nobody\n", "")
+    assert ordinary.communicate(timeout=PATIENCE_S) == ("True nobody\n", "")
     # Root on the same folder: runs it as its owner. And the other way round: told what to do.
     with EmbeddedPostgres(own / "var") as postgres:
         assert postgres.is_ready()
         assert processes.postgres_on(postgres.pgdata)[0].username() == "nobody"
     with EmbeddedPostgres(data_dir):
         refused = child(code, data_dir, site, python=python, **user)
-        out, _ = refused.communicate(timeout=30)
+        out, _ = refused.communicate(timeout=PATIENCE_S)
     assert "GROUNDWORK_DATA_DIR" in out

@@ -258,7 +258,7 @@ def test_second_group_is_refused_when_one_runs(folder: Path) -> None:
     second = Group(folder)
     said = second.wait_for("is already running on")
     assert f"http://127.0.0.1:{first.port}" in said
-    assert second.process.wait(10) == 1
+    assert second.process.wait(PATIENCE_S) == 1
     assert first.process.poll() is None
     assert first.end() == 0
 
@@ -267,14 +267,14 @@ def test_it_gives_up_when_web_never_starts(folder: Path) -> None:
     group = Group(folder, web="raise SystemExit('no module')")
     group.wait_for("no module")
     group.wait_for("web doesn't start")
-    assert group.process.wait(20) == 1
+    assert group.process.wait(PATIENCE_S) == 1
     assert not EmbeddedPostgres(group.data_dir).is_running()
 
 
 def test_it_gives_up_when_setting_up_fails(folder: Path) -> None:
     group = Group(folder, setup_code=3)
     group.wait_for("Setting up failed (exit code 3)")
-    assert group.process.wait(20) == 1
+    assert group.process.wait(PATIENCE_S) == 1
     assert not EmbeddedPostgres(group.data_dir).is_running()
     assert Group(folder).ready().end() == 0  # and the next start sets up
 
@@ -308,7 +308,7 @@ def test_taken_port_is_refused_when_wished_for(folder: Path) -> None:
         port = squatter.getsockname()[1]
         group = Group(folder, "--port", str(port))
         assert "--port" in group.wait_for(f"Port {port} on 127.0.0.1 is in use")
-        assert group.process.wait(10) == 1
+        assert group.process.wait(PATIENCE_S) == 1
 
 
 def test_next_port_is_taken_and_said_when_default_is_taken(
@@ -332,7 +332,7 @@ def test_it_stops_when_its_reader_goes_away(folder: Path) -> None:
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), group.process.stdout.fileno())
     group.child("worker").kill()  # makes it say something
-    group.process.wait(20)
+    group.process.wait(PATIENCE_S)
     assert eventually(lambda: processes.marked(mark) == [])
     assert not EmbeddedPostgres(group.data_dir).is_running()
 

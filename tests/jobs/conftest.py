@@ -11,6 +11,7 @@ import pytest
 
 from basics.processes import die_with_parent
 from tests.jobs import tasks  # noqa: F401 - registers the kinds in this process too
+from tests.patience import PATIENCE_S
 from tests.servers import ROOT, database_url
 
 
@@ -47,7 +48,7 @@ def start_worker(transactional_db: None) -> Iterator[Callable[..., subprocess.Po
             process.wait(15)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(5)
+            process.wait(PATIENCE_S)
 
 
 @pytest.fixture

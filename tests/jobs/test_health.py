@@ -294,7 +294,7 @@ def test_port_that_is_taken_ends_the_worker_in_one_line(start_worker: Start) -> 
         process = start_worker(
             GROUNDWORK_WORKER_HEALTH_PORT=str(taken.getsockname()[1]), stderr=subprocess.PIPE
         )
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "/livez and /readyz cannot be had" in said
     with pytest.raises(ProcessLookupError):

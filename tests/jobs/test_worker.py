@@ -123,7 +123,7 @@ def test_no_process_survives_when_the_command_is_killed(cast: Cast, notes: Path,
     process = start_worker()
     _ready(process)
     process.kill()
-    process.wait(5)
+    process.wait(PATIENCE_S)
 
     def gone() -> bool:
         try:
