@@ -14,7 +14,7 @@ class ToolsConfig(AppConfig):
         ),
         "ToolVersion": "names: tool_name; content: spec; codes: state digest",
         "ToolCredential": "names: parameter; codes: placement secret_encrypted last_four",
-        "ContractTest": "names: tool_name name arguments expected last_outcome last_problem",
+        "ContractTest": "names: tool_name name arguments expected last_problem; codes: last_outcome",
         "ToolEntry": "names: name title description category tags cost_hint",
         "Toolkit": "names: name description",
         "ToolkitMember": "names: tool_name",

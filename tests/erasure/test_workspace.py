@@ -33,7 +33,16 @@ from tests.factories import actor_of, make_collection, make_tenant
 from tests.permissions.world import Side
 
 pytestmark = pytest.mark.django_db(transaction=True)
-MAY_REFUSE = ("codes",)
+BOUND = {
+    "conversations.AssistantVersion.output_schema",
+    "runs.PendingDecision.approver",
+    "runs.ToolCall.path",
+    "tenancy.ProviderCredential.endpoint",
+    "tools.ToolGrant.approver",
+    "tools.ToolGrant.subject",
+    "tools.ToolLimit.target",
+}
+"""Columns that a CHECK of the database keeps from holding just any text in the rows that are made here."""
 
 
 def ask(side: Side) -> Erasure:
@@ -64,9 +73,7 @@ def test_nothing_of_it_is_left_and_the_neighbour_is_whole(home: Path) -> None:
     side, other = Side(), Side()
     planted, kept = planted_in(side), planted_in(other)
     codes = {f"{m._meta.label}.{f.name}" for m in tenant_models() for f in columns_of(m, "codes")}
-    content = {"collections.Chunk.kind"}
-    refused = set(planted.refused) - codes
-    assert {r for r in refused if not _is_vector(r)} == set(), content
+    assert {r for r in set(planted.refused) - codes if not _is_vector(r)} == BOUND
     assert len(planted.marks) > 300
     in_files, in_others_files = Planted(), Planted()
     files_of(side.tenant.pk, home, in_files.mark("file"))
@@ -84,7 +91,7 @@ def test_nothing_of_it_is_left_and_the_neighbour_is_whole(home: Path) -> None:
     assert made.state == Erasure.State.DONE
     removed = {line["where"]: line["count"] for line in made.report if line["what"] == "removed"}
     assert removed["tenancy.Tenant"] == 1
-    assert removed["files"] == 3  # the document's of the world, and two of these
+    assert removed["files"] == 2
     assert removed["copies and caches of this machine"] == 4
     assert {m._meta.label for m in tenant_models()} - set(removed) <= {"tenancy.WriteMark"}
     assert not any(mark in str(made.report) for mark in planted.marks)
@@ -108,42 +115,39 @@ def test_it_is_whole_while_others_write(home: Path) -> None:
     side = Side()
     with platform_scope():
         first = make_collection(side.tenant, "First")
-    wrote, ended = threading.Event(), threading.Event()
-    written: list[int] = []
+    wrote = threading.Semaphore(0)
     problems: list[str] = []
 
-    def write() -> None:
+    def write(name: str) -> None:
         try:
             for number in range(100_000):
                 with tenant_scope(side.tenant.pk), transaction.atomic():
-                    written.append(make_collection(side.tenant, f"Zw{number}").pk)
-                    AuditEvent.objects.create(tenant=side.tenant, actor_kind="user", action="a.b", data={"n": "Zw"})
-                if number > 20:
-                    wrote.set()
+                    make_collection(side.tenant, f"{name} {number}")
+                    AuditEvent.objects.create(
+                        tenant=side.tenant, actor_kind="user", action="a.b", data={"n": name}
+                    )
+                wrote.release()
         except DatabaseError as error:
             problems.append(type(error).__name__)
         finally:
-            wrote.set()
-            ended.set()
             connection.close()
 
-    threads = [threading.Thread(target=write) for _ in range(2)]
+    threads = [threading.Thread(target=write, args=(name,)) for name in ("Zwriter", "Zpoet")]
     ask(side)
     for thread in threads:
         thread.start()
-    wrote.wait()
+    for _ in range(30):
+        assert wrote.acquire(timeout=60)
     for _ in range(50):  # a deadlock with one who writes ends the try, and the next one goes on
         Erasure.objects.update(due_at=Erasure.objects.get().requested_at)
         if erasures_round():
             break
     for thread in threads:
         thread.join()
-    assert ended.is_set()
-    assert len(written) > 20
     assert first.pk
     assert len(problems) == 2
     assert Erasure.objects.get().state == Erasure.State.DONE
-    assert found_in_rows(["Zw1", "Zw2", side.tenant.slug]) == {}
+    assert found_in_rows(["Zwriter", "Zpoet", side.tenant.slug]) == {}
     with platform_scope():
         for model in tenant_models():
             assert not model._base_manager.filter(tenant_id=side.tenant.pk).exists(), model
