@@ -10,8 +10,47 @@ class CollectionsConfig(AppConfig):
     name = "apps.collections"
     label = "collections"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "EmbeddingSpace": "codes: provider model fingerprint",
+        "Collection": (
+            "names: name description file_rules; codes: language links_by links_model reranker "
+            "reranker_model lexical_forms"
+        ),
+        "Document": (
+            "names: source error_message; content: name path source_url tags attributes title warnings "
+            "metadata file; codes: document_type type_reason media_type language lexical_form cover "
+            "sha256 status stage error_code code_form timings"
+        ),
+        "DocumentAccess": "codes: role",
+        "Page": "names: skip_reason; content: text layout",
+        "Chunk": "content: text headings metadata qualified_name key_points; codes: kind points_by",
+        "ChunkRevision": "names: note; content: before after",
+        "ChunkLink": "names: made_by; content: common_topic; codes: relation",
+        "CodeEdge": "content: source_name target_name name written; codes: kind",
+        "InstalledEmbedder": "names: name digests; codes: folder options fingerprint",
+        "Import": (
+            "names: source error_message; content: name file entries problems; codes: options status "
+            "error_code"
+        ),
+        "DocumentTypeRules": "names: rules",
+        "CodePatterns": "names: patterns; codes: digest late",
+        "Recognition": "codes: languages",
+        "Repository": "content: refs left_out; codes: folder head shallow",
+        "RepositoryPack": "content: file index",
+        "Embedding": "content: vector",
+        "ChunkTerms": "content: weights lexemes",
+        "SearchIndex": "codes: kind status chunk_ids document_ids edited",
+        "Posting": "content: places weights",
+        "SpaceSwap": "names: comparison error_message; codes: status",
+        "SearchCase": "names: filters note; content: query expected",
+        "CollectionSnapshot": "names: name",
+        "FileBlob": "content: content; codes: sha256",
+        "FileBatch": "names: action note",
+        "FileRevision": "content: path",
+    }
 
     def ready(self) -> None:
+        from apps.collections.collection.erasing import person_collections_erase, workspace_indexes_erase
         from apps.collections.display.selectors import (
             collection_choices,
             document_readable,
@@ -27,6 +66,7 @@ class CollectionsConfig(AppConfig):
         from blobs.caches import on_removed, on_whole_look
         from blobs.leases import rows_hold
         from blobs.references import named_by
+        from erasure.rules import on_person_erase, on_workspace_erase
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
         from tenancy.audit_names import audit_names_judged_by
@@ -46,6 +86,8 @@ class CollectionsConfig(AppConfig):
             on_whole_look(look)
         key_collections_from(collection_choices)
         documents_judged_by(document_readable)
+        on_person_erase(person_collections_erase)
+        on_workspace_erase(workspace_indexes_erase)
         audit_names_judged_by("collections.document", documents_unnamed)
 
 

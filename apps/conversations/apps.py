@@ -7,6 +7,20 @@ class ConversationsConfig(AppConfig):
     name = "apps.conversations"
     label = "conversations"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "Assistant": "names: slug name description",
+        "AssistantVersion": (
+            "names: prompt output output_name output_schema starters note; codes: mode model options"
+        ),
+        "Conversation": "names: title tools_off draft; codes: model",
+        "Message": "names: author problem; content: text data unsupported compared words",
+        "Citation": "names: collection_name; content: document_name quote header markers",
+        "Attachment": "content: name; codes: media_type",
+        "Feedback": "names: reason comment; codes: verdict",
+        "ConversationShare": "names: title snapshot",
+        "QueuedQuestion": "names: text request problem; codes: model",
+        "ConversationRules": "codes: support_model",
+    }
 
     def ready(self) -> None:
         from apps.collections.storage.lost import on_document_lost
@@ -14,10 +28,12 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.toolset.bundle import BUNDLE
         from apps.conversations.toolset.trade import TRADE_BUNDLE
         from apps.conversations.transcript.shown import conversations_unnamed, runs_related
+        from apps.conversations.turns.erasing import person_conversations_erase
         from apps.conversations.turns.lost_titles import titles_later
         from apps.conversations.turns.retention import BATCH, conversations_expire
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
+        from erasure.rules import on_person_erase
         from jobs.registry import on_sweep
         from runs.withheld import runs_related_by
         from tenancy.audit_names import audit_names_judged_by
@@ -28,4 +44,5 @@ class ConversationsConfig(AppConfig):
         runs_related_by(runs_related)
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
         on_document_lost(titles_later)
+        on_person_erase(person_conversations_erase)
         bundle_register(TRADE_BUNDLE)

@@ -9,6 +9,29 @@ class DatasetsConfig(AppConfig):
     name = "apps.datasets"
     label = "datasets"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "Dataset": "names: slug name description; codes: options",
+        "DatasetRow": (
+            "names: scores; content: question answer expected rationale steps sources extra tags lineage;"
+            " codes: content_hash type difficulty language status split"
+        ),
+        "RowReview": "names: note; codes: verdict content_hash",
+        "RowContent": "content: data; codes: hash",
+        "DatasetVersion": "names: note; content: manifest; codes: content_hash signature",
+        "VersionRow": "codes: split",
+        "DatasetExport": (
+            "names: error_message problems findings; content: file; codes: status error_code format split"
+        ),
+        "DatasetImport": (
+            "names: error_message name problems; content: file errors_file; codes: status error_code "
+            "format"
+        ),
+        "DatasetCheck": "names: error_message result; codes: status error_code kind options",
+        "Acceptance": "names: shown note; codes: fingerprint kind",
+        "GenerationJob": "names: reason actor estimate shortfall manifest; codes: options model state",
+        "GenerationItem": "names: reason; content: data; codes: type difficulty chunks state driver",
+        "PaidCall": "content: turn results; codes: stage",
+    }
 
     def ready(self) -> None:
         """Register the jobs that do not stand in ``tasks``, the files that rows name, and the function that searches rows."""

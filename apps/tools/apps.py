@@ -7,6 +7,25 @@ class ToolsConfig(AppConfig):
     name = "apps.tools"
     label = "tools"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "ToolSource": (
+            "names: name title url document_url settings allowed_hosts problem; content: document; codes:"
+            " kind status"
+        ),
+        "ToolVersion": "names: tool_name; content: spec; codes: state digest",
+        "ToolCredential": "names: parameter; codes: placement secret_encrypted last_four",
+        "ContractTest": "names: tool_name name arguments expected last_problem; codes: last_outcome",
+        "ToolEntry": "names: name title description category tags cost_hint",
+        "Toolkit": "names: name description",
+        "ToolkitMember": "names: tool_name",
+        "ToolGrant": (
+            "names: target subject arguments note approver; codes: effect target_kind calls subject_kind "
+            "approver_kind"
+        ),
+        "ToolLimit": "names: target; codes: kind target_kind period",
+        "ToolLimitUse": "names: subject",
+        "ToolVector": "codes: digest vector",
+    }
 
     def ready(self) -> None:
         from apps.tools.connectors import mcp, openapi, plugin

@@ -6,6 +6,9 @@ from django.apps import AppConfig
 class BackupsConfig(AppConfig):
     name = "backups"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "BackupResult": "names: url name detail; codes: kind",
+    }
 
     def ready(self) -> None:
         from backups.readings import backups_read

@@ -21,6 +21,7 @@ from blobs.leases import file_digest
 from blobs.stores import store
 
 _after: list[Callable[[], None]] = []
+_erasing: list[tuple[Callable[[str], object], Callable[[str], str]]] = []
 _TOLD_EVERY = 500
 
 
@@ -28,6 +29,17 @@ def after_restore(hook: Callable[[], None]) -> None:
     """Have it called once rows are restored, to make what no migration makes; at start-up, by an app that has some."""
     if hook not in _after:
         _after.append(hook)
+
+
+def after_rows(check: Callable[[str], object], take_away: Callable[[str], str]) -> None:
+    """Have what rows must not bring back taken away before a restore ends; at start-up.
+
+    Args:
+        check: called with the place's address before anything is restored; what it raises ends the restore.
+        take_away: called with it when the rows are there; returns what it did, in a sentence, or "".
+    """
+    if (check, take_away) not in _erasing:
+        _erasing.append((check, take_away))
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,8 @@ def backup_restore(
     schema_refuse(manifest)
     with fresh_line() as line:
         empty_refuse(line)
+    for check, _ in _erasing:
+        check(place.url)
     originals = list(originals_read(place, manifest, keys))
     if not has_files:
         _store_refuse({one.key for one in originals})
@@ -77,6 +91,9 @@ def backup_restore(
     is_older = schema_make(manifest)
     brought = _originals_bring(place, originals, keys, say)
     rows_restore(place, manifest, keys, is_older=is_older, say=say)
+    for _, take_away in _erasing:
+        if done := take_away(place.url):
+            say(done)
     for hook in _after:
         hook()
     return Restored(manifest, brought, told)

@@ -6,6 +6,9 @@ from django.apps import AppConfig
 class BlobsConfig(AppConfig):
     name = "blobs"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "PendingBlob": "names: key",
+    }
 
     def ready(self) -> None:
         from blobs.caches import looking_start

@@ -29,6 +29,7 @@ _OVERLAP = timedelta(seconds=60)  # a transaction may commit that long after it 
 _removed: list[Callable[[int, Sequence[str]], None]] = []
 _removed_elsewhere: list[Callable[[int, Sequence[str]], None]] = []
 _whole: list[Callable[[], None]] = []
+_each_look: list[Callable[[], object]] = []
 _looked: datetime | None = None
 _known: dict[int, datetime] = {}
 _next_whole = 0.0
@@ -50,6 +51,12 @@ def on_whole_look(listener: Callable[[], None]) -> None:
     """Have it called at each process' start and hourly, to compare what it has on this machine's disk with the rows."""
     if listener not in _whole:
         _whole.append(listener)
+
+
+def on_look(listener: Callable[[], object]) -> None:
+    """Have it called each time a process looks, for what no row of ``PendingBlob`` tells; it must be cheap."""
+    if listener not in _each_look:
+        _each_look.append(listener)
 
 
 def caches_drop(tenant_id: int, keys: Sequence[str], *, is_at_once: bool) -> None:
@@ -79,6 +86,8 @@ def caches_look() -> int:
             for listener in _whole:
                 listener()
             _next_whole = time.monotonic() + WHOLE_S
+        for each in _each_look:
+            each()
         now = timezone.now()
         since = _looked or now - _OVERLAP
         with platform_scope():

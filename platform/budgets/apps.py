@@ -6,6 +6,10 @@ from django.apps import AppConfig
 class BudgetsConfig(AppConfig):
     name = "budgets"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "Budget": "codes: kind period",
+        "BudgetHold": "codes: spends",
+    }
 
     def ready(self) -> None:
         from budgets import ledger_sql

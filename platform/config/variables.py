@@ -310,6 +310,12 @@ VARIABLES: dict[str, Variable] = {
             values.as_positive,
         ),
         Variable(
+            "GROUNDWORK_ERASURE_GRACE_DAYS",
+            "Days in which an erasure of a workspace or a person can be undone, after it was asked for.",
+            "7",
+            values.as_count,
+        ),
+        Variable(
             "GROUNDWORK_RETENTION_DAYS",
             "Days after which the content of ended runs (events, tool arguments and results) is removed, "
             "if a workspace has no rule of its own; 0 keeps it forever. Answers, citations, usage and "

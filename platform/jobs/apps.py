@@ -9,6 +9,13 @@ from django.utils.module_loading import autodiscover_modules
 class JobsConfig(AppConfig):
     name = "jobs"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "Job": (
+            "names: payload progress_message error_message; codes: kind lane status dedupe_key topic "
+            "worker error_code"
+        ),
+        "Worker": "names: name",
+    }
 
     def ready(self) -> None:
         from jobs import checks  # noqa: F401

@@ -6,6 +6,24 @@ from django.apps import AppConfig
 class RunsConfig(AppConfig):
     name = "runs"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "Run": (
+            "names: request error_message background; content: answer; codes: kind model status "
+            "stop_reason limit_reached error_code usage"
+        ),
+        "RunEvent": "content: data; codes: kind",
+        "RunStep": "content: turn",
+        "ToolCall": (
+            "names: call_id parent_call_id path name tool_version decision_why; content: arguments "
+            "arguments_masked content payload; codes: decision status error_code"
+        ),
+        "PendingDecision": (
+            "names: call_id name arguments reason approver edited_arguments decision_reason answer; "
+            "codes: kind state status approver_kind"
+        ),
+        "UsageRecord": "names: attribution; codes: kind provider model service_tier",
+        "ChunkRead": "names: collection_name tool; content: document_name",
+    }
 
     def ready(self) -> None:
         from jobs.registry import before_exit, before_fork, on_sweep

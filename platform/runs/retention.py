@@ -15,6 +15,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from basics.errors import Invalid
+from erasure.holds import tenants_held
 from runs.models import ACTIVE, PendingDecision, Run, RunEvent, RunRetention, RunStep, ToolCall
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -62,7 +63,9 @@ def runs_prune() -> int:
     own = RunRetention.objects.filter(tenant=OuterRef("pk")).values("days")
     with platform_scope():
         tenants = Tenant.objects.annotate(keep_days=Coalesce(Subquery(own), settings.RETENTION_DAYS))
-        due = list(tenants.filter(keep_days__gt=0).values_list("pk", "keep_days"))
+        due = list(
+            tenants.filter(keep_days__gt=0).exclude(pk__in=tenants_held()).values_list("pk", "keep_days")
+        )
     return sum(_tenant_prune(pk, days) for pk, days in due)
 
 

@@ -11,6 +11,28 @@ from django.db.models.signals import post_migrate
 class TenancyConfig(AppConfig):
     name = "tenancy"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "User": "names: first_name last_name email; codes: password",
+        "Tenant": "names: slug name",
+        "ApiKey": "names: name client_id; codes: prefix secret_sha256 scopes collections",
+        "OAuthToken": "codes: kind sha256 redirect_uri challenge",
+        "RateLimit": "codes: kind",
+        "RateBucket": "names: subject",
+        "WriteMark": "names: writer",
+        "IdempotentAnswer": "names: caller route key; codes: fingerprint body_encrypted",
+        "Membership": "codes: role",
+        "Invite": "names: email; codes: role token_sha256",
+        "ProviderCredential": (
+            "names: endpoint label base_url; codes: provider secret_encrypted last_four model_names"
+        ),
+        "ModelEntry": "names: name label; codes: prices capabilities",
+        "OutgoingHost": "names: pattern",
+        "AuditEvent": (
+            "names: actor_name object_id object_name data ip request_id; codes: actor_kind action "
+            "object_type previous_hash hash"
+        ),
+        "AuditChain": "codes: hash",
+    }
 
     def ready(self) -> None:
         from basics import net_guard

@@ -17,6 +17,7 @@ from django.utils import timezone
 from apps.conversations.models import Conversation, ConversationRules, Turn
 from apps.conversations.turns.conversations import conversation_remove
 from basics.errors import DomainError, Invalid
+from erasure.holds import tenants_held
 from runs.providers import is_extractive, provider_for
 from runs.retention import MOST_DAYS
 from tenancy.actors import Actor, system_actor
@@ -163,7 +164,7 @@ def conversations_expire() -> int:
     own = ConversationRules.objects.filter(tenant=OuterRef("pk")).values("keep_days")
     with platform_scope():
         tenants = Tenant.objects.annotate(days=Coalesce(Subquery(own), settings.CONVERSATION_DAYS))
-        due = list(tenants.filter(days__gt=0))
+        due = list(tenants.filter(days__gt=0).exclude(pk__in=tenants_held()))
     return sum(_expire(tenant, tenant.days) for tenant in due)
 
 

@@ -77,6 +77,7 @@ INSTALLED_APPS = [
     "jobs",
     "blobs",
     "backups",
+    "erasure",
     "webhooks",
     "budgets",
     "runs",
@@ -282,6 +283,7 @@ METRICS_TOKEN: str = env.get("GROUNDWORK_METRICS_TOKEN")
 RUN_SECONDS: int = env.get("GROUNDWORK_RUN_SECONDS")
 BATCH_LOOK_S: int = env.get("GROUNDWORK_BATCH_LOOK_SECONDS")
 APPROVAL_HOURS: int = env.get("GROUNDWORK_APPROVAL_HOURS")
+ERASURE_GRACE_DAYS: int = env.get("GROUNDWORK_ERASURE_GRACE_DAYS")
 RETENTION_DAYS: int = env.get("GROUNDWORK_RETENTION_DAYS")
 CONVERSATION_DAYS: int = env.get("GROUNDWORK_CONVERSATION_DAYS")
 TELEMETRY: str = env.get("GROUNDWORK_TELEMETRY")

@@ -1,0 +1,81 @@
+"""Legal holds: while a workspace has one, nothing of it is erased, and no retention rule removes anything."""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from basics.errors import Conflict, Invalid
+from erasure.models import LegalHold
+from tenancy.actors import Actor
+from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
+from tenancy.services import audit_record
+
+MAX_REASON = 300
+
+
+def hold_place(*, tenant: Tenant, actor: Actor, reason: str) -> LegalHold:
+    """Stop retention and erasure in a workspace until the hold is released.
+
+    Raises:
+        Denied: without the right ``tenant.manage``.
+        Invalid: no reason, or too long a one.
+        Conflict: ``legal_hold``, there is one already.
+    """
+    actor.require("tenant.manage")
+    reason = " ".join(reason.split())
+    if not 1 <= len(reason) <= MAX_REASON:
+        raise Invalid(
+            "invalid", f"Give a reason of 1 to {MAX_REASON} characters.", data={"field": "reason"}
+        )
+    try:
+        with tenant_scope(tenant.pk), transaction.atomic():
+            hold = LegalHold.objects.create(tenant=tenant, reason=reason, placed_by=actor.user_id)
+            audit_record(tenant=tenant, actor=actor, action="hold.place", object=hold)
+    except IntegrityError:
+        raise Conflict("legal_hold", "This workspace is already under a legal hold.") from None
+    return hold
+
+
+def hold_release(*, tenant: Tenant, actor: Actor) -> None:
+    """End a workspace's legal hold; retention and erasures that waited continue.
+
+    Raises:
+        Denied: without the right ``tenant.manage``.
+        Conflict: ``no_hold``.
+    """
+    actor.require("tenant.manage")
+    with tenant_scope(tenant.pk), transaction.atomic():
+        hold = _open().select_for_update().filter(tenant=tenant).first()
+        if hold is None:
+            raise Conflict("no_hold", "This workspace isn't under a legal hold.")
+        hold.released_at, hold.released_by = timezone.now(), actor.user_id
+        hold.save(update_fields=["released_at", "released_by"])
+        audit_record(tenant=tenant, actor=actor, action="hold.release", object=hold)
+
+
+def hold_of(tenant_id: int) -> LegalHold | None:
+    """Return a workspace's open hold."""
+    with tenant_scope(tenant_id):
+        return _open().filter(tenant_id=tenant_id).first()
+
+
+def tenants_held() -> QuerySet[LegalHold]:
+    """Return the numbers of all workspaces that are held, as a query; in the platform's scope."""
+    return _open().values("tenant_id")
+
+
+def hold_refuse(tenant_id: int) -> None:
+    """Raise Conflict, ``legal_hold``, where a workspace is held."""
+    if hold_of(tenant_id) is not None:
+        raise Conflict(
+            "legal_hold",
+            "This workspace is under a legal hold, so nothing of it can be erased. An owner can release the hold.",
+        )
+
+
+def _open() -> QuerySet[LegalHold]:
+    found: QuerySet[LegalHold] = LegalHold.objects.filter(released_at=None)
+    return found

@@ -1,0 +1,79 @@
+"""Erasures that were asked for, and legal holds."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models.functions import Now
+
+from tenancy.models import TenantModel
+
+
+class Erasure(models.Model):
+    """An erasure of a workspace or of a person; of no workspace, because it outlives what it erases.
+
+    It holds numbers and counts alone: no name, no address, no text of anybody.
+
+    Attributes:
+        subject: number of the workspace or the person.
+        requested_by: number of the person who asked for it; None for the operator's command and the ledger.
+        due_at: it isn't begun before, and can be undone until then.
+        report: lines of what was found, each ``{"where", "what", "count", "why"}``.
+        detail: why it waits or failed, in a sentence.
+    """
+
+    class Kind(models.TextChoices):
+        WORKSPACE = "workspace"
+        PERSON = "person"
+
+    class State(models.TextChoices):
+        WAITING = "waiting"
+        RUNNING = "running"
+        DONE = "done"
+        UNDONE = "undone"
+
+    kind = models.CharField(max_length=10, choices=Kind.choices)
+    subject = models.BigIntegerField()
+    requested_by = models.BigIntegerField(null=True)
+    requested_at = models.DateTimeField(db_default=Now())
+    due_at = models.DateTimeField()
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    ended_at = models.DateTimeField(null=True)
+    report = models.JSONField(default=list)
+    detail = models.CharField(max_length=500, blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["kind", "subject"],
+                name="erasure_one_open",
+                condition=models.Q(state__in=["waiting", "running"]),
+            ),
+        ]
+        indexes = [models.Index(fields=["state", "due_at"], name="erasure_due")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.subject}"
+
+
+class LegalHold(TenantModel):
+    """While one is open, nothing of the workspace is erased, and no retention rule removes anything.
+
+    Attributes:
+        placed_by, released_by: numbers of people.
+    """
+
+    reason = models.CharField(max_length=300)
+    placed_by = models.BigIntegerField(null=True)
+    placed_at = models.DateTimeField(db_default=Now())
+    released_by = models.BigIntegerField(null=True)
+    released_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant"], name="legal_hold_one_open", condition=models.Q(released_at__isnull=True)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.reason

@@ -1,0 +1,105 @@
+"""A backup that was written before an erasure doesn't bring back what was erased."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backups.errors import BackupDamaged
+from backups.loading import empty_refuse, fresh_line
+from backups.places import Place
+from backups.restoring import backup_restore
+from backups.results import recorded
+from blobs.stores import store
+from erasure.ledger import FOLDER, ledger_read, subject_of
+from erasure.models import Erasure
+from erasure.services import erasures_round, ledger_round, person_erase_request, workspace_erase_request
+from tenancy.audit_chain import audit_chain_verify
+from tenancy.models import Membership, Tenant, User
+from tenancy.scope import platform_scope, tenant_scope
+from tests.backups.conftest import Elsewhere, Installation, bare_server, elsewhere, embedder, installation
+from tests.erasure.planting import found_in_files, found_in_rows
+
+__all__ = ["bare_server", "elsewhere", "embedder", "installation"]
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_an_older_backup_is_erased_again_before_it_opens(
+    installation: Installation, elsewhere: Elsewhere, settings: Any
+) -> None:
+    settings.ERASURE_GRACE_DAYS = 0
+    cast = installation.cast
+    url = str(installation.place)
+    settings.BACKUP_URL = url
+    person = cast.user("member")
+    User.objects.filter(pk=person.pk).update(first_name="Zqelda", last_name="Zqanders")
+    person.refresh_from_db()
+    installation.backup()
+    workspace_erase_request(
+        tenant=cast.other_tenant, actor=cast.actor("outsider"), confirm=cast.other_tenant.slug
+    )
+    person_erase_request(person=person, by=person, confirm=person.email)
+    assert erasures_round() == 2
+    assert not Tenant.objects.filter(pk=cast.other_tenant.pk).exists()
+    with platform_scope():
+        here = [subject_of(entry) for entry in ledger_read([url])]
+    assert here == [None, None]
+    said: list[str] = []
+    with elsewhere.entered():
+        backup_restore(url, say=said.append)
+        assert not Tenant.objects.filter(pk=cast.other_tenant.pk).exists()
+        assert not User.objects.filter(pk=person.pk).exists()
+        assert found_in_rows([cast.other_tenant.slug, person.email, "Zqelda", "# Other"]) == {}
+        assert found_in_files(["# Other", person.email], Path(elsewhere.home) / "files") == {}
+        assert list(store().below(f"t{cast.other_tenant.pk}/")) == []
+        assert list(store().below(f"t{cast.tenant.pk}/"))
+        assert Erasure.objects.filter(state="done").count() == 2
+        tenant = Tenant.objects.get(pk=cast.tenant.pk)
+        assert audit_chain_verify(tenant=tenant).is_intact
+        with tenant_scope(tenant.pk):
+            assert Membership.objects.filter(tenant=tenant).count() == 3
+        assert ledger_round() == 0
+    assert any("Erased again" in words and "2" in words for words in said)
+
+
+def test_a_ledger_that_cannot_be_read_stops_the_restore_before_anything_is_there(
+    installation: Installation, elsewhere: Elsewhere
+) -> None:
+    installation.backup()
+    bad = installation.place / FOLDER / "20261126T210000000000Z-0123456789ab.json"
+    bad.parent.mkdir()
+    bad.write_text('{"format": 1, "kind": "workspace", "subject": "1 or 2", "fingerprint": "", "at": ""}')
+    with elsewhere.entered():
+        with pytest.raises(BackupDamaged, match="ledger of erasures"):
+            backup_restore(str(installation.place))
+        with fresh_line() as line:
+            empty_refuse(line)
+
+
+def test_it_is_written_beside_backups_that_were_made_by_hand_and_hits_no_later_row(
+    installation: Installation, settings: Any
+) -> None:
+    settings.ERASURE_GRACE_DAYS, settings.BACKUP_URL = 0, ""
+    url = str(installation.place)
+    recorded("create", url, installation.backup, lambda made: (made, ""))
+    gone = installation.home.parent / "unplugged"
+    gone.write_text("no folder")
+    recorded("create", str(gone), installation.backup, lambda made: (made, ""))
+    cast = installation.cast
+    made = workspace_erase_request(
+        tenant=cast.other_tenant, actor=cast.actor("outsider"), confirm=cast.other_tenant.slug
+    )
+    assert erasures_round() == 1
+    made.refresh_from_db()
+    missed = [line for line in made.report if line["where"] == "ledger beside older backups"]
+    assert [str(gone) in line["why"] for line in missed] == [True]
+    assert [kept.key.startswith(FOLDER) for kept in Place(url).store.below(f"{FOLDER}/")] == [True]
+    # Another workspace that gets the same number, as after an older backup was restored.
+    later = Tenant.objects.create(pk=cast.other_tenant.pk, slug="later", name="Later")
+    assert ledger_round() == 0
+    assert Tenant.objects.filter(pk=later.pk).exists()
+    Tenant.objects.filter(pk=later.pk).update(created_at=cast.other_tenant.created_at)
+    assert ledger_round() == 1
+    assert not Tenant.objects.filter(pk=later.pk).exists()
