@@ -14,6 +14,7 @@ _FADE = 0.85  # What a neighbour counts less with each word between.
 _LITTLE_WEIGHT = 0.4
 # Names or numbers of a statement, and of a passage, that are tried in each other's place: no text takes seconds.
 _MOST_OWN, _MOST_OTHERS = 12, 400
+_ALIKE = 4  # Names that share so many first letters are one: “Khloé” and “Khloe”.
 _SHARED = 0.5  # Of a statement's telling words, that a sentence holds at least to say the same.
 _BY = 2  # So many words before a name “by” makes it the one who does something.
 TITLES = words_of("i mr mrs ms dr sir st the")
@@ -32,7 +33,8 @@ _PLACES = (
     "american=united,us,usa,america british=britain,uk,united,kingdom,english french=france dutch=netherlands,holland "
     "english=england welsh=wales irish=ireland scottish=scotland spanish=spain greek=greece swiss=switzerland "
     "danish=denmark swedish=sweden polish=poland turkish=turkey us=united,america usa=united,america,us "
-    "uk=united,kingdom,britain america=us,usa,united britain=uk,british germany=german france=french spain=spanish"
+    "uk=united,kingdom,britain america=us,usa,united britain=uk,british germany=german france=french spain=spanish "
+    "united=us,usa,uk states=us,usa kingdom=uk"
 )
 _SAME = {
     key_of(name): {key_of(other) for other in others.split(",")}
@@ -169,6 +171,18 @@ def runs_of(words: Iterable[Word]) -> list[list[Word]]:
     return runs
 
 
+def is_same_name(own: Sequence[Word], other: Sequence[Word]) -> bool:
+    """Tell whether one name is a short form or another spelling of the other: “U.S.”, “CFPs”, “Khloe”; or no name at all."""
+    one, two = ("".join(word.raw for word in words).lower().replace(".", "") for words in (own, other))
+    short = ["".join(word.raw[0] for word in words if not word.is_little).lower() for words in (own, other)]
+    return (
+        len(two) < 2
+        or one[:_ALIKE] == two[:_ALIKE]
+        or two.removesuffix("s") == short[0].removesuffix("s")
+        or one.removesuffix("s") == short[1].removesuffix("s")
+    )
+
+
 _Sequence = list[tuple[str, bool]]
 
 
@@ -178,9 +192,8 @@ def others_fit(statement: Read, runs: Sequence[Sequence[Word]], passage: ReadPas
     for run in runs[:_MOST_OWN]:
         start, end = run[0].place, run[-1].place + 1
         own = neighbours_fit(sequence, start, end, passage)
-        keys = {word.key for word in run}
         for name, words in islice(passage.names.items(), _MOST_OTHERS):
-            if keys.isdisjoint(name) and statement.at.keys().isdisjoint(name):
+            if statement.at.keys().isdisjoint(name) and not is_same_name(run, words):
                 best = max(best, neighbours_fit(sequence, start, end, passage, _sequence(words)) - own)
     return best
 
@@ -281,7 +294,9 @@ def numbers_fit(statement: Read, passage: ReadPassage) -> float:
     for (word,) in mine:
         own = neighbours_fit(sequence, word.place, word.place + 1, passage)
         for key in sorted(others)[:_MOST_OTHERS]:
-            best = max(best, neighbours_fit(sequence, word.place, word.place + 1, passage, [(key, False)]) - own)
+            best = max(
+                best, neighbours_fit(sequence, word.place, word.place + 1, passage, [(key, False)]) - own
+            )
     return max(best, exchange_fits(statement, mine, passage))
 
 

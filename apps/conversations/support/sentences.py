@@ -60,7 +60,7 @@ _OPPOSITE = 0.5
 _LEFT_OUT = 0.8
 # A logistic model of five doubts about a denial, fitted on planted and true ones; it flags from _DENIAL_CUT on.
 _DENIAL = {"affirmed": 2.35, "alone": 1.62, "unlike": 4.39, "told": 2.38}
-_DENIAL_UNHELD, _DENIAL_BASE, _DENIAL_CUT = -2.31, -4.33, -0.2
+_DENIAL_UNHELD, _DENIAL_BASE, _DENIAL_CUT = -2.31, -4.33, 0.0
 _LEAST_WORDS = 4
 # In these, every noun is written with a capital.
 _CAPITAL_NOUNS = frozenset({"German"})

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from heapq import nlargest
 from itertools import combinations
 
-from apps.conversations.support.names import OPENERS, TITLES, ReadPassage, neighbours_fit
-from apps.conversations.support.reading import Read, Word
+from apps.conversations.support.names import OPENERS, TITLES, ReadPassage, is_same_name, neighbours_fit
+from apps.conversations.support.reading import Read, Word, words_of
 
 _REACH = 6  # Neighbours on each side that tell where a name belongs.
 _STRAY = 4  # So much farther from it they may stand in the passage.
@@ -21,7 +21,9 @@ _LITTLE_WEIGHT = 0.4
 _MOST_NAMES, _MOST_OTHERS = 12, 60  # No text takes seconds.
 _LINKS = frozenset({"of", "the", "for", "de", "to"})  # Little words within a name.
 _BY = 2  # So many words before a name “by” makes it the one who does something.
-_ALIKE = 4  # Names that share so many first letters are one: “Khloé” and “Khloe”.
+_STANDINS = words_of(
+    "he she it they his her its their him them who which this these"
+)  # What stands for a name said before.
 _TWO_SENTENCES = 0.08  # What two sentences must hold more than one to be nearer.
 
 Window = tuple[float, int, int]
@@ -80,6 +82,14 @@ class _Place:
             if all(word.key == key for word, key in zip(self.words[at : at + size], name, strict=False))
         ]
 
+    def stands_for(self, name: Sequence[str], *, is_known: bool) -> list[tuple[int, int]]:
+        """Return where a name stands, or its last word, or a pronoun behind it; any pronoun for a name that is known."""
+        found = self.found(name) or self.found(name[-1:])
+        if not found and not is_known:
+            return []
+        first = self.start if is_known else found[0][1]
+        return found + [(at, at + 1) for at in range(first, self.end) if self.words[at].key in _STANDINS]
+
 
 def parts_of(statement: Read, passage: ReadPassage) -> list[Part]:
     """Return the names of a statement: words with a capital that the passage has next to each other, over “of” and the like too."""
@@ -126,7 +136,11 @@ def exchange_fits_nearby(
     places = [_Place(passage, window) for window in windows]
     best = 0.0
     for one, two in combinations(list(groups)[:_MOST_NAMES], 2):
-        if set(one) <= set(two) or set(two) <= set(one):
+        if (
+            set(one) <= set(two)
+            or set(two) <= set(one)
+            or is_same_name(*(_said(statement, groups[n]) for n in (one, two)))
+        ):
             continue
         spots = [*groups[one], *groups[two]]
         if all(_is_list(statement, parts, a, b) for a in groups[one] for b in groups[two]):
@@ -162,6 +176,7 @@ def other_fits_nearby(
         stands in its sentences as a pronoun or not at all, so it takes more to doubt such a name.
     """
     best = [0.0, 0.0]
+    sequence = [(word.key, word.is_little) for word in statement.words]
     for place in [_Place(passage, window) for window in windows]:
         runs = _runs(place, passage)
         others = [run for run in runs if not {word.key for word in run} <= statement.at.keys()][:_MOST_OTHERS]
@@ -169,16 +184,15 @@ def other_fits_nearby(
             near = _neighbours(statement, part, ())
             known = all(key in around.read.at for key in part.name)
             most = sum(one.weight for one in near if one.key in place.at)
+            words = statement.words[part.start : part.end]
             own = max(
-                _best_fit(near, place, place.found(part.name), ()),
-                neighbours_fit(
-                    [(word.key, word.is_little) for word in statement.words], part.start, part.end, passage
-                ),
+                _best_fit(near, place, place.stands_for(part.name, is_known=known), ()),
+                neighbours_fit(sequence, part.start, part.end, passage),
             )
             if most - own <= best[known]:
                 continue
             for run in others:
-                if not _is_same(statement.words[part.start : part.end], run):
+                if not is_same_name(words, run):
                     fit = _best_fit(near, place, [(run[0].place, run[-1].place + 1)], ())
                     best[known] = max(best[known], fit - own)
     return best[0], best[1]
@@ -195,13 +209,6 @@ def _runs(place: _Place, passage: ReadPassage) -> list[list[Word]]:
         else:
             found.append([word])
     return found
-
-
-def _is_same(own: Sequence[Word], other: Sequence[Word]) -> bool:
-    """Tell whether one name is a short form or another spelling of the other, or no name at all."""
-    one, two = ("".join(word.raw for word in words).lower() for words in (own, other))
-    short = ["".join(word.raw[0] for word in words if not word.is_little).lower() for words in (own, other)]
-    return len(two) < 2 or two == short[0] or one == short[1] or one[:_ALIKE] == two[:_ALIKE]
 
 
 def _is_list(statement: Read, parts: Sequence[Part], one: Part, two: Part) -> bool:
@@ -223,6 +230,10 @@ def _link(statement: Read, parts: Sequence[Part], index: int) -> str:
     if not between:
         return "," if statement.words[after].is_cut else ""
     return "and" if len(between) == 1 and between[0].raw in ("and", "or") else ""
+
+
+def _said(statement: Read, parts: Sequence[Part]) -> Sequence[Word]:
+    return statement.words[parts[0].start : parts[0].end]
 
 
 def _neighbours(statement: Read, part: Part, others: Sequence[Part]) -> list[_Neighbour]:
