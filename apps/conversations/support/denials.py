@@ -81,23 +81,6 @@ def _sides() -> dict[str, list[tuple[int, int]]]:
 _SIDES = _sides()
 
 
-def window_of(statement: Read, passage: ReadPassage) -> tuple[float, int, int]:
-    """Return the sentence, or two in a row, that holds most of a statement: its share, and from which word to which."""
-    wanted = {word.key: 3.0 if word.is_number else 1.0 for word in statement.telling}
-    whole = sum(wanted.values()) or 1.0
-    words, best = passage.read.words, (0.0, 0, 0)
-    held = [
-        (start, end, wanted.keys() & {word.key for word in words[start:end]})
-        for start, end in passage.read.sentences
-    ]
-    for index, (start, end, keys) in enumerate(held):
-        best = max(best, (sum(wanted[key] for key in keys) / whole, start, end))
-        if index + 1 < len(held):
-            _, last, more = held[index + 1]
-            best = max(best, (sum(wanted[key] for key in keys | more) / whole - 0.08, start, last))
-    return best
-
-
 def denial_doubts(statement: Read, passage: ReadPassage, window: tuple[float, int, int]) -> dict[str, float]:
     """Return what speaks against the denials of a statement, each 0 to 1; all 0 where it denies nothing.
 

@@ -14,11 +14,12 @@ _FADE = 0.85  # What a neighbour counts less with each word between.
 _LITTLE_WEIGHT = 0.4
 # Names or numbers of a statement, and of a passage, that are tried in each other's place: no text takes seconds.
 _MOST_OWN, _MOST_OTHERS = 12, 400
+_ALIKE = 4  # Names that share so many first letters are one: “Khloé” and “Khloe”.
 _SHARED = 0.5  # Of a statement's telling words, that a sentence holds at least to say the same.
 _BY = 2  # So many words before a name “by” makes it the one who does something.
-_TITLES = words_of("i mr mrs ms dr sir st the")
+TITLES = words_of("i mr mrs ms dr sir st the")
 # Words that begin sentences without being names.
-_OPENERS = words_of(
+OPENERS = words_of(
     "yes no however additionally also absolutely currently depending according based furthermore moreover finally overall "
     "sure although though while when if since because after before during despite once first second third then thus "
     "therefore hence meanwhile instead other another one two three many some most several all each every both these those "
@@ -32,7 +33,8 @@ _PLACES = (
     "american=united,us,usa,america british=britain,uk,united,kingdom,english french=france dutch=netherlands,holland "
     "english=england welsh=wales irish=ireland scottish=scotland spanish=spain greek=greece swiss=switzerland "
     "danish=denmark swedish=sweden polish=poland turkish=turkey us=united,america usa=united,america,us "
-    "uk=united,kingdom,britain america=us,usa,united britain=uk,british germany=german france=french spain=spanish"
+    "uk=united,kingdom,britain america=us,usa,united britain=uk,british germany=german france=french spain=spanish "
+    "united=us,usa,uk states=us,usa kingdom=uk"
 )
 _SAME = {
     key_of(name): {key_of(other) for other in others.split(",")}
@@ -62,6 +64,12 @@ class ReadPassage:
         return short.isupper() and 2 <= len(short) <= 6 and short.lower() in self._initials
 
     @cached_property
+    def sentence_keys(self) -> list[tuple[int, int, set[str]]]:
+        """Where its sentences begin and end, and the keys that each has."""
+        words = self.read.words
+        return [(start, end, {word.key for word in words[start:end]}) for start, end in self.read.sentences]
+
+    @cached_property
     def capitals(self) -> set[str]:
         """Keys that are written with a capital within a sentence."""
         return {word.key for word in self.read.words if word.is_capital and not word.begins}
@@ -83,7 +91,7 @@ class ReadPassage:
             and not word.is_little
             and not word.is_number
             and len(word.raw) > 1
-            and word.raw.lower() not in _OPENERS
+            and word.raw.lower() not in OPENERS
         )
         return {tuple(word.key for word in run): run for run in found}
 
@@ -127,13 +135,13 @@ def names_in(statement: Read, passage: ReadPassage) -> list[Word]:
 
 def _is_name(word: Word, statement: Read, passage: ReadPassage) -> bool:
     lower = word.raw.lower()
-    if not word.is_capital or word.is_number or word.is_little or len(word.raw) < 2 or lower in _TITLES:
+    if not word.is_capital or word.is_number or word.is_little or len(word.raw) < 2 or lower in TITLES:
         return False
     if word.key in passage.smalls and (word.begins or word.key not in passage.capitals):
         return False
     if not word.begins or word.key in passage.capitals:
-        return not word.begins or lower not in _OPENERS
-    if lower in _OPENERS or lower.endswith("ly") or word.key in passage.read.at:
+        return not word.begins or lower not in OPENERS
+    if lower in OPENERS or lower.endswith("ly") or word.key in passage.read.at:
         return False
     after = statement.words[word.place + 1 : word.place + 2]
     if not after:
@@ -163,6 +171,18 @@ def runs_of(words: Iterable[Word]) -> list[list[Word]]:
     return runs
 
 
+def is_same_name(own: Sequence[Word], other: Sequence[Word]) -> bool:
+    """Tell whether one name is a short form or another spelling of the other: “U.S.”, “CFPs”, “Khloe”; or no name at all."""
+    one, two = ("".join(word.raw for word in words).lower().replace(".", "") for words in (own, other))
+    short = ["".join(word.raw[0] for word in words if not word.is_little).lower() for words in (own, other)]
+    return (
+        len(two) < 2
+        or one[:_ALIKE] == two[:_ALIKE]
+        or two.removesuffix("s") == short[0].removesuffix("s")
+        or one.removesuffix("s") == short[1].removesuffix("s")
+    )
+
+
 _Sequence = list[tuple[str, bool]]
 
 
@@ -171,11 +191,10 @@ def others_fit(statement: Read, runs: Sequence[Sequence[Word]], passage: ReadPas
     sequence, best = _sequence(statement.words), 0.0
     for run in runs[:_MOST_OWN]:
         start, end = run[0].place, run[-1].place + 1
-        own = _fit(sequence, start, end, passage)
-        keys = {word.key for word in run}
+        own = neighbours_fit(sequence, start, end, passage)
         for name, words in islice(passage.names.items(), _MOST_OTHERS):
-            if keys.isdisjoint(name) and statement.at.keys().isdisjoint(name):
-                best = max(best, _fit(sequence, start, end, passage, _sequence(words)) - own)
+            if statement.at.keys().isdisjoint(name) and not is_same_name(run, words):
+                best = max(best, neighbours_fit(sequence, start, end, passage, _sequence(words)) - own)
     return best
 
 
@@ -195,8 +214,8 @@ def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Read
                 continue  # one of them speaks in the passive voice
             changed = sequence[:a] + sequence[c:d] + sequence[b:c] + sequence[a:b] + sequence[d:]
             first, last = a + d - c, d - (b - a)
-            now = _fit(sequence, a, b, passage) + _fit(sequence, c, d, passage)
-            then = _fit(changed, a, first, passage) + _fit(changed, last, d, passage)
+            now = neighbours_fit(sequence, a, b, passage) + neighbours_fit(sequence, c, d, passage)
+            then = neighbours_fit(changed, a, first, passage) + neighbours_fit(changed, last, d, passage)
             best = max(best, (then - now) / 2)
     return best
 
@@ -273,9 +292,11 @@ def numbers_fit(statement: Read, passage: ReadPassage) -> float:
     mine = mine[:_MOST_OWN]
     others = {w.key for w in passage.read.words if w.is_number and w.raw[0].isdigit()} - statement.at.keys()
     for (word,) in mine:
-        own = _fit(sequence, word.place, word.place + 1, passage)
+        own = neighbours_fit(sequence, word.place, word.place + 1, passage)
         for key in sorted(others)[:_MOST_OTHERS]:
-            best = max(best, _fit(sequence, word.place, word.place + 1, passage, [(key, False)]) - own)
+            best = max(
+                best, neighbours_fit(sequence, word.place, word.place + 1, passage, [(key, False)]) - own
+            )
     return max(best, exchange_fits(statement, mine, passage))
 
 
@@ -283,7 +304,7 @@ def _sequence(words: Iterable[Word]) -> _Sequence:
     return [(word.key, word.is_little) for word in words]
 
 
-def _fit(
+def neighbours_fit(
     sequence: _Sequence, start: int, end: int, passage: ReadPassage, piece: _Sequence | None = None
 ) -> float:
     """Return the share of neighbours that the passage has in the same order around the same words, near ones counting more.

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 
 from apps.conversations.citations.markers import Cited, sentences_of
-from apps.conversations.support.denials import denial_doubts, denial_left_out, opposite_said, window_of
+from apps.conversations.support.denials import denial_doubts, denial_left_out, opposite_said
 from apps.conversations.support.names import (
     ReadPassage,
     exchange_fits,
@@ -36,6 +36,13 @@ from apps.conversations.support.names import (
     runs_of,
 )
 from apps.conversations.support.reading import Read, text_read
+from apps.conversations.support.slots import (
+    Window,
+    exchange_fits_nearby,
+    other_fits_nearby,
+    parts_of,
+    windows_of,
+)
 from toolloop.languages import language_name
 
 LANGUAGE = "language"
@@ -47,12 +54,13 @@ _OTHER_NUMBER = (
 )
 _OTHER_NAME = 0.6
 _EXCHANGED = 0.15
+_OTHER_NEARBY, _KNOWN_NEARBY = 0.3, 0.5  # See ``other_fits_nearby``.
 _TURNED = 0.5  # On the wrong side of half of the words between or more; see ``order_turned``.
 _OPPOSITE = 0.5
 _LEFT_OUT = 0.8
 # A logistic model of five doubts about a denial, fitted on planted and true ones; it flags from _DENIAL_CUT on.
 _DENIAL = {"affirmed": 2.35, "alone": 1.62, "unlike": 4.39, "told": 2.38}
-_DENIAL_UNHELD, _DENIAL_BASE, _DENIAL_CUT = -2.31, -4.33, -0.2
+_DENIAL_UNHELD, _DENIAL_BASE, _DENIAL_CUT = -2.31, -4.33, 0.0
 _LEAST_WORDS = 4
 # In these, every noun is written with a capital.
 _CAPITAL_NOUNS = frozenset({"German"})
@@ -144,9 +152,13 @@ class _Sources:
             return "unsupported"
         if numbers_fit(statement, passage) > _OTHER_NUMBER:
             return "number"
-        if self._has_names and _names_doubtful(statement, passage, self._around):
+        windows = windows_of(statement, passage)
+        if self._has_names and (
+            _names_doubtful(statement, passage, self._around)
+            or _names_misplaced(statement, passage, self._around, windows)
+        ):
             return "name"
-        return "polarity" if _is_denied_wrongly(statement, passage) else ""
+        return "polarity" if _is_denied_wrongly(statement, passage, windows[0]) else ""
 
 
 def _lacks_number(statement: Read, passage: ReadPassage, around: ReadPassage) -> bool:
@@ -178,8 +190,17 @@ def _names_doubtful(statement: Read, passage: ReadPassage, around: ReadPassage) 
     )
 
 
-def _is_denied_wrongly(statement: Read, passage: ReadPassage) -> bool:
-    window = window_of(statement, passage)
+def _names_misplaced(
+    statement: Read, passage: ReadPassage, around: ReadPassage, windows: Sequence[Window]
+) -> bool:
+    parts = parts_of(statement, passage)
+    if exchange_fits_nearby(statement, parts, passage, windows) > _EXCHANGED:
+        return True
+    open_name, known_name = other_fits_nearby(statement, parts, passage, around, windows)
+    return open_name > _OTHER_NEARBY or known_name > _KNOWN_NEARBY
+
+
+def _is_denied_wrongly(statement: Read, passage: ReadPassage, window: Window) -> bool:
     score = -inf
     if any(word.heads for word in statement.words):
         doubts = denial_doubts(statement, passage, window)
