@@ -8,6 +8,17 @@ class ConfigConfig(AppConfig):
     name = "config"
     default_auto_field = "django.db.models.BigAutoField"
 
+    def ready(self) -> None:
+        from jobs.registry import after_start
+
+        after_start(_verify_schedule_start)
+
+
+def _verify_schedule_start() -> None:
+    from config.backup_rounds import verify_schedule_start  # only a worker needs what this imports
+
+    verify_schedule_start()
+
 
 class GroundworkAdminConfig(admin.AdminConfig):
     """Django's admin with our site (apart from it: this is imported before any model may be)."""

@@ -39,6 +39,8 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
     "GROUNDWORK_CREDENTIAL_KEYS": (f"{KEY},{KEY}", "settings.CREDENTIAL_KEYS", [KEY, KEY]),
     "GROUNDWORK_BACKUP_URL": ("s3://bucket/backups", "settings.BACKUP_URL", "s3://bucket/backups"),
     "GROUNDWORK_BACKUP_KEEP": ("3", "settings.BACKUP_KEEP", 3),
+    "GROUNDWORK_STATUS_PAGE": ("public", "settings.STATUS_PAGE", "public"),
+    "GROUNDWORK_BACKUP_VERIFY_DAYS": ("7", "settings.BACKUP_VERIFY_DAYS", 7),
     "GROUNDWORK_BACKUP_KEY": (f"{KEY},{KEY}", "settings.BACKUP_KEYS", [KEY, KEY]),
     "GROUNDWORK_ALLOWED_HOSTS": (
         "a.example.org, b.example.org",
@@ -260,6 +262,8 @@ BAD = {
     "GROUNDWORK_CREDENTIAL_KEYS": "not-a-key",
     "GROUNDWORK_BACKUP_URL": "s3://user:secret@bucket/prefix",
     "GROUNDWORK_BACKUP_KEEP": "0",
+    "GROUNDWORK_STATUS_PAGE": "everyone",
+    "GROUNDWORK_BACKUP_VERIFY_DAYS": "-1",
     "GROUNDWORK_BACKUP_KEY": "not-a-key",
     "GROUNDWORK_TRUSTED_ORIGINS": "a.example.org",
     "GROUNDWORK_TRUST_PROXY": "maybe",
