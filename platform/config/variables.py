@@ -146,6 +146,24 @@ VARIABLES: dict[str, Variable] = {
             values.as_choice("DEBUG", "INFO", "WARNING", "ERROR"),
         ),
         Variable(
+            "GROUNDWORK_READ_AUDIT_DAYS",
+            "Days for which it is kept who read which contents; 0 keeps it forever.",
+            "365",
+            values.as_count,
+        ),
+        Variable(
+            "GROUNDWORK_AUDIT_STREAM",
+            "Where audit events and reads of all workspaces are sent: https://host/path (signed webhook), syslog+tls://host:port, syslog+tcp://host:port or file:///path.jsonl. Unset: nowhere.",
+            "",
+            values.as_stream_url,
+        ),
+        Variable(
+            "GROUNDWORK_AUDIT_STREAM_SECRET",
+            "Signs those webhooks, as Standard Webhooks says: whsec_ and 32 bytes in base64.",
+            "",
+            values.as_signing_secret,
+        ),
+        Variable(
             "GROUNDWORK_STATUS_PAGE",
             "Who may read /status: public or private (the operator alone). It tells whether pages, answers and documents work, and nothing else.",
             "private",

@@ -181,8 +181,8 @@ def test_a_retry_of_a_document_brings_the_document_back(operator: User) -> None:
 
 def test_kinds_whose_row_has_ended_are_refused_rather_than_run_for_nothing(db: None) -> None:
     side = Side()
-    turn = failed_job(side, "conversations.turn", {"turn": 1})
-    assert not registry.get("conversations.turn").is_retryable
+    turn = failed_job(side, "conversations.turn_run", {"turn": 1})
+    assert not registry.get("conversations.turn_run").is_retryable
     with pytest.raises(Conflict) as refused:
         job_retry(tenant=side.tenant, actor=system_actor(side.tenant.pk), job=turn)
     assert refused.value.code == "job_not_retryable"
@@ -239,7 +239,8 @@ def test_times_are_said_as_people_say_them() -> None:
 # --- status ------------------------------------------------------------------------------------------
 
 
-def test_the_status_page_is_private_until_it_is_opened(operator: User, settings: Any) -> None:
+def test_the_status_page_is_private_until_it_is_opened(transactional_db: None, settings: Any) -> None:
+    operator = User.objects.create_superuser("operator@example.org", "x" * 12)
     assert Client().get("/status").status_code == 404
     assert client_of(make_owner()).get("/status").status_code == 404
     assert client_of(operator).get("/status").status_code == 503, "no worker is alive"
@@ -283,4 +284,4 @@ def test_a_public_status_page_is_there_while_the_database_is_away(
     monkeypatch.setattr("django.db.backends.base.base.BaseDatabaseWrapper.connect", away)
     answer = Client().get("/status")
     assert answer.status_code == 503
-    assert "Something doesn&#x27;t work" in answer.content.decode()
+    assert "Something doesn't work" in answer.content.decode()

@@ -31,6 +31,9 @@ BACKUP_URL: str = env.get("GROUNDWORK_BACKUP_URL")
 BACKUP_KEEP: int = env.get("GROUNDWORK_BACKUP_KEEP")
 BACKUP_VERIFY_DAYS: int = env.get("GROUNDWORK_BACKUP_VERIFY_DAYS")
 BACKUP_KEYS: list[str] = env.get("GROUNDWORK_BACKUP_KEY")
+READ_AUDIT_DAYS: int = env.get("GROUNDWORK_READ_AUDIT_DAYS")
+AUDIT_STREAM: str = env.get("GROUNDWORK_AUDIT_STREAM")
+AUDIT_STREAM_SECRET: str = env.get("GROUNDWORK_AUDIT_STREAM_SECRET")
 STATUS_PAGE: str = env.get("GROUNDWORK_STATUS_PAGE")
 DEBUG = False
 STYLE_GUIDE = False
@@ -78,6 +81,7 @@ INSTALLED_APPS = [
     "blobs",
     "backups",
     "webhooks",
+    "audit",
     "budgets",
     "runs",
     "batches",
@@ -107,6 +111,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "tenancy.middleware.tenant_from_url",
     "web.middleware.domain_errors",
+    "audit.middleware.reads_recorded",
 ]
 
 ROOT_URLCONF = "config.urls"
