@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from django.db import transaction
+from typing import TypeVar
+
+from django.db import models, transaction
 from django.utils import timezone
 
+from apps.collections.collection.swaps import swap_retry
 from apps.collections.documents import versions
+from apps.collections.documents.services import document_retry
 from apps.collections.imports import job as import_job
 from apps.collections.imports.scratch import import_scratch_remove
+from apps.collections.imports.services import import_retry
 from apps.collections.index import code_kinds, spaces
 from apps.collections.index import large as indexes
 from apps.collections.models import Collection, Document, DocumentStatus, Import, ImportStatus, SpaceSwap
@@ -15,12 +20,16 @@ from apps.collections.pipeline import document_types as pipeline_types
 from apps.collections.pipeline import lexical_upgrade, scans, summaries_again
 from apps.collections.pipeline import publish as pipeline_live
 from apps.collections.pipeline import run as pipeline
+from basics.errors import Missing
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
 from jobs.registry import job
-from tenancy.actors import system_actor
+from tenancy.actors import Actor, system_actor
+from tenancy.models import Tenant
 from webhooks.models import Event
 from webhooks.services import webhook_emit
+
+M = TypeVar("M", bound=models.Model)
 
 
 def document_ingest_ended(ended: Job) -> None:
@@ -46,13 +55,39 @@ def document_ingest_ended(ended: Job) -> None:
         )
 
 
-@job("collections.document_ingest", lane="cpu", max_attempts=3, on_end=document_ingest_ended)
+def document_ingest_again(tenant: Tenant, actor: Actor, failed: Job) -> None:
+    """Ingest the document of a failed job again. Raises Conflict, Missing."""
+    document_retry(
+        tenant=tenant, actor=actor, document=_found(Document, failed.payload["document"], "document")
+    )
+
+
+def _found(model: type[M], pk: object, name: str) -> M:
+    row: M | None = model._default_manager.filter(pk=pk).first()
+    if row is None:
+        raise Missing(name)
+    return row
+
+
+@job(
+    "collections.document_ingest",
+    lane="cpu",
+    max_attempts=3,
+    on_end=document_ingest_ended,
+    on_retry=document_ingest_again,
+)
 def document_ingest(ctx: JobContext, *, document: int) -> None:
     """Ingest one document; safe to run again after a crash in any stage."""
     pipeline.document_ingest(ctx, document_id=document)
 
 
-@job(scans.SCAN_JOB, lane="scan", max_attempts=3, on_end=document_ingest_ended)
+@job(
+    scans.SCAN_JOB,
+    lane="scan",
+    max_attempts=3,
+    on_end=document_ingest_ended,
+    on_retry=document_ingest_again,
+)
 def document_scan(ctx: JobContext, *, document: int) -> None:
     """Read the scanned pages of one document; safe to run again after a crash at any page."""
     scans.document_scan(ctx, document_id=document)
@@ -73,7 +108,12 @@ def import_ended(ended: Job) -> None:
     )
 
 
-@job("collections.import_run", lane="cpu", max_attempts=5, on_end=import_ended)
+def import_again(tenant: Tenant, actor: Actor, failed: Job) -> None:
+    """Do the import of a failed job again. Raises Conflict, Missing."""
+    import_retry(tenant=tenant, actor=actor, row=_found(Import, failed.payload["import_id"], "import"))
+
+
+@job("collections.import_run", lane="cpu", max_attempts=5, on_end=import_ended, on_retry=import_again)
 def import_run(ctx: JobContext, *, import_id: int) -> None:
     """Bring in the entries of one import; safe to run again after a crash."""
     import_job.import_run(ctx, import_id=import_id)
@@ -85,7 +125,18 @@ def space_build_ended(ended: Job) -> None:
         spaces.swap_failed(ended.payload["swap"], ended.pk, ended.error_message)
 
 
-@job("collections.space_build", lane="cpu", max_attempts=5, on_end=space_build_ended)
+def space_build_again(tenant: Tenant, actor: Actor, failed: Job) -> None:
+    """Go on with the swap of a failed job. Raises Conflict, Missing."""
+    swap_retry(tenant=tenant, actor=actor, swap=_found(SpaceSwap, failed.payload["swap"], "swap"))
+
+
+@job(
+    "collections.space_build",
+    lane="cpu",
+    max_attempts=5,
+    on_end=space_build_ended,
+    on_retry=space_build_again,
+)
 def space_build(ctx: JobContext, *, swap: int) -> None:
     """Make the vectors of a collection's next embedding space, and the graph that a large one is searched through."""
     spaces.swap_build(

@@ -23,5 +23,8 @@ class BackupDamaged(DomainError):
 class BackupBusy(BackupRefused):
     """Another backup of this database is at work; trying again later is all there is to do."""
 
-    def __init__(self) -> None:
-        super().__init__("Another backup of this database is being written or pruned. Try again later.")
+    def __init__(
+        self,
+        message: str = "Another backup of this database is being written or pruned. Try again later.",
+    ) -> None:
+        super().__init__(message)

@@ -57,6 +57,16 @@ def _keep(kind: str, url: str, began: datetime, manifest: Manifest | None, probl
     BackupResult.objects.filter(ended_at__lt=timezone.now() - KEPT).delete()
 
 
+def verify_unfinished(url: str, began: datetime, reason: str) -> None:
+    """Keep that a verification came to no result, for example because its process was killed.
+
+    Args:
+        url: of the place.
+        reason: what is known of it, in words.
+    """
+    _keep(BackupResult.Kind.VERIFY, url, began, None, reason)
+
+
 def last_result(kind: str, *, is_ok: bool | None = None) -> BackupResult | None:
     """Return the last result of a kind, or the last that ended well or badly."""
     found = BackupResult.objects.filter(kind=kind)

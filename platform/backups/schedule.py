@@ -55,6 +55,29 @@ def backup_round() -> bool:
     return True
 
 
+def verify_due() -> str:
+    """Return the name of the backup that is to be verified now, "" for none.
+
+    That is the newest one that was finished, once; an attempt that came to no result is made again an hour later. Where
+    one is verified every several days, a newer one is taken at once after one that can't be relied on.
+    """
+    if not settings.BACKUP_URL or not settings.BACKUP_VERIFY_DAYS:
+        return ""
+    now = timezone.now()
+    made = BackupResult.objects.filter(kind=BackupResult.Kind.CREATE).exclude(name="")
+    tried = BackupResult.objects.filter(kind=BackupResult.Kind.VERIFY).order_by("-ended_at", "-pk")
+    newest, last = made.order_by("-began_at").first(), tried.exclude(name="").first()
+    if newest is None or tried.filter(name=newest.name).exists():
+        return ""
+    if tried.filter(name="", ended_at__gt=now - AGAIN).exists():
+        return ""
+    # Half a day of play: backups come every day, each somewhat later than the one before.
+    soonest = timedelta(days=settings.BACKUP_VERIFY_DAYS) - timedelta(hours=12)
+    if last is not None and last.is_ok and soonest > EVERY and last.ended_at > now - soonest:
+        return ""
+    return newest.name
+
+
 def schedule_start() -> None:
     """Look in a thread of this process from now on, until it ends; never before the process forks."""
     begin_thread(backup_round, every_s=LOOK_S, name="backups")

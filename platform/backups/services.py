@@ -8,7 +8,6 @@ still. Whatever ends a backup before that leaves files that count for nothing, a
 from __future__ import annotations
 
 import secrets
-import tomllib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from backups.places import NAME, Place, manifest_key, workroom
 from backups.snapshot import RowsWriter, Snapshot, alone, line_check, snapshot
 from blobs.stores import store
 from tenancy.health import check_migrations, migrations_unknown
+from tenancy.version import code_version
 
 UNFINISHED_KEPT = timedelta(days=1)
 """How long files of an unfinished backup stay: another server's may be on the way."""
@@ -186,15 +186,6 @@ def _manifest(
         keys=keys,
         size=size + originals.part.size,
     )
-
-
-def code_version() -> str:
-    """Return the version of this code, "" where it isn't told."""
-    try:
-        text = (Path(settings.ROOT) / "pyproject.toml").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return ""
-    return str(tomllib.loads(text)["project"]["version"])
 
 
 def backup_list(url: str) -> list[Listed]:

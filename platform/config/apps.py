@@ -17,8 +17,17 @@ class ConfigConfig(AppConfig):
 
         This app is the last one, so that the others' modules are there (manage.py and config.asgi turn it off).
         """
+        from jobs.registry import after_start
+
+        after_start(_verify_schedule_start)
         gc.freeze()
         gc.enable()
+
+
+def _verify_schedule_start() -> None:
+    from config.backup_rounds import verify_schedule_start  # only a worker needs what this imports
+
+    verify_schedule_start()
 
 
 class GroundworkAdminConfig(admin.AdminConfig):

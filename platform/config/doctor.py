@@ -158,6 +158,11 @@ def check_backup() -> Check:
     if good is not None and good.began_at < timezone.now() - OLD_BACKUP:
         fix = "Start a worker, which writes backups, or run: python manage.py backup create"
         return Check("backup", False, f"the last one is from {good.began_at:%Y-%m-%d %H:%M} UTC", fix)
+    proof = last_result(BackupResult.Kind.VERIFY)
+    if proof is not None and not proof.is_ok and settings.BACKUP_VERIFY_DAYS:
+        of = proof.name or "none finished"
+        fix = "Run: python manage.py backup create, then: python manage.py backup verify"
+        return Check("backup", False, f"the last verification failed ({of}): {proof.detail}", fix)
     return Check("backup", True, told)
 
 

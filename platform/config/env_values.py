@@ -105,6 +105,32 @@ def as_files_url(text: str) -> str:
     return text.strip()
 
 
+def as_stream_url(text: str) -> str:
+    expected = "expected https://host/path, syslog+tls://host:port, syslog+tcp://host:port or file:///path, without a password"
+    try:
+        parts = urlsplit(text.strip())
+        port = parts.port
+    except ValueError:
+        raise ValueError(expected) from None
+    is_hook = parts.scheme in ("http", "https") and parts.hostname
+    is_syslog = parts.scheme in ("syslog+tls", "syslog+tcp") and parts.hostname and port
+    is_file = parts.scheme == "file" and not parts.netloc and len(parts.path) > 1 and not parts.path.endswith("/")
+    if text.strip() and ("@" in parts.netloc or not (is_hook or is_syslog or is_file)):
+        raise ValueError(expected)
+    return text.strip()
+
+
+def as_signing_secret(text: str) -> str:
+    secret = text.strip()
+    try:
+        size = len(base64.b64decode(secret.removeprefix("whsec_"), validate=True))
+    except ValueError:
+        size = 0
+    if secret and not (secret.startswith("whsec_") and 24 <= size <= 64):
+        raise SecretRefused("expected whsec_ and 24 to 64 bytes in base64")
+    return secret
+
+
 def as_origins(text: str) -> list[str]:
     found = as_list(text)
     for part in found:

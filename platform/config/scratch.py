@@ -14,14 +14,30 @@ from django.conf import settings
 from django.db import connection
 from psycopg import sql
 
-from backups.errors import BackupRefused
+from backups.errors import BackupBusy
 from config import env
 from config.embedded import EmbeddedPostgres
 from tenancy.database.direct import direct_connection
 
 _LOCK = 0x73637261746368  # "scratch"
+SCRATCH_BUSY = 75
+"""Exit code of a command that found another process at it; sysexits.h calls it EX_TEMPFAIL."""
 _MARK = "Scratch database in which Groundwork verifies a backup; it is dropped without asking."
 _NAMED = ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+
+
+class ScratchBusy(BackupBusy):
+    """Another verification of this installation is at work; trying again later is all there is to do."""
+
+    def __init__(self) -> None:
+        super().__init__("Another backup of this installation is being verified. Try again later.")
+
+
+def is_scratch_free() -> bool:
+    """Tell whether no process, on whichever machine, has a scratch database of this installation right now."""
+    with direct_connection() as line:
+        row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
+        return bool(row[0])  # given back with the connection
 
 
 @contextmanager
@@ -52,13 +68,13 @@ def scratch_database() -> Iterator[str]:
     an embedded server of its own.
 
     Raises:
-        BackupRefused: another process has one of this installation.
+        ScratchBusy: another process has one of this installation.
         EmbeddedPostgresError: neither can be had.
     """
     with direct_connection() as line:
         row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
         if not row[0]:
-            raise BackupRefused("Another backup of this installation is being verified. Try again later.")
+            raise ScratchBusy
         made = _created(line)
         if made is None:
             with (

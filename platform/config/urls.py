@@ -9,6 +9,7 @@ from django.views.generic import TemplateView
 from drf_spectacular.views import SpectacularAPIView
 
 from apps.tools.mcp_server.view import McpView
+from config.operate import status
 from web.views.api_docs import api_docs
 
 urlpatterns: list[URLPattern | URLResolver] = [
@@ -25,6 +26,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<slug:tenant_slug>/evaluations/", include("apps.evaluations.urls")),
     path("t/<slug:tenant_slug>/mcp", McpView.as_view(), name="mcp"),
     path("t/<slug:tenant_slug>/usage/", include("apps.tools.usage.urls")),
+    path("operate/", include("config.operate.urls")),
+    path("status", include(([path("", status.page, name="page")], "status"))),
     path("", include("web.urls")),
 ]
 

@@ -97,6 +97,12 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable("GROUNDWORK_BACKUP_KEEP", "Backups that stay there.", "7", values.as_positive),
         Variable(
+            "GROUNDWORK_BACKUP_VERIFY_DAYS",
+            "How often the worker verifies the newest backup by restoring it into a scratch database: 1 each daily one, 7 one a week, 0 never. Needs the space of the whole database once more.",
+            "1",
+            values.as_count,
+        ),
+        Variable(
             "GROUNDWORK_BACKUP_KEY",
             "Comma-separated keys that encrypt backups, made as those of GROUNDWORK_CREDENTIAL_KEYS; the first encrypts, all decrypt. Keep it apart from the backups. Unset: backups aren't encrypted, and hold no keys of credentials.",
             "",
@@ -144,6 +150,30 @@ VARIABLES: dict[str, Variable] = {
             "DEBUG, INFO, WARNING or ERROR.",
             "INFO",
             values.as_choice("DEBUG", "INFO", "WARNING", "ERROR"),
+        ),
+        Variable(
+            "GROUNDWORK_READ_AUDIT_DAYS",
+            "Days for which it is kept who read which contents; 0 keeps it forever.",
+            "365",
+            values.as_count,
+        ),
+        Variable(
+            "GROUNDWORK_AUDIT_STREAM",
+            "Where audit events and reads of all workspaces are sent: https://host/path (signed webhook), syslog+tls://host:port, syslog+tcp://host:port or file:///path.jsonl. Unset: nowhere.",
+            "",
+            values.as_stream_url,
+        ),
+        Variable(
+            "GROUNDWORK_AUDIT_STREAM_SECRET",
+            "Signs those webhooks, as Standard Webhooks says: whsec_ and 32 bytes in base64.",
+            "",
+            values.as_signing_secret,
+        ),
+        Variable(
+            "GROUNDWORK_STATUS_PAGE",
+            "Who may read /status: public or private (the operator alone). It tells whether pages, answers and documents work, and nothing else.",
+            "private",
+            values.as_choice("public", "private"),
         ),
         Variable("GROUNDWORK_LOG_FORMAT", "console or json.", "console", values.as_choice("console", "json")),
         Variable(

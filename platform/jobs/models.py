@@ -64,6 +64,9 @@ class Job(TenantModel):
     )
     error_code = models.CharField(max_length=60, blank=True)
     error_message = models.TextField(blank=True)
+    retried_at = models.DateTimeField(
+        null=True, help_text="When another job took over what this failed one was to do."
+    )
     created_at = models.DateTimeField(db_default=Now())
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
@@ -86,6 +89,11 @@ class Job(TenantModel):
             ),
             models.Index(fields=["tenant", "-created_at"], name="job_tenant_newest"),
             models.Index(fields=["tenant", "turn_at"], name="job_turns", condition=models.Q(lane="cpu")),
+            models.Index(
+                fields=["-finished_at"],
+                name="job_failed",
+                condition=models.Q(status="failed", retried_at__isnull=True),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -99,6 +107,7 @@ class Worker(models.Model):
     started_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(db_default=Now())
     processes = models.PositiveSmallIntegerField(default=1)
+    version = models.CharField(max_length=40, blank=True, db_default="", help_text="Of the code it runs.")
 
     def __str__(self) -> str:
         return self.name

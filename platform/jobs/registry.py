@@ -13,11 +13,14 @@ from django.db import Error
 
 if TYPE_CHECKING:
     from jobs.models import Job
+    from tenancy.actors import Actor
+    from tenancy.models import Tenant
 
 log = structlog.get_logger(__name__)
 Lane = Literal["cpu", "loop", "scan"]
 MAX_DEATHS = 3
 F = TypeVar("F", bound=Callable[..., Any])
+Retry = Callable[["Tenant", "Actor", "Job"], object]
 
 
 class ExpectedFailure(Exception):
@@ -37,6 +40,8 @@ class JobKind:
             whose job carries many steps at once cannot tell which of them it is, and allows more.
         on_end: called inside the transaction that ends a job without success (failed or cancelled), also when the
             worker is dead and the sweeper ends it, so that the application's own row ends with it.
+        on_retry: makes a new job of a failed one and brings the application's own row back, in the current transaction.
+            A kind with ``on_end`` and without it can't be retried from outside: its row has ended.
     """
 
     name: str
@@ -45,6 +50,12 @@ class JobKind:
     max_attempts: int
     max_deaths: int
     on_end: Callable[[Job], None] | None
+    on_retry: Retry | None = None
+
+    @property
+    def is_retryable(self) -> bool:
+        """Whether ``job_retry`` can do something with a failed job of this kind."""
+        return self.on_end is None or self.on_retry is not None
 
 
 _kinds: dict[str, JobKind] = {}
@@ -57,6 +68,7 @@ def job(
     max_attempts: int = 3,
     max_deaths: int | None = None,
     on_end: Callable[[Job], None] | None = None,
+    on_retry: Retry | None = None,
 ) -> Callable[[F], F]:
     """Register the decorated function as what runs jobs of this kind.
 
@@ -71,7 +83,7 @@ def job(
         if known is not None and known.handler is not handler:
             raise ValueError(f"job kind {name!r} is registered twice")
         deaths = min(max_attempts, MAX_DEATHS) if max_deaths is None else max_deaths
-        _kinds[name] = JobKind(name, handler, lane, max_attempts, deaths, on_end)
+        _kinds[name] = JobKind(name, handler, lane, max_attempts, deaths, on_end, on_retry)
         return handler
 
     return register

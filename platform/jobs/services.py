@@ -18,6 +18,8 @@ from jobs.models import ACTIVE, Job, JobStatus
 from jobs.notify import notify
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
+from tenancy.services import audit_record
 from toolloop.storable import text_storable
 
 BACKOFF_S = (2, 10, 60, 300)
@@ -118,6 +120,46 @@ def job_cancel(*, tenant: Tenant, actor: Actor, job: Job) -> Job:
         else:
             raise Conflict("job_ended", f"This job has already ended ({row.status}).")
     return row
+
+
+def job_retry(*, tenant: Tenant, actor: Actor, job: Job) -> None:
+    """Have a failed job's work done by a new one, with the application's own row as it was before.
+
+    Args:
+        actor: who asks; an operator's may act in any workspace.
+
+    Raises:
+        Conflict: it hasn't failed, or was retried already (``job_not_failed``); jobs of its kind are started again
+            where they were started (``job_not_retryable``); or what the application says of its own row.
+        Missing: what it was about is gone.
+    """
+    with tenant_scope(tenant.pk), transaction.atomic():
+        row: Job = Job.objects.select_for_update().get(pk=job.pk, tenant=tenant)
+        if row.status != JobStatus.FAILED or row.retried_at is not None:
+            raise Conflict("job_not_failed", "This job isn't waiting for a retry: it was retried, or hasn't failed.")
+        try:
+            kind = registry.get(row.kind)
+        except LookupError:
+            kind = None
+        if kind is None or not kind.is_retryable:
+            raise Conflict(
+                "job_not_retryable", "Jobs of this kind can't be retried here. Start it again in its workspace."
+            )
+        if kind.on_retry is not None:
+            kind.on_retry(tenant, actor, row)
+        else:
+            job_enqueue(
+                tenant=tenant,
+                actor=actor,
+                kind=row.kind,
+                payload=row.payload,
+                dedupe_key=row.dedupe_key,
+                topic=row.topic,
+                weight=row.weight,
+            )
+        row.retried_at = timezone.now()
+        row.save(update_fields=["retried_at"])
+        audit_record(tenant=tenant, actor=actor, action="job.retry", object=row, data={"kind": row.kind})
 
 
 def job_end(job: Job, status: str, code: str = "", message: str = "") -> None:

@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 
 from django.db.models import QuerySet
 
+from audit.reads import documents_note
 from runs.models import ChunkRead
 from tenancy.actors import Actor
 from toolloop.storable import text_storable
@@ -27,6 +28,7 @@ def reads_of(tool: str, payload: object) -> list[dict[str, Any]]:
             read = _read_of(tool, row, is_whole=name == "documents")
             if read is not None:
                 found[read["chunk_id"], read["document_id"] if name == "documents" else 0] = read
+    documents_note(read["document_id"] for read in found.values())
     return list(found.values())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web import api_budgets, api_settings, api_webhooks
+from web import api_audit, api_budgets, api_settings, api_webhooks
 from web.api import MembersView, MeView
 
 urlpatterns = [
@@ -15,6 +15,7 @@ urlpatterns = [
     path("budgets/<int:pk>", api_budgets.BudgetView.as_view(), name="budgets-detail"),
     path("outgoing-hosts", api_settings.OutgoingHostsView.as_view(), name="outgoing-hosts"),
     path("retention", api_settings.RetentionView.as_view(), name="retention"),
+    path("audit/events", api_audit.AuditEventsView.as_view(), name="audit-events"),
     path("webhooks", api_webhooks.WebhooksView.as_view(), name="webhooks-list"),
     path("webhooks/<int:pk>", api_webhooks.WebhookView.as_view(), name="webhooks-detail"),
     path("webhooks/<int:pk>/rotate", api_webhooks.RotateView.as_view(), name="webhooks-rotate"),

@@ -19,6 +19,7 @@ _NAV = {
     "tools": "tools",
     "evaluations": "evaluations",
     "usage": "usage",
+    "operate": "operate",
 }
 
 

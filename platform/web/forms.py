@@ -118,6 +118,18 @@ class WebhookForm(forms.Form):
     description = forms.CharField(required=False, max_length=200, help_text="What it is for.")
 
 
+class AuditStreamForm(forms.Form):
+    url = forms.CharField(
+        label="Address",
+        max_length=2000,
+        help_text="https:// for signed calls, or a syslog receiver: syslog+tls://host:port.",
+        widget=forms.TextInput(attrs={"placeholder": "https://siem.example.org/groundwork"}),
+    )
+    has_reads = forms.BooleanField(
+        label="Reads too", required=False, initial=True, help_text="Who read which documents, besides what was changed."
+    )
+
+
 class CredentialForm(forms.Form):
     provider = forms.ChoiceField(choices=list(PROVIDERS.items()))
     secret = forms.CharField(

@@ -6,6 +6,7 @@ from django.urls import path
 
 from web.views import (
     audit,
+    audit_stream,
     budgets,
     connections,
     home,
@@ -33,4 +34,5 @@ urlpatterns = [
     path("settings/outgoing/", outgoing.outgoing, name="settings-outgoing"),
     path("settings/retention/", retention.retention, name="settings-retention"),
     path("settings/audit/", audit.audit, name="settings-audit"),
+    path("settings/audit/streams/", audit_stream.streams, name="settings-audit-stream"),
 ]

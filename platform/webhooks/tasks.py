@@ -6,14 +6,17 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from basics.errors import Missing
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.registry import ExpectedFailure, job
 from tenancy import crypto
+from tenancy.actors import Actor
+from tenancy.models import Tenant
 from tenancy.outgoing import outgoing_policy
 from webhooks.models import DeliveryStatus, Event, WebhookDelivery
 from webhooks.sending import DeliveryResult, webhook_send
-from webhooks.services import JOB_KIND, delivery_failed, delivery_succeeded, webhook_secrets
+from webhooks.services import JOB_KIND, delivery_failed, delivery_repeat, delivery_succeeded, webhook_secrets
 
 MAX_ATTEMPTS = 10  # deaths of the worker apart; with the backoff of jobs: over about half an hour
 
@@ -27,7 +30,17 @@ def delivery_given_up(ended: Job) -> None:
     delivery_failed(tenant_id=ended.tenant_id, delivery_pk=ended.payload["delivery_id"])
 
 
-@job(JOB_KIND, lane="loop", max_attempts=MAX_ATTEMPTS, on_end=delivery_given_up)
+def delivery_again(tenant: Tenant, actor: Actor, failed: Job) -> None:
+    """Send what was given up, as a delivery of its own. Raises Missing, Conflict."""
+    old = WebhookDelivery.objects.filter(pk=failed.payload["delivery_id"]).first()
+    if old is None:
+        raise Missing("delivery")
+    delivery_repeat(tenant=tenant, actor=actor, pk=old.webhook_id, delivery_pk=old.pk)
+
+
+@job(
+    JOB_KIND, lane="loop", max_attempts=MAX_ATTEMPTS, on_end=delivery_given_up, on_retry=delivery_again
+)
 async def deliver(ctx: JobContext, delivery_id: int) -> None:
     """Send a delivery, after those of the same webhook and object that wait before it."""
     for pk in await ctx.in_db(_waiting, delivery_id):

@@ -18,6 +18,7 @@ from config import variables
 ROOT = Path(__file__).resolve().parents[2]
 DEV, PROD = "config.settings.dev", "config.settings.prod"
 KEY = "sRWhAZlVRqaXM3RUxs8WpV5zNmnKXjJLfWXlU5lJx5E="
+SIGNING = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
 # name: (documented value, what it leads to, in which settings, other variables it needs)
 EFFECTS: dict[str, tuple[Any, ...]] = {
@@ -39,6 +40,11 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
     "GROUNDWORK_CREDENTIAL_KEYS": (f"{KEY},{KEY}", "settings.CREDENTIAL_KEYS", [KEY, KEY]),
     "GROUNDWORK_BACKUP_URL": ("s3://bucket/backups", "settings.BACKUP_URL", "s3://bucket/backups"),
     "GROUNDWORK_BACKUP_KEEP": ("3", "settings.BACKUP_KEEP", 3),
+    "GROUNDWORK_READ_AUDIT_DAYS": ("30", "settings.READ_AUDIT_DAYS", 30),
+    "GROUNDWORK_AUDIT_STREAM": ("file:///srv/a.jsonl", "settings.AUDIT_STREAM", "file:///srv/a.jsonl"),
+    "GROUNDWORK_AUDIT_STREAM_SECRET": (SIGNING, "settings.AUDIT_STREAM_SECRET", SIGNING),
+    "GROUNDWORK_STATUS_PAGE": ("public", "settings.STATUS_PAGE", "public"),
+    "GROUNDWORK_BACKUP_VERIFY_DAYS": ("7", "settings.BACKUP_VERIFY_DAYS", 7),
     "GROUNDWORK_BACKUP_KEY": (f"{KEY},{KEY}", "settings.BACKUP_KEYS", [KEY, KEY]),
     "GROUNDWORK_ALLOWED_HOSTS": (
         "a.example.org, b.example.org",
@@ -260,6 +266,11 @@ BAD = {
     "GROUNDWORK_CREDENTIAL_KEYS": "not-a-key",
     "GROUNDWORK_BACKUP_URL": "s3://user:secret@bucket/prefix",
     "GROUNDWORK_BACKUP_KEEP": "0",
+    "GROUNDWORK_READ_AUDIT_DAYS": "-1",
+    "GROUNDWORK_AUDIT_STREAM": "ftp://siem.example.org",
+    "GROUNDWORK_AUDIT_STREAM_SECRET": "whsec_short",
+    "GROUNDWORK_STATUS_PAGE": "everyone",
+    "GROUNDWORK_BACKUP_VERIFY_DAYS": "-1",
     "GROUNDWORK_BACKUP_KEY": "not-a-key",
     "GROUNDWORK_TRUSTED_ORIGINS": "a.example.org",
     "GROUNDWORK_TRUST_PROXY": "maybe",

@@ -58,6 +58,7 @@ from apps.collections.search.types import (
     SearchResult,
 )
 from apps.collections.search.wanted import WantedDocuments
+from audit.reads import documents_note
 from basics.errors import DomainError, Invalid, Missing
 from basics.metrics import SEARCH_SECONDS
 from budgets.ledger import BillingAccount
@@ -174,6 +175,7 @@ def search_run(
         note = f"{note} Not reranked: {unranked}".strip()
     note = f"{note} {wants.note}".strip()
     ranked, hits = hits, hits[:k]
+    documents_note(hit.document_id for hit in hits)
     if expand and hits:
         expanding = time.perf_counter()
         hits = hits_expand(hits, expand)

@@ -29,7 +29,12 @@ SECRET_KEY = env.get("GROUNDWORK_SECRET_KEY") or kept_secret(DATA_DIR, "secret_k
 CREDENTIAL_KEYS: list[str] = env.get("GROUNDWORK_CREDENTIAL_KEYS")
 BACKUP_URL: str = env.get("GROUNDWORK_BACKUP_URL")
 BACKUP_KEEP: int = env.get("GROUNDWORK_BACKUP_KEEP")
+BACKUP_VERIFY_DAYS: int = env.get("GROUNDWORK_BACKUP_VERIFY_DAYS")
 BACKUP_KEYS: list[str] = env.get("GROUNDWORK_BACKUP_KEY")
+READ_AUDIT_DAYS: int = env.get("GROUNDWORK_READ_AUDIT_DAYS")
+AUDIT_STREAM: str = env.get("GROUNDWORK_AUDIT_STREAM")
+AUDIT_STREAM_SECRET: str = env.get("GROUNDWORK_AUDIT_STREAM_SECRET")
+STATUS_PAGE: str = env.get("GROUNDWORK_STATUS_PAGE")
 DEBUG = False
 STYLE_GUIDE = False
 ALLOWED_HOSTS: list[str] = env.get("GROUNDWORK_ALLOWED_HOSTS")
@@ -79,6 +84,7 @@ INSTALLED_APPS = [
     "backups",
     "erasure",
     "webhooks",
+    "audit",
     "budgets",
     "runs",
     "batches",
@@ -108,6 +114,7 @@ MIDDLEWARE = [
     "django_htmx.middleware.HtmxMiddleware",
     "tenancy.middleware.tenant_from_url",
     "web.middleware.domain_errors",
+    "audit.middleware.reads_recorded",
 ]
 
 ROOT_URLCONF = "config.urls"

@@ -22,9 +22,11 @@ _LAST = "last_tenant"  # only which page to open first; rights come from the URL
 @require_GET
 @signed_in
 def home(request: UserRequest) -> HttpResponse:
-    """Go to the workspace the person used last, or to the first of theirs."""
+    """Go to the workspace the person used last, or to the first of theirs; an operator without any to their own page."""
     memberships = membership_list(user=request.user)
     if not memberships:
+        if request.user.is_superuser:
+            return redirect("operate:overview")
         if may_create_tenant(user=request.user):
             return redirect("web:tenant-create")
         return render(request, "web/no_workspace.html")

@@ -141,6 +141,21 @@ PORTAL: tuple[Row, ...] = (
         body_ids=404,
     ),
     Row("web:settings-audit", action="audit.read"),
+    Row("web:settings-audit-stream", action="tenant.manage"),
+    Row(
+        "web:settings-audit-stream",
+        "POST",
+        "tenant.manage",
+        data=send(action="add", url="https://93.184.216.34/siem"),
+    ),
+    Row(
+        "web:settings-audit-stream",
+        "POST",
+        "tenant.manage",
+        data=lambda ids, role: {"action": "remove", "pk": ids.row("audit.AuditStream", role).pk},
+        ok=302,
+        body_ids=404,
+    ),
     Row("web:settings-budgets", action="audit.read"),
     Row(
         "web:settings-budgets",
@@ -187,6 +202,7 @@ API: tuple[Row, ...] = (
     Row("api:outgoing-hosts", "PUT", "tenant.manage", data=send(hosts=["api.example.com"])),
     Row("api:retention", action="audit.read"),
     Row("api:retention", "PUT", "retention.manage", data=send(days=30)),
+    Row("api:audit-events", action="audit.read"),
     Row("api:webhooks-list", action="webhook.manage"),
     Row(
         "api:webhooks-list",

@@ -8,6 +8,7 @@ from typing import Any
 PUBLIC: dict[str, dict[str, Any]] = {
     "web:healthz": {},
     "web:readyz": {"ok": (200, 503)},
+    "status:page": {"ok": (404,)},  # private unless the operator opens it (tests/config/test_operate.py)
     "web:invite-accept": {"args": ["no-such-token"], "ok": (404,)},
     "api-schema": {},
     "api-docs": {},
@@ -36,6 +37,8 @@ KEYED: dict[str, dict[str, Any]] = {"mcp": {"data": {"jsonrpc": "2.0", "id": 1, 
 PERSONAL: dict[str, dict[str, Any]] = {
     "web:home": {"ok": (302,)},
     "web:profile": {},
+    "operate:overview": {"ok": (404,)},  # superusers alone (tests/config/test_operate.py)
+    "operate:retry": {"ok": (404,)},
     "web:tenant-create": {"ok": (200, 403)},
     "account_logout": {"anonymous": (302,)},
     "account_reauthenticate": {"ok": (200, 302)},

@@ -13,6 +13,7 @@ from backups.services import backup_create, backup_list, backup_prune
 from basics.errors import DomainError
 from config.backup_verify import backup_verify
 from config.embedded import EmbeddedPostgresError
+from config.scratch import SCRATCH_BUSY, ScratchBusy
 from config.upgrade import gigabytes
 
 
@@ -59,6 +60,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, step: str, **options: Any) -> None:
         try:
             getattr(self, f"_{step}")(options["place"] or settings.BACKUP_URL, options)
+        except ScratchBusy as error:
+            raise CommandError(error.message, returncode=SCRATCH_BUSY) from error
         except DomainError as error:
             raise CommandError(f"{error.message} {getattr(error, 'reason', '')}".strip()) from error
         except EmbeddedPostgresError as error:

@@ -24,6 +24,7 @@ from jobs.models import Worker
 from jobs.queue import SharedFlag, install
 from jobs.sweeper import sweep, sweep_orphaned
 from tenancy.database.direct import pooler_found
+from tenancy.version import code_version
 
 log = structlog.get_logger(__name__)
 SWEEP_S = 2.0
@@ -132,7 +133,7 @@ class Command(BaseCommand):
                 if is_probed:
                     health.look()
                 Worker.objects.update_or_create(
-                    name=name, defaults={"seen_at": timezone.now(), "processes": processes}
+                    name=name, defaults={"seen_at": timezone.now(), "processes": processes, "version": code_version()}
                 )
                 health.heartbeat_stored()
                 sweep()

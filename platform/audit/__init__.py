@@ -1,0 +1,1 @@
+"""Who read what, and the audit trail as a stream of events for other systems."""

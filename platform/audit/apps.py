@@ -1,0 +1,19 @@
+"""App configuration."""
+
+from django.apps import AppConfig
+
+
+class AuditConfig(AppConfig):
+    name = "audit"
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from audit.pump import pump_start
+        from audit.reads import reads_prune
+        from audit.readings import streams_read
+        from jobs.registry import after_start, on_sweep
+        from tenancy.readings import reads_for_metrics
+
+        after_start(pump_start)
+        on_sweep(reads_prune, every_s=600, batch=1)
+        reads_for_metrics(streams_read)

@@ -1,0 +1,129 @@
+"""Note who read what documents say: one function at the edge for every door, one statement for each answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import timezone
+
+from audit.models import ContentRead
+from tenancy import origin
+from tenancy.actors import Actor
+from tenancy.scope import platform_scope, tenant_scope
+
+MOST_DOCUMENTS: Final = 200
+"""Ids of documents that one read names; an answer with more was a list of them."""
+_PRUNED: Final = 5000
+_NUMBERED: Final = 1000
+_noted: ContextVar[dict[int, None] | None] = ContextVar("documents_read", default=None)
+
+# Without waiting for the disk: the row is as safe from a kill of any of our processes, and lost only if the database's
+# machine loses power within the same half second.
+_INSERT = """
+WITH quick AS (SELECT set_config('synchronous_commit', 'off', true))
+INSERT INTO audit_contentread (tenant_id, door, kind, actor_kind, actor_name, user_id, api_key_id, objects_named,
+    documents, ip, request_id)
+SELECT %(tenant)s, %(door)s, %(kind)s, %(actor_kind)s, %(actor_name)s, %(user)s, %(key)s, %(named)s::jsonb,
+    %(documents)s::bigint[], %(ip)s::inet, %(request)s FROM quick
+"""
+
+
+@contextmanager
+def documents_noted() -> Iterator[dict[int, None]]:
+    """Collect the documents that ``documents_note`` names inside the block, in their order, each once."""
+    found: dict[int, None] = {}
+    token = _noted.set(found)
+    try:
+        yield found
+    finally:
+        _noted.reset(token)
+
+
+def documents_note(pks: Iterable[int]) -> None:
+    """Tell from which documents an answer is being made; without effect outside of a request."""
+    found = _noted.get()
+    if found is not None:
+        found.update(dict.fromkeys(pks))
+
+
+def content_read(
+    *, actor: Actor, door: str, kind: str, named: Mapping[str, Any], documents: Iterable[int] = ()
+) -> None:
+    """Write that an answer with content is about to be sent: one statement, whatever the number of documents.
+
+    Args:
+        door: name of the address.
+        kind: of ``audit.doors``.
+        named: ids that the address named.
+        documents: ids of those that were found; the first ``MOST_DOCUMENTS`` are kept.
+    """
+    where = origin.current()
+    values = {
+        "tenant": actor.tenant_id,
+        "door": door[:60],
+        "kind": kind,
+        "actor_kind": actor.kind,
+        "actor_name": actor.name[:150],
+        "user": actor.user_id,
+        "key": actor.api_key_id,
+        "named": json.dumps({k: v if isinstance(v, int) else str(v)[:100] for k, v in named.items()}),
+        "documents": list(documents)[:MOST_DOCUMENTS],
+        "ip": where.ip or None,
+        "request": where.request_id[:36],
+    }
+    with tenant_scope(actor.tenant_id), connection.cursor() as cursor:
+        cursor.execute(_INSERT, values)
+
+
+def reads_number(tenant_id: int) -> None:
+    """Give reads that have none their positions, in the order of their ids; those committed later get later ones.
+
+    One at a time for each workspace. A reader that follows positions misses nothing, because each is given after its
+    row was committed, and never changes.
+    """
+    with tenant_scope(tenant_id), transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtext('audit_contentread'), %s)", [tenant_id % 2**31])
+        cursor.execute(
+            """
+            UPDATE audit_contentread r SET seq = n.seq FROM (
+                SELECT u.id, row_number() OVER (ORDER BY u.id) + coalesce(
+                    (SELECT max(seq) FROM audit_contentread WHERE tenant_id = %(tenant)s), 0) AS seq
+                FROM (SELECT id FROM audit_contentread WHERE tenant_id = %(tenant)s AND seq IS NULL
+                    ORDER BY id LIMIT %(most)s) u
+            ) n WHERE r.tenant_id = %(tenant)s AND r.id = n.id
+            """,
+            {"tenant": tenant_id, "most": _NUMBERED},
+        )
+
+
+def reads_prune() -> int:
+    """Remove reads older than ``READ_AUDIT_DAYS``, but the newest numbered one of each workspace; returns how many."""
+    days = settings.READ_AUDIT_DAYS
+    if not days:
+        return 0
+    before = timezone.now() - timedelta(days=days)
+    with platform_scope(), connection.cursor() as cursor:
+        # The newest keeps the count: positions go on from it.
+        cursor.execute(
+            """
+            DELETE FROM audit_contentread WHERE (tenant_id, id) IN (
+                SELECT r.tenant_id, r.id FROM audit_contentread r
+                WHERE r.at < %s AND r.seq IS NOT NULL AND r.seq < (
+                    SELECT max(m.seq) FROM audit_contentread m WHERE m.tenant_id = r.tenant_id)
+                LIMIT %s)
+            """,
+            [before, _PRUNED],
+        )
+        return int(cursor.rowcount)
+
+
+def reads_unnumbered(tenant_id: int) -> bool:
+    """Tell whether reads wait for their positions."""
+    return bool(ContentRead.objects.filter(tenant_id=tenant_id, seq__isnull=True).exists())
