@@ -25,6 +25,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<slug:tenant_slug>/evaluations/", include("apps.evaluations.urls")),
     path("t/<slug:tenant_slug>/mcp", McpView.as_view(), name="mcp"),
     path("t/<slug:tenant_slug>/usage/", include("apps.tools.usage.urls")),
+    path("scim/v2/", include("sso.scim.urls")),
+    path("", include("sso.urls")),
     path("", include("web.urls")),
 ]
 
