@@ -28,6 +28,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("t/<slug:tenant_slug>/usage/", include("apps.tools.usage.urls")),
     path("operate/", include("config.operate.urls")),
     path("status", include(([path("", status.page, name="page")], "status"))),
+    path("scim/v2/", include("sso.scim.urls")),
+    path("", include("sso.urls")),
     path("", include("web.urls")),
 ]
 

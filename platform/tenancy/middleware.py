@@ -17,16 +17,21 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from allauth.mfa.utils import is_mfa_enabled
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils.decorators import sync_and_async_middleware
 
 from tenancy.database import replica
 from tenancy.database.waiting import in_db
+from tenancy.entrances import CLOSED, Problem, entrance_problem, is_contained
 from tenancy.lagging import write_noted, writes_of_person_noted
+from tenancy.models import Role, Tenant
 from tenancy.scope import platform_scope, tenant_scope
-from tenancy.selectors import membership_find, owned_tenants, user_actor
+from tenancy.selectors import membership_find, membership_list, user_actor
 
 TENANT_PATH = re.compile(r"^/t/(?P<slug>[-a-zA-Z0-9_]+)/(?!(?:mcp|oauth/(?:register|token|revoke))\Z)")
 
@@ -38,6 +43,34 @@ _REFUSED_BY_RATE = 429
 def _sign_in(back: str) -> str:
     """Return where to sign in, and to come back from there."""
     return f"{reverse('account_login')}?next={quote(back)}"
+
+
+def _asked_for(problem: Problem, request: Any, tenant: Tenant) -> HttpResponse:
+    """Send a session that may not enter yet to where it gets what it lacks, and back from there."""
+    page = _page_open(request) if request.headers.get("HX-Request") else request.get_full_path()
+    where, words = {
+        "company": (reverse("sso:workspace", args=[tenant.slug]), ""),
+        "password": (reverse("account_reauthenticate"), f"Enter your password to open {tenant.name}."),
+        "again": (reverse("account_reauthenticate"), f"{tenant.name} asks you to sign in again."),
+        "second_factor": (
+            reverse("mfa_reauthenticate" if is_mfa_enabled(request.user) else "mfa_activate_totp"),
+            f"{tenant.name} asks for a second factor.",
+        ),
+    }[problem]
+    if words:
+        messages.info(request, words)
+    target = f"{where}?next={quote(page)}"
+    if request.headers.get("HX-Request"):
+        response = HttpResponse(status=401)
+        response["HX-Redirect"] = target
+        return response
+    return HttpResponseRedirect(target)
+
+
+def _administered(request: Any) -> list[Tenant]:
+    """Return the workspaces that this session's person owns and has signed in to as their rules ask."""
+    owned = [m for m in membership_list(user=request.user) if m.role == Role.OWNER]
+    return [m.tenant for m in owned if entrance_problem(request, m) is None]
 
 
 def _page_open(request: Any) -> str:
@@ -64,14 +97,21 @@ def _enter(request: Any) -> tuple[AbstractContextManager[None], HttpResponse | N
         if membership is None:
             raise Http404
         membership.user = request.user
+        if problem := entrance_problem(request, membership):
+            return nullcontext(), _asked_for(problem, request, membership.tenant)
         request.membership = membership
         request.tenant = membership.tenant
         request.actor = user_actor(membership)
         return tenant_scope(membership.tenant_id), None
+    if CLOSED.match(request.path_info) and request.user.is_authenticated and is_contained(request):
+        raise PermissionDenied(
+            "You signed in through your company, which opens its workspace and nothing else. Sign out and in "
+            "with your password to do this.",
+        )
     if request.path_info.startswith("/admin/") and request.user.is_authenticated:
         if request.user.is_superuser and request.user.is_active:
             return platform_scope(), None
-        tenants = owned_tenants(user=request.user)
+        tenants = _administered(request)
         chosen = request.session.get("admin_tenant")
         tenant = next((t for t in tenants if t.pk == chosen), tenants[0] if tenants else None)
         if tenant is not None:

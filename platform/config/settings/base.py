@@ -88,6 +88,7 @@ INSTALLED_APPS = [
     "budgets",
     "runs",
     "batches",
+    "sso",
     "apps.collections",
     "apps.tools",
     "apps.conversations",

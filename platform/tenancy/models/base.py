@@ -54,6 +54,9 @@ class Tenant(models.Model):
     name = models.CharField(max_length=120)
     created_at = models.DateTimeField(auto_now_add=True)
     is_active = models.BooleanField(default=True)
+    sign_in_rules = models.JSONField(
+        null=True, editable=False, help_text="What sessions must have done to enter (tenancy.sign_in_rules)."
+    )
 
     class Meta:
         verbose_name = "workspace"

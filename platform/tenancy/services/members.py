@@ -16,6 +16,7 @@ from tenancy.models import ApiKey, Invite, Membership, Role, Tenant, User
 from tenancy.permissions import rank
 from tenancy.scope import tenant_scope
 from tenancy.services.audit import audit_record
+from tenancy.sign_in_rules import SignInRules
 
 
 @transaction.atomic
@@ -64,6 +65,7 @@ def member_role_change(*, tenant: Tenant, actor: Actor, member_id: int, role: st
         require_rank(actor, member.role)
         if member.role == role:
             return member
+        _keep_break_glass(tenant, member)
         if member.role == Role.OWNER:
             _keep_an_owner(tenant)
         before, member.role = member.role, role
@@ -98,6 +100,7 @@ def member_remove(*, tenant: Tenant, actor: Actor, member_id: int) -> None:
         if not is_leaving:
             actor.require("member.manage")
             require_rank(actor, member.role)
+        _keep_break_glass(tenant, member)
         if member.role == Role.OWNER:
             _keep_an_owner(tenant)
         now = timezone.now()
@@ -122,9 +125,9 @@ def member_remove(*, tenant: Tenant, actor: Actor, member_id: int) -> None:
         loss_tell(tenant_id=tenant.pk, user_id=user_id)
 
 
-def lock_members(tenant: Tenant) -> None:
-    """Let one change of a workspace's members happen at a time, until the transaction ends."""
-    Tenant.objects.select_for_update(of=("self",)).get(pk=tenant.pk)
+def lock_members(tenant: Tenant) -> Tenant:
+    """Let one change of a workspace's members happen at a time, until the transaction ends; returns its row as it is now."""
+    return Tenant.objects.select_for_update(of=("self",)).get(pk=tenant.pk)
 
 
 def require_rank(actor: Actor, role: str) -> None:
@@ -151,6 +154,17 @@ def _get(tenant: Tenant, member_id: int) -> Membership:
     if member is None:
         raise Missing("member")
     return member
+
+
+def _keep_break_glass(tenant: Tenant, member: Membership) -> None:
+    """Refuse to take the one who comes in without the identity provider; see ``tenancy.sign_in_rules``."""
+    rules = SignInRules.of(Tenant.objects.get(pk=tenant.pk))
+    if rules.requires_sso and rules.break_glass == member.user_id:
+        raise Conflict(
+            "break_glass",
+            "This owner can sign in without the identity provider. Choose another one under Settings, Sign-in "
+            "first.",
+        )
 
 
 def _keep_an_owner(tenant: Tenant) -> None:

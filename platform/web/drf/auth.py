@@ -9,6 +9,8 @@ from rest_framework import exceptions, permissions
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.request import Request
 
+from basics.errors import Denied
+from tenancy.entrances import entrance_problem
 from tenancy.selectors import api_key_authenticate, membership_find, user_actor
 
 
@@ -50,6 +52,11 @@ class TenantSessionAuthentication(SessionAuthentication):
         if membership is None:
             raise Http404
         membership.user = found[0]
+        if entrance_problem(request._request, membership):
+            raise Denied(
+                "sign_in_required",
+                "This workspace asks for another or a newer sign-in. Open one of its pages, then try again.",
+            )
         request._request.tenant = membership.tenant  # type: ignore[attr-defined]
         request._request.actor = user_actor(membership)  # type: ignore[attr-defined]
         return found[0], user_actor(membership)
