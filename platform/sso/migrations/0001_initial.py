@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
     initial = True
 
     dependencies = [
-        ('tenancy', '0003_tenant_sign_in_rules'),
+        ('tenancy', '0004_tenant_sign_in_rules'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 

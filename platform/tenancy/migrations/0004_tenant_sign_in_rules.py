@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('tenancy', '0002_write_marks'),
+        ('tenancy', '0003_seal_by_tenant'),
     ]
 
     operations = [
