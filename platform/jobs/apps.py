@@ -14,7 +14,7 @@ class JobsConfig(AppConfig):
             "names: payload progress_message error_message; codes: kind lane status dedupe_key topic "
             "worker error_code"
         ),
-        "Worker": "names: name",
+        "Worker": "names: name; codes: version",
     }
 
     def ready(self) -> None:

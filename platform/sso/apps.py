@@ -6,6 +6,16 @@ from django.apps import AppConfig
 class SsoConfig(AppConfig):
     name = "sso"
     default_auto_field = "django.db.models.BigAutoField"
+    erasure = {  # what an erasure does to its columns: see erasure.rules
+        "SsoConnection": "names: name issuer client_id; codes: secret_encrypted groups_claim",
+        "SsoDomain": "names: domain; codes: token",
+        "GroupRole": "names: group; codes: role",
+        "SsoIdentity": "names: subject",
+        "SsoSignIn": "codes: token_sha256",
+        "ScimToken": "names: name; codes: token_sha256",
+        "ScimUser": "names: user_name user_key external_id email given_name family_name display_name",
+        "ScimGroup": "names: display_name display_key external_id",
+    }
 
     def ready(self) -> None:
         from jobs.registry import on_sweep

@@ -13,7 +13,7 @@ class TenancyConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
     erasure = {  # what an erasure does to its columns: see erasure.rules
         "User": "names: first_name last_name email; codes: password",
-        "Tenant": "names: slug name",
+        "Tenant": "names: slug name; codes: sign_in_rules",
         "ApiKey": "names: name client_id; codes: prefix secret_sha256 scopes collections",
         "OAuthToken": "codes: kind sha256 redirect_uri challenge",
         "RateLimit": "codes: kind",
