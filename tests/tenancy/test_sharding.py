@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from io import StringIO
 from typing import Any
@@ -123,8 +124,11 @@ def test_functions_that_look_past_the_walls_name_the_tenant(cursor: Any) -> None
 
 
 def test_the_dry_run_distributes_each_table_once_and_lays_each_reference_again(cursor: Any) -> None:
-    cursor.execute("SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND array_length(conkey, 1) = 2")
-    walls = cursor.fetchone()[0]
+    cursor.execute(
+        "SELECT count(*) FROM pg_constraint WHERE contype = 'f' AND conrelid IN "
+        "(SELECT attrelid FROM pg_attribute WHERE attname = 'tenant_id' AND NOT attisdropped)"
+    )
+    references = cursor.fetchone()[0]
     told = StringIO()
     call_command("citus_distribute", "--dry-run", stdout=told)
     lines = told.getvalue().splitlines()
@@ -144,16 +148,22 @@ def test_the_dry_run_distributes_each_table_once_and_lays_each_reference_again(c
     assert "django_migrations" not in names
     dropped = [s for s in lines if " DROP CONSTRAINT " in s]
     laid = [s for s in lines if " ADD CONSTRAINT " in s]
-    assert len(dropped) == len(laid) == walls
-    assert lines == [*dropped, *copied, *spread, *laid]
+    assert len(dropped) == len(laid) == references
+    stopped = [s for s in lines if s.startswith("DROP TRIGGER ")]
+    set_again = [s for s in lines if re.match("CREATE (CONSTRAINT )?TRIGGER ", s)]
+    assert len(stopped) == len(set_again) == 3
+    assert lines == [*dropped, *stopped, *copied, *spread, *laid, *set_again]
 
 
-def test_the_statements_about_references_can_be_run_and_change_nothing(cursor: Any) -> None:
-    sql = "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' ORDER BY 1"
+def test_the_statements_about_references_and_triggers_can_be_run_and_change_nothing(cursor: Any) -> None:
+    sql = (
+        "SELECT conname, pg_get_constraintdef(oid) FROM pg_constraint WHERE contype = 'f' UNION ALL "
+        "SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2"
+    )
     cursor.execute(sql)
     before = cursor.fetchall()
     for statement in distribution(cursor):
-        if statement.startswith("ALTER TABLE"):
+        if not statement.startswith("SELECT"):
             cursor.execute(statement)
     cursor.execute(sql)
     assert cursor.fetchall() == before
