@@ -30,9 +30,13 @@ from tests.backups.conftest import SEAL, Installation
 from tests.backups.test_damage import problems
 from tests.bucket import Bucket, serving
 from tests.collections.conftest import ingest
+from tests.nightly import NIGHTLY
 from tests.servers import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+KILLED_EVERY = 1 if NIGHTLY else 5
+"""By day a backup is killed at every fifth of its steps and at the last two, at night at each."""
 
 
 @pytest.fixture(scope="module")
@@ -51,20 +55,22 @@ def locks_are_gone() -> bool:
     return bool(row[0] == 0)
 
 
-def killed_at(number: int, backup: Callable[[], object]) -> bool:
-    """Write a backup in a child that kills itself at a step; returns whether it came so far.
+def killed_at(number: int, backup: Callable[[], object]) -> int | None:
+    """Write a backup in a child that kills itself at a step; returns how many steps it took, None if it was killed.
 
     Args:
         number: of the step: a file is being begun, is about to get its name, or has it.
     """
     connection.close()
+    reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        left = [number]
+        steps = 0
 
         def step() -> None:
-            left[0] -= 1
-            if left[0] < 0:
+            nonlocal steps
+            steps += 1
+            if steps > number:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         real_put, real_replace = FolderStore.put, Path.replace
@@ -82,14 +88,19 @@ def killed_at(number: int, backup: Callable[[], object]) -> bool:
         Path.replace = replace  # type: ignore[method-assign,assignment]
         try:
             backup()
+            os.write(writer, str(steps).encode())
             os._exit(0)
         except BaseException:  # noqa: BLE001 - a child of a test must never return into it
             traceback.print_exc()
             os._exit(1)
+    os.close(writer)
+    with open(reader, "rb") as said:
+        steps_taken = said.read()
     _, status = os.waitpid(child, 0)
     assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+    assert os.WIFSIGNALED(status) == (steps_taken == b"")
     wait_for(locks_are_gone, "the sessions of a killed backup")
-    return os.WIFSIGNALED(status)
+    return int(steps_taken) if steps_taken else None
 
 
 def test_a_killed_backup_is_never_accepted_and_the_next_one_works(
@@ -97,14 +108,23 @@ def test_a_killed_backup_is_never_accepted_and_the_next_one_works(
 ) -> None:
     url = str(installation.place)
     place = Place(url)
-    number, killed = 0, 0
-    while killed_at(number, installation.backup):
-        killed += 1
-        number += 1
-        # The last step is after the manifest has its name: that backup is whole.
+
+    def nothing_is_wrong() -> None:
         for name in place.names():
             assert problems(place, name) == []
-    assert killed > 50
+
+    number, killed = 0, 0
+    while (steps := killed_at(number, installation.backup)) is None:
+        nothing_is_wrong()
+        killed += 1
+        number += KILLED_EVERY
+    # The last step is after the manifest has its name, and that backup is whole; at the one before it has none yet.
+    for last in (steps - 2, steps - 1):
+        if last % KILLED_EVERY:
+            assert killed_at(last, installation.backup) is None
+            nothing_is_wrong()
+            killed += 1
+    assert killed > 50 // KILLED_EVERY
     finished = place.names()
     assert len(finished) == 2, "one killed just after its manifest was placed, one that nobody killed"
     made = installation.backup()
@@ -112,7 +132,7 @@ def test_a_killed_backup_is_never_accepted_and_the_next_one_works(
     monkeypatch.setattr(services, "UNFINISHED_KEPT", services.UNFINISHED_KEPT * 0)
     pruned = backup_prune(url, keep=1)
     assert pruned.backups == finished
-    assert pruned.unfinished > 50
+    assert pruned.unfinished > 50 // KILLED_EVERY
     left = {path.name for path in (installation.place / "backups").iterdir() if any(path.rglob("*.gw*"))}
     assert left == {made.name}
     assert problems(place, made.name) == []

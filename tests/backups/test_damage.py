@@ -18,10 +18,12 @@ from backups.places import Place, manifest_key
 from backups.reading import files_problems, rows_problems
 from backups.services import backup_keys, backup_list
 from tests.backups.conftest import SEAL, Installation
+from tests.nightly import NIGHTLY
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-FLIPS = 100
+FLIPS = 100 if NIGHTLY else 25
+"""In each kind of part."""
 
 
 def problems(place: Place, name: str, of: str = "") -> list[str]:

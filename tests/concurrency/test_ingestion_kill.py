@@ -25,15 +25,16 @@ from tests.patience import PATIENCE_S
 from tests.processes import is_gone, kill_hard
 from tests.servers import wait_for
 
-# More than one batch of vectors in chunks of 200 characters.
-SMALL = {"pages": 12, "chars_per_page": 2600}
+# More than one batch of vectors in chunks of 200 characters: the first is of 16.
+SMALL = {"pages": 3, "chars_per_page": 2600}
 # Too much for the pipe of the reader child, so that it cannot finish while its parent is held; few, large chunks.
-LONG = {"pages": 60, "chars_per_page": 5000}
+LONG = {"pages": 40, "chars_per_page": 5000}
 
 
 def _armed(site: Site, cast: Cast, point: str, **shape: int) -> tuple[Collection, Document]:
     """Upload a document whose ingestion will stand still at the point."""
     is_long = point == "parse"
+    site.holds.quicken(is_quick=True)  # how many vectors there are matters, and not what they say
     collection = make_collection(cast, chunk_size=4000 if is_long else 200)
     # Armed in the upload's own transaction: no worker can look at the document before.
     with transaction.atomic(), placing_inside():

@@ -33,71 +33,66 @@ def _kill_everything(site: Site) -> None:
     wait_for(lambda: is_gone(worker.pid), "the worker's end")
 
 
-def test_program_goes_on_in_another_process_when_everything_died_while_it_waited(
+def _asked(rest: Rest, program: str) -> tuple[int, int]:
+    """Have a conversation's turn run a program; returns the ids of conversation and run."""
+    made = rest.post("/api/v1/conversations", {"model": f"compatible/{MODEL}"})
+    asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": program})
+    assert asked.status == 201, asked
+    return made.json["id"], asked.json["run_id"]
+
+
+def test_programs_go_on_in_another_process_when_everything_died_while_they_waited(
     site: Site, cast: Cast
 ) -> None:
+    """One waits for who asked, one for a second person. Both edit the call, and that is what runs, once."""
     rest = Rest(site.stack.port, make_key(cast))
-    made = rest.post("/api/v1/conversations", {"model": f"compatible/{MODEL}"})
-    asked = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM})
-    assert asked.status == 201, asked
-    run_id = asked.json["run_id"]
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, "the run to park")
-    again = rest.post(f"/api/v1/conversations/{made.json['id']}/turns", {"text": "And?"})
+    second = Rest(site.stack.port, make_key(cast, "admin"))
+    conversation, own = _asked(rest, PROGRAM)
+    _, others = _asked(rest, PROGRAM.replace("pay_bill", "pay_invoice").replace("701", "711"))
+    for run_id in (own, others):
+        wait_for(lambda run_id=run_id: _run(cast, run_id).status == RunStatus.PARKED, "the run to park")
+    again = rest.post(f"/api/v1/conversations/{conversation}/turns", {"text": "And?"})
     assert (again.status, again.json["code"]) == (409, "conversation_busy")
     assert "pay_bill" in again.json["message"]
 
     _kill_everything(site)
     site.stack.start_web()
-    (waiting,) = _decisions(rest, run_id)
+    (waiting,) = _decisions(rest, own)
     assert (waiting["name"], waiting["arguments"]) == ("pay_bill", {"name": "bill 701"})
-    path = f"/api/v1/runs/{run_id}/decisions/{waiting['id']}"
+    path = f"/api/v1/runs/{own}/decisions/{waiting['id']}"
     edited = {"decision": "approve", "arguments": {"name": "bill 702"}}
     assert rest.post(path, edited).status == 200
     # Nobody is there to go on; even the server that took the decision dies.
     refused = rest.post(path, {"decision": "approve"})
     assert (refused.status, refused.json["code"]) == (409, "call_decided")
-    assert _run(cast, run_id).status == RunStatus.QUEUED
-    site.stack.kill_web()
-    site.stack.start()
+    assert _run(cast, own).status == RunStatus.QUEUED
 
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, "the run to end")
-    notes = [line for line in site.holds.notices() if "70" in line and "sent" not in line]
-    assert notes == ["before 701", "paid bill 702", "after 701"]
-    with tenant_scope(cast.tenant.pk):
-        calls = list(ToolCall.objects.filter(run_id=run_id).order_by("pk"))
-    assert {call.status for call in calls} == {"succeeded"}, [(c.name, c.content) for c in calls]
-    (program,) = [call for call in calls if call.name == "execute_tools"]
-    assert "paid bill 702\nafter 701" in program.content
-
-
-def test_second_persons_edit_is_what_runs_once_when_everything_died_around_it(site: Site, cast: Cast) -> None:
-    rest = Rest(site.stack.port, make_key(cast))
-    made = rest.post("/api/v1/conversations", {"model": f"compatible/{MODEL}"})
-    asked = rest.post(
-        f"/api/v1/conversations/{made.json['id']}/turns", {"text": PROGRAM.replace("pay_bill", "pay_invoice")}
-    )
-    run_id = asked.json["run_id"]
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.PARKED, "the run to park")
-    _kill_everything(site)
-    site.stack.start_web()
-
-    (waiting,) = _decisions(rest, run_id)
+    (waiting,) = _decisions(rest, others)
     assert (waiting["approver_kind"], waiting["approver"]) == ("role", "admin")
-    path = f"/api/v1/runs/{run_id}/decisions/{waiting['id']}"
+    path = f"/api/v1/runs/{others}/decisions/{waiting['id']}"
     refused = rest.post(path, {"decision": "approve"})
     assert (refused.status, refused.json["code"]) == (403, "approver_needed")
-    second = Rest(site.stack.port, make_key(cast, "admin"))
     inbox = second.get("/api/v1/approvals")
     assert [row["id"] for row in inbox.json["results"]] == [waiting["id"]]
-    edited = {"decision": "approve", "arguments": {"name": "bill 703"}}
+    edited = {"decision": "approve", "arguments": {"name": "bill 712"}}
     assert second.post(path, edited).status == 200
     assert second.post(path, edited).status == 409
     site.stack.kill_web()
     site.stack.start()
 
-    wait_for(lambda: _run(cast, run_id).status == RunStatus.COMPLETED, "the run to end")
-    paid = [line for line in site.holds.notices() if line.startswith("paid bill 703")]
-    assert paid == ["paid bill 703"]
+    for run_id in (own, others):
+        wait_for(lambda run_id=run_id: _run(cast, run_id).status == RunStatus.COMPLETED, "the run to end")
+    for run_id, notes in (
+        (own, ["before 701", "paid bill 702", "after 701"]),
+        (others, ["before 711", "paid bill 712", "after 711"]),
+    ):
+        number = notes[0][-3:-1]
+        assert [line for line in site.holds.notices() if number in line and "sent" not in line] == notes
+        with tenant_scope(cast.tenant.pk):
+            calls = list(ToolCall.objects.filter(run_id=run_id).order_by("pk"))
+        assert {call.status for call in calls} == {"succeeded"}, [(c.name, c.content) for c in calls]
+        (program,) = [call for call in calls if call.name == "execute_tools"]
+        assert "\n".join(notes[1:]) in program.content
 
 
 def _decisions(rest: Rest, run_id: int) -> list[dict[str, Any]]:

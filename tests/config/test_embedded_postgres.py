@@ -26,6 +26,8 @@ from config import processes
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError, account, read_state, state
 from config.embedded.server import remove
 from tests.patience import PATIENCE_S
+from tests.processes import is_gone
+from tests.servers import wait_for
 
 pytestmark = pytest.mark.servers
 
@@ -192,7 +194,7 @@ def test_server_starts_when_pid_file_is_stale(server: EmbeddedPostgres, kind: st
     try:
         if kind != "reused":
             innocent.kill()
-            time.sleep(0.2)
+            wait_for(lambda: is_gone(innocent.pid), "its end")
         if kind == "dead":
             innocent.wait()
         pid_file.write_text(text.replace(text.split()[0], str(innocent.pid), 1))
@@ -273,9 +275,7 @@ def test_server_ends_when_its_supervisor_is_killed(data_dir: Path) -> None:
     busy.execute("SELECT 1")  # an open transaction does not hold the server back
     starter.kill()
     starter.communicate()
-    deadline = time.monotonic() + 10
-    while EmbeddedPostgres(data_dir).is_running() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    wait_for(lambda: not EmbeddedPostgres(data_dir).is_running(), "the server's end")
     with pytest.raises(psycopg.OperationalError, match="administrator command"):
         busy.execute("SELECT 1")
     busy.close()

@@ -18,6 +18,7 @@ import pytest
 from config import processes
 from config.embedded import EmbeddedPostgres
 from tests.config.test_up_supervisor import Group, eventually, folder, free_port
+from tests.patience import PATIENCE_S
 
 __all__ = ["folder"]
 pytestmark = pytest.mark.servers
@@ -55,7 +56,7 @@ def group(folder: Path) -> Iterator[RealGroup]:
 
 
 def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, folder: Path) -> None:
-    group.wait_for("Groundwork is ready", 120)
+    group.wait_for("Groundwork is ready")
     assert (group.status("/healthz"), group.status("/readyz")) == (200, 200)
     mark = group.mark()
     worker = group.child("worker")
@@ -64,7 +65,7 @@ def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, folder: Pa
     for victim in (group.child("web"), worker, group.postmaster()):
         victim.kill()
         group.wait_for("starting it again")
-        assert eventually(lambda: group.status("/readyz") == 200, 60), group.said_so_far()
+        assert eventually(lambda: group.status("/readyz") == 200), group.said_so_far()
     assert not cluster & {process.pid for process in processes.marked(mark)}
     # The whole group at once, as when the machine's memory runs out.
     doomed = [psutil.Process(group.process.pid), *processes.marked(mark), group.postmaster()]
@@ -73,7 +74,7 @@ def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, folder: Pa
             process.kill()
     group.process.wait()
     again = RealGroup(folder)
-    again.wait_for("Groundwork is ready", 60)
+    again.wait_for("Groundwork is ready")
     assert not any("setup" in line.split("|")[0] for line in again.lines)  # nothing had changed
     mark = again.mark()
     assert again.end() == 0
@@ -105,10 +106,10 @@ def test_group_stops_when_make_is_killed(folder: Path) -> None:
         stdout=subprocess.DEVNULL,
     )
     record = folder / "var" / "run" / "up.json"
-    assert eventually(lambda: EmbeddedPostgres(folder / "var").is_running(), 60)
+    assert eventually(lambda: EmbeddedPostgres(folder / "var").is_running())
     supervisor = psutil.Process(parent.pid).children()[0]
     parent.send_signal(signal.SIGKILL)
     parent.wait()
-    assert processes.wait_gone([supervisor], 40) == []
+    assert processes.wait_gone([supervisor], PATIENCE_S) == []
     assert not EmbeddedPostgres(folder / "var").is_running()
     assert not record.exists()

@@ -127,7 +127,7 @@ class Group:
         self.wait_for("Groundwork is ready")
         return self
 
-    def end(self, signum: int = signal.SIGINT, timeout_s: float = 25.0) -> int:
+    def end(self, signum: int = signal.SIGINT, timeout_s: float = PATIENCE_S) -> int:
         self.process.send_signal(signum)
         return self.process.wait(timeout_s)
 
@@ -151,7 +151,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def eventually(condition: object, timeout_s: float = 10.0) -> bool:
+def eventually(condition: object, timeout_s: float = PATIENCE_S) -> bool:
     assert callable(condition)
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
@@ -232,7 +232,7 @@ def test_services_and_database_end_when_supervisor_is_killed(folder: Path) -> No
     group = Group(folder).ready()
     leaders = [group.child("web"), group.child("worker"), group.postmaster()]
     group.end(signal.SIGKILL)
-    assert processes.wait_gone(leaders, 10) == []
+    assert processes.wait_gone(leaders, PATIENCE_S) == []
 
 
 def test_next_start_works_when_everything_was_killed(folder: Path) -> None:
@@ -244,7 +244,7 @@ def test_next_start_works_when_everything_was_killed(folder: Path) -> None:
         with contextlib.suppress(psutil.NoSuchProcess):
             process.kill()
     group.process.wait()
-    assert processes.wait_gone(doomed, 10) == []
+    assert processes.wait_gone(doomed, PATIENCE_S) == []
     assert len(processes.marked(mark)) == 1  # the worker's child lives on, and works
     again = Group(folder)
     again.wait_for("ended 1 processes that an earlier start left behind")
@@ -283,7 +283,7 @@ def test_stubborn_service_is_killed_when_asked_twice(folder: Path) -> None:
     group = Group(folder, kind="stubborn").ready()
     mark = group.mark()
     group.process.send_signal(signal.SIGINT)
-    time.sleep(0.5)
+    group.wait_for("stopping")
     assert group.end() == 0
     assert processes.marked(mark) == []
 

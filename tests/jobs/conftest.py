@@ -15,40 +15,49 @@ from tests.patience import PATIENCE_S
 from tests.servers import ROOT, database_url
 
 
+def begin(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:
+    """Start a real worker command on the test database."""
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "manage.py"), "worker"],
+        env={
+            **os.environ,
+            "DATABASE_URL": database_url(),
+            "DJANGO_SETTINGS_MODULE": "tests.jobs.settings",
+            "GROUNDWORK_JOB_LEASE_S": "3",
+            **env,
+        },
+        cwd=ROOT,
+        text=True,
+        stderr=stderr,
+        start_new_session=True,
+        preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
+    )
+
+
+def end(*workers: subprocess.Popen[str]) -> None:
+    """End worker commands; whatever has not left after fifteen seconds is killed."""
+    for process in workers:
+        if process.poll() is None:
+            process.send_signal(signal.SIGTERM)
+    for process in workers:
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(PATIENCE_S)
+
+
 @pytest.fixture
 def start_worker(transactional_db: None) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start real worker commands on the test database; all are gone afterwards."""
     started: list[subprocess.Popen[str]] = []
 
     def start(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, str(ROOT / "manage.py"), "worker"],
-            env={
-                **os.environ,
-                "DATABASE_URL": database_url(),
-                "DJANGO_SETTINGS_MODULE": "tests.jobs.settings",
-                "GROUNDWORK_JOB_LEASE_S": "3",
-                **env,
-            },
-            cwd=ROOT,
-            text=True,
-            stderr=stderr,
-            start_new_session=True,
-            preexec_fn=die_with_parent(signal.SIGKILL, os.getpid()),
-        )
-        started.append(process)
-        return process
+        started.append(begin(stderr, **env))
+        return started[-1]
 
     yield start
-    for process in started:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-    for process in started:
-        try:
-            process.wait(15)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(PATIENCE_S)
+    end(*started)
 
 
 @pytest.fixture

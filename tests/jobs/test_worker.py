@@ -1,4 +1,4 @@
-"""A real worker process on the real queue: wake-up, both lanes, kill -9, stop."""
+"""A real worker command on the real queue, which ends: kill -9, stop."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from jobs.models import Job, JobStatus, Worker
-from jobs.services import job_cancel, job_enqueue
+from jobs.services import job_enqueue
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
 from tests.patience import PATIENCE_S
-from tests.processes import kill_hard
 from tests.servers import wait_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
@@ -44,29 +43,6 @@ def _ready(process: subprocess.Popen[str]) -> None:
     assert process.poll() is None
 
 
-def test_many_waits_run_at_once_beside_a_busy_cpu_job(cast: Cast, notes: Path, start_worker: Start) -> None:
-    worker = start_worker()
-    _ready(worker)
-    _enqueue(cast, "tests.sleep", notes, seconds=600)
-    wait_for(lambda: "began" in notes.read_text())
-    waits = [_enqueue(cast, "tests.wait", notes, milliseconds=1000) for _ in range(30)]
-    wait_for(lambda: all(_status(j) == JobStatus.SUCCEEDED for j in waits))
-    assert "done 1\n" not in notes.read_text(), "the cpu job should still run"
-    kill_hard(worker.pid)  # else it would wait for that job
-
-
-def test_job_goes_on_elsewhere_when_its_worker_is_killed(
-    cast: Cast, notes: Path, start_worker: Start
-) -> None:
-    _ready(start_worker())
-    job = _enqueue(cast, "tests.sleep", notes, seconds=2)
-    wait_for(lambda: "began 1" in notes.read_text())
-    os.kill(int(notes.read_text().split()[2]), signal.SIGKILL)
-    wait_for(lambda: _status(job) == JobStatus.SUCCEEDED)
-    lines = [line.split()[:2] for line in notes.read_text().splitlines()]
-    assert lines == [["began", "1"], ["began", "2"], ["done", "2"]]
-
-
 def test_loop_job_goes_on_elsewhere_when_its_worker_is_killed(
     cast: Cast, notes: Path, start_worker: Start
 ) -> None:
@@ -77,15 +53,6 @@ def test_loop_job_goes_on_elsewhere_when_its_worker_is_killed(
     os.kill(int(notes.read_text().split()[2]), signal.SIGKILL)
     wait_for(lambda: _status(job) == JobStatus.SUCCEEDED)
     assert "done 2" in notes.read_text()
-
-
-def test_running_job_is_cancelled(cast: Cast, notes: Path, start_worker: Start) -> None:
-    _ready(start_worker())
-    job = _enqueue(cast, "tests.sleep", notes, seconds=30)
-    wait_for(lambda: "began 1" in notes.read_text())
-    with tenant_scope(cast.tenant.pk):
-        job_cancel(tenant=cast.tenant, actor=cast.actor("member"), job=job)
-    wait_for(lambda: _status(job) == JobStatus.CANCELLED)
 
 
 def test_stopped_worker_gives_its_jobs_back_and_leaves_no_process(
