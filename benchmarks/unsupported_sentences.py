@@ -3,7 +3,8 @@
 Right ones are sentences of answers that people have written from passages: CLAPNQ (dev, answerable), MTRAG-UN's reference
 answers (answerable) and those of MTRAG that all three judges call wholly faithful. Wrong ones are made from them: a "not"
 planted behind the first auxiliary verb or taken away, a number changed, a name replaced by one of another answer or of the
-same passage, two names exchanged, and a whole sentence held against the passages of another question. Labelled by people:
+same passage, two names exchanged (those of one list apart, as the sentence stays true), and a whole sentence held against
+the passages of another question. Labelled by people:
 SummEdits (edited sentences of summaries), BUMP (minimal pairs), WiCE (claims of Wikipedia), BEGIN (Wizard of Wikipedia).
 
 The weights in ``apps/conversations/support/sentences.py`` were fitted on half 0 of the first three (by the hash of the question); its
@@ -51,6 +52,10 @@ _NO_NAMES = frozenset(
         With After Before However Additionally Yes No Your You Their His Her Its There Some Many Most All Also
     """.split()
 )
+# What stands between two names of one list, and behind the second where only commas do: such names have no order.
+_LISTED = re.compile(rf"(?:{_NAME.pattern}|,|/|&|\s|\b(?:and|or|the|as well as)\b)*")
+_JOINER = re.compile(r"/|&|\b(?:and|or|as well as)\b")
+_LIST_CONTINUES = re.compile(r"\s*(?:,|/|&|and\b|or\b)")
 _NUMBER = re.compile(r"(?<![\w\-.,])\d+(?!\w)")
 
 
@@ -190,6 +195,31 @@ def names_of(text: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def is_list(text: str, one: str, two: str) -> bool:
+    """Tell whether two names stand in one list, so that a text with the two exchanged says the same.
+
+    Both orders are tried, with the places of the names that are nearest to each other.
+    """
+    pairs = (
+        (a, b)
+        for first, second in ((one, two), (two, one))
+        for a in spots(text, first)
+        for b in spots(text, second)
+    )
+    start, end = min(
+        (pair for pair in pairs if pair[0][1] <= pair[1][0]), key=lambda pair: pair[1][0] - pair[0][1]
+    )
+    between = text[start[1] : end[0]]
+    if not between.strip() or not _LISTED.fullmatch(between):
+        return False
+    return bool(_JOINER.search(between) or ("," in between and _LIST_CONTINUES.match(text, end[1])))
+
+
+def spots(text: str, name: str) -> list[tuple[int, int]]:
+    """Return where a name stands in a text."""
+    return [match.span() for match in re.finditer(re.escape(name), text)]
+
+
 def planted(cases: list[Case], seed: int = 7) -> Iterator[Case]:
     """Yield sentences that are wrong, made from right ones."""
     chance = random.Random(seed)
@@ -225,7 +255,8 @@ def planted(cases: list[Case], seed: int = 7) -> Iterator[Case]:
             one, two = chance.choice(pairs)
             both = re.compile(f"{re.escape(one)}|{re.escape(two)}")
             swap: Callable[[re.Match[str]], str] = lambda m, one=one, two=two: two if m[0] == one else one  # type: ignore[misc]  # noqa: E731
-            yield wrong("names exchanged", both.sub(swap, case.text))
+            kind = "names of a list exchanged" if is_list(case.text, one, two) else "names exchanged"
+            yield wrong(kind, both.sub(swap, case.text))
     for case, other_case in zip(cases, cases[40:], strict=False):
         if case.passages != other_case.passages:
             yield replace(

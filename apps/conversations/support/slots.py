@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from apps.conversations.support.names import OPENERS, TITLES, ReadPassage, is_same_name, neighbours_fit
 from apps.conversations.support.reading import Read, Word, words_of
@@ -56,7 +56,7 @@ def windows_of(statement: Read, passage: ReadPassage, count: int = 2) -> list[Wi
     held = [(start, end, wanted.keys() & keys) for start, end, keys in passage.sentence_keys]
     shares = [sum(wanted[key] for key in keys) / whole for _, _, keys in held]
     found = [(share, start, end) for share, (start, end, _) in zip(shares, held, strict=True)]
-    for index, ((start, _, keys), (_, end, more)) in enumerate(zip(held, held[1:], strict=False)):
+    for index, ((start, _, keys), (_, end, more)) in enumerate(pairwise(held)):
         if more - keys:
             both = shares[index] + sum(wanted[key] for key in more - keys) / whole
             found.append((both - _TWO_SENTENCES, start, end))
