@@ -4,7 +4,7 @@ Documents are read by the product's own pipeline. Sentences and rows are sampled
 ``_citation_truth.py``), put in other words (some dropped, some in another order), found by the product's search and cited.
 Each quote must be whole sentences or a row of the document as those libraries read it, stand on the page that the source
 names, and be what the viewer marks there: in the text, and on the picture of a PDF's or a scan's page by the letters whose
-middle lies in the marks.
+middle lies in the marks. A scan that is refused as illegible, or in a script that is not read, has no citation and is counted.
 
 With ``--made`` documents in English, Chinese, Japanese, Thai and Arabic are made of known sentences (``_citation_files.py``);
 what is whole in them is then known, whatever a splitter says. ``--units`` checks all that may be quoted of the documents
@@ -81,8 +81,9 @@ class Product:
         self.client.force_login(member.user)
 
     def read(self, path: Path) -> Any:
-        """Read a file as an upload is read; returns its document."""
+        """Read a file as an upload is read; returns its document, None of a scan that says that it cannot be read."""
         from apps.collections.documents.services import document_upload
+        from apps.collections.ingestion.ocr.pages import UNREADABLE
         from apps.collections.models import Document
         from jobs.runner import run_here
 
@@ -98,6 +99,8 @@ class Product:
             if document.status in ("ready", "failed"):
                 break
             run_here(self.tenant.pk, document.job_id or 0)
+        if document.error_message.endswith(UNREADABLE):
+            return None
         if document.status != "ready":
             raise SystemExit(f"{path.name}: {document.status} {document.error_code} {document.error_message}")
         return document
@@ -277,6 +280,10 @@ def run(jobs: list[tuple[Path, Any]], options: argparse.Namespace, rng: random.R
             made = drawn_from if isinstance(drawn_from, Made) else None
             truth = truth_of(path, None if made else drawn_from, made)
             document = product.read(path)
+            if document is None:
+                print(f"{path.name}: says that it cannot be read, and has nothing to cite", flush=True)
+                counts[truth.kind, "documents that say they cannot be read"] += 1
+                continue
             by_kind: dict[str, list[Asked]] = {}
             for asked in truth.asked():
                 by_kind.setdefault(asked.kind, []).append(asked)

@@ -50,6 +50,7 @@ PAGE_WEIGHT = 8 * int(BYTES_A_SECOND)
 """What a page counts in the lane for scans, in bytes that take as long: until finished jobs tell, 8 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
 _SURE = 0.85  # mean confidence; noisy pages of a script that is known have .96, of one that is not .77
+_MOST = 20  # warnings
 _VERSIONS = 10  # of a document, in which the same pages are looked for
 _WAITING = {"layout__scan__state": "wanted"}
 _ACTIVE = (DocumentStatus.QUEUED, DocumentStatus.PROCESSING)
@@ -264,9 +265,13 @@ def _warnings(pages: Sequence[PageText], problem: str) -> list[str]:
             f"{_pages(left)} {'was' if len(left) == 1 else 'were'} not read. {problem} Read the document "
             f"again when this is fixed."
         )
+    unread: dict[tuple[str, str], list[int]] = {}
     for page in pages:
-        if page.scan is not None and page.scan.state == "failed" and len(found) < 20:
-            found.append(f"Page {page.number} could not be read. {page.scan.problem}")
+        if page.scan is not None and page.scan.state != "wanted" and page.scan.problem:
+            what = "" if page.scan.state == "failed" else ": text in images"
+            unread.setdefault((what, page.scan.problem), []).append(page.number)
+    for (what, why), numbers in list(unread.items())[: _MOST - len(found)]:
+        found.append(f"{_pages(numbers)}{what} could not be read. {why}")
     return found
 
 

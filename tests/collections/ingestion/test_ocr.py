@@ -15,6 +15,7 @@ from PIL import Image, ImageFilter, ImageOps
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.ocr.layout import page_text
+from apps.collections.ingestion.ocr.legible import legible
 from apps.collections.ingestion.ocr.lines import LineWord, OcrLine, Recognised, box_of
 from apps.collections.ingestion.ocr.pages import page_recognise
 from apps.collections.ingestion.ocr.pictures import picture_array
@@ -272,6 +273,46 @@ def test_tesseract_reads_another_language_where_it_is_installed(tmp_path: Path, 
 def test_letters_with_marks_of_european_languages_are_read(engine: RapidEngine, tmp_path: Path) -> None:
     picture = page_picture(GERMAN, size=(1000, 240), font="Vera.ttf")
     assert read(engine, tmp_path, picture) == list(GERMAN)
+
+
+def unknown_script() -> Image.Image:
+    """Draw letters that no alphabet has: those of a page seen in a mirror."""
+    return ImageOps.mirror(page_picture(LINES, size=(1000, 320)))
+
+
+def test_page_in_a_script_that_is_not_known_is_not_read(engine: RapidEngine, tmp_path: Path) -> None:
+    path = tmp_path / "page.png"
+    path.write_bytes(picture_bytes(unknown_script()))
+    text, scan = page_recognise(path, detect.PNG, 1, engine)
+    assert (text.strip(), scan.words, scan.state) == ("", (), "failed"), "what it guesses could be quoted"
+    assert "a script that text recognition (OCR) isn't set up for" in scan.problem
+
+
+def sized(text: str, confidence: float, length: float) -> OcrLine:
+    corners = ((0.0, 0.0), (length, 0.0), (length, 20.0), (0.0, 20.0))
+    words = tuple(LineWord(word, corners) for word in text.split())
+    return OcrLine(words, (" ",) * (len(words) - 1), confidence, corners)
+
+
+@pytest.mark.parametrize(
+    ("lines", "kept"),
+    [
+        ([("Ledger of the harbour office", 0.95, 600), ("1695立 --", 0.62, 500)], 1),
+        ([("Ledger of the office", 0.95, 400), ("1695立 --", 0.62, 500)], None),
+        ([("90--.", 0.55, 600), ("", 0.3, 600)], None),
+        # Cyrillic: it is sure of the dots and digits, which is all that it knows of the line.
+        ([(". , 19", 0.93, 900), (". 1-", 0.92, 900)], None),
+        ([("第三条", 0.95, 66), ("本规定自公布之日起施行，有效期五年。", 0.94, 420)], 2),
+        # A picture with its title: what the finder took for lines in it is short and says nothing.
+        ([("Figure 4", 0.98, 160), *[("", 0.2, 60)] * 20], 1),
+        ([], 0),
+    ],
+)
+def test_lines_that_were_guessed_are_told_from_those_that_were_read(
+    lines: list[tuple[str, float, float]], kept: int | None
+) -> None:
+    found = legible(Recognised(tuple(sized(*one) for one in lines), 0, 1000, 1000), 0.9)
+    assert (None if found is None else len(found.lines)) == kept
 
 
 @pytest.mark.parametrize("turned", [0, 180])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.utils import timezone
+from PIL import ImageOps
 
 from apps.collections.display.waiting import document_waits
 from apps.collections.documents import page_images as page_views
@@ -149,6 +150,22 @@ def test_picture_without_letters_says_so(cast: Cast, collection: Collection) -> 
     document = read_all(upload(cast, collection, "blank.png", blank))
     assert (document.status, document.error_code) == ("failed", "no_text")
     assert "found no text" in document.error_message
+
+
+def test_page_in_an_unknown_script_is_named_and_never_quoted(
+    cast: Cast, collection: Collection, tmp_path: Path
+) -> None:
+    strange = ImageOps.mirror(page_picture())
+    data = scan_pdf(tmp_path / "mixed.pdf", [TYPED, strange, strange]).read_bytes()
+    document = read_all(ingest(cast, collection, "mixed.pdf", data))
+    assert document.status == "ready", "the page with text answers"
+    [told] = [one for one in document.warnings if "could not be read" in one]
+    assert told.startswith("Pages 2, 3 could not be read. It is barely legible, or in a script that")
+    assert not Chunk.objects.filter(document=document, metadata__ocr=True).exists()
+    assert [page.text.strip() for page in Page.objects.filter(document=document, number__gt=1)] == ["", ""]
+    alone = read_all(upload(cast, collection, "strange.png", picture_bytes(strange)))
+    assert (alone.status, alone.error_code) == ("failed", "no_text")
+    assert "in a script that text recognition (OCR) isn't set up for" in alone.error_message
 
 
 def test_page_that_was_read_is_not_recognised_again(

@@ -10,7 +10,7 @@ from typing import Any
 
 from apps.collections.ingestion.ocr.types import Scan, scan_from_json, scan_to_json
 
-_FORMAT = "2"  # raise it when the same picture would be read otherwise: kept results no longer count
+_FORMAT = "3"  # raise it when the same picture would be read otherwise: kept results no longer count
 
 
 def picture_digest(picture: Any, layer: str, engine: str) -> str:

@@ -26,7 +26,7 @@ class OcrLine:
     """A recognised line.
 
     Attributes:
-        words: in reading order; ``glue`` tells whether a blank stands between them.
+        words: in reading order; ``glue`` tells whether a blank stands between them. None where nothing was read.
         glue: between word i and i+1: " " or "".
         confidence: 0 to 1.
         corners: of the whole line.
@@ -58,9 +58,14 @@ class Recognised:
 
 
 class Engine(Protocol):
-    """Something that reads pictures."""
+    """Something that reads pictures.
+
+    Attributes:
+        sure: the confidence from which a line counts as read, 0 to 1; what that means differs between engines.
+    """
 
     name: str
+    sure: float
 
     def read(self, picture: Any) -> Recognised:
         """Find the lines of a picture (height × width × 3, blue-green-red, bytes)."""

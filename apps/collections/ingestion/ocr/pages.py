@@ -12,6 +12,7 @@ from typing import Any
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.ocr.known import known_result, picture_digest
 from apps.collections.ingestion.ocr.layout import page_text
+from apps.collections.ingestion.ocr.legible import legible
 from apps.collections.ingestion.ocr.lines import Engine, OcrLine, Recognised, box_of, turned_back
 from apps.collections.ingestion.ocr.pictures import picture_array, picture_frame, picture_open, read_scale
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
@@ -20,6 +21,12 @@ from apps.collections.ingestion.types import FailureCode, ReadFailure
 PAGE_END = "\n\n"
 _DPI = 200
 _COVERED = 0.5  # of a line's letters, that the PDF's own text has in the same place
+
+UNREADABLE = (
+    "It is barely legible, or in a script that text recognition (OCR) isn't set up for. A workspace admin can select "
+    "languages under Collections, Settings, Text recognition."
+)
+"""What is said of a page whose letters the engine only guesses at."""
 
 Covered = Callable[[tuple[float, ...]], int]
 """Counts the letters of the page's own text inside a box (fractions: left, top, right, bottom)."""
@@ -79,18 +86,24 @@ def page_recognise(
     if shown.covered is not None:
         kept = tuple(line for line in found.lines if not _is_known(line, found, shown.covered))
         found = replace(found, lines=kept)
-    text, words = page_text(found)
+    readable = legible(found, engine.sure)
+    if readable is None and not shown.layer:
+        return PAGE_END, Scan("failed", problem=UNREADABLE)
+    problem = "" if readable else UNREADABLE
+    readable = readable or replace(found, lines=())
+    text, words = page_text(readable)
     layer = shown.layer + "\n\n" if shown.layer and text else shown.layer
     if layer:
         shift = len(layer)
         words = tuple(replace(w, char_start=w.char_start + shift, char_end=w.char_end + shift) for w in words)
-    sure = [line.confidence for line in found.lines]
+    sure = [line.confidence for line in readable.lines]
     scan = Scan(
         "read",
         words=words,
         engine=engine.name,
         confidence=sum(sure) / len(sure) if sure else 0.0,
         layer_chars=len(layer),
+        problem=problem,
         digest=digest,
     )
     return layer + text + PAGE_END, scan

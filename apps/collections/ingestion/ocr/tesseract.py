@@ -41,6 +41,9 @@ class TesseractEngine:
         languages: codes joined with +, for example ``deu+fra``, of ``tesseract_languages()``.
     """
 
+    # Of a noisy page in its language it has .86, and a thirtieth of the lines below this; of another script .49, nine tenths.
+    sure = 0.6
+
     def __init__(self, languages: str) -> None:
         self.name = f"tesseract {languages}"
         self._languages = languages

@@ -29,7 +29,7 @@ class Scan:
         engine: what read it (``PP-OCRv6``, ``tesseract deu``).
         confidence: mean over the words, 0 to 1.
         layer_chars: characters at the start of the page's text that are the PDF's own, not recognised.
-        problem: a sentence for the owner, "" if there is none.
+        problem: why the page, or where it has text of its own what its images show, was not read; "" if it was.
         digest: of the picture and of what read it, hex; "" where that is not known.
     """
 
