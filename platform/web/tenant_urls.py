@@ -8,6 +8,7 @@ from web.views import (
     audit,
     budgets,
     connections,
+    erasure,
     home,
     keys,
     members,
@@ -32,5 +33,6 @@ urlpatterns = [
     path("settings/budgets/", budgets.budgets, name="settings-budgets"),
     path("settings/outgoing/", outgoing.outgoing, name="settings-outgoing"),
     path("settings/retention/", retention.retention, name="settings-retention"),
+    path("settings/erasure/", erasure.erasure, name="settings-erasure"),
     path("settings/audit/", audit.audit, name="settings-audit"),
 ]

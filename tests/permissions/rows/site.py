@@ -36,6 +36,7 @@ KEYED: dict[str, dict[str, Any]] = {"mcp": {"data": {"jsonrpc": "2.0", "id": 1, 
 PERSONAL: dict[str, dict[str, Any]] = {
     "web:home": {"ok": (302,)},
     "web:profile": {},
+    "web:account-erasure": {},
     "web:tenant-create": {"ok": (200, 403)},
     "account_logout": {"anonymous": (302,)},
     "account_reauthenticate": {"ok": (200, 302)},
