@@ -285,6 +285,12 @@ def ledger_round() -> int:
         return ledger_apply(ours) if is_alone else 0
 
 
+def erasure_list(*, by: User) -> list[Erasure]:
+    """Return the last erasures that a person asked for, the newest first; a superuser's list has everyone's."""
+    rows = Erasure.objects.all() if by.is_superuser else Erasure.objects.filter(requested_by=by.pk)
+    return list(rows.order_by("-pk")[:100])
+
+
 def erasure_get(*, by: User, pk: int) -> Erasure:
     """Return an erasure with its report, for who asked for it and for superusers. Raises Missing."""
     row = Erasure.objects.filter(pk=pk).first()

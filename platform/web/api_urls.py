@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web import api_audit, api_budgets, api_settings, api_webhooks
+from web import api_audit, api_budgets, api_erasure, api_settings, api_webhooks
 from web.api import MembersView, MeView
 
 urlpatterns = [
@@ -14,6 +14,8 @@ urlpatterns = [
     path("budgets/rules", api_budgets.BudgetRulesView.as_view(), name="budgets-rules"),
     path("budgets/<int:pk>", api_budgets.BudgetView.as_view(), name="budgets-detail"),
     path("outgoing-hosts", api_settings.OutgoingHostsView.as_view(), name="outgoing-hosts"),
+    path("erasure", api_erasure.ErasureView.as_view(), name="erasure"),
+    path("legal-hold", api_erasure.HoldView.as_view(), name="legal-hold"),
     path("retention", api_settings.RetentionView.as_view(), name="retention"),
     path("audit/events", api_audit.AuditEventsView.as_view(), name="audit-events"),
     path("webhooks", api_webhooks.WebhooksView.as_view(), name="webhooks-list"),

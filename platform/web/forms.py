@@ -59,6 +59,14 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
         fields = ("first_name", "last_name")
 
 
+class ConfirmForm(forms.Form):
+    confirm = forms.CharField(max_length=254, label="Confirm", widget=forms.TextInput(attrs={"autocomplete": "off"}))
+
+
+class HoldForm(forms.Form):
+    reason = forms.CharField(max_length=300, help_text="Why, for those who find it: a case or file number.")
+
+
 class InviteForm(forms.Form):
     email = forms.EmailField(label="E-mail", widget=forms.EmailInput(attrs={"autocomplete": "off"}))
     role = forms.ChoiceField(initial=Role.MEMBER)

@@ -9,6 +9,7 @@ from web.views import (
     audit_stream,
     budgets,
     connections,
+    erasure,
     home,
     keys,
     members,
@@ -33,6 +34,7 @@ urlpatterns = [
     path("settings/budgets/", budgets.budgets, name="settings-budgets"),
     path("settings/outgoing/", outgoing.outgoing, name="settings-outgoing"),
     path("settings/retention/", retention.retention, name="settings-retention"),
+    path("settings/erasure/", erasure.erasure, name="settings-erasure"),
     path("settings/audit/", audit.audit, name="settings-audit"),
     path("settings/audit/streams/", audit_stream.streams, name="settings-audit-stream"),
 ]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from django.utils import timezone
+
+from erasure.models import Erasure, LegalHold
 from tenancy.scope import platform_scope
 from tests.permissions.rows.common import Row, pk_of, send
 from tests.permissions.world import Side
@@ -28,6 +33,24 @@ def _authorization(side: Side, role: str) -> dict[str, str]:
         "code_challenge": "c" * 43,
         "code_challenge_method": "S256",
     }
+
+
+def hold_none(side: Side, role: str) -> None:
+    """No hold and no erasure is open."""
+    with platform_scope():
+        LegalHold.objects.filter(tenant=side.tenant).update(released_at=timezone.now())
+    Erasure.objects.filter(kind="workspace", subject=side.tenant.pk).delete()
+
+
+def hold_open(side: Side, role: str) -> None:
+    hold_none(side, role)
+    with platform_scope():
+        LegalHold.objects.create(tenant=side.tenant, reason="Case 12")
+
+
+def erasure_asked(side: Side, role: str) -> None:
+    hold_none(side, role)
+    Erasure.objects.create(kind="workspace", subject=side.tenant.pk, due_at=timezone.now() + timedelta(days=7))
 
 
 def _delivered(side: Side, role: str) -> None:
@@ -176,6 +199,15 @@ PORTAL: tuple[Row, ...] = (
     Row("web:settings-outgoing", "POST", "tenant.manage", data=send(hosts="api.example.com"), ok=302),
     Row("web:settings-retention", action="retention.manage"),
     Row("web:settings-retention", "POST", "retention.manage", data=send(days="30"), ok=302),
+    Row("web:settings-erasure", action="tenant.manage"),
+    Row(
+        "web:settings-erasure",
+        "POST",
+        "tenant.manage",
+        data=send(do="hold", reason="Case 12"),
+        before=hold_none,
+        ok=302,
+    ),
     Row("usage:page", action="run.read"),
     Row("web:settings-webhooks", action="webhook.manage"),
     Row(
@@ -200,6 +232,18 @@ API: tuple[Row, ...] = (
     Row("api:budgets-rules", "PUT", "budget.manage", data=send(refuses_unpriced=True)),
     Row("api:outgoing-hosts", action="tool.manage"),
     Row("api:outgoing-hosts", "PUT", "tenant.manage", data=send(hosts=["api.example.com"])),
+    Row("api:erasure", action="tenant.manage"),
+    Row(
+        "api:erasure",
+        "POST",
+        "tenant.manage",
+        data=lambda side, role: {"confirm": side.tenant.slug},
+        before=hold_none,
+    ),
+    Row("api:erasure", "DELETE", "tenant.manage", before=erasure_asked),
+    Row("api:legal-hold", action="audit.read"),
+    Row("api:legal-hold", "PUT", "tenant.manage", data=send(reason="Case 12"), before=hold_none),
+    Row("api:legal-hold", "DELETE", "tenant.manage", before=hold_open),
     Row("api:retention", action="audit.read"),
     Row("api:retention", "PUT", "retention.manage", data=send(days=30)),
     Row("api:audit-events", action="audit.read"),

@@ -39,6 +39,7 @@ PERSONAL: dict[str, dict[str, Any]] = {
     "web:profile": {},
     "operate:overview": {"ok": (404,)},  # superusers alone (tests/config/test_operate.py)
     "operate:retry": {"ok": (404,)},
+    "web:account-erasure": {},
     "web:tenant-create": {"ok": (200, 403)},
     "account_logout": {"anonymous": (302,)},
     "account_reauthenticate": {"ok": (200, 302)},

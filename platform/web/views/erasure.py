@@ -1,0 +1,120 @@
+"""Settings, Erasure: erase the workspace, or hold it; and the account's own erasure with the reports of past ones."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods
+
+from basics.errors import DomainError
+from erasure.holds import hold_of, hold_place, hold_release
+from erasure.models import Erasure
+from erasure.services import (
+    erasure_get,
+    erasure_list,
+    erasure_open,
+    person_erase_request,
+    person_erase_undo,
+    workspace_erase_request,
+    workspace_erase_undo,
+)
+from web.forms import ConfirmForm, HoldForm, add_refusal
+from web.requests import TenantRequest, UserRequest, allowed, signed_in
+
+_DONE = {
+    "erase": "The workspace will be erased. You can undo it until then.",
+    "undo": "The workspace stays.",
+    "hold": "Legal hold placed. Nothing is erased until it is released.",
+    "release": "Legal hold released.",
+}
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@allowed("tenant.manage")
+def erasure(request: TenantRequest, tenant_slug: str) -> HttpResponse:
+    """Show hold and erasure of the workspace; POST with ``do`` erase, undo, hold or release."""
+    do = request.POST.get("do", "")
+    confirm = ConfirmForm(request.POST if do == "erase" else None)
+    reason = HoldForm(request.POST if do == "hold" else None)
+    if request.method == "POST":
+        form = reason if do == "hold" else confirm
+        try:
+            if _workspace_do(request, do, confirm, reason):
+                messages.success(request, _DONE[do])
+                return redirect("web:settings-erasure", tenant_slug)
+        except DomainError as error:
+            if error.status == 403:
+                raise
+            if do in {"erase", "hold"}:
+                add_refusal(form, error)
+            else:
+                messages.error(request, error.message)
+                return redirect("web:settings-erasure", tenant_slug)
+    context = {
+        "section": "erasure",
+        "form": confirm,
+        "hold_form": reason,
+        "hold": hold_of(request.tenant.pk),
+        "open": erasure_open(Erasure.Kind.WORKSPACE, request.tenant.pk),
+    }
+    status = 422 if confirm.errors or reason.errors or request.method == "POST" else 200
+    return render(request, "settings/erasure.html", context, status=status)
+
+
+def _workspace_do(request: TenantRequest, do: str, confirm: ConfirmForm, reason: HoldForm) -> bool:
+    tenant, actor = request.tenant, request.actor
+    if do == "erase" and confirm.is_valid():
+        workspace_erase_request(tenant=tenant, actor=actor, confirm=confirm.cleaned_data["confirm"])
+    elif do == "hold" and reason.is_valid():
+        hold_place(tenant=tenant, actor=actor, reason=reason.cleaned_data["reason"])
+    elif do == "undo":
+        workspace_erase_undo(tenant=tenant, actor=actor)
+    elif do == "release":
+        hold_release(tenant=tenant, actor=actor)
+    else:
+        return False
+    return True
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@signed_in
+def account_erasure(request: UserRequest) -> HttpResponse:
+    """Show the erasure of one's own account and the reports of those one asked for; POST with ``do`` erase or undo.
+
+    With ``report``, a number, the report of that erasure.
+    """
+    report = request.GET.get("report", "")
+    if report.isdecimal() and len(report) < 19:
+        row = erasure_get(by=request.user, pk=int(report))
+        return render(request, "settings/erasure_report.html", {"row": row})
+    do = request.POST.get("do", "")
+    form = ConfirmForm(request.POST if do == "erase" else None)
+    if request.method == "POST":
+        try:
+            if do == "undo":
+                person_erase_undo(person=request.user, by=request.user)
+                messages.success(request, "Your account stays.")
+                return redirect("web:account-erasure")
+            if do == "erase" and form.is_valid():
+                person_erase_request(
+                    person=request.user, by=request.user, confirm=form.cleaned_data["confirm"]
+                )
+                messages.success(request, "Your account will be erased. You can undo it until then.")
+                return redirect("web:account-erasure")
+        except DomainError as error:
+            if do == "undo":
+                messages.error(request, error.message)
+                return redirect("web:account-erasure")
+            add_refusal(form, error)
+    context = {
+        "form": form,
+        "open": erasure_open(Erasure.Kind.PERSON, request.user.pk),
+        "rows": erasure_list(by=request.user),
+    }
+    return render(
+        request, "settings/account_erasure.html", context, status=422 if request.method == "POST" else 200
+    )
