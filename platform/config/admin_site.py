@@ -70,6 +70,19 @@ class GroundworkAdminSite(AdminSite):
         request.session["admin_tenant"] = chosen.pk
         return HttpResponseRedirect(reverse("admin:index", current_app=self.name))
 
+    def get_app_list(self, request: Any, app_label: str | None = None) -> list[dict[str, Any]]:
+        """Return groups by what an operator does; of one app, its models as they are."""
+        from config.operate.admin_groups import groups_of  # models, which aren't loaded when the site is
+
+        found: list[dict[str, Any]] = super().get_app_list(request, app_label)
+        return found if app_label is not None else groups_of(found)
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Show the groups, and above them what needs a person."""
+        from config.operate.admin_groups import needs_now
+
+        return super().index(request, {**(extra_context or {}), "needs": needs_now()})
+
     def each_context(self, request: HttpRequest) -> dict[str, Any]:
         """Add the workspace that is administered (None: all) and the owner's others."""
         tenant = admin_tenant(request)

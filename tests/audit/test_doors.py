@@ -104,7 +104,7 @@ def test_a_search_names_the_documents_that_it_found(mine: Side) -> None:
     (found,) = reads(mine)
     assert (found.door, found.kind, found.actor_kind) == ("api:search", "search", "api_key")
     assert found.api_key_id is not None
-    assert found.documents == list(dict.fromkeys(hit["document_id"] for hit in answer.json()["results"]))
+    assert found.documents == list(dict.fromkeys(hit["document_id"] for hit in answer.json()["hits"]))
 
 
 def test_pages_of_the_admin_are_doors_too(mine: Side) -> None:
