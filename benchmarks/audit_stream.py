@@ -25,8 +25,9 @@ PATIENCE_S = 300.0
 
 def events_make(count: int) -> set[str]:
     """Write half of the events as acts and half as reads; returns the uids of all that there are."""
-    from audit.reads import content_read, reads_number
     from django.db import transaction
+
+    from audit.reads import content_read, reads_number
     from tenancy.actors import system_actor
     from tenancy.models import AuditEvent, Tenant
     from tenancy.scope import platform_scope, tenant_scope
@@ -37,7 +38,9 @@ def events_make(count: int) -> set[str]:
     with tenant_scope(tenant.pk):
         for number in range(count // 2):
             with transaction.atomic():
-                audit_record(tenant=tenant, actor=actor, action="collection.update", object_name=f"no. {number}")
+                audit_record(
+                    tenant=tenant, actor=actor, action="collection.update", object_name=f"no. {number}"
+                )
             content_read(actor=actor, door="api:search", kind="search", named={}, documents=[number])
     for _ in range(count // 2000 + 1):
         reads_number(tenant.pk)

@@ -137,7 +137,12 @@ DOORS: Final[dict[str, Kind]] = {
 
 ADMIN_MODELS: Final = frozenset(
     {
-        *("collections.document", "collections.chunk", "collections.chunkrevision", "collections.filerevision"),
+        *(
+            "collections.document",
+            "collections.chunk",
+            "collections.chunkrevision",
+            "collections.filerevision",
+        ),
         *("collections.page", "collections.searchcase", "conversations.turn", "conversations.citation"),
         *("conversations.message", "conversations.attachment"),
         *("runs.run", "runs.toolcall", "runs.runstep", "runs.runevent"),

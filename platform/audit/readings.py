@@ -12,4 +12,6 @@ def streams_read(cursor: Any) -> Iterator[Figure]:
     """Yield how many attempts in a row the worst stream has lost."""
     cursor.execute("SELECT coalesce(max(failures), 0) FROM audit_auditstream WHERE is_enabled")
     (failures,) = cursor.fetchone()
-    yield Figure("audit_stream_failures", "Attempts in a row that didn't arrive, of the worst of them.", failures)
+    yield Figure(
+        "audit_stream_failures", "Attempts in a row that didn't arrive, of the worst of them.", failures
+    )

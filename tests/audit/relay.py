@@ -105,7 +105,9 @@ class Arrived:
 class Relay:
     """A receiver and a sender, each of which can be killed and started again."""
 
-    def __init__(self, kind: str, folder: Path, env: Mapping[str, str], port: int, secret: str = "", batch: int = 20) -> None:
+    def __init__(
+        self, kind: str, folder: Path, env: Mapping[str, str], port: int, secret: str = "", batch: int = 20
+    ) -> None:
         self.kind, self.port, self.secret, self.batch = kind, port, secret, batch
         self.path = folder / "received.txt"
         self.env = {**os.environ, **env}

@@ -206,7 +206,13 @@ def test_each_act_has_its_class_and_all_that_the_class_requires(
 
 def test_a_read_is_datastore_activity(db: None) -> None:
     row = ContentRead(
-        at=datetime.now(UTC), door="api:search", kind="search", actor_kind="api_key", api_key_id=3, seq=9, ip="9.9.9.9"
+        at=datetime.now(UTC),
+        door="api:search",
+        kind="search",
+        actor_kind="api_key",
+        api_key_id=3,
+        seq=9,
+        ip="9.9.9.9",
     )
     told = read_ocsf(row, slug="acme")
     assert_ocsf(told)
@@ -224,9 +230,24 @@ def test_only_an_owner_adds_a_stream_and_only_to_public_addresses(db: None) -> N
     with pytest.raises(Denied):
         stream_create(tenant=side.tenant, actor=admin, url="https://siem.example.org/x")
     for url in (
-        *("http://127.0.0.1/x", "https://169.254.169.254/latest", "syslog+tcp://10.0.0.1:601", "file:///etc/passwd"),
-        *("syslog+tls://siem.example.org", "syslog+tls://a:b@siem.example.org:6514", "ftp://h/x", "nothing", ""),
-        *("syslog+tls://siem.example.org:6514/path", "syslog+tls://siem.example.org:99999", "https://localhost/x"),
+        *(
+            "http://127.0.0.1/x",
+            "https://169.254.169.254/latest",
+            "syslog+tcp://10.0.0.1:601",
+            "file:///etc/passwd",
+        ),
+        *(
+            "syslog+tls://siem.example.org",
+            "syslog+tls://a:b@siem.example.org:6514",
+            "ftp://h/x",
+            "nothing",
+            "",
+        ),
+        *(
+            "syslog+tls://siem.example.org:6514/path",
+            "syslog+tls://siem.example.org:99999",
+            "https://localhost/x",
+        ),
     ):
         with pytest.raises(Invalid):
             stream_create(tenant=side.tenant, actor=owner, url=url)
@@ -261,7 +282,9 @@ def test_an_address_that_was_narrowed_away_is_refused_when_it_is_sent_to(cast: C
     assert row.lease == ""
 
 
-def test_the_operators_setting_makes_a_stream_in_each_workspace_and_rests_without_it(cast: Cast, settings: Any) -> None:
+def test_the_operators_setting_makes_a_stream_in_each_workspace_and_rests_without_it(
+    cast: Cast, settings: Any
+) -> None:
     settings.AUDIT_STREAM = "file:///srv/audit.jsonl"
     for _ in range(2):
         streams_of_operator_ensure()
@@ -309,7 +332,9 @@ def test_syslog_is_rfc_5424_with_the_length_in_front() -> None:
     event = {"time": 1_700_000_000_123, "class_name": "Datastore Activity", "text": "ä"}
     size, _, message = syslog_line(event, host="box").partition(b" ")
     assert int(size) == len(message)
-    assert message.startswith(b"<110>1 2023-11-14T22:13:20.123Z box groundwork - DatastoreActivity - \xef\xbb\xbf{")
+    assert message.startswith(
+        b"<110>1 2023-11-14T22:13:20.123Z box groundwork - DatastoreActivity - \xef\xbb\xbf{"
+    )
     assert json.loads(message.partition(b"\xef\xbb\xbf")[2]) == event
 
 

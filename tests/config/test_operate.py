@@ -263,7 +263,9 @@ def make_owner() -> User:
 
 def test_status_tells_the_parts_apart() -> None:
     def parts(**figures: float) -> list[str]:
-        lanes = [Figure("queue_oldest_seconds", "", figures.pop(n, 0.0), {"lane": n}) for n in ("loop", "cpu")]
+        lanes = [
+            Figure("queue_oldest_seconds", "", figures.pop(n, 0.0), {"lane": n}) for n in ("loop", "cpu")
+        ]
         return [p.state for p in parts_now([*lanes, *(Figure(n, "", v) for n, v in figures.items())])]
 
     assert parts() == ["down", "down", "down"]
