@@ -85,6 +85,10 @@ lock: $(VENV)/.runtime ## Resolve requirements/*.in again, with hashes
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/dev.in -o requirements/dev.txt
 	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate requirements/langchain.in -o requirements/langchain.txt
 
+wheelhouse: $(VENV)/.created ## Every package of a server as a file in var/wheelhouse, for machines without a network
+	@mkdir -p var/wheelhouse
+	@$(PY) -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --dest var/wheelhouse -r requirements/base.txt
+
 licences: install-dev ## The licence of every package; fails on GPL, AGPL, and one that names none
 	@$(PY) requirements/licences.py
 

@@ -23,6 +23,15 @@ class AuditStreamAdmin(JournalAdmin):
     """Where audit events are sent; the secret is never shown."""
 
     hidden_fields = frozenset({"secret_encrypted", "lease"})
-    list_display = ("kind", "url", "is_operators", "is_enabled", "sent_count", "last_sent_at", "failures", "error")
+    list_display = (
+        "kind",
+        "url",
+        "is_operators",
+        "is_enabled",
+        "sent_count",
+        "last_sent_at",
+        "failures",
+        "error",
+    )
     list_filter = ("kind", "is_enabled", "is_operators")
     ordering = ("-pk",)

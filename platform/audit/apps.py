@@ -15,8 +15,8 @@ class AuditConfig(AppConfig):
 
     def ready(self) -> None:
         from audit.pump import pump_start
-        from audit.reads import reads_prune
         from audit.readings import streams_read
+        from audit.reads import reads_prune
         from jobs.registry import after_start, on_sweep
         from tenancy.readings import reads_for_metrics
 

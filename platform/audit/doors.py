@@ -67,6 +67,7 @@ DOORS: Final[dict[str, Kind]] = {
     "conversations:shared": "answer",
     "conversations:export": "export",
     "conversations:turn-answer": "answer",
+    "conversations:turn-choose": "answer",
     "conversations:run-trace": "answer",
     "conversations:run-output": "tool",
     "conversations:run-stream": "answer",
@@ -76,6 +77,7 @@ DOORS: Final[dict[str, Kind]] = {
     "api:conversations-export": "export",
     "api:turns-list": "answer",
     "api:turns-detail": "answer",
+    "api:turns-choose": "answer",
     "api:shares-read": "answer",
     "api:runs-detail": "answer",
     "api:runs-trace": "answer",
@@ -135,7 +137,12 @@ DOORS: Final[dict[str, Kind]] = {
 
 ADMIN_MODELS: Final = frozenset(
     {
-        *("collections.document", "collections.chunk", "collections.chunkrevision", "collections.filerevision"),
+        *(
+            "collections.document",
+            "collections.chunk",
+            "collections.chunkrevision",
+            "collections.filerevision",
+        ),
         *("collections.page", "collections.searchcase", "conversations.turn", "conversations.citation"),
         *("conversations.message", "conversations.attachment"),
         *("runs.run", "runs.toolcall", "runs.runstep", "runs.runevent"),

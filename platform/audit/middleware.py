@@ -18,7 +18,9 @@ from tenancy.database.waiting import in_db
 from tenancy.permissions import ACTIONS
 from tenancy.scope import platform_scope
 
-_WRITTEN = frozenset({"file", "export"})  # sent from elsewhere, perhaps: a redirect leads to the content itself
+_WRITTEN = frozenset(
+    {"file", "export"}
+)  # sent from elsewhere, perhaps: a redirect leads to the content itself
 _ADMIN = "admin:"
 
 

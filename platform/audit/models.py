@@ -24,8 +24,12 @@ class ContentRead(TenantModel):
     actor_name = models.CharField(max_length=150, blank=True)
     user_id = models.BigIntegerField(null=True)
     api_key_id = models.BigIntegerField(null=True)
-    objects_named = models.JSONField(default=dict, help_text="Ids that the address named, for example the document.")
-    documents = ArrayField(models.BigIntegerField(), default=list, help_text="Ids of documents that were found.")
+    objects_named = models.JSONField(
+        default=dict, help_text="Ids that the address named, for example the document."
+    )
+    documents = ArrayField(
+        models.BigIntegerField(), default=list, help_text="Ids of documents that were found."
+    )
     ip = models.GenericIPAddressField(null=True)
     request_id = models.CharField(max_length=36, blank=True)
     seq = models.BigIntegerField(null=True, editable=False)
@@ -34,7 +38,9 @@ class ContentRead(TenantModel):
         constraints = [models.UniqueConstraint(fields=["tenant", "seq"], name="content_read_one_per_seq")]
         indexes = [
             models.Index(fields=["tenant", "at"], name="content_read_at"),
-            models.Index(fields=["tenant", "id"], condition=Q(seq__isnull=True), name="content_read_unnumbered"),
+            models.Index(
+                fields=["tenant", "id"], condition=Q(seq__isnull=True), name="content_read_unnumbered"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from heapq import merge
 from typing import Any
 
+from django.db.models import QuerySet
+
 from audit.models import AuditStream, ContentRead
 from audit.ocsf import event_ocsf, read_ocsf
 from audit.reads import reads_number, reads_unnumbered
 from basics.errors import Invalid
-from django.db.models import QuerySet
 from tenancy.actors import Actor
 from tenancy.models import AuditEvent, Tenant
 from tenancy.scope import tenant_scope

@@ -25,7 +25,9 @@ _SYSLOG: Final = ("syslog+tcp", "syslog+tls")
 
 
 @transaction.atomic
-def stream_create(*, tenant: Tenant, actor: Actor, url: str, has_reads: bool = True) -> tuple[AuditStream, str]:
+def stream_create(
+    *, tenant: Tenant, actor: Actor, url: str, has_reads: bool = True
+) -> tuple[AuditStream, str]:
     """Send a workspace's audit events, from its first on, to an address.
 
     Args:
@@ -125,7 +127,8 @@ def streams_of_operator_ensure() -> None:
                 [operator_kind(settings.AUDIT_STREAM)],
             )
         cursor.execute(
-            "UPDATE audit_auditstream SET is_enabled = %s WHERE is_operators AND is_enabled <> %s", [is_on, is_on]
+            "UPDATE audit_auditstream SET is_enabled = %s WHERE is_operators AND is_enabled <> %s",
+            [is_on, is_on],
         )
 
 

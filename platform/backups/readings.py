@@ -42,4 +42,6 @@ def backups_read(cursor: Any) -> Iterator[Figure]:
         is_scheduled and was_right is False,
     )
     late = max(0.0, (age or 0.0) - settings.BACKUP_VERIFY_DAYS * _DAY_S) if is_scheduled else 0.0
-    yield Figure("backup_verify_overdue_seconds", "For how long a verification that found nothing is overdue.", late)
+    yield Figure(
+        "backup_verify_overdue_seconds", "For how long a verification that found nothing is overdue.", late
+    )

@@ -52,7 +52,9 @@ def verify_round() -> bool:
     if not kept.exists():
         words = ended.stderr.decode(errors="replace")[-_TOLD:].strip().splitlines()
         reason = words[-1] if words else "it was killed" if ended.returncode < 0 else "it gave no reason"
-        verify_unfinished(settings.BACKUP_URL, began, f"The verification ended with {ended.returncode}: {reason}")
+        verify_unfinished(
+            settings.BACKUP_URL, began, f"The verification ended with {ended.returncode}: {reason}"
+        )
     log.info("backup_verified", name=name, is_ok=ended.returncode == 0)
     return True
 

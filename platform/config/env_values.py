@@ -114,7 +114,9 @@ def as_stream_url(text: str) -> str:
         raise ValueError(expected) from None
     is_hook = parts.scheme in ("http", "https") and parts.hostname
     is_syslog = parts.scheme in ("syslog+tls", "syslog+tcp") and parts.hostname and port
-    is_file = parts.scheme == "file" and not parts.netloc and len(parts.path) > 1 and not parts.path.endswith("/")
+    is_file = (
+        parts.scheme == "file" and not parts.netloc and len(parts.path) > 1 and not parts.path.endswith("/")
+    )
     if text.strip() and ("@" in parts.netloc or not (is_hook or is_syslog or is_file)):
         raise ValueError(expected)
     return text.strip()

@@ -136,14 +136,17 @@ def job_retry(*, tenant: Tenant, actor: Actor, job: Job) -> None:
     with tenant_scope(tenant.pk), transaction.atomic():
         row: Job = Job.objects.select_for_update().get(pk=job.pk, tenant=tenant)
         if row.status != JobStatus.FAILED or row.retried_at is not None:
-            raise Conflict("job_not_failed", "This job isn't waiting for a retry: it was retried, or hasn't failed.")
+            raise Conflict(
+                "job_not_failed", "This job isn't waiting for a retry: it was retried, or hasn't failed."
+            )
         try:
             kind = registry.get(row.kind)
         except LookupError:
             kind = None
         if kind is None or not kind.is_retryable:
             raise Conflict(
-                "job_not_retryable", "Jobs of this kind can't be retried here. Start it again in its workspace."
+                "job_not_retryable",
+                "Jobs of this kind can't be retried here. Start it again in its workspace.",
             )
         if kind.on_retry is not None:
             kind.on_retry(tenant, actor, row)

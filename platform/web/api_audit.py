@@ -39,7 +39,9 @@ class AuditEventsView(TenantAPIView):
         operation_id="audit_events",
         tags=["audit"],
         parameters=[
-            OpenApiParameter("after", str, description="Cursor of the last answer; left out: from the first event."),
+            OpenApiParameter(
+                "after", str, description="Cursor of the last answer; left out: from the first event."
+            ),
             OpenApiParameter("limit", int, description=f"1 to {MOST_EVENTS}; default 100."),
         ],
         responses=AuditEventsOutput,

@@ -134,7 +134,10 @@ class AuditStreamForm(forms.Form):
         widget=forms.TextInput(attrs={"placeholder": "https://siem.example.org/groundwork"}),
     )
     has_reads = forms.BooleanField(
-        label="Reads too", required=False, initial=True, help_text="Who read which documents, besides what was changed."
+        label="Reads too",
+        required=False,
+        initial=True,
+        help_text="Who read which documents, besides what was changed.",
     )
 
 

@@ -38,9 +38,7 @@ def delivery_again(tenant: Tenant, actor: Actor, failed: Job) -> None:
     delivery_repeat(tenant=tenant, actor=actor, pk=old.webhook_id, delivery_pk=old.pk)
 
 
-@job(
-    JOB_KIND, lane="loop", max_attempts=MAX_ATTEMPTS, on_end=delivery_given_up, on_retry=delivery_again
-)
+@job(JOB_KIND, lane="loop", max_attempts=MAX_ATTEMPTS, on_end=delivery_given_up, on_retry=delivery_again)
 async def deliver(ctx: JobContext, delivery_id: int) -> None:
     """Send a delivery, after those of the same webhook and object that wait before it."""
     for pk in await ctx.in_db(_waiting, delivery_id):

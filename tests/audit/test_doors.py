@@ -42,7 +42,9 @@ def reads(side: Side) -> list[ContentRead]:
 
 def test_every_address_is_a_door_or_named_as_one_without_content() -> None:
     names = {name for name, _ in all_urls() if not name.startswith("admin:")}
-    assert sorted(names - set(DOORS) - WITHOUT) == [], "audit/doors.py, or without_content.txt where it shows none"
+    assert sorted(names - set(DOORS) - WITHOUT) == [], (
+        "audit/doors.py, or without_content.txt where it shows none"
+    )
     assert sorted(set(DOORS) - names) == [], "no such address"
     assert sorted(WITHOUT - names) == [], "no such address"
     assert WITHOUT & set(DOORS) == set()
@@ -104,7 +106,7 @@ def test_a_search_names_the_documents_that_it_found(mine: Side) -> None:
     (found,) = reads(mine)
     assert (found.door, found.kind, found.actor_kind) == ("api:search", "search", "api_key")
     assert found.api_key_id is not None
-    assert found.documents == list(dict.fromkeys(hit["document_id"] for hit in answer.json()["results"]))
+    assert found.documents == list(dict.fromkeys(hit["document_id"] for hit in answer.json()["hits"]))
 
 
 def test_pages_of_the_admin_are_doors_too(mine: Side) -> None:
@@ -135,8 +137,9 @@ def test_a_read_that_cannot_be_written_is_refused(mine: Side, monkeypatch: pytes
 def test_reads_are_pruned_when_they_are_old_but_their_count_goes_on(mine: Side, settings: Any) -> None:
     from datetime import timedelta
 
-    from audit.reads import content_read, reads_number, reads_prune
     from django.utils import timezone
+
+    from audit.reads import content_read, reads_number, reads_prune
     from tests.factories import actor_of
 
     actor = actor_of(mine.people["owner"])

@@ -15,6 +15,7 @@ from apps.collections.models import Document, DocumentStatus
 from backups.models import BackupResult
 from basics.errors import Conflict
 from config.operate import selectors
+from config.operate.admin_groups import GROUPS
 from config.operate.alerts import RULES, alerts_now
 from config.operate.selectors import installation_read, lasted
 from config.operate.status import overall, parts_now
@@ -262,7 +263,9 @@ def make_owner() -> User:
 
 def test_status_tells_the_parts_apart() -> None:
     def parts(**figures: float) -> list[str]:
-        lanes = [Figure("queue_oldest_seconds", "", figures.pop(n, 0.0), {"lane": n}) for n in ("loop", "cpu")]
+        lanes = [
+            Figure("queue_oldest_seconds", "", figures.pop(n, 0.0), {"lane": n}) for n in ("loop", "cpu")
+        ]
         return [p.state for p in parts_now([*lanes, *(Figure(n, "", v) for n, v in figures.items())])]
 
     assert parts() == ["down", "down", "down"]
@@ -285,3 +288,31 @@ def test_a_public_status_page_is_there_while_the_database_is_away(
     answer = Client().get("/status")
     assert answer.status_code == 503
     assert "Something doesn't work" in answer.content.decode()
+
+
+# --- the admin's index ---------------------------------------------------------------------------------
+
+
+def test_the_admins_index_is_grouped_in_the_words_of_the_portal(operator: User) -> None:
+    page: Any = client_of(operator).get("/admin/")
+    groups = page.context["app_list"]
+    assert [group["name"] for group in groups] == [name for _, name, _ in GROUPS], "and no app is left over"
+    shown = [str(model["name"]) for group in groups for model in group["models"]]
+    listed = {model["admin_url"] for group in groups for model in group["models"]}
+    assert len(shown) == len(listed), "none twice"
+    assert not [name for name in shown if re.search(r"ss\b(?<!ress)|tenant|chunk", name, re.I)]
+    text = page.content.decode()
+    assert "Failure groups" in text
+    assert "groupss" not in text
+    assert "Nothing right now." in text
+
+
+def test_the_admins_index_counts_what_needs_a_person_of_ones_own_workspaces(operator: User) -> None:
+    mine, theirs = Side(), Side()
+    for side, count in ((mine, 1), (theirs, 2)):
+        for _ in range(count):
+            failed_job(side, "a.kind", {})
+    assert "<b>3</b> failed jobs of the last week" in client_of(operator).get("/admin/").content.decode()
+    own = client_of(mine.user("owner")).get("/admin/").content.decode()
+    assert "<b>1</b> failed job of the last week" in own
+    assert "The whole installation" not in own

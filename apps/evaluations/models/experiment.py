@@ -217,6 +217,9 @@ class KeptScores(TenantModel):
     data = models.BinaryField(help_text="See apps.evaluations.results.series.pack.")
     created_at = models.DateTimeField(db_default=Now())
 
+    class Meta:
+        verbose_name = verbose_name_plural = "kept scores"
+
     def __str__(self) -> str:
         return f"scores of arm {self.arm_id}"
 

@@ -32,6 +32,7 @@ class FailureGroups(TenantModel):
     made_at = models.DateTimeField(null=True)
 
     class Meta:
+        verbose_name = verbose_name_plural = "failure groups"
         constraints = [models.UniqueConstraint(fields=["arm", "page"], name="failure_groups_of_page")]
 
     def __str__(self) -> str:

@@ -148,6 +148,15 @@ RULES: Final = (
         "See that a worker runs and has the disk space of the database once more.",
     ),
     AlertRule(
+        "GroundworkAuditStreamFails",
+        "warning",
+        "audit_stream_failures",
+        ">",
+        2,
+        "A receiver of audit events doesn't take them.",
+        "The log has the reason (audit_stream_not_taken). Events wait; none is lost.",
+    ),
+    AlertRule(
         "GroundworkDiskNearlyFull",
         "critical",
         "disk_free_bytes",

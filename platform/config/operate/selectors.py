@@ -321,7 +321,9 @@ def _backups() -> Backups:
 
 def _versions() -> list[tuple[str, str]]:
     with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('server_version'), (SELECT extversion FROM pg_extension WHERE extname = 'vector')")
+        cursor.execute(
+            "SELECT current_setting('server_version'), (SELECT extversion FROM pg_extension WHERE extname = 'vector')"
+        )
         row: Any = cursor.fetchone()
     return [
         ("Groundwork", code_version()),

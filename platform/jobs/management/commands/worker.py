@@ -133,7 +133,8 @@ class Command(BaseCommand):
                 if is_probed:
                     health.look()
                 Worker.objects.update_or_create(
-                    name=name, defaults={"seen_at": timezone.now(), "processes": processes, "version": code_version()}
+                    name=name,
+                    defaults={"seen_at": timezone.now(), "processes": processes, "version": code_version()},
                 )
                 health.heartbeat_stored()
                 sweep()
