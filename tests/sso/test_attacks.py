@@ -332,7 +332,9 @@ def test_second_workspace_cannot_verify_the_same_domain(door: Door, cast: Cast):
         domain_have(cast.other_tenant, cast.actor("outsider"))
 
 
-@pytest.mark.parametrize("domain", ["gmail.com", "outlook.com", "com", "a b.com", "-a.com", "1.2.3.4", "*.acme.com"])
+@pytest.mark.parametrize(
+    "domain", ["gmail.com", "outlook.com", "com", "a b.com", "-a.com", "1.2.3.4", "*.acme.com"]
+)
 def test_domain_of_everybody_or_nobody_is_refused(domain: str, cast: Cast):
     with pytest.raises(Invalid):
         domains.domain_add(tenant=cast.tenant, actor=cast.actor("owner"), domain=domain)
@@ -445,7 +447,12 @@ def test_strangers_stay_out_where_people_are_invited(door: Door):
 
 def test_stored_secret_does_not_follow_to_another_issuer(door: Door):
     row = services.connection_set(
-        tenant=door.tenant, actor=door.actor, name="B", issuer="https://evil.example", client_id=CLIENT, pk=door.row.pk
+        tenant=door.tenant,
+        actor=door.actor,
+        name="B",
+        issuer="https://evil.example",
+        client_id=CLIENT,
+        pk=door.row.pk,
     )
     assert services.connection_secret(row).reveal() == ""
 

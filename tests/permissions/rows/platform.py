@@ -197,6 +197,29 @@ PORTAL: tuple[Row, ...] = (
     ),
     Row("web:settings-outgoing", action="tenant.manage"),
     Row("web:settings-outgoing", "POST", "tenant.manage", data=send(hosts="api.example.com"), ok=302),
+    Row("sso:settings-sign-in", action="tenant.manage"),
+    Row(
+        "sso:settings-sign-in",
+        "POST",
+        "tenant.manage",
+        data=send(action="domain", **{"domain-domain": "new.example"}),
+        ok=302,
+    ),
+    *(
+        Row(
+            "sso:settings-sign-in",
+            "POST",
+            "tenant.manage",
+            data=send(action=action, **{field: pk_of(label)}),
+            ok=302,
+            body_ids=404,
+        )
+        for action, field, label in (
+            ("domain_remove", "domain", "sso.SsoDomain"),
+            ("connection_remove", "connection", "sso.SsoConnection"),
+            ("token_revoke", "token", "sso.ScimToken"),
+        )
+    ),
     Row("web:settings-retention", action="retention.manage"),
     Row("web:settings-retention", "POST", "retention.manage", data=send(days="30"), ok=302),
     Row("web:settings-erasure", action="tenant.manage"),

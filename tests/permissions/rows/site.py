@@ -27,6 +27,22 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "web:oauth-register": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
     "web:oauth-token": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
     "web:oauth-revoke": {"kwargs": {"tenant_slug": "any"}, "ok": (405,)},
+    # Ways to a workspace's identity provider, which say nothing of workspaces that have none.
+    "sso:find": {},
+    "sso:workspace": {"kwargs": {"slug": "any"}, "ok": (404,)},
+    "sso:start": {"kwargs": {"slug": "any", "pk": 1}, "ok": (404,)},
+    "sso:answer": {"kwargs": {"slug": "any", "pk": 1}, "ok": (404,)},
+    # Opened by a SCIM token alone.
+    "scim:users": {"ok": (401,)},
+    "scim:user": {"kwargs": {"resource_id": "x"}, "ok": (401,)},
+    "scim:groups": {"ok": (401,)},
+    "scim:group": {"kwargs": {"resource_id": "x"}, "ok": (401,)},
+    "scim:config": {"ok": (401,)},
+    "scim:resource-types": {"ok": (401,)},
+    "scim:resource-type": {"kwargs": {"name": "User"}, "ok": (401,)},
+    "scim:schemas": {"ok": (401,)},
+    "scim:schema": {"kwargs": {"name": "x"}, "ok": (401,)},
+    "scim:unknown": {"kwargs": {"rest": "Bulk"}, "ok": (401,)},
     # Steps of a sign-in that has begun: without one they lead back to its start.
     "account_confirm_login_code": {"ok": (302, 404)},
     "mfa_authenticate": {"ok": (302,)},
