@@ -46,7 +46,7 @@ _JOB = Columns(Job, "jobs_job")
 _CLAIM = (
     "UPDATE jobs_job SET status = 'running', worker = %s, attempts = attempts + 1, "
     "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
-    "WHERE tenant_id = own_tenant() AND id = %s AND status = 'queued' AND run_after <= clock_timestamp()"
+    "WHERE tenant_id = own_tenant() AND id = %s AND status = 'queued' AND run_after <= statement_timestamp()"
 )
 WAITS_MOST_S = 24 * 3600.0  # for what does not answer; then the job fails with what it waited for
 WAIT_MOST_S = 600.0  # between two tries
