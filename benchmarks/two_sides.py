@@ -125,7 +125,7 @@ class Side:
             found.append(answer.json.get("document", answer.json)["id"])
 
         def is_ready(document: int) -> bool:
-            status = self.rest.call("GET", f"/api/v1/documents/{document}").json["status"]
+            status = self.rest.get(f"/api/v1/documents/{document}").json["status"]
             if status == "failed":
                 raise RuntimeError(f"document {document} failed")
             return bool(status == "ready")
@@ -140,7 +140,7 @@ class Side:
                 "query": f"who looks after lamp {n} of ship {n % 7}",
                 "collections": [self.own.collection],
             }
-            answer = self.rest.call("POST", "/api/v1/search", body)
+            answer = self.rest.post("/api/v1/search", body)
             if answer.status != 200 or not answer.json["hits"]:
                 raise RuntimeError(answer.text[:300])
 
@@ -149,9 +149,9 @@ class Side:
         from tests.many_tenants import send
 
         for n in range(turns):
-            talk = self.rest.call("POST", "/api/v1/conversations", {"title": f"Lamp {n}"}).json["id"]
+            talk = self.rest.post("/api/v1/conversations", {"title": f"Lamp {n}"}).json["id"]
             question = {"text": f"Who looks after lamp {n}?", "model": "extractive"}
-            answer = self.rest.call("POST", f"/api/v1/conversations/{talk}/turns", question)
+            answer = self.rest.post(f"/api/v1/conversations/{talk}/turns", question)
             path = f"/api/v1/runs/{answer.json['run_id']}/events"
             status, text = send(self.stack.port, self.own, "GET", path, accept="text/event-stream")
             if status != 200 or "event: end" not in text:

@@ -49,7 +49,7 @@ class NotifyBroker(ORM):  # type: ignore[misc]
         with connections[Conf.ORM].cursor() as cursor:
             # Lost to a crash of the database it is handed out once more, and finds its job taken.
             cursor.execute(
-                f"DELETE FROM django_q_ormq WHERE id = %s RETURNING {NOT_WAITED}",
+                f"DELETE FROM django_q_ormq WHERE id = %s RETURNING {NOT_WAITED}",  # noqa: S608 - a constant
                 [task_id],
             )
 

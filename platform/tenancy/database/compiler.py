@@ -67,6 +67,10 @@ def _of_tenant(query: Any) -> _OfTenant | None:
     return None
 
 
+def _with(where: Any, own: Any) -> WhereNode:
+    return WhereNode([where, own] if where else [own], AND)
+
+
 @cache
 def _tables() -> frozenset[str]:
     """Return the tables of tenants' models."""
@@ -86,7 +90,7 @@ class SQLCompiler(base.SQLCompiler):
         made = super().pre_sql_setup(*args, **options)
         own = _of_tenant(self.query)
         if own is not None:
-            self.where = WhereNode([self.where, own] if self.where else [own], AND)
+            self.where = _with(self.where, own)
         return made
 
     def collapse_group_by(self, expressions: Any, having: Any) -> Any:
@@ -117,7 +121,7 @@ class SQLUpdateCompiler(base.SQLUpdateCompiler):
         super().pre_sql_setup()
         own = _of_tenant(self.query)
         if own is not None:
-            self.query.where = WhereNode([self.query.where, own] if self.query.where else [own], AND)
+            self.query.where = _with(self.query.where, own)
 
 
 class SQLDeleteCompiler(base.SQLDeleteCompiler):
@@ -127,7 +131,7 @@ class SQLDeleteCompiler(base.SQLDeleteCompiler):
         own = _of_tenant(query)
         if own is not None:
             query = query.clone()
-            query.where = WhereNode([query.where, own] if query.where else [own], AND)
+            query.where = _with(query.where, own)
         return super()._as_sql(query)  # type: ignore[misc]
 
     def execute_sql(self, *args: Any, **options: Any) -> Any:
