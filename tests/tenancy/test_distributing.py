@@ -17,7 +17,6 @@ from tenancy import distributing
 from tenancy.database.base import as_login_role
 from tenancy.management.commands import citus_distribute
 from tenancy.row_security import tenant_models
-from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
 CITUS = """
@@ -58,9 +57,7 @@ def run(*words: str) -> str:
     return told.getvalue()
 
 
-def test_it_copies_shared_tables_then_spreads_those_of_tenants_beside_each_other(
-    citus: Any, cast: Cast
-) -> None:
+def test_it_copies_shared_tables_then_spreads_those_of_tenants_beside_each_other(citus: Any) -> None:
     tables = sorted(model._meta.db_table for model in tenant_models())
     assert f"{len(tables)} tables of workspaces are distributed; {len(tables)} parts" in run("--shards", "4")
     citus.execute("SELECT what, replace(name, '\"', ''), by, beside, shards, mode FROM asked ORDER BY place")
