@@ -36,7 +36,7 @@ from jobs.queue import SharedFlag
 from jobs.services import BACKOFF_S, job_end, job_requeue, wake
 from jobs.turns import next_turn, slice_of, work_count
 from tenancy.database.columns import Columns
-from tenancy.database.cursors import NOT_WAITED
+from tenancy.database.cursors import not_waited
 from tenancy.scope import tenant_scope
 from toolloop.errors import ToolloopError
 
@@ -62,7 +62,7 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
     """
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(
-            f"{_CLAIM} RETURNING {_JOB}, {NOT_WAITED}",
+            f"{_CLAIM} RETURNING {_JOB}, {not_waited()}",
             [worker_name(), settings.JOB_LEASE_S, job_id],
         )
         row = cursor.fetchone()
