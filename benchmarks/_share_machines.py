@@ -10,8 +10,6 @@ import signal
 import socket
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,22 +133,17 @@ class Client:
         web: int = 0,
     ) -> tuple[int, bytes]:
         """Send a request; status 0 where nobody answers."""
-        from django.conf import settings
+        from tests.concurrency.rest import Rest
 
-        url = f"http://127.0.0.1:{self.machines.webs[web % 2].port}{path}"
-        headers = {"Content-Type": kind} if body is not None else {}
-        if path.startswith("/api/"):
-            headers["Authorization"] = f"Bearer {self.own.key}"
-        else:
-            headers["Cookie"] = f"{settings.SESSION_COOKIE_NAME}={self.own.session}"
-        request = urllib.request.Request(url, body, headers, method=method)
+        is_api = path.startswith("/api/")
+        rest = Rest(
+            self.machines.webs[web % 2].port, *((self.own.key, "") if is_api else ("", self.own.session))
+        )
         try:
-            with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310 - loopback
-                return answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read()
+            answer = rest.call(method, path, body, kind)
         except OSError:
             return 0, b""
+        return answer.status, answer.content
 
     def post(self, path: str, value: Any, *, web: int = 0) -> tuple[int, Any]:
         """Send JSON."""
@@ -164,16 +157,14 @@ class Client:
 
     def send(self, path: str, name: str, data: bytes, *, web: int = 0, **fields: str) -> tuple[int, Any]:
         """Send a file."""
-        mark = "----mark"
-        parts = [
-            f'--{mark}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
-            for key, value in fields.items()
-        ]
-        head = f'--{mark}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
-        parts.append(f"{head}Content-Type: application/octet-stream\r\n\r\n".encode() + data + b"\r\n")
-        body = b"".join(parts) + f"--{mark}--\r\n".encode()
-        status, text = self.ask("POST", path, body, f"multipart/form-data; boundary={mark}", web=web)
-        return status, json.loads(text) if text.startswith(b"{") else text
+        from tests.concurrency.rest import Rest
+
+        rest = Rest(self.machines.webs[web % 2].port, self.own.key)
+        try:
+            answer = rest.file(path, name, data, **fields)
+        except OSError:
+            return 0, b""
+        return answer.status, answer.json if answer.json is not None else answer.content
 
     def wait(self, path: str, ended: set[str], *, web: int = 0) -> Any:
         """Return what is at a path once its status is one of these."""

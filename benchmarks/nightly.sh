@@ -72,6 +72,7 @@ run drain
 run tenants
 run upgrade --before "$(git rev-list -1 --before='1 week ago' HEAD)"
 run share_nothing
+run two_sides --bucket
 run fairness --embedder local
 run fairness --embedder remote
 run loop_overhead

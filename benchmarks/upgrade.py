@@ -199,7 +199,8 @@ def measured(site: Site, before: Path, args: argparse.Namespace) -> dict[str, An
     from tests.many_tenants import Workspace, visit
 
     with as_login_role(), connection.cursor() as cursor:
-        roles_make(cursor)  # earlier code looked at the version of a new server as a role that was not there yet
+        # Earlier code looked at the version of a new server as a role that was not there yet.
+        roles_make(cursor)
     old, new = [site.machine(before) for _ in range(2)], [site.machine(ROOT) for _ in range(2)]
     assert site.run(before, "manage.py", "migrate", "-v", "0").wait() == 0
     script = MAKE.format(path=str(ROOT / "tests" / "many_tenants.py"), count=WORKSPACES)

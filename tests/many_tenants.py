@@ -19,6 +19,7 @@ from tenancy.models import Membership, Role, Tenant
 from tenancy.permissions import KEY_SCOPES
 from tenancy.scope import platform_scope
 from tenancy.services import api_key_create
+from tests.concurrency.rest import Rest
 from tests.factories import actor_of, make_collection, make_member, make_tenant
 
 
@@ -187,17 +188,7 @@ def send(
     accept: str = "application/json, text/event-stream",
 ) -> tuple[int, str]:
     """Send one request with the workspace's key, or as its owner who is signed in; returns status and text."""
-    headers = {"Accept": "text/html" if cookie else accept}
-    if cookie:
-        headers["Cookie"] = f"{settings.SESSION_COOKIE_NAME}={own.session}"
-    else:
-        headers["Authorization"] = f"Bearer {own.key}"
-    if body is not None:
-        headers["Content-Type"] = "application/json"
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=240)
-    try:
-        connection.request(method, path, None if body is None else json.dumps(body), headers)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
+    rest = Rest(port, "", own.session) if cookie else Rest(port, own.key)
+    sent = None if body is None else json.dumps(body).encode()
+    answer = rest.call(method, path, sent, seconds=240, accept="text/html" if cookie else accept)
+    return answer.status, answer.text

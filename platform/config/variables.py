@@ -37,8 +37,8 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_CITUS",
-            "The database is distributed by citus_distribute: workspace and role are told to it in messages of their own.",
-            "false",
+            "1 if the database was distributed by citus_distribute: it is told role and workspace in messages of their own.",
+            "0",
             values.as_bool,
         ),
         Variable(

@@ -15,7 +15,7 @@ from django.db import close_old_connections, connections
 from django_q.brokers.orm import ORM
 from django_q.conf import Conf
 
-from tenancy.database.cursors import NOT_WAITED
+from tenancy.database.cursors import not_waited
 from tenancy.database.direct import direct_connection
 
 log = structlog.get_logger(__name__)
@@ -49,7 +49,7 @@ class NotifyBroker(ORM):  # type: ignore[misc]
         with connections[Conf.ORM].cursor() as cursor:
             # Lost to a crash of the database it is handed out once more, and finds its job taken.
             cursor.execute(
-                f"DELETE FROM django_q_ormq WHERE id = %s RETURNING {NOT_WAITED}",
+                f"DELETE FROM django_q_ormq WHERE id = %s RETURNING {not_waited()}",  # noqa: S608 - a constant
                 [task_id],
             )
 

@@ -36,7 +36,7 @@ from jobs.queue import SharedFlag
 from jobs.services import BACKOFF_S, job_end, job_requeue, wake
 from jobs.turns import next_turn, slice_of, work_count
 from tenancy.database.columns import Columns
-from tenancy.database.cursors import NOT_WAITED
+from tenancy.database.cursors import not_waited
 from tenancy.scope import tenant_scope
 from toolloop.errors import ToolloopError
 
@@ -46,7 +46,7 @@ _JOB = Columns(Job, "jobs_job")
 _CLAIM = (
     "UPDATE jobs_job SET status = 'running', worker = %s, attempts = attempts + 1, "
     "started_at = now(), lease_expires_at = now() + make_interval(secs => %s) "
-    "WHERE tenant_id = own_tenant() AND id = %s AND status = 'queued' AND run_after <= clock_timestamp()"
+    "WHERE tenant_id = own_tenant() AND id = %s AND status = 'queued' AND run_after <= statement_timestamp()"
 )
 WAITS_MOST_S = 24 * 3600.0  # for what does not answer; then the job fails with what it waited for
 WAIT_MOST_S = 600.0  # between two tries
@@ -62,7 +62,7 @@ def claim(tenant_id: int, job_id: int) -> Job | None:
     """
     with tenant_scope(tenant_id), connection.cursor() as cursor:
         cursor.execute(
-            f"{_CLAIM} RETURNING {_JOB}, {NOT_WAITED}",
+            f"{_CLAIM} RETURNING {_JOB}, {not_waited()}",
             [worker_name(), settings.JOB_LEASE_S, job_id],
         )
         row = cursor.fetchone()

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import transaction
 
-from tenancy.row_security import APP_ROLE, PLATFORM_ROLE
+from tenancy.database.cursors import APP_ROLE, PLATFORM_ROLE
 from tenancy.sharding import distribution
 
 SHARDS = 32

@@ -1,11 +1,14 @@
-"""A program that speaks to the REST API with a key, over real HTTP."""
+"""A program that speaks to the product over real HTTP: to the REST API with a key, to its pages with a session."""
 
 from __future__ import annotations
 
 import http.client
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from django.conf import settings
 
 from tenancy.permissions import KEY_SCOPES, ROLE_ACTIONS
 from tenancy.services import api_key_create
@@ -37,20 +40,37 @@ def streamed(text: str) -> list[tuple[int, str, dict[str, Any]]]:
 
 @dataclass(frozen=True)
 class Answer:
-    """Status and headers of an answer, its text, and its value where it is JSON (else None)."""
+    """Status and headers of an answer, and what it holds; ``json`` is its value where it is JSON, else None."""
 
     status: int
     headers: dict[str, str]
-    text: str
-    json: Any
+    content: bytes
+
+    @cached_property
+    def text(self) -> str:
+        """What it holds, as text."""
+        return self.content.decode()
+
+    @cached_property
+    def json(self) -> Any:
+        """Its value where it is JSON, else None."""
+        is_json = self.content and self.headers.get("content-type", "").startswith("application/json")
+        return json.loads(self.content) if is_json else None
 
 
 @dataclass(frozen=True)
 class Rest:
-    """The API at a port, with a key."""
+    """The product at a port: the API with a key, or the pages with a session.
+
+    Args:
+        port: of a web server on loopback.
+        key: of the API, "" for pages.
+        session: of who is signed in, "" with a key.
+    """
 
     port: int
     key: str
+    session: str = ""
 
     def call(
         self,
@@ -59,19 +79,22 @@ class Rest:
         body: bytes | None = None,
         content_type: str = "application/json",
         seconds: float = 60,
+        accept: str = "",
     ) -> Answer:
         """Send one request on its own connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=seconds)
-        headers = {"Authorization": f"Bearer {self.key}"}
+        headers = {"Accept": accept} if accept else {}
+        if self.key:
+            headers["Authorization"] = f"Bearer {self.key}"
+        if self.session:
+            headers["Cookie"] = f"{settings.SESSION_COOKIE_NAME}={self.session}"
         if body is not None:
             headers["Content-Type"] = content_type
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()
-            text = response.read().decode()
             received = {name.lower(): value for name, value in response.getheaders()}
-            is_json = text and received.get("content-type", "").startswith("application/json")
-            return Answer(response.status, received, text, json.loads(text) if is_json else None)
+            return Answer(response.status, received, response.read())
         finally:
             connection.close()
 
@@ -84,10 +107,19 @@ class Rest:
         return self.call("POST", path, json.dumps(value).encode())
 
     def upload(self, collection: int, name: str, data: bytes) -> Answer:
-        """Upload a file under a name, sent as it is but for the quote, which browsers write as %22."""
+        """Upload a file to a collection."""
+        return self.file(f"/api/v1/collections/{collection}/documents", name, data)
+
+    def file(self, path: str, name: str, data: bytes, **fields: str) -> Answer:
+        """Send a form with a file, whose name is sent as it is but for the quote, which browsers write as %22."""
         quoted = name.replace('"', "%22").encode()
+        parts = [
+            f'--{_BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
+            for key, value in fields.items()
+        ]
         body = b"".join(
             (
+                *parts,
                 f"--{_BOUNDARY}\r\n".encode(),
                 b'Content-Disposition: form-data; name="file"; filename="' + quoted + b'"\r\n',
                 b"Content-Type: application/octet-stream\r\n\r\n",
@@ -95,9 +127,4 @@ class Rest:
                 f"\r\n--{_BOUNDARY}--\r\n".encode(),
             )
         )
-        return self.call(
-            "POST",
-            f"/api/v1/collections/{collection}/documents",
-            body,
-            f"multipart/form-data; boundary={_BOUNDARY}",
-        )
+        return self.call("POST", path, body, f"multipart/form-data; boundary={_BOUNDARY}")

@@ -108,6 +108,7 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
         "[settings.LISTEN_DATABASE['HOST'], settings.LISTEN_DATABASE['PORT']]",
         ["db.internal", "5433"],
     ),
+    "GROUNDWORK_CITUS": ("1", "settings.CITUS", True),
     "GROUNDWORK_REPLICA_URL": (
         "postgresql://groundwork@reads.internal:5434/groundwork?connect_timeout=7",
         "[settings.DATABASES['replica'][k] for k in ('HOST', 'PORT')] + "
@@ -261,6 +262,7 @@ OF_TESTS = {"GROUNDWORK_SHARED_DATA", "GROUNDWORK_REQUIRE_BROWSER"}
 BAD = {
     "DATABASE_URL": "mysql://localhost/name",
     "GROUNDWORK_LISTEN_URL": "mysql://localhost/name",
+    "GROUNDWORK_CITUS": "maybe",
     "GROUNDWORK_REPLICA_URL": "mysql://localhost/name",
     "GROUNDWORK_REPLICA_LAG_SECONDS": "0",
     "GROUNDWORK_CREDENTIAL_KEYS": "not-a-key",

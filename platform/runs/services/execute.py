@@ -34,7 +34,7 @@ from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
 from runs.withheld import run_require
-from tenancy.database.cursors import NOT_WAITED
+from tenancy.database.cursors import not_waited
 from toolloop.batches.base import AnswersLater
 from toolloop.deferred import Decision
 from toolloop.events import LimitReached, ReasoningDelta, RunFinished, StepReset, TextDelta, ToolProgress
@@ -52,14 +52,12 @@ log = structlog.get_logger(__name__)
 
 
 # One round trip on the way to the first text; losing this mark to a crash of the database does no harm.
-_BEGIN = f"""
+_BEGIN = """
 UPDATE runs_run SET status = 'running', started_at = now(), request = %(request)s::jsonb, job_id = %(job)s
 WHERE tenant_id = own_tenant() AND id = %(run)s AND status = 'queued' AND started_at IS NULL AND EXISTS (
     SELECT 1 FROM jobs_job WHERE tenant_id = own_tenant() AND id = %(job)s AND worker = %(worker)s
     AND attempts = %(attempt)s AND status = 'running')
-RETURNING started_at, last_seq, stop_requested_at IS NOT NULL,
-    {NOT_WAITED}
-"""  # noqa: S608 - a constant
+RETURNING started_at, last_seq, stop_requested_at IS NOT NULL, """
 
 
 @dataclass(slots=True)
@@ -267,7 +265,7 @@ def _run_begin(
     }
     with connection.cursor() as cursor:
         cursor.execute(
-            _BEGIN,
+            _BEGIN + not_waited(),
             {
                 "run": run.pk,
                 "request": json.dumps(request),

@@ -7,9 +7,10 @@ rows, but a router reads the statement alone: in a tenant's scope the first tabl
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
+from django.apps import apps
 from django.db.backends.postgresql import compiler as base
 from django.db.backends.postgresql.compiler import (
     SQLAggregateCompiler,
@@ -55,12 +56,25 @@ _TENANT = '"tenant_id"'
 def _of_tenant(query: Any) -> _OfTenant | None:
     """Return the condition for a query's first table, None for shared tables and outside of a tenant's scope."""
     scope = scope_wanted()
-    if not scope.isdecimal() or not _is_tenants(query.model):
+    if not scope.isdecimal():
         return None
-    alias = query.base_table
-    if alias is None or not query.alias_refcount[alias] or query.alias_map[alias].join_type is not None:
-        return None
-    return _OfTenant(alias, int(scope))
+    for alias, table in query.alias_map.items():
+        if query.alias_refcount[
+            alias
+        ]:  # those that aren't needed any more stay in the map, in front of others
+            is_own = table.join_type is None and table.table_name in _tables()
+            return _OfTenant(alias, int(scope)) if is_own else None
+    return None
+
+
+def _with(where: Any, own: Any) -> WhereNode:
+    return WhereNode([where, own] if where else [own], AND)
+
+
+@cache
+def _tables() -> frozenset[str]:
+    """Return the tables of tenants' models."""
+    return frozenset(model._meta.db_table for model in apps.get_models(True) if _is_tenants(model))
 
 
 class SQLCompiler(base.SQLCompiler):
@@ -76,7 +90,7 @@ class SQLCompiler(base.SQLCompiler):
         made = super().pre_sql_setup(*args, **options)
         own = _of_tenant(self.query)
         if own is not None:
-            self.where = WhereNode([self.where, own] if self.where else [own], AND)
+            self.where = _with(self.where, own)
         return made
 
     def collapse_group_by(self, expressions: Any, having: Any) -> Any:
@@ -107,7 +121,7 @@ class SQLUpdateCompiler(base.SQLUpdateCompiler):
         super().pre_sql_setup()
         own = _of_tenant(self.query)
         if own is not None:
-            self.query.where = WhereNode([self.query.where, own] if self.query.where else [own], AND)
+            self.query.where = _with(self.query.where, own)
 
 
 class SQLDeleteCompiler(base.SQLDeleteCompiler):
@@ -117,7 +131,7 @@ class SQLDeleteCompiler(base.SQLDeleteCompiler):
         own = _of_tenant(query)
         if own is not None:
             query = query.clone()
-            query.where = WhereNode([query.where, own] if query.where else [own], AND)
+            query.where = _with(query.where, own)
         return super()._as_sql(query)  # type: ignore[misc]
 
     def execute_sql(self, *args: Any, **options: Any) -> Any:

@@ -36,8 +36,6 @@ UNKNOWN = "?"
 """Of a connection: what is in force has to be set again."""
 OWN = "own_tenant()"
 """In a statement: the id of the tenant in whose scope it runs (``tenant_named``)."""
-NOT_WAITED = "NULL" if settings.CITUS else "set_config('synchronous_commit', 'off', true)"
-"""In RETURNING: the commit of this transaction isn't waited for. Citus takes no such call there."""
 _SET = 2
 """Statements that a prefix holds, whose results come first."""
 
@@ -66,6 +64,11 @@ def scope_statements(wanted: str) -> tuple[str, str]:
     if tenant and not tenant.isdecimal():  # it becomes part of a statement
         raise ValueError("a tenant scope is a number")
     return f"SET LOCAL ROLE {role}", f"SET LOCAL app.tenant_id = '{tenant}'"
+
+
+def not_waited() -> str:
+    """Return what says in RETURNING that the commit of this transaction isn't waited for; Citus takes no such call there."""
+    return "NULL" if settings.CITUS else "set_config('synchronous_commit', 'off', true)"
 
 
 @lru_cache(maxsize=4096)

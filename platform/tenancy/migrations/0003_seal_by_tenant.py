@@ -1,4 +1,7 @@
-"""The seal of the audit trail names the tenant in each statement, so that a sharded Postgres finds the rows on one machine."""
+"""The seal of the audit trail names the tenant in each statement, so that a sharded Postgres finds the rows on one machine.
+
+The function that it takes the place of, audit_seal(bigint), goes one release later.
+"""
 
 from django.db import migrations
 
@@ -64,7 +67,6 @@ BEGIN
     RETURN NULL;
 END
 $$;
-DROP FUNCTION audit_seal(bigint);
 """
 
 
