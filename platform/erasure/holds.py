@@ -27,9 +27,7 @@ def hold_place(*, tenant: Tenant, actor: Actor, reason: str) -> LegalHold:
     actor.require("tenant.manage")
     reason = " ".join(reason.split())
     if not 1 <= len(reason) <= MAX_REASON:
-        raise Invalid(
-            "invalid", f"Give a reason of 1 to {MAX_REASON} characters.", data={"field": "reason"}
-        )
+        raise Invalid("invalid", f"Give a reason of 1 to {MAX_REASON} characters.", data={"field": "reason"})
     try:
         with tenant_scope(tenant.pk), transaction.atomic():
             hold = LegalHold.objects.create(tenant=tenant, reason=reason, placed_by=actor.user_id)

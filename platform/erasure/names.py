@@ -61,9 +61,8 @@ def names_replace(who: Identity) -> dict[str, int]:
     found = {}
     for model in models_all():
         columns = [f for f in columns_of(model, "names") if _is_text(f)]
-        if columns and model not in _APART:
-            if count := _replace(model, columns, who):
-                found[model._meta.label] = count
+        if columns and model not in _APART and (count := _replace(model, columns, who)):
+            found[model._meta.label] = count
     return found
 
 
@@ -76,7 +75,7 @@ def names_kept(who: Identity) -> dict[str, int]:
             if not columns:
                 continue
             statement = sql.SQL("SELECT count(*) FROM {} WHERE {}").format(
-                sql.Identifier(model._meta.db_table), _matches(columns)
+                sql.Identifier(model._meta.db_table), matches(columns)
             )
             cursor.execute(statement, {"pattern": who.pattern})
             if count := int(cursor.fetchone()[0]):
@@ -98,7 +97,7 @@ def set_clause(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:
 
 def _replace(model: type[models.Model], columns: list[models.Field[Any, Any]], who: Identity) -> int:
     statement = sql.SQL("UPDATE {} SET {} WHERE {}").format(
-        sql.Identifier(model._meta.db_table), set_clause(columns), _matches(columns)
+        sql.Identifier(model._meta.db_table), set_clause(columns), matches(columns)
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, {"pattern": who.pattern, "pseudonym": who.pseudonym})
@@ -109,10 +108,6 @@ def _is_text(field: models.Field[Any, Any]) -> bool:
     if isinstance(field, ArrayField):
         field = field.base_field
     return isinstance(field, (models.CharField, models.TextField, models.JSONField, models.FileField))
-
-
-def _matches(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:
-    return matches(columns)
 
 
 def matches(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:

@@ -32,10 +32,14 @@ def person_refuse(user: User) -> None:
     with platform_scope():
         mine = Membership.objects.filter(user=user).select_related("tenant")
         held = [m.tenant.name for m in mine.filter(tenant__in=tenants_held())]
-        others = Membership.objects.filter(tenant=models.OuterRef("tenant"), role=Role.OWNER, user__is_active=True)
+        others = Membership.objects.filter(
+            tenant=models.OuterRef("tenant"), role=Role.OWNER, user__is_active=True
+        )
         alone = [
             m.tenant.name
-            for m in mine.filter(~models.Exists(others.exclude(user=user)), role=Role.OWNER, tenant__is_active=True)
+            for m in mine.filter(
+                ~models.Exists(others.exclude(user=user)), role=Role.OWNER, tenant__is_active=True
+            )
         ]
     if held:
         raise Conflict(

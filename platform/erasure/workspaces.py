@@ -83,7 +83,10 @@ def _clear(cursor: object, model: type[TenantModel], tenant_id: int) -> None:
 
 def _admin_log(cursor: object, tenant_id: int, order: list[type[TenantModel]]) -> int:
     """Delete what Django's admin noted about rows of the workspace; it has no column for the workspace."""
-    types = {t.pk: t.model_class() for t in ContentType.objects.filter(pk__in=LogEntry.objects.values("content_type"))}
+    types = {
+        t.pk: t.model_class()
+        for t in ContentType.objects.filter(pk__in=LogEntry.objects.values("content_type"))
+    }
     gone = LogEntry.objects.filter(
         content_type__in=[pk for pk, model in types.items() if model is Tenant], object_id=str(tenant_id)
     ).delete()[0]
@@ -116,7 +119,10 @@ def workspace_files_erase(tenant_id: int, report: Report) -> bool:
         store().remove_below(prefix)
     report.add("copies and caches of this machine", REMOVED, workspace_copies_erase(tenant_id))
     report.add(
-        "copies and caches of other machines", KEPT, 0 if store().is_local else 1, "removed as soon as each looks, within seconds"
+        "copies and caches of other machines",
+        KEPT,
+        0 if store().is_local else 1,
+        "removed as soon as each looks, within seconds",
     )
     return True
 

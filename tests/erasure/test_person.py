@@ -71,7 +71,11 @@ def test_their_names_are_nowhere_but_in_content_and_what_was_theirs_is_gone(home
     mine = Planted()
     with tenant_scope(side.tenant.pk):
         conversation = Conversation.objects.create(
-            tenant=side.tenant, user=person, title=mine.mark("title"), model="extractive", draft=mine.mark("draft")
+            tenant=side.tenant,
+            user=person,
+            title=mine.mark("title"),
+            model="extractive",
+            draft=mine.mark("draft"),
         )
     words = Planted()
     with platform_scope():
@@ -167,7 +171,8 @@ def test_a_chain_that_someone_else_altered_is_still_found(home: Path, person: Us
     assert audit_chain_verify(tenant=side.tenant).redacted == 2
     with as_login_role(), connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE tenancy_auditevent SET object_name = 'z' WHERE tenant_id = %s AND action = 'a.a'", [side.tenant.pk]
+            "UPDATE tenancy_auditevent SET object_name = 'z' WHERE tenant_id = %s AND action = 'a.a'",
+            [side.tenant.pk],
         )
     found = audit_chain_verify(tenant=side.tenant)
     assert [p.kind for p in found.problems] == ["altered"]

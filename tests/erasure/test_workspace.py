@@ -65,7 +65,11 @@ def planted_in(side: Side) -> Planted:
         object_repr="x",
         action_flag=2,
     )
-    plant(planted, [entry], columns=lambda model: [model._meta.get_field(n) for n in ("object_repr", "change_message")])
+    plant(
+        planted,
+        [entry],
+        columns=lambda model: [model._meta.get_field(n) for n in ("object_repr", "change_message")],
+    )
     return planted
 
 

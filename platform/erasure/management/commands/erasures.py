@@ -38,7 +38,9 @@ class Command(BaseCommand):
         report = actions.add_parser("report", help="print the report of one as JSON")
         report.add_argument("number", type=int)
         actions.add_parser("apply", help="erase again what the ledger names and an older backup brought back")
-        actions.add_parser("scrub", help="rewrite the database's files, so that deleted rows aren't in them any more")
+        actions.add_parser(
+            "scrub", help="rewrite the database's files, so that deleted rows aren't in them any more"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
@@ -56,7 +58,9 @@ class Command(BaseCommand):
             self.stdout.write("The workspace stays.")
             return
         now = options["now"]
-        self._asked(workspace_erase_request(tenant=tenant, actor=actor, confirm=options["confirm"], now=now), now)
+        self._asked(
+            workspace_erase_request(tenant=tenant, actor=actor, confirm=options["confirm"], now=now), now
+        )
 
     def _person(self, options: dict[str, Any]) -> None:
         person = User.objects.filter(email=options["subject"].strip().lower()).first()
@@ -75,7 +79,9 @@ class Command(BaseCommand):
             return
         if not erasure_carry_out(made.pk):
             made.refresh_from_db()
-            raise CommandError(f"Erasure {made.pk} isn't done, and is tried again by the worker. {made.detail}")
+            raise CommandError(
+                f"Erasure {made.pk} isn't done, and is tried again by the worker. {made.detail}"
+            )
         self._report({"number": made.pk})
 
     def _list(self, options: dict[str, Any]) -> None:
