@@ -236,6 +236,8 @@ def test_nothing_goes_while_the_ledger_cannot_be_written(home: Path, settings: A
     assert erasures_round() == 0
     made.refresh_from_db()
     assert "Error" in made.detail
+    with pytest.raises(Conflict, match="being erased"):
+        hold_place(tenant=side.tenant, actor=actor_of(side.people["owner"]), reason="Too late")
     assert Tenant.objects.filter(pk=side.tenant.pk, is_active=True).exists()
 
 
