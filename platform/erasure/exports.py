@@ -128,7 +128,8 @@ def _of_person(person: User) -> dict[type[models.Model], set[Any]]:
                     model._base_manager.filter(**{field.attname: person.pk}).values_list("pk", flat=True)
                 )
                 found.setdefault(model, set()).update(ids)
-                if not is_number and field.remote_field.on_delete is models.CASCADE:
+                reference_to: Any = field.remote_field
+                if not is_number and reference_to.on_delete is models.CASCADE:
                     owned.append((model, ids))
     while owned:
         model, ids = owned.pop()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
@@ -67,7 +69,7 @@ def hold_of(tenant_id: int) -> LegalHold | None:
         return _open().filter(tenant_id=tenant_id).first()
 
 
-def tenants_held() -> QuerySet[LegalHold]:
+def tenants_held() -> QuerySet[LegalHold, Any]:
     """Return the numbers of all workspaces that are held, as a query; in the platform's scope."""
     return _open().values("tenant_id")
 

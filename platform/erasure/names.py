@@ -90,9 +90,10 @@ def names_columns(model: type[models.Model]) -> list[models.Field[Any, Any]]:
 
 def set_clause(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:
     """Return ``column = …`` for each, with names replaced; parameters ``pattern`` and ``pseudonym``."""
-    return sql.SQL(", ").join(
-        sql.SQL("{} = {}").format(sql.Identifier(f.column), _replaced(f)) for f in columns
-    )
+    parts: list[sql.Composable] = [
+        sql.SQL("{} = {}").format(sql.Identifier(str(f.column)), _replaced(f)) for f in columns
+    ]
+    return sql.SQL(", ").join(parts)
 
 
 def _replace(model: type[models.Model], columns: list[models.Field[Any, Any]], who: Identity) -> int:
@@ -112,18 +113,17 @@ def _is_text(field: models.Field[Any, Any]) -> bool:
 
 def matches(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:
     """Return a condition that is true where one of the columns has a name; parameter ``pattern``."""
-    return sql.SQL(" OR ").join(
-        sql.SQL("{}::text ~* %(pattern)s").format(sql.Identifier(f.column))
-        if not isinstance(f, ArrayField)
-        else sql.SQL("EXISTS (SELECT FROM unnest({}) AS one WHERE one::text ~* %(pattern)s)").format(
-            sql.Identifier(f.column)
-        )
+    plain = sql.SQL("{}::text ~* %(pattern)s")
+    listed = sql.SQL("EXISTS (SELECT FROM unnest({}) AS one WHERE one::text ~* %(pattern)s)")
+    parts: list[sql.Composable] = [
+        (listed if isinstance(f, ArrayField) else plain).format(sql.Identifier(str(f.column)))
         for f in columns
-    )
+    ]
+    return sql.SQL(" OR ").join(parts)
 
 
 def _replaced(field: models.Field[Any, Any]) -> sql.Composed:
-    column = sql.Identifier(field.column)
+    column = sql.Identifier(str(field.column))
     if isinstance(field, ArrayField):
         return sql.SQL(
             "CASE WHEN {c} IS NULL THEN NULL ELSE ARRAY(SELECT regexp_replace(one, %(pattern)s, %(pseudonym)s, 'gi') "

@@ -34,7 +34,7 @@ def public_key() -> str:
 
 def own_keys() -> set[str]:
     """Return the public keys of this installation's present and former secret keys."""
-    return {_public(secret) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)}
+    return {_public(str(secret)) for secret in (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)}
 
 
 def sign(content: bytes) -> str:

@@ -119,7 +119,7 @@ def hostile(source: Path, folder: Path) -> dict[str, Path]:
     climbing = signed(parts=[*manifest["parts"], up])
     bomb = {"name": "files/t1/bomb", "size": 10, "sha256": "0" * 64, "rows": 0}
     bombing = signed(parts=[*manifest["parts"], bomb])
-    made = {
+    made: dict[str, dict[str, bytes | None]] = {
         "a row changed": {name: found[name].replace(b"1", b"2")},
         "a part left out": {name: None},
         "a part added": {"files/t1/new": b"x"},

@@ -51,7 +51,7 @@ def person(transactional_db: None) -> User:
 
 def act(side: Side, user: User, action: str, *, ip: str = "2001:db8::7a71", **options: Any) -> None:
     """Record something that a person did."""
-    actor = Actor("user", side.tenant.pk, "member", user_id=user.pk, name=user.get_full_name())
+    actor = Actor("user", side.tenant.pk, frozenset(), user_id=user.pk, name=user.get_full_name())
     with (
         tenant_scope(side.tenant.pk),
         origin_scope(ip=ip, request_id=f"{ip[-4:]}-req"),
@@ -233,5 +233,6 @@ def test_every_reference_to_a_person_says_what_becomes_of_it() -> None:
     for model in models_all():
         for column in model._meta.concrete_fields:
             if column.related_model is User:
-                assert column.remote_field.on_delete.__name__ in {"CASCADE", "SET_NULL"}, column
+                remote: Any = column.remote_field
+                assert remote.on_delete.__name__ in {"CASCADE", "SET_NULL"}, column
     assert len(tenant_models()) > 100

@@ -16,7 +16,7 @@ from blobs.hold import removals_hold
 from erasure.holds import hold_place, hold_release
 from erasure.ledger import ledger_read
 from erasure.models import Erasure
-from erasure.rules import columns_of
+from erasure.rules import columns_of, text_columns
 from erasure.services import (
     erasures_round,
     workspace_erase_request,
@@ -57,7 +57,7 @@ def planted_in(side: Side) -> Planted:
     with platform_scope():
         fresh = [type(row)._base_manager.get(pk=row.pk) for row in rows]
     plant(planted, fresh)
-    plant(planted, [side.tenant], columns=lambda model: [model._meta.get_field("name")])
+    plant(planted, [side.tenant], columns=lambda model: [f for f in text_columns(model) if f.name == "name"])
     entry = LogEntry.objects.create(
         user=side.user("owner"),
         content_type=ContentType.objects.get_for_model(type(rows[0])),
@@ -68,7 +68,7 @@ def planted_in(side: Side) -> Planted:
     plant(
         planted,
         [entry],
-        columns=lambda model: [model._meta.get_field(n) for n in ("object_repr", "change_message")],
+        columns=lambda model: [f for f in text_columns(model) if f.name != "object_id"],
     )
     return planted
 
