@@ -8,6 +8,12 @@ class ConfigConfig(AppConfig):
     name = "config"
     default_auto_field = "django.db.models.BigAutoField"
 
+    def ready(self) -> None:
+        from config.upgrade import database_superuser
+        from erasure.scrubbing import superuser_from
+
+        superuser_from(database_superuser)
+
 
 class GroundworkAdminConfig(admin.AdminConfig):
     """Django's admin with our site (apart from it: this is imported before any model may be)."""

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_http_methods
 
 from basics.errors import Invalid
 from erasure.holds import hold_of
+from erasure.retention import retention_overview
 from runs.retention import retention_own, retention_set
 from web.forms import RetentionForm, add_refusal
 from web.requests import TenantRequest, allowed
@@ -33,4 +34,5 @@ def retention(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             return redirect("web:settings-retention", tenant_slug)
     context = {"section": "retention", "form": form, "own": own, "default": settings.RETENTION_DAYS}
     context["hold"] = hold_of(request.tenant.pk)
+    context["rules"] = retention_overview(tenant=request.tenant, actor=request.actor).rules
     return render(request, "settings/retention.html", context, status=422 if form.errors else 200)

@@ -12,7 +12,7 @@ from basics.errors import DomainError
 from erasure.exports import Export, export_verify, person_export, workspace_export
 from erasure.ledger import ledger_read
 from erasure.models import Erasure
-from erasure.scrubbing import disk_scrub
+from erasure.scrubbing import disk_scrub, superuser_known
 from erasure.services import (
     erasure_carry_out,
     ledger_apply,
@@ -61,8 +61,15 @@ class Command(BaseCommand):
         report = actions.add_parser("report", help="print the report of one as JSON")
         report.add_argument("number", type=int)
         actions.add_parser("apply", help="erase again what the ledger names and an older backup brought back")
-        actions.add_parser(
+        scrub = actions.add_parser(
             "scrub", help="rewrite the database's files, so that deleted rows aren't in them any more"
+        )
+        scrub.add_argument(
+            "--superuser",
+            default="",
+            metavar="URL",
+            help="address of the database for its superuser, who can also clear the server's log; the embedded "
+            "server's is known",
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -143,4 +150,8 @@ class Command(BaseCommand):
         self.stdout.write(f"Erased again: {again}. ({(timezone.now() - began).seconds} s)")
 
     def _scrub(self, options: dict[str, Any]) -> None:
-        self.stdout.write(f"{disk_scrub()} tables rewritten.")
+        superuser = options["superuser"] or superuser_known()
+        told = f"{disk_scrub(superuser)} tables rewritten"
+        self.stdout.write(
+            f"{told}, and the log of changes." if superuser else f"{told}; not the log of changes."
+        )
