@@ -66,8 +66,8 @@ def ask(person: User) -> Erasure:
 
 def test_their_names_are_nowhere_but_in_content_and_what_was_theirs_is_gone(home: Path, person: User) -> None:
     side, other = Side(), Side()
-    member = make_member(side.tenant, "member", person)
-    rows = rows_of(side)
+    member = side.people["member"] = make_member(side.tenant, "member", person)
+    rows = rows_of(side, "member")  # whatever can be a person's is theirs
     mine = Planted()
     with tenant_scope(side.tenant.pk):
         conversation = Conversation.objects.create(
