@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from erasure.holds import hold_of
+from erasure.models import LegalHold
 from tenancy.actors import Actor
 from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +33,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All rules; while the workspace is held, none removes anything."""
+    """All rules; while there is a hold, none removes anything."""
 
     rules: list[Rule]
-    is_held: bool
+    hold: LegalHold | None
 
 
 _told: list[Callable[[Tenant], Rule]] = []
@@ -53,4 +55,5 @@ def retention_overview(*, tenant: Tenant, actor: Actor) -> Overview:
         Denied: without the right ``audit.read``.
     """
     actor.require("audit.read")
-    return Overview([tell(tenant) for tell in _told], hold_of(tenant.pk) is not None)
+    with tenant_scope(tenant.pk):
+        return Overview([tell(tenant) for tell in _told], hold_of(tenant.pk))

@@ -110,14 +110,14 @@ def test_all_retention_rules_are_on_one_page_with_what_they_would_remove(home: P
     with tenant_scope(side.tenant.pk):
         for _ in range(3):
             Run.objects.create(
-                tenant=side.tenant, kind="conversation", model="m", status="succeeded", finished_at=old
+                tenant=side.tenant, kind="conversation", model="m", status="completed", finished_at=old
             )
     shown = retention_overview(tenant=side.tenant, actor=actor_of(side.people["admin"]))
     assert [(r.name, r.days, r.is_own, r.due) for r in shown.rules] == [
         ("Runs", 30, False, 3),
         ("Conversations", 0, False, 0),
     ]
-    assert not shown.is_held
+    assert shown.hold is None
     with pytest.raises(Denied):
         retention_overview(tenant=side.tenant, actor=actor_of(side.people["member"]))
     assert "steps of answers" in text_of(client.get(page))
