@@ -30,9 +30,10 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.transcript.shown import conversations_unnamed, runs_related
         from apps.conversations.turns.erasing import person_conversations_erase
         from apps.conversations.turns.lost_titles import titles_later
-        from apps.conversations.turns.retention import BATCH, conversations_expire
+        from apps.conversations.turns.retention import BATCH, conversations_expire, retention_rule
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
+        from erasure.retention import retention_told_by
         from erasure.rules import on_person_erase
         from jobs.registry import on_sweep
         from runs.withheld import runs_related_by
@@ -45,4 +46,5 @@ class ConversationsConfig(AppConfig):
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
         on_document_lost(titles_later)
         on_person_erase(person_conversations_erase)
+        retention_told_by(retention_rule)
         bundle_register(TRADE_BUNDLE)

@@ -23,8 +23,7 @@ class DatasetsConfig(AppConfig):
             "names: error_message problems findings; content: file; codes: status error_code format split"
         ),
         "DatasetImport": (
-            "names: error_message name problems; content: file errors_file; codes: status error_code "
-            "format"
+            "names: error_message name problems; content: file errors_file; codes: status error_code format"
         ),
         "DatasetCheck": "names: error_message result; codes: status error_code kind options",
         "Acceptance": "names: shown note; codes: fingerprint kind",

@@ -17,8 +17,11 @@ class ConfigConfig(AppConfig):
 
         This app is the last one, so that the others' modules are there (manage.py and config.asgi turn it off).
         """
+        from config.upgrade import database_superuser
+        from erasure.scrubbing import superuser_from
         from jobs.registry import after_start
 
+        superuser_from(database_superuser)
         after_start(_verify_schedule_start)
         gc.freeze()
         gc.enable()

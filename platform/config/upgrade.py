@@ -230,6 +230,12 @@ def database_folder() -> Path | None:
     return Path(known.pgdata) if known else None
 
 
+def database_superuser() -> str:
+    """Return the address of the embedded database for its superuser, "" where the database is not ours."""
+    known = None if env.get("DATABASE_URL") else state.load(settings.DATA_DIR)
+    return known.url(superuser=True) if known else ""
+
+
 def _check_database_disk(planned: list[Planned]) -> Check:
     needed = sum(s.disk_bytes for p in planned for s in p.steps) + SPARE_BYTES
     folder = database_folder()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from basics.errors import Conflict, Invalid
-from erasure.models import LegalHold
+from erasure.models import Erasure, LegalHold
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
@@ -22,16 +24,21 @@ def hold_place(*, tenant: Tenant, actor: Actor, reason: str) -> LegalHold:
     Raises:
         Denied: without the right ``tenant.manage``.
         Invalid: no reason, or too long a one.
-        Conflict: ``legal_hold``, there is one already.
+        Conflict: ``legal_hold``, there is one already; ``erasure_begun``, the workspace is being erased.
     """
     actor.require("tenant.manage")
     reason = " ".join(reason.split())
     if not 1 <= len(reason) <= MAX_REASON:
-        raise Invalid(
-            "invalid", f"Give a reason of 1 to {MAX_REASON} characters.", data={"field": "reason"}
-        )
+        raise Invalid("invalid", f"Give a reason of 1 to {MAX_REASON} characters.", data={"field": "reason"})
     try:
         with tenant_scope(tenant.pk), transaction.atomic():
+            # Locked: an erasure that begins at this moment looks for holds under the same lock.
+            asked = Erasure.objects.select_for_update().filter(
+                kind=Erasure.Kind.WORKSPACE, subject=tenant.pk, state=Erasure.State.WAITING
+            )
+            list(asked)
+            if _is_begun(tenant.pk):
+                raise Conflict("erasure_begun", "This workspace is being erased, which can't be stopped.")
             hold = LegalHold.objects.create(tenant=tenant, reason=reason, placed_by=actor.user_id)
             audit_record(tenant=tenant, actor=actor, action="hold.place", object=hold)
     except IntegrityError:
@@ -62,7 +69,7 @@ def hold_of(tenant_id: int) -> LegalHold | None:
         return _open().filter(tenant_id=tenant_id).first()
 
 
-def tenants_held() -> QuerySet[LegalHold]:
+def tenants_held() -> QuerySet[LegalHold, Any]:
     """Return the numbers of all workspaces that are held, as a query; in the platform's scope."""
     return _open().values("tenant_id")
 
@@ -74,6 +81,13 @@ def hold_refuse(tenant_id: int) -> None:
             "legal_hold",
             "This workspace is under a legal hold, so nothing of it can be erased. An owner can release the hold.",
         )
+
+
+def _is_begun(tenant_id: int) -> bool:
+    running = Erasure.objects.filter(
+        kind=Erasure.Kind.WORKSPACE, subject=tenant_id, state=Erasure.State.RUNNING
+    )
+    return running.exists()
 
 
 def _open() -> QuerySet[LegalHold]:

@@ -127,7 +127,9 @@ def _entry(place: Place, key: str) -> Entry:
         try:
             raw = json.loads((folder / "entry").read_text())
             if raw.pop("format") != FORMAT:
-                raise BackupRefused(f"{key} was written by a newer version of Groundwork. Install that version.")
+                raise BackupRefused(
+                    f"{key} was written by a newer version of Groundwork. Install that version."
+                )
             entry = Entry(**raw)
             is_right = entry.kind in Erasure.Kind.values and isinstance(entry.subject, int)
             if not is_right or not re.fullmatch(r"[0-9a-f]{64}", entry.fingerprint):

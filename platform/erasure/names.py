@@ -61,9 +61,8 @@ def names_replace(who: Identity) -> dict[str, int]:
     found = {}
     for model in models_all():
         columns = [f for f in columns_of(model, "names") if _is_text(f)]
-        if columns and model not in _APART:
-            if count := _replace(model, columns, who):
-                found[model._meta.label] = count
+        if columns and model not in _APART and (count := _replace(model, columns, who)):
+            found[model._meta.label] = count
     return found
 
 
@@ -76,7 +75,7 @@ def names_kept(who: Identity) -> dict[str, int]:
             if not columns:
                 continue
             statement = sql.SQL("SELECT count(*) FROM {} WHERE {}").format(
-                sql.Identifier(model._meta.db_table), _matches(columns)
+                sql.Identifier(model._meta.db_table), matches(columns)
             )
             cursor.execute(statement, {"pattern": who.pattern})
             if count := int(cursor.fetchone()[0]):
@@ -91,14 +90,15 @@ def names_columns(model: type[models.Model]) -> list[models.Field[Any, Any]]:
 
 def set_clause(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:
     """Return ``column = …`` for each, with names replaced; parameters ``pattern`` and ``pseudonym``."""
-    return sql.SQL(", ").join(
-        sql.SQL("{} = {}").format(sql.Identifier(f.column), _replaced(f)) for f in columns
-    )
+    parts: list[sql.Composable] = [
+        sql.SQL("{} = {}").format(sql.Identifier(str(f.column)), _replaced(f)) for f in columns
+    ]
+    return sql.SQL(", ").join(parts)
 
 
 def _replace(model: type[models.Model], columns: list[models.Field[Any, Any]], who: Identity) -> int:
     statement = sql.SQL("UPDATE {} SET {} WHERE {}").format(
-        sql.Identifier(model._meta.db_table), set_clause(columns), _matches(columns)
+        sql.Identifier(model._meta.db_table), set_clause(columns), matches(columns)
     )
     with connection.cursor() as cursor:
         cursor.execute(statement, {"pattern": who.pattern, "pseudonym": who.pseudonym})
@@ -111,24 +111,19 @@ def _is_text(field: models.Field[Any, Any]) -> bool:
     return isinstance(field, (models.CharField, models.TextField, models.JSONField, models.FileField))
 
 
-def _matches(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:
-    return matches(columns)
-
-
 def matches(columns: Iterable[models.Field[Any, Any]]) -> sql.Composed:
     """Return a condition that is true where one of the columns has a name; parameter ``pattern``."""
-    return sql.SQL(" OR ").join(
-        sql.SQL("{}::text ~* %(pattern)s").format(sql.Identifier(f.column))
-        if not isinstance(f, ArrayField)
-        else sql.SQL("EXISTS (SELECT FROM unnest({}) AS one WHERE one::text ~* %(pattern)s)").format(
-            sql.Identifier(f.column)
-        )
+    plain = sql.SQL("{}::text ~* %(pattern)s")
+    listed = sql.SQL("EXISTS (SELECT FROM unnest({}) AS one WHERE one::text ~* %(pattern)s)")
+    parts: list[sql.Composable] = [
+        (listed if isinstance(f, ArrayField) else plain).format(sql.Identifier(str(f.column)))
         for f in columns
-    )
+    ]
+    return sql.SQL(" OR ").join(parts)
 
 
 def _replaced(field: models.Field[Any, Any]) -> sql.Composed:
-    column = sql.Identifier(field.column)
+    column = sql.Identifier(str(field.column))
     if isinstance(field, ArrayField):
         return sql.SQL(
             "CASE WHEN {c} IS NULL THEN NULL ELSE ARRAY(SELECT regexp_replace(one, %(pattern)s, %(pseudonym)s, 'gi') "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from allauth.account.models import EmailAddress
 from django.contrib.sessions.models import Session
 from django.db import models, transaction
@@ -32,10 +34,14 @@ def person_refuse(user: User) -> None:
     with platform_scope():
         mine = Membership.objects.filter(user=user).select_related("tenant")
         held = [m.tenant.name for m in mine.filter(tenant__in=tenants_held())]
-        others = Membership.objects.filter(tenant=models.OuterRef("tenant"), role=Role.OWNER, user__is_active=True)
+        others = Membership.objects.filter(
+            tenant=models.OuterRef("tenant"), role=Role.OWNER, user__is_active=True
+        )
         alone = [
             m.tenant.name
-            for m in mine.filter(~models.Exists(others.exclude(user=user)), role=Role.OWNER, tenant__is_active=True)
+            for m in mine.filter(
+                ~models.Exists(others.exclude(user=user)), role=Role.OWNER, tenant__is_active=True
+            )
         ]
     if held:
         raise Conflict(
@@ -111,7 +117,8 @@ def person_names_erase(user_id: int, who: Identity, report: Report) -> None:
 def _references_report(user: User, report: Report) -> None:
     for model in models_all():
         for field in model._meta.concrete_fields:
-            if field.related_model is User and field.null and field.remote_field.on_delete is models.SET_NULL:
+            reference: Any = field.remote_field
+            if field.related_model is User and field.null and reference.on_delete is models.SET_NULL:
                 count = model._base_manager.filter(**{field.name: user}).count()
                 report.add(f"{model._meta.label}.{field.name}", REPLACED, count)
 

@@ -2,24 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import psycopg
 from django.db import connection
 from psycopg import sql
 
 from tenancy.database.base import as_login_role
 
+_superuser: list[Callable[[], str]] = []
+_SAMPLES = """
+DELETE FROM pg_statistic AS s USING pg_class AS c WHERE c.oid = s.starelid AND c.relkind = 'r'
+AND c.relnamespace = 'public'::regnamespace AND pg_relation_size(c.oid) = 0
+"""
 
-def disk_scrub() -> int:
-    """Rewrite every table with its indexes and forget its statistics' samples; returns how many tables.
 
-    Each table is locked while it is rewritten, and needs its size once more on disk. What is left afterwards is in the
-    server's log of changes (WAL), which overwrites itself, and in archives of it that an operator keeps.
+def superuser_from(url: Callable[[], str]) -> None:
+    """Have the address of the database's superuser asked for there, "" where there is none to have; at start-up."""
+    _superuser[:] = [url]
+
+
+def superuser_known() -> str:
+    """Return the address of the superuser of the embedded server, "" for a server of your own."""
+    return _superuser[0]() if _superuser else ""
+
+
+def disk_scrub(superuser: str) -> int:
+    """Rewrite every table with its indexes, and with the superuser's rights also samples and the log of changes (WAL).
+
+    Each table is locked while it is rewritten, and needs its size once more on disk. Archives of the log and replicas are
+    an operator's own.
+
+    Args:
+        superuser: address of the database with a superuser's name and password; "" leaves samples and log as they are.
+
+    Returns:
+        How many tables were rewritten.
     """
     with as_login_role(), connection.cursor() as cursor:
         cursor.execute(
-            "SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace "
-            "AND pg_relation_size(c.oid) > 0 ORDER BY 1"
+            "SELECT c.relname FROM pg_class c WHERE c.relkind = 'r' AND c.relnamespace = 'public'::regnamespace ORDER BY 1"
         )
         tables = [name for (name,) in cursor.fetchall()]
         for table in tables:
             cursor.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier("public", table)))
-        return len(tables)
+    if superuser:
+        with psycopg.connect(superuser, autocommit=True) as line:
+            _log_and_samples_scrub(line)
+    return len(tables)
+
+
+def _log_and_samples_scrub(line: psycopg.Connection[tuple[object, ...]]) -> None:
+    line.execute(_SAMPLES)  # ANALYZE leaves those of a table that has no rows any more
+    line.execute("VACUUM FULL pg_statistic")
+    # Files of the log that aren't needed any more are deleted, not used again with what they hold.
+    line.execute("ALTER SYSTEM SET wal_recycle = off")
+    try:
+        line.execute("SELECT pg_reload_conf()")
+        for _ in range(3):  # a checkpoint keeps the file that the one before began in
+            line.execute("SELECT pg_switch_wal()")
+            line.execute("CHECKPOINT")
+    finally:
+        line.execute("ALTER SYSTEM RESET wal_recycle")
+        line.execute("SELECT pg_reload_conf()")

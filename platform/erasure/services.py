@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import psycopg
 import structlog
@@ -33,8 +33,12 @@ from tenancy.services import audit_record
 log = structlog.get_logger(__name__)
 AGAIN = timedelta(minutes=5)  # after a hold, a backup under way, or a place that didn't answer
 _LOCK = 0x6572617365  # "erase": one erasure at a time, on whichever machine
-_BACKUPS_WHY = "older backups have it until they are pruned; one that is restored is erased again before it opens"
-_DISK_WHY = "Postgres overwrites deleted rows and its log by and by; “manage.py erasures scrub” does it at once"
+_BACKUPS_WHY = (
+    "older backups have it until they are pruned; one that is restored is erased again before it opens"
+)
+_DISK_WHY = (
+    "Postgres overwrites deleted rows and its log by and by; “manage.py erasures scrub” does it at once"
+)
 OPEN = (Erasure.State.WAITING, Erasure.State.RUNNING)
 
 
@@ -134,7 +138,9 @@ def _request(kind: Erasure.Kind, subject: int, by: int | None, *, now: bool) -> 
 
 
 def _undo(kind: Erasure.Kind, subject: int) -> Erasure:
-    found = Erasure.objects.select_for_update().filter(kind=kind, subject=subject, state=Erasure.State.WAITING)
+    found = Erasure.objects.select_for_update().filter(
+        kind=kind, subject=subject, state=Erasure.State.WAITING
+    )
     made = found.first()
     if made is None:
         raise Conflict("no_erasure", "Nothing is waiting to be erased here. Once begun, it can't be undone.")
@@ -184,7 +190,11 @@ def erasure_carry_out(pk: int) -> bool:
         ended = _workspace(row, report) if row.kind == Erasure.Kind.WORKSPACE else _person(row, report)
     except (DomainError, StoreAway, DatabaseError, psycopg.Error, OSError) as error:
         log.warning("erasure_waits", erasure=row.pk, reason=str(error)[:200])
-        _wait(row, error.message if isinstance(error, DomainError) else f"{type(error).__name__}: {error}", report)
+        _wait(
+            row,
+            error.message if isinstance(error, DomainError) else f"{type(error).__name__}: {error}",
+            report,
+        )
         return False
     if not ended:
         _wait(row, "A backup copies files at this moment; they are removed when it has ended.", report)

@@ -7,6 +7,8 @@ what was sealed only with such a note that came later.
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import connection, transaction
 from psycopg import sql
 
@@ -37,7 +39,7 @@ def _condition() -> sql.Composed:
     )
 
 
-def _values(user_id: int, who: Identity) -> dict[str, object]:
+def _values(user_id: int, who: Identity) -> dict[str, Any]:
     return {"user": user_id, "pattern": who.pattern, "pseudonym": who.pseudonym}
 
 

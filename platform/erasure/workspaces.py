@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admin.models import LogEntry
@@ -27,7 +28,7 @@ from tenancy.scope import platform_scope, tenant_scope
 
 def deletion_order() -> list[type[TenantModel]]:
     """Return the tables of workspaces, each before those that it refers to; what can be cleared binds no order."""
-    sorter: TopologicalSorter[type[TenantModel]] = TopologicalSorter()
+    sorter: TopologicalSorter[Any] = TopologicalSorter()
     for model in tenant_models():
         sorter.add(model)
         for field in tenant_foreign_keys(model):
@@ -71,19 +72,22 @@ def workspace_rows_erase(tenant: Tenant, report: Report) -> None:
         follow()
 
 
-def _clear(cursor: object, model: type[TenantModel], tenant_id: int) -> None:
+def _clear(cursor: Any, model: type[TenantModel], tenant_id: int) -> None:
     columns = [f.column for f in tenant_foreign_keys(model) if f.db_on_delete == SET_NULL]
     for column in columns:
         name = sql.Identifier(column)
         statement = sql.SQL("UPDATE {} SET {c} = NULL WHERE tenant_id = %s AND {c} IS NOT NULL").format(
             _table(model), c=name
         )
-        cursor.execute(statement, [tenant_id])  # type: ignore[attr-defined]
+        cursor.execute(statement, [tenant_id])
 
 
-def _admin_log(cursor: object, tenant_id: int, order: list[type[TenantModel]]) -> int:
+def _admin_log(cursor: Any, tenant_id: int, order: list[type[TenantModel]]) -> int:
     """Delete what Django's admin noted about rows of the workspace; it has no column for the workspace."""
-    types = {t.pk: t.model_class() for t in ContentType.objects.filter(pk__in=LogEntry.objects.values("content_type"))}
+    types = {
+        t.pk: t.model_class()
+        for t in ContentType.objects.filter(pk__in=LogEntry.objects.values("content_type"))
+    }
     gone = LogEntry.objects.filter(
         content_type__in=[pk for pk, model in types.items() if model is Tenant], object_id=str(tenant_id)
     ).delete()[0]
@@ -93,8 +97,8 @@ def _admin_log(cursor: object, tenant_id: int, order: list[type[TenantModel]]) -
                 "DELETE FROM django_admin_log WHERE content_type_id = %s AND object_id IN "
                 "(SELECT id::text FROM {} WHERE tenant_id = %s)"
             ).format(_table(model))
-            cursor.execute(statement, [pk, tenant_id])  # type: ignore[attr-defined]
-            gone += cursor.rowcount  # type: ignore[attr-defined]
+            cursor.execute(statement, [pk, tenant_id])
+            gone += cursor.rowcount
     return gone
 
 
@@ -116,7 +120,10 @@ def workspace_files_erase(tenant_id: int, report: Report) -> bool:
         store().remove_below(prefix)
     report.add("copies and caches of this machine", REMOVED, workspace_copies_erase(tenant_id))
     report.add(
-        "copies and caches of other machines", KEPT, 0 if store().is_local else 1, "removed as soon as each looks, within seconds"
+        "copies and caches of other machines",
+        KEPT,
+        0 if store().is_local else 1,
+        "removed as soon as each looks, within seconds",
     )
     return True
 

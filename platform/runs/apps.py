@@ -26,10 +26,11 @@ class RunsConfig(AppConfig):
     }
 
     def ready(self) -> None:
+        from erasure.retention import retention_told_by
         from jobs.registry import before_exit, before_fork, on_sweep
         from runs.providers import providers_preload
         from runs.readings import runs_read
-        from runs.retention import BATCH, runs_prune
+        from runs.retention import BATCH, retention_rule, runs_prune
         from runs.sandbox import sandbox_close
         from runs.services import decisions_expire, orphans_end, runs_bereave
         from tenancy.losses import on_loss
@@ -39,6 +40,7 @@ class RunsConfig(AppConfig):
         on_sweep(decisions_expire)
         on_sweep(runs_prune, every_s=300, batch=BATCH)
         on_sweep(orphans_end)
+        retention_told_by(retention_rule)
         on_loss(runs_bereave)
         before_exit(sandbox_close)
         reads_for_metrics(runs_read)

@@ -10,12 +10,13 @@ import datetime
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from basics.errors import Invalid
 from erasure.holds import tenants_held
+from erasure.retention import Rule
 from runs.models import ACTIVE, PendingDecision, Run, RunEvent, RunRetention, RunStep, ToolCall
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -58,6 +59,21 @@ def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
         )
 
 
+def retention_rule(tenant: Tenant) -> Rule:
+    """Tell the rule of runs, and how many it would prune now."""
+    own = retention_own(tenant)
+    days = int(settings.RETENTION_DAYS) if own is None else own
+    due = _due(tenant.pk, days).count() if days else 0
+    return Rule("Runs", days, own is not None, due, "steps of answers, arguments and results of tool calls")
+
+
+def _due(tenant_id: int, days: int) -> QuerySet[Run]:
+    before = timezone.now() - datetime.timedelta(days=days)
+    ended = Run.objects.filter(tenant_id=tenant_id, finished_at__lt=before, pruned_at__isnull=True)
+    found: QuerySet[Run] = ended.exclude(status__in=ACTIVE)
+    return found
+
+
 def runs_prune() -> int:
     """Prune up to ``BATCH`` runs of each workspace that has some to prune; returns how many."""
     own = RunRetention.objects.filter(tenant=OuterRef("pk")).values("days")
@@ -70,14 +86,9 @@ def runs_prune() -> int:
 
 
 def _tenant_prune(tenant_id: int, days: int) -> int:
-    before = timezone.now() - datetime.timedelta(days=days)
     with tenant_scope(tenant_id), transaction.atomic():
-        runs = list(
-            Run.objects.select_for_update(skip_locked=True, of=("self",))
-            .filter(tenant_id=tenant_id, finished_at__lt=before, pruned_at__isnull=True)
-            .exclude(status__in=ACTIVE)
-            .order_by("finished_at")[:BATCH]
-        )
+        due = _due(tenant_id, days).select_for_update(skip_locked=True, of=("self",))
+        runs = list(due.order_by("finished_at")[:BATCH])
         pks = [run.pk for run in runs]
         RunEvent.objects.filter(run_id__in=pks).delete()
         RunStep.objects.filter(run_id__in=pks).delete()

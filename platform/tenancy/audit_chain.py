@@ -57,7 +57,7 @@ FROM (SELECT 1) AS one
 LEFT JOIN tenancy_auditchain AS head ON head.tenant_id = %(tenant)s
 LEFT JOIN tenancy_auditevent AS e ON e.tenant_id = %(tenant)s
 ORDER BY e.seq NULLS FIRST, e.id
-"""
+"""  # noqa: S608
 
 
 _SOME = f"SELECT e.seq, {_CANONICAL} FROM tenancy_auditevent AS e WHERE e.tenant_id = %s AND e.seq = ANY(%s)"  # noqa: S608

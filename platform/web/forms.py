@@ -60,7 +60,9 @@ class ProfileForm(forms.ModelForm):  # type: ignore[type-arg]
 
 
 class ConfirmForm(forms.Form):
-    confirm = forms.CharField(max_length=254, label="Confirm", widget=forms.TextInput(attrs={"autocomplete": "off"}))
+    confirm = forms.CharField(
+        max_length=254, label="Confirm", widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
 
 
 class HoldForm(forms.Form):

@@ -28,7 +28,7 @@ def home(settings: Any, tmp_path: Path) -> Path:
 
 def rows_of(side: Side, role: str = "owner") -> list[TenantModel]:
     """Return a row of every table that a workspace can have, made for the person of a role."""
-    made = []
+    made: list[TenantModel] = []
     for model in tenant_models():
         if model is AuditChain:  # which the database has written with the first event
             with platform_scope():

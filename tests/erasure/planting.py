@@ -78,12 +78,12 @@ def _planted(row: models.Model, column: models.Field[Any, Any], text: str) -> bo
         return False
     meta = row._meta
     statement = sql.SQL("UPDATE {} SET {} = %s WHERE {} = %s").format(
-        sql.Identifier(meta.db_table), sql.Identifier(column.column), sql.Identifier(meta.pk.column)
+        sql.Identifier(meta.db_table), sql.Identifier(str(column.column)), sql.Identifier(str(meta.pk.column))
     )
     try:
         with as_login_role(), transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(statement, [content, row.pk])
-            return cursor.rowcount == 1
+            return bool(cursor.rowcount == 1)
     except DatabaseError:
         return False
 

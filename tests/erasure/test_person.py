@@ -51,7 +51,7 @@ def person(transactional_db: None) -> User:
 
 def act(side: Side, user: User, action: str, *, ip: str = "2001:db8::7a71", **options: Any) -> None:
     """Record something that a person did."""
-    actor = Actor("user", side.tenant.pk, "member", user_id=user.pk, name=user.get_full_name())
+    actor = Actor("user", side.tenant.pk, frozenset(), user_id=user.pk, name=user.get_full_name())
     with (
         tenant_scope(side.tenant.pk),
         origin_scope(ip=ip, request_id=f"{ip[-4:]}-req"),
@@ -66,12 +66,16 @@ def ask(person: User) -> Erasure:
 
 def test_their_names_are_nowhere_but_in_content_and_what_was_theirs_is_gone(home: Path, person: User) -> None:
     side, other = Side(), Side()
-    member = make_member(side.tenant, "member", person)
-    rows = rows_of(side)
+    member = side.people["member"] = make_member(side.tenant, "member", person)
+    rows = rows_of(side, "member")  # whatever can be a person's is theirs
     mine = Planted()
     with tenant_scope(side.tenant.pk):
         conversation = Conversation.objects.create(
-            tenant=side.tenant, user=person, title=mine.mark("title"), model="extractive", draft=mine.mark("draft")
+            tenant=side.tenant,
+            user=person,
+            title=mine.mark("title"),
+            model="extractive",
+            draft=mine.mark("draft"),
         )
     words = Planted()
     with platform_scope():
@@ -167,7 +171,8 @@ def test_a_chain_that_someone_else_altered_is_still_found(home: Path, person: Us
     assert audit_chain_verify(tenant=side.tenant).redacted == 2
     with as_login_role(), connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE tenancy_auditevent SET object_name = 'z' WHERE tenant_id = %s AND action = 'a.a'", [side.tenant.pk]
+            "UPDATE tenancy_auditevent SET object_name = 'z' WHERE tenant_id = %s AND action = 'a.a'",
+            [side.tenant.pk],
         )
     found = audit_chain_verify(tenant=side.tenant)
     assert [p.kind for p in found.problems] == ["altered"]
@@ -228,5 +233,6 @@ def test_every_reference_to_a_person_says_what_becomes_of_it() -> None:
     for model in models_all():
         for column in model._meta.concrete_fields:
             if column.related_model is User:
-                assert column.remote_field.on_delete.__name__ in {"CASCADE", "SET_NULL"}, column
+                remote: Any = column.remote_field
+                assert remote.on_delete.__name__ in {"CASCADE", "SET_NULL"}, column
     assert len(tenant_models()) > 100

@@ -13,8 +13,10 @@ from backups.places import Place
 from backups.restoring import backup_restore
 from backups.results import recorded
 from blobs.stores import store
+from config.embedded import EmbeddedPostgres
 from erasure.ledger import FOLDER, ledger_read, subject_of
 from erasure.models import Erasure
+from erasure.scrubbing import disk_scrub
 from erasure.services import erasures_round, ledger_round, person_erase_request, workspace_erase_request
 from tenancy.audit_chain import audit_chain_verify
 from tenancy.models import Membership, Tenant, User
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_an_older_backup_is_erased_again_before_it_opens(
-    installation: Installation, elsewhere: Elsewhere, settings: Any
+    installation: Installation, elsewhere: Elsewhere, bare_server: EmbeddedPostgres, settings: Any
 ) -> None:
     settings.ERASURE_GRACE_DAYS = 0
     cast = installation.cast
@@ -61,6 +63,11 @@ def test_an_older_backup_is_erased_again_before_it_opens(
         with tenant_scope(tenant.pk):
             assert Membership.objects.filter(tenant=tenant).count() == 3
         assert ledger_round() == 0
+        # Byte by byte: what Postgres leaves in its own files until they are rewritten.
+        marks = [cast.other_tenant.slug, person.email, "Zqelda"]
+        assert set(found_in_files(marks, bare_server.pgdata)) == set(marks)
+        assert disk_scrub(f"{bare_server.superuser_url.rpartition('/')[0]}/target") > 100
+        assert found_in_files(marks, bare_server.pgdata) == {}
     assert any("Erased again" in words and "2" in words for words in said)
 
 

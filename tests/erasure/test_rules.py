@@ -23,7 +23,7 @@ def test_a_new_column_is_noticed_and_treated_as_names(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("line", ["names: a; names: b", "names: a; codes: a", "people: a", "names"])
 def test_a_declaration_that_cannot_be_read_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="x.Y"):
+    with pytest.raises(ValueError, match=r"x\.Y"):
         _read("x.Y", line)
 
 

@@ -16,7 +16,7 @@ from blobs.hold import removals_hold
 from erasure.holds import hold_place, hold_release
 from erasure.ledger import ledger_read
 from erasure.models import Erasure
-from erasure.rules import columns_of
+from erasure.rules import columns_of, text_columns
 from erasure.services import (
     erasures_round,
     workspace_erase_request,
@@ -57,7 +57,7 @@ def planted_in(side: Side) -> Planted:
     with platform_scope():
         fresh = [type(row)._base_manager.get(pk=row.pk) for row in rows]
     plant(planted, fresh)
-    plant(planted, [side.tenant], columns=lambda model: [model._meta.get_field("name")])
+    plant(planted, [side.tenant], columns=lambda model: [f for f in text_columns(model) if f.name == "name"])
     entry = LogEntry.objects.create(
         user=side.user("owner"),
         content_type=ContentType.objects.get_for_model(type(rows[0])),
@@ -65,7 +65,11 @@ def planted_in(side: Side) -> Planted:
         object_repr="x",
         action_flag=2,
     )
-    plant(planted, [entry], columns=lambda model: [model._meta.get_field(n) for n in ("object_repr", "change_message")])
+    plant(
+        planted,
+        [entry],
+        columns=lambda model: [f for f in text_columns(model) if f.name != "object_id"],
+    )
     return planted
 
 
@@ -232,6 +236,8 @@ def test_nothing_goes_while_the_ledger_cannot_be_written(home: Path, settings: A
     assert erasures_round() == 0
     made.refresh_from_db()
     assert "Error" in made.detail
+    with pytest.raises(Conflict, match="being erased"):
+        hold_place(tenant=side.tenant, actor=actor_of(side.people["owner"]), reason="Too late")
     assert Tenant.objects.filter(pk=side.tenant.pk, is_active=True).exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from django.db.models import QuerySet
 
@@ -32,5 +33,5 @@ def person_conversations_erase(person: User) -> Mapping[str, int]:
     return {"conversations.Conversation": conversations, "runs.Run": runs}
 
 
-def _tenants(rows: QuerySet[Conversation] | QuerySet[Run]) -> list[Tenant]:
+def _tenants(rows: QuerySet[Any]) -> list[Tenant]:
     return list(Tenant.objects.filter(pk__in=rows.values("tenant_id").distinct()))

@@ -18,6 +18,7 @@ from apps.conversations.models import Conversation, ConversationRules, Turn
 from apps.conversations.turns.conversations import conversation_remove
 from basics.errors import DomainError, Invalid
 from erasure.holds import tenants_held
+from erasure.retention import Rule
 from runs.providers import is_extractive, provider_for
 from runs.retention import MOST_DAYS
 from tenancy.actors import Actor, system_actor
@@ -133,6 +134,13 @@ def rules_preview(*, tenant: Tenant, actor: Actor, days: int | None) -> Preview:
         count=Count("pk"), users=Count("user_id", distinct=True), oldest_at=Min("updated_at")
     )
     return Preview(days, **found)
+
+
+def retention_rule(tenant: Tenant) -> Rule:
+    """Tell the rule of conversations, and how many it would delete now."""
+    rules = rules_get(tenant)
+    due = _due(tenant, _before(rules.days)).count() if rules.days else 0
+    return Rule("Conversations", rules.days, rules.own_days is not None, due, "whole conversations")
 
 
 def _checked(days: int | None) -> None:

@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import Invalid
-from erasure.holds import hold_of
+from erasure.retention import retention_overview
 from runs.retention import retention_own, retention_set
 from web.forms import RetentionForm, add_refusal
 from web.requests import TenantRequest, allowed
@@ -32,5 +32,6 @@ def retention(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             messages.success(request, "Retention rule saved.")
             return redirect("web:settings-retention", tenant_slug)
     context = {"section": "retention", "form": form, "own": own, "default": settings.RETENTION_DAYS}
-    context["hold"] = hold_of(request.tenant.pk)
+    overview = retention_overview(tenant=request.tenant, actor=request.actor)
+    context |= {"hold": overview.hold, "rules": overview.rules}
     return render(request, "settings/retention.html", context, status=422 if form.errors else 200)

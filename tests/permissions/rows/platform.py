@@ -50,7 +50,9 @@ def hold_open(side: Side, role: str) -> None:
 
 def erasure_asked(side: Side, role: str) -> None:
     hold_none(side, role)
-    Erasure.objects.create(kind="workspace", subject=side.tenant.pk, due_at=timezone.now() + timedelta(days=7))
+    Erasure.objects.create(
+        kind="workspace", subject=side.tenant.pk, due_at=timezone.now() + timedelta(days=7)
+    )
 
 
 def _delivered(side: Side, role: str) -> None:

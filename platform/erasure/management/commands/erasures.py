@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -8,9 +9,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from basics.errors import DomainError
+from erasure.exports import Export, export_verify, person_export, workspace_export
 from erasure.ledger import ledger_read
 from erasure.models import Erasure
-from erasure.scrubbing import disk_scrub
+from erasure.scrubbing import disk_scrub, superuser_known
 from erasure.services import (
     erasure_carry_out,
     ledger_apply,
@@ -21,6 +23,20 @@ from erasure.services import (
 )
 from tenancy.actors import system_actor
 from tenancy.models import Tenant, User
+
+
+def _tenant(slug: str) -> Tenant:
+    tenant = Tenant.objects.filter(slug=slug).first()
+    if tenant is None:
+        raise CommandError(f"There is no workspace “{slug}”.")
+    return tenant
+
+
+def _user(email: str) -> User:
+    person = User.objects.filter(email=email.strip().lower()).first()
+    if person is None:
+        raise CommandError(f"There is no account “{email}”.")
+    return person
 
 
 class Command(BaseCommand):
@@ -34,34 +50,62 @@ class Command(BaseCommand):
             one.add_argument("--confirm", default="", metavar=what, help="the same once more")
             one.add_argument("--now", action="store_true", help="at once, without days to undo it")
             one.add_argument("--undo", action="store_true", help="take it back")
+        for name, what in (("workspace", "ADDRESS"), ("person", "EMAIL")):
+            one = actions.add_parser(f"export-{name}", help=f"write a {name}'s data to one signed file")
+            one.add_argument("subject", metavar=what)
+            one.add_argument("file", type=Path)
+        verify = actions.add_parser("verify", help="tell whether such a file is what was signed")
+        verify.add_argument("file", type=Path)
+        verify.add_argument("--key", default="", help="public key of another installation that signed it")
         actions.add_parser("list", help="list erasures, the newest first")
         report = actions.add_parser("report", help="print the report of one as JSON")
         report.add_argument("number", type=int)
         actions.add_parser("apply", help="erase again what the ledger names and an older backup brought back")
-        actions.add_parser("scrub", help="rewrite the database's files, so that deleted rows aren't in them any more")
+        scrub = actions.add_parser(
+            "scrub", help="rewrite the database's files, so that deleted rows aren't in them any more"
+        )
+        scrub.add_argument(
+            "--superuser",
+            default="",
+            metavar="URL",
+            help="address of the database for its superuser, who can also clear the server's log; the embedded "
+            "server's is known",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            getattr(self, f"_{options['action']}")(options)
+            getattr(self, f"_{options['action'].replace('-', '_')}")(options)
         except DomainError as error:
             raise CommandError(error.message) from error
 
+    def _export_workspace(self, options: dict[str, Any]) -> None:
+        self._exported(workspace_export(_tenant(options["subject"]), options["file"]))
+
+    def _export_person(self, options: dict[str, Any]) -> None:
+        self._exported(person_export(_user(options["subject"]), options["file"]))
+
+    def _verify(self, options: dict[str, Any]) -> None:
+        self._exported(export_verify(options["file"], key=options["key"]))
+
+    def _exported(self, made: Export) -> None:
+        files = sum(1 for part in made.parts if not part.rows)
+        told = f"{made.kind} {made.subject}: {made.rows:,} rows, {files:,} files, written {made.made_at}"
+        self.stdout.write(f"{told}, signed by {made.key}")
+
     def _workspace(self, options: dict[str, Any]) -> None:
-        tenant = Tenant.objects.filter(slug=options["subject"]).first()
-        if tenant is None:
-            raise CommandError(f"There is no workspace “{options['subject']}”.")
+        tenant = _tenant(options["subject"])
         actor = system_actor(tenant.pk)
         if options["undo"]:
             workspace_erase_undo(tenant=tenant, actor=actor)
             self.stdout.write("The workspace stays.")
             return
         now = options["now"]
-        self._asked(workspace_erase_request(tenant=tenant, actor=actor, confirm=options["confirm"], now=now), now)
+        self._asked(
+            workspace_erase_request(tenant=tenant, actor=actor, confirm=options["confirm"], now=now), now
+        )
 
     def _person(self, options: dict[str, Any]) -> None:
-        person = User.objects.filter(email=options["subject"].strip().lower()).first()
-        if person is None:
-            raise CommandError(f"There is no account “{options['subject']}”.")
+        person = _user(options["subject"])
         if options["undo"]:
             person_erase_undo(person=person, by=None)
             self.stdout.write("The account stays.")
@@ -75,7 +119,9 @@ class Command(BaseCommand):
             return
         if not erasure_carry_out(made.pk):
             made.refresh_from_db()
-            raise CommandError(f"Erasure {made.pk} isn't done, and is tried again by the worker. {made.detail}")
+            raise CommandError(
+                f"Erasure {made.pk} isn't done, and is tried again by the worker. {made.detail}"
+            )
         self._report({"number": made.pk})
 
     def _list(self, options: dict[str, Any]) -> None:
@@ -104,4 +150,8 @@ class Command(BaseCommand):
         self.stdout.write(f"Erased again: {again}. ({(timezone.now() - began).seconds} s)")
 
     def _scrub(self, options: dict[str, Any]) -> None:
-        self.stdout.write(f"{disk_scrub()} tables rewritten.")
+        superuser = options["superuser"] or superuser_known()
+        told = f"{disk_scrub(superuser)} tables rewritten"
+        self.stdout.write(
+            f"{told}, and the log of changes." if superuser else f"{told}; not the log of changes."
+        )
