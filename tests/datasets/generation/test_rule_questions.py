@@ -89,6 +89,14 @@ STATED = {
         "(b) By amending subdivision (k) to note 19 by deleting “8401” and inserting “8402” in lieu thereof;",
         "How is subdivision (k) to note 19 amended?",
     ),
+    "what is called": (
+        "Default pumps of the Zenda system may call other pumps of the same dock.",
+        "What may default pumps of the Zenda system call?",
+    ),
+    "who is called": (
+        "The pilots of the Zenda system must call the harbour office of the same dock.",
+        "Whom must the pilots of the Zenda system call?",
+    ),
     "agent": (
         "The lighthouse at Cape Ruritania was built by the Harbour Board.",
         "By whom was the lighthouse at Cape Ruritania built?",
@@ -172,6 +180,7 @@ def test_an_answer_is_said_in_plain_words_and_without_what_the_question_has_name
     dotted = "2812.12.00 ...... Phosphorus oxychloride ...... Pharma."
     assert plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
     assert plain("as [[ISO 1]](refs.md#iso) and [Piers][1] or [dm] say[^2]") == "as ISO 1 and Piers or dm say"
+    assert plain("the “Types”<!-- ignore --> section") == "the “Types” section"
     assert plain("a * b and snake_case_name and 2 * 3") == "a * b and snake_case_name and 2 * 3"
 
 
