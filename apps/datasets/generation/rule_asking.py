@@ -287,6 +287,8 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         act, _, object_ = after.partition(" ")
         is_asked = act in _OBJECTS and not is_stray(object_)
         return (f"What {verb} {subject} not {act}?", False) if is_asked else None
+    if word == "ask" and after.startswith("for "):
+        return f"What {verb} {subject} ask for?", True
     if word in _PERSONS:
         if word in _ALSO_THINGS and not (_AGENTS.match(after) or re.match(_AGENT, after)):
             return f"What {verb} {subject} {word}?", True

@@ -97,6 +97,10 @@ STATED = {
         "Default pumps of the Zenda system may call other pumps of the same dock.",
         "What may default pumps of the Zenda system call?",
     ),
+    "what is asked for": (
+        "The pilots of the Zenda system must ask for a permit of the same dock.",
+        "What must the pilots of the Zenda system ask for?",
+    ),
     "who is called": (
         "The pilots of the Zenda system must call the harbour office of the same dock.",
         "Whom must the pilots of the Zenda system call?",
