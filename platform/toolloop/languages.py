@@ -9,7 +9,8 @@ from typing import Final
 
 _LONGEST: Final = 2_000  # Characters that are looked at.
 # With the signs that Devanagari sets on letters, which ``\w`` leaves out.
-_WORD: Final = re.compile(r"(?:[^\W\d_]|[\u0900-\u0903\u093a-\u094f])+")
+# The letters of "i16" and "u_8" are a name's: as words they would be Polish.
+_WORD: Final = re.compile(r"(?<![\d_])(?:[^\W\d_]|[\u0900-\u0903\u093a-\u094f])+(?![\d_])")
 _LETTERS_OF_ONE: Final = 3  # Latin letters that say what one of East Asia says.
 _LEAST_SHARE: Final = 0.2
 _LONG: Final = 40  # Words from which on half the share is enough, if no other language comes near it.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-_CLOSERS = r"[\"'”’»›)\]]*"
+_CLOSERS = r"[\"'”“’»›)\]]*"  # “ closes „
 # Numbers of notes stand behind the mark: "of ducks.[5][6] The", "the duty.[^3] The", "the duty.¹² The".
 _NOTES = r"(?:\\?\[\^?\[?\w{1,3}(?:[,–-]\s?\d{1,3})*\\?\](?:\]?\([^()\s]{0,300}\))?|[¹²³⁰⁴-⁹†‡]{1,6}|<sup>[\w, ]{1,12}</sup>)*"
 # What is raised on the page is a plain number in its text: "the duty.12 The", "is it free?3 It".
@@ -26,7 +26,13 @@ _CLOSED = frozenset(_OPENED.values())
 _BLANKS = re.compile(r"\s*")
 _BRACKET = re.compile(f"[{re.escape(''.join([*_OPENED, *_CLOSED]))}]")
 _INSIDE_MOST = 400
-"""Characters between brackets up to which what they hold belongs to the sentence around them."""
+"""Characters between brackets or quotation marks up to which what they hold belongs to the sentence around them."""
+# A mark that looks the same on both sides opens behind a blank, and closes behind a letter: 5" is a length.
+_QUOTES = '"“„«'
+_QUOTED = re.compile(
+    rf"(?:„[^„“”]{{1,{_INSIDE_MOST}}}[“”]|“[^“”]{{1,{_INSIDE_MOST}}}”|«[^«»]{{1,{_INSIDE_MOST}}}»"
+    rf"|(?<![^\s(\[—–:=])\"(?=[^\s\"])[^\"]{{1,{_INSIDE_MOST}}}(?<=\S)\")"
+)
 _WORD_BEFORE = re.compile(r"[\w.&§°-]{1,30}\Z")
 _WORD_AFTER = re.compile(r"[\"'“‘«(\[]*(\w+)")
 _DOTTED = re.compile(r"(?:[^\W\d_]{1,2}\.)+[^\W\d_]{1,3}\Z")
@@ -97,8 +103,10 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         while at < len(brackets) and brackets[at][1] < match.end():
             at += 1
         begun = brackets[at][0] if at < len(brackets) else len(text)
-        if begun < match.start() and (first < begun or text[begun] in "「『"):
-            continue  # "(E.D. Mo. 2024)": the sentence goes on behind the bracket
+        if begun < match.start() and (
+            first < begun or text[begun] in "「『" or _goes_on(text, *brackets[at])
+        ):
+            continue  # "(E.D. Mo. 2024)", he wrote "It is. I saw it." there: the sentence goes on behind the mark
         if match.start() < start or not _is_end(text, start, match):
             continue
         apart = None if is_list else _NOTE_APART.match(text, match.end())
@@ -111,7 +119,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 def _brackets(text: str) -> list[tuple[int, int]]:
-    """Return where short brackets open and close, those inside of others left out, in order."""
+    """Return where short brackets and quotations open and close, those inside of others left out, in order."""
     found: list[tuple[int, int]] = []
     opened: list[tuple[int, str]] = []
     for match in _BRACKET.finditer(text):
@@ -124,7 +132,18 @@ def _brackets(text: str) -> list[tuple[int, int]]:
                 while found and found[-1][0] > begun:
                     found.pop()
                 found.append((begun, at))
-    return found
+    quoted = [(match.start(), match.end() - 1) for match in _QUOTED.finditer(text)]
+    outer: list[tuple[int, int]] = []
+    for begun, end in sorted((*found, *quoted)) if quoted else found:
+        if not outer or begun > outer[-1][1]:
+            outer.append((begun, end))
+    return outer
+
+
+def _goes_on(text: str, begun: int, end: int) -> bool:
+    """Tell whether a sentence that begins with a quotation goes on behind it: '"It is. I saw it," he said'."""
+    behind = text[end + 1 : end + 4].lstrip()[:1]
+    return text[begun] in _QUOTES and (behind.islower() or behind in tuple(",:;"))
 
 
 def is_complete(text: str) -> bool:

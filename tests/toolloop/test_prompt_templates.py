@@ -186,6 +186,10 @@ def test_question_is_what_a_person_said_last():
         ("รยะเวลาแจ้งล่วงหน้าคือเท่าไร", "Thai"),
         ("តើរយៈពេលជូនដំណឹងមានរយៈពេលប៉ុន្មាន?", "Khmer"),
         ("Acme 2026 invoice", ""),
+        (
+            "| 8-bit | `i8` | `u8` |\n| 16-bit | `i16` | `u16` |\n| 32-bit | `i32` | `u32` |\n| 64-bit | `i64` |",
+            "",
+        ),
         ("SELECT * FROM invoices WHERE id = 7", ""),
         ("def f(x): return x + 1", ""),
         ("12345 ???", ""),

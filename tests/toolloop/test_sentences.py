@@ -40,6 +40,22 @@ def cut(text: str) -> list[str]:
         # What brackets hold belongs to the sentence around them.
         ["It was denied (E.D. Mo. 2024).", "She paid (he had not. He was away.) and left.", "It is over."],
         ["(See part 2.", "It holds.)"],
+        # So does a quotation that it leads up to; one that it begins with is cut like any text.
+        ['He wrote: "It is due. Pay it now."', "Then he left.", '"I came.', 'I saw."'],
+        [
+            'A note: "the duty. [12] The".',
+            'A 5" pipe.',
+            'The 3" pipe is “new. It is.”',
+            'It says "half.',
+            "And so on.",
+        ],
+        [
+            '"I came. I saw." he said.',
+            "“Part 3. It applies”: what heads it is no sentence.",
+            '"I left."',
+            "He did.",
+        ],
+        ["Er sagte: „Das gilt. Und das.“", "Danach ging er.", "Il dit « Oui. Non. » et part."],
         ["「行く。帰る。」と言った。", "そうか!", "（注。", "例を見よ。）"],
         ["真的吗!?", "是的。"],
         # Marks of notes stand behind the sentence's end.

@@ -15,7 +15,7 @@ from apps.collections.storage.originals import cache_write, page_cache
 from blobs.leases import lease
 
 SCALE = 2.0
-FORMAT_VERSION = 1  # raise it when images or boxes change, so that kept ones are made anew
+FORMAT_VERSION = 2  # raise it when images or boxes change, so that kept ones are made anew
 
 
 def has_images(document: Document) -> bool:

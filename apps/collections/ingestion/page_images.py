@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -173,7 +174,7 @@ def find_boxes(path: Path, page_number: int, char_start: int, char_end: int) -> 
     document.close()
     return [
         [round(v, 5) for v in (left, top, right - left, bottom - top)]
-        for left, top, right, bottom in _merge(rects)
+        for left, top, right, bottom in _merge(rects, is_turned=_is_turned(clean.text[char_start:char_end]))
     ]
 
 
@@ -194,8 +195,19 @@ def to_view(pdfium_c: Any, page: Any, rect: Any) -> tuple[float, float, float, f
     return (left, top, right, bottom) if right > left and bottom > top else None
 
 
-def _merge(rects: list[tuple[float, float, float, float]]) -> list[tuple[float, float, float, float]]:
-    """Join character boxes that stand on one line and follow each other."""
+def _is_turned(text: str) -> bool:
+    """Tell whether a text has letters that run from right to left."""
+    return any(unicodedata.bidirectional(letter) in ("R", "AL") for letter in text)
+
+
+def _merge(
+    rects: list[tuple[float, float, float, float]], *, is_turned: bool
+) -> list[tuple[float, float, float, float]]:
+    """Join character boxes that stand on one line and follow each other.
+
+    Args:
+        is_turned: they may also follow each other to the left, and figures in between to the right.
+    """
     lines: list[tuple[float, float, float, float]] = []
     for left, top, right, bottom in rects:
         if lines:
@@ -203,7 +215,13 @@ def _merge(rects: list[tuple[float, float, float, float]]) -> list[tuple[float, 
             shared = min(b0, bottom) - max(t0, top)
             height = min(b0 - t0, bottom - top)
             # A jump back to the left or far to the right is a new line or another column.
-            if shared > height * _LINE_OVERLAP and -0.01 <= left - r0 <= 3 * height + 0.02:
+            near = 3 * height + 0.02
+            follows = -0.01 <= left - r0 <= near
+            if is_turned and not follows:
+                is_inside = left >= l0 - 0.01 and right <= r0 + 0.01
+                # A figure begins on its far side: its width lies between.
+                follows = is_inside or -0.01 <= l0 - right <= near
+            if shared > height * _LINE_OVERLAP and follows:
                 lines[-1] = (min(l0, left), min(t0, top), max(r0, right), max(b0, bottom))
                 continue
         lines.append((left, top, right, bottom))

@@ -49,7 +49,7 @@ PAGE_SECONDS = 120
 PAGE_WEIGHT = 8 * int(BYTES_A_SECOND)
 """What a page counts in the lane for scans, in bytes that take as long: until finished jobs tell, 8 seconds."""
 _ENDLESS = 3  # so many pages in a row that break the reader, and the rest is not tried
-_SURE = 0.85  # mean confidence; noisy pages of a script that is known have .96, of one that is not .77
+_SURE = 0.85  # mean confidence of the lines that were read
 _MOST = 20  # warnings
 _VERSIONS = 10  # of a document, in which the same pages are looked for
 _WAITING = {"layout__scan__state": "wanted"}
@@ -268,7 +268,7 @@ def _warnings(pages: Sequence[PageText], problem: str) -> list[str]:
     unread: dict[tuple[str, str], list[int]] = {}
     for page in pages:
         if page.scan is not None and page.scan.state != "wanted" and page.scan.problem:
-            what = "" if page.scan.state == "failed" else ": text in images"
+            what = "" if page.scan.state == "failed" else ": some text in images"
             unread.setdefault((what, page.scan.problem), []).append(page.number)
     for (what, why), numbers in list(unread.items())[: _MOST - len(found)]:
         found.append(f"{_pages(numbers)}{what} could not be read. {why}")

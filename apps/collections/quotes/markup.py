@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
+COMMENT = re.compile(r"<!--.{0,2000}?-->", re.DOTALL)
+"""What its author told other authors; no page shows it."""
 _MARKUP = (
+    (COMMENT, ""),
     (
         re.compile(r"!?\[((?:[^\[\]\\]|\\.|\[[^\[\]]*\])*)\]\((?:[^()\s]|\([^()\s]*\))*(?:\s\"[^\"]*\")?\)"),
         r"\1",

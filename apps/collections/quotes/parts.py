@@ -19,7 +19,7 @@ from apps.collections.ingestion.types import PageMarks
 from apps.collections.ingestion.word_parts import UNSPACED
 from apps.collections.quotes.code import code_pieces
 from apps.collections.quotes.marked_lines import MarkedLines
-from apps.collections.quotes.markup import unmarked
+from apps.collections.quotes.markup import COMMENT, unmarked
 from apps.collections.quotes.paragraphs import PageLine, is_row, paragraph_lines
 from toolloop.sentences import sentence_spans
 
@@ -192,11 +192,16 @@ def quotable_of(
     text, base = "".join(part.text for part in parts), parts[0].char_start
     lead = _LEAD_MARKDOWN if is_markdown else _LEAD
     marks: list[tuple[int, int]] = []
-    units = [u for u in _units(parts, text, base, lead, marks) if u.start < end and start < u.end]
+    unseen = [(base + m.start(), base + m.end()) for m in COMMENT.finditer(text)] if is_markdown else []
+    units = [
+        u
+        for u in _units(parts, text, base, lead, marks)
+        if u.start < end and start < u.end and not any(a <= u.start and u.end <= b for a, b in unseen)
+    ]
     low = min([start, *(u.start for u in units)])
     high = max([end, *(u.end for u in units)])
     left_out = [(r[1], r[2]) for part in parts for r in part.regions if r[0] == "furniture"]
-    skips = tuple(sorted((a, b) for a, b in left_out + marks if a < high and low < b))
+    skips = tuple(sorted((a, b) for a, b in left_out + marks + unseen if a < high and low < b))
     return Quotable(
         text=text[low - base : high - base],
         start=low,

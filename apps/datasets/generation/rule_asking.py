@@ -71,6 +71,7 @@ _OPEN = (
     "use",
 )
 _PERSONS = ("contact", "notify", "inform", "consult", "call", "ask")
+_ALSO_THINGS = ("consult", "call")  # a table, a method
 MODALS = ("must", "shall", "should", "may", "will", "would", "can")
 
 
@@ -286,7 +287,11 @@ def _of_duty(subject: str, verb: str, rest: str) -> tuple[str, bool] | None:
         act, _, object_ = after.partition(" ")
         is_asked = act in _OBJECTS and not is_stray(object_)
         return (f"What {verb} {subject} not {act}?", False) if is_asked else None
+    if word == "ask" and after.startswith("for "):
+        return f"What {verb} {subject} ask for?", True
     if word in _PERSONS:
+        if word in _ALSO_THINGS and not (_AGENTS.match(after) or re.match(_AGENT, after)):
+            return f"What {verb} {subject} {word}?", True
         return f"Whom {verb} {subject} {word}?", True
     has_more = re.search(r"(?:,|,? and|,? or) (?:then )?(\w+) ", after)
     if has_more is not None and has_more[1] in ACTS and verb in OBLIGE:

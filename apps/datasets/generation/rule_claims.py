@@ -56,6 +56,7 @@ _ADDS = re.compile(
     r"(?:In (?:short|fact|practice|general|particular|addition|other words|summary|contrast|turn|this|these)|As such|As a result|For (?:example|instance|now)|"
     r"At the same time)\b"
 )
+_IF_THE = re.compile(r"\b(?:if|when|once|unless) the [a-z-]+ (?:is|are|was|were|has|have|does|do) ")
 _GENERIC = re.compile(
     r"the (?:overall|specific|main|remaining|resulting|corresponding|respective|next|last|first|second|third|other|final|above|"
     r"whole|entire|actual|new|old|given|present)\b"
@@ -176,10 +177,9 @@ def claim_read(sentence: str, passage: CorpusPassage, *, is_list: bool = False) 
         question = f"{question[:-1]}, according to {title_of(passage)}?"
     elif _is_bare(subject) and len(content_terms(question)) < 3:
         return None
-    elif _is_bare(subject) and subject.startswith("the "):
-        question = (
-            f"{question[:-1]}, according to {title_of(passage)}?"  # The Department, the Board: of whom?
-        )
+    elif (_is_bare(subject) and subject.startswith("the ")) or _IF_THE.search(question):
+        # The Department, the Board: of whom? If the value is an Err: which?
+        question = f"{question[:-1]}, according to {title_of(passage)}?"
     question = f"{question[0].upper()}{question[1:]}"
     return Claim(subject, question, sentence, _weight(sentence), is_how, doubt=doubt)
 

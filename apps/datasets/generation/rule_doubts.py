@@ -75,7 +75,9 @@ _EITHER = re.compile(
 _ELSEWHERE = re.compile(
     r"\b(?:above|below|aforementioned|herein|here|previously|earlier|so far|in turn|instead|otherwise|likewise|again)\b"
     r"|;(?: and| or)? [A-Z]|;.*;.*;|\b(?:described|defined|shown|listed|mentioned|noted|discussed) (?:in|at|by) (?:this|that|the (?:next|previous))\b"
-    r"|\b(?:the|as) follow(?:ing|s)\b",
+    r"|\b(?:the|as) follow(?:ing|s)\b|\b(?:Listing|Figure|Fig\.|Exhibit) \d"
+    r"|\b(?:we|I|you)(?:[’']ve| have| had)? (?:just |already |also )?(?:covered|wrote|written|saw|seen|discussed|learned|"
+    r"mentioned|looked|introduced|talk|talked|showed|shown)\b",
     re.IGNORECASE,
 )
 _GLUED = re.compile(r"(?<!\w)(?:of|for|to|in|and|the|by|with|on|from)[A-Z][a-z]|[a-z]{3},[a-z]{3}")

@@ -15,7 +15,7 @@ from PIL import Image, ImageFilter, ImageOps
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.ocr.layout import page_text
-from apps.collections.ingestion.ocr.legible import legible
+from apps.collections.ingestion.ocr.legible import MOST, legible
 from apps.collections.ingestion.ocr.lines import LineWord, OcrLine, Recognised, box_of
 from apps.collections.ingestion.ocr.pages import page_recognise
 from apps.collections.ingestion.ocr.pictures import picture_array
@@ -26,7 +26,7 @@ from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import ReaderLimits, ReadFailure
 from tests.collections.ingestion.scans import LINES, page_picture, picture_bytes
 
-LIMITS = ReaderLimits(wall_seconds=60, cpu_seconds=60, memory_bytes=1536 * 1024 * 1024)
+LIMITS = ReaderLimits(wall_seconds=600, cpu_seconds=60, memory_bytes=1536 * 1024 * 1024)
 
 
 @pytest.fixture(scope="module")
@@ -288,6 +288,20 @@ def test_page_in_a_script_that_is_not_known_is_not_read(engine: RapidEngine, tmp
     assert "a script that text recognition (OCR) isn't set up for" in scan.problem
 
 
+def test_lines_in_an_unknown_script_are_left_out_of_a_page_and_it_says_so(
+    engine: RapidEngine, tmp_path: Path
+) -> None:
+    page = Image.new("RGB", (1000, 620), "white")
+    page.paste(page_picture(LINES, size=(1000, 320)))
+    page.paste(ImageOps.mirror(page_picture(LINES[:2], size=(1000, 200))), (0, 400))
+    path = tmp_path / "page.png"
+    path.write_bytes(picture_bytes(page))
+    text, scan = page_recognise(path, detect.PNG, 1, engine)
+    assert scan.state == "read"
+    assert [line for line in text.splitlines() if line] == list(LINES)
+    assert "a script that" in scan.problem
+
+
 def sized(text: str, confidence: float, length: float) -> OcrLine:
     corners = ((0.0, 0.0), (length, 0.0), (length, 20.0), (0.0, 20.0))
     words = tuple(LineWord(word, corners) for word in text.split())
@@ -311,8 +325,8 @@ def sized(text: str, confidence: float, length: float) -> OcrLine:
 def test_lines_that_were_guessed_are_told_from_those_that_were_read(
     lines: list[tuple[str, float, float]], kept: int | None
 ) -> None:
-    found = legible(Recognised(tuple(sized(*one) for one in lines), 0, 1000, 1000), 0.9)
-    assert (None if found is None else len(found.lines)) == kept
+    found, unread = legible(Recognised(tuple(sized(*one) for one in lines), 0, 1000, 1000), 0.9)
+    assert (None if unread >= MOST else len(found.lines)) == kept
 
 
 @pytest.mark.parametrize("turned", [0, 180])

@@ -8,6 +8,7 @@ from PIL import Image, ImageChops
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.page_images import page_text_boxes, render_page_image
 from apps.collections.ingestion.types import ReadFailure
+from tests.collections.ingestion.drawn_pages import Drawn, drawn_pdf, width_of
 from tests.collections.ingestion.files import make_pdf, shared_file
 
 
@@ -85,3 +86,14 @@ def test_offsets_hold_when_hyphens_were_resolved_before_them():
     start = page.text.rindex("8", 0, len(page.text) - 20)
     [box] = page_text_boxes(path, page.number, start, start + 1)
     assert box.width < 0.02
+
+
+def test_line_from_right_to_left_has_one_mark_and_the_figure_in_it(tmp_path):
+    seen = "לש 0.05 םכסה"  # as it stands on the page, from left to right
+    path = drawn_pdf(tmp_path / "a.pdf", [Drawn(seen, 300, 700), Drawn(seen, 300, 680)])
+    text = document_extract(path, name="a.pdf").pages[0].text
+    assert text.startswith("הסכם 0.05 של\n")
+    one, two = page_text_boxes(path, 1, 0, len(text.rstrip()))
+    for box in (one, two):
+        assert (box.left, box.width) == pytest.approx((300 / 612, width_of(seen) / 612), abs=0.002)
+    assert one.top + one.height < two.top

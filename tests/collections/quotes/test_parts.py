@@ -96,6 +96,13 @@ def test_rows_are_whole_and_their_header_is_told() -> None:
     assert rows == ["A|1 | 5", "B | 7"]
 
 
+def test_comments_of_markdown_are_not_quoted() -> None:
+    text = "See the “Data Types”<!-- ignore --> section of the book.\n\n<!-- two\nlines -->\n\nIt ends.\n"
+    made = quotable_of([PagePart(None, 0, text)], 0, len(text), is_markdown=True)
+    said = [made.said(u.start, u.end, u.kind) for u in made.units]
+    assert said == ["See the “Data Types” section of the book.", "It ends."]
+
+
 def test_headings_and_lines_of_code_stand_for_themselves() -> None:
     text = "Background\nThe rate is five percent.\nif x:\n    y = 1\n"
     code = text.index("if x")

@@ -77,6 +77,10 @@ STATED = {
         "If the Rotterdam terminal is closed by March 31, 2026, the Harbour Board will pay the fees back.",
         "What will the Harbour Board do if the Rotterdam terminal is closed by March 31, 2026?",
     ),
+    "condition of one of many": (
+        "If the berth is an Ex berth, the Harbour Board of Zenda will be paid by the captain of the ship.",
+        "What happens if the berth is an Ex berth, according to “port rules 2024”?",
+    ),
     "exception before it": (
         "Except as provided in headings 8703.10, 8703.21, and 8704.10, heading 8703.22 provides the duty on cars.",
         "What does heading 8703.22 provide?",
@@ -88,6 +92,18 @@ STATED = {
     "amendment": (
         "(b) By amending subdivision (k) to note 19 by deleting “8401” and inserting “8402” in lieu thereof;",
         "How is subdivision (k) to note 19 amended?",
+    ),
+    "what is called": (
+        "Default pumps of the Zenda system may call other pumps of the same dock.",
+        "What may default pumps of the Zenda system call?",
+    ),
+    "what is asked for": (
+        "The pilots of the Zenda system must ask for a permit of the same dock.",
+        "What must the pilots of the Zenda system ask for?",
+    ),
+    "who is called": (
+        "The pilots of the Zenda system must call the harbour office of the same dock.",
+        "Whom must the pilots of the Zenda system call?",
     ),
     "agent": (
         "The lighthouse at Cape Ruritania was built by the Harbour Board.",
@@ -172,6 +188,7 @@ def test_an_answer_is_said_in_plain_words_and_without_what_the_question_has_name
     dotted = "2812.12.00 ...... Phosphorus oxychloride ...... Pharma."
     assert plain(dotted, "What does the code 2812.12.00 cover?") == "Phosphorus oxychloride; Pharma."
     assert plain("as [[ISO 1]](refs.md#iso) and [Piers][1] or [dm] say[^2]") == "as ISO 1 and Piers or dm say"
+    assert plain("the “Types”<!-- ignore --> section") == "the “Types” section"
     assert plain("a * b and snake_case_name and 2 * 3") == "a * b and snake_case_name and 2 * 3"
 
 
@@ -384,6 +401,8 @@ def test_the_judge_sees_an_answer_to_half_of_the_question_and_one_that_is_lost_i
 LEANING = {
     "adds to what came before": "Any importer of cars from Ruritania must also submit a certificate of origin.",
     "what stands above": "Any importer of cars from Ruritania must submit the certificate described above.",
+    "what a reader has seen": "The Zenda berth list is a plain list that follows the rules we covered in Chapter 7.",
+    "what a figure shows": "The Zenda berth list is a shortcut for the plan that stands in Listing 9-4.",
     "a heading run in": "Fees of the Port The Harbour Board of Zenda includes five captains.",
     "said twice": "Harbour Board of Zenda harbour board of Zenda includes five captains.",
     "adverb first": "Accordingly the Harbour Board of Zenda includes five captains.",

@@ -11,12 +11,15 @@ from dataclasses import replace
 
 from apps.collections.ingestion.ocr.lines import OcrLine, Recognised
 
+MOST = 0.5
+"""Share of a page's lines, by their length, from which the page counts as one that was not read."""
+SOME = 0.1
+"""Share from which it is worth saying: below are stamps, logos and what stands in drawings."""
 _LONG = 5.0  # heights of a line: shorter boxes with nothing in them are dots, rules and parts of pictures
 _LETTER = 0.35  # signs for each height of a line: Chinese has about 0.9, Latin 2; Cyrillic, of which nothing is known, 0.06
-_SHARE = 0.5  # of the length of a page's lines
 
 
-def legible(found: Recognised, sure: float) -> Recognised | None:
+def legible(found: Recognised, sure: float) -> tuple[Recognised, float]:
     """Leave out the lines that were not read.
 
     Args:
@@ -24,7 +27,7 @@ def legible(found: Recognised, sure: float) -> Recognised | None:
         sure: the confidence from which a line of this engine counts as read, 0 to 1.
 
     Returns:
-        The lines that were read; None where they are less than half of what the page has, by their length.
+        The lines that were read, and how much of the page's lines was not, by their length, 0 to 1.
     """
     read = unread = 0.0
     kept = []
@@ -38,9 +41,7 @@ def legible(found: Recognised, sure: float) -> Recognised | None:
             read += length
         elif line.words or length >= _LONG * height:
             unread += length
-    if unread > 0 and unread >= (read + unread) * _SHARE:
-        return None
-    return replace(found, lines=tuple(kept))
+    return replace(found, lines=tuple(kept)), unread / (read + unread) if unread else 0.0
 
 
 def _signs(line: OcrLine) -> int:

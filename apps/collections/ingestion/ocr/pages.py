@@ -12,7 +12,7 @@ from typing import Any
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.ocr.known import known_result, picture_digest
 from apps.collections.ingestion.ocr.layout import page_text
-from apps.collections.ingestion.ocr.legible import legible
+from apps.collections.ingestion.ocr.legible import MOST, SOME, legible
 from apps.collections.ingestion.ocr.lines import Engine, OcrLine, Recognised, box_of, turned_back
 from apps.collections.ingestion.ocr.pictures import picture_array, picture_frame, picture_open, read_scale
 from apps.collections.ingestion.ocr.types import Scan, scan_to_json
@@ -86,11 +86,11 @@ def page_recognise(
     if shown.covered is not None:
         kept = tuple(line for line in found.lines if not _is_known(line, found, shown.covered))
         found = replace(found, lines=kept)
-    readable = legible(found, engine.sure)
-    if readable is None and not shown.layer:
-        return PAGE_END, Scan("failed", problem=UNREADABLE)
-    problem = "" if readable else UNREADABLE
-    readable = readable or replace(found, lines=())
+    readable, unread = legible(found, engine.sure)
+    if unread >= MOST:
+        if not shown.layer:
+            return PAGE_END, Scan("failed", problem=UNREADABLE)
+        readable = replace(found, lines=())
     text, words = page_text(readable)
     layer = shown.layer + "\n\n" if shown.layer and text else shown.layer
     if layer:
@@ -103,7 +103,7 @@ def page_recognise(
         engine=engine.name,
         confidence=sum(sure) / len(sure) if sure else 0.0,
         layer_chars=len(layer),
-        problem=problem,
+        problem=UNREADABLE if unread >= SOME else "",
         digest=digest,
     )
     return layer + text + PAGE_END, scan
