@@ -129,7 +129,7 @@ def test_it_shows_workers_failures_workspaces_and_backups(operator: User, settin
     ]
     assert {w.tenant.pk for w in found.workspaces} >= {side.tenant.pk, other.tenant.pk}
     text = client_of(operator).get(PAGE).content.decode()
-    for words in ("box-1", "9.9.1", "alive", "last seen 2", "The converter gave up.", "chunks differ"):
+    for words in ("box-1", "9.9.1", "alive", "gone", "last seen 2", "The converter gave up.", "chunks differ"):
         assert words in text, words
     assert side.tenant.name in text
     assert "Start it again in its workspace" in text
@@ -277,7 +277,7 @@ def test_status_tells_the_parts_apart() -> None:
 
 
 def test_a_public_status_page_is_there_while_the_database_is_away(
-    settings: Any, monkeypatch: pytest.MonkeyPatch
+    db: None, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.STATUS_PAGE = "public"
 
