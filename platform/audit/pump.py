@@ -19,7 +19,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from audit.models import AuditStream
-from audit.selectors import StreamPlace, stream_batch
+from audit.selectors import StreamPlace, owners_reader, stream_batch
 from audit.services import stream_secret, streams_of_operator_ensure
 from audit.sinks import NotTaken, file_take, syslog_take, webhook_take
 from basics.net_guard import NetPolicy
@@ -68,10 +68,13 @@ def stream_send(pk: int, tenant_id: int) -> int:
         if not _leased(pk, lease):
             return 0
         stream = AuditStream.objects.select_related("tenant").get(pk=pk)
+        reader = None if stream.is_operators else owners_reader(tenant_id)
         try:
             for _ in range(ROUND_BATCHES):
                 place = StreamPlace(stream.event_seq, stream.read_seq)
-                batch = stream_batch(stream.tenant, place, most=BATCH, has_reads=stream.has_reads)
+                batch = stream_batch(
+                    stream.tenant, place, most=BATCH, has_reads=stream.has_reads, reader=reader
+                )
                 if not batch.events:
                     break
                 take(stream, batch.events)

@@ -129,7 +129,15 @@ def test_it_shows_workers_failures_workspaces_and_backups(operator: User, settin
     ]
     assert {w.tenant.pk for w in found.workspaces} >= {side.tenant.pk, other.tenant.pk}
     text = client_of(operator).get(PAGE).content.decode()
-    for words in ("box-1", "9.9.1", "alive", "gone", "last seen 2", "The converter gave up.", "chunks differ"):
+    for words in (
+        "box-1",
+        "9.9.1",
+        "alive",
+        "gone",
+        "last seen 2",
+        "The converter gave up.",
+        "chunks differ",
+    ):
         assert words in text, words
     assert side.tenant.name in text
     assert "Start it again in its workspace" in text
