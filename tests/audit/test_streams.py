@@ -122,7 +122,7 @@ def test_rest_follows_with_a_cursor_and_asks_for_the_right(db: None) -> None:
     seen: list[str] = []
     cursor = ""
     while True:
-        answer = client.get("/api/v1/audit/events", {"after": cursor, "limit": 2}).json()
+        answer = client.get(f"/api/v1/audit/events?after={cursor}&limit=2").json()
         seen += [event["metadata"]["uid"] for event in answer["events"]]
         cursor = answer["cursor"]
         if not answer["has_more"]:
@@ -284,7 +284,7 @@ def test_only_an_owner_adds_a_stream_and_only_to_public_addresses(db: None) -> N
             stream_create(tenant=side.tenant, actor=owner, url=url)
     row, secret = stream_create(tenant=side.tenant, actor=owner, url="https://93.184.216.34/x")
     assert secret.startswith("whsec_")
-    assert secret.encode() not in bytes(row.secret_encrypted)
+    assert secret.encode() not in bytes(row.secret_encrypted or b"")
     syslog, none = stream_create(tenant=side.tenant, actor=owner, url="syslog+tls://93.184.216.34:6514")
     assert (syslog.kind, none) == ("syslog", "")
     stream_create(tenant=side.tenant, actor=owner, url="https://93.184.216.34/y")
