@@ -81,6 +81,7 @@ run code_mode_differential --programs 5000 --seed 4
 run catalog
 run policy
 run metrics
+run audit_stream
 run pooler
 run openapi_import
 run document_list

@@ -37,7 +37,7 @@ class ContentRead(TenantModel):
     class Meta:
         constraints = [models.UniqueConstraint(fields=["tenant", "seq"], name="content_read_one_per_seq")]
         indexes = [
-            models.Index(fields=["tenant", "at"], name="content_read_at"),
+            models.Index(fields=["at"], name="content_read_at"),
             models.Index(
                 fields=["tenant", "id"], condition=Q(seq__isnull=True), name="content_read_unnumbered"
             ),

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from audit.models import ContentRead
+from tenancy.audit_names import audit_names_judged
 from tenancy.models import AuditEvent
 from tenancy.version import code_version
 
@@ -79,7 +80,12 @@ def event_ocsf(event: AuditEvent, *, slug: str) -> dict[str, Any]:
         found["resources"] = [
             {"name": event.object_name, "type": event.object_type or noun, "uid": event.object_id}
         ]
-    found["unmapped"] = {"data": event.data, "hash": event.hash, "previous_hash": event.previous_hash}
+    is_withheld = event.object_type in audit_names_judged() and not event.object_name
+    found["unmapped"] = {
+        "data": {} if is_withheld else event.data,
+        "hash": event.hash,
+        "previous_hash": event.previous_hash,
+    }
     return found
 
 

@@ -7,6 +7,7 @@ least once, in order. A lease of a minute keeps two workers from one stream; the
 from __future__ import annotations
 
 import secrets
+import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -19,7 +20,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from audit.models import AuditStream
-from audit.selectors import StreamPlace, stream_batch
+from audit.selectors import StreamPlace, owners_reader, stream_batch
 from audit.services import stream_secret, streams_of_operator_ensure
 from audit.sinks import NotTaken, file_take, syslog_take, webhook_take
 from basics.net_guard import NetPolicy
@@ -33,7 +34,10 @@ LOOK_S: Final = 2.0
 BATCH: Final = 200
 ROUND_BATCHES: Final = 50
 LEASE: Final = timedelta(seconds=60)
+ENSURE_S: Final = 30.0
 PAUSES_S: Final = (2, 10, 60, 300)
+
+_ensured: tuple[str | None, float] = (None, 0.0)  # by which setting and when, by the clock of this process
 
 # Streams that have something to send: the head of the chain is ahead, or a read is without a position or ahead.
 _DUE = """
@@ -54,7 +58,11 @@ def pump_start() -> None:
 
 def pump_round() -> int:
     """Send what is due; returns how many events arrived."""
-    streams_of_operator_ensure()
+    global _ensured
+    # It looks at every workspace, so not at each round: a new one's events wait for it, and none is lost.
+    if _ensured[0] != settings.AUDIT_STREAM or time.monotonic() - _ensured[1] >= ENSURE_S:
+        streams_of_operator_ensure()
+        _ensured = settings.AUDIT_STREAM, time.monotonic()
     with platform_scope():
         due = [(row.pk, row.tenant_id) for row in AuditStream.objects.raw(_DUE)]
     return sum(stream_send(pk, tenant_id) for pk, tenant_id in due)
@@ -68,10 +76,13 @@ def stream_send(pk: int, tenant_id: int) -> int:
         if not _leased(pk, lease):
             return 0
         stream = AuditStream.objects.select_related("tenant").get(pk=pk)
+        reader = None if stream.is_operators else owners_reader(tenant_id)
         try:
             for _ in range(ROUND_BATCHES):
                 place = StreamPlace(stream.event_seq, stream.read_seq)
-                batch = stream_batch(stream.tenant, place, most=BATCH, has_reads=stream.has_reads)
+                batch = stream_batch(
+                    stream.tenant, place, most=BATCH, has_reads=stream.has_reads, reader=reader
+                )
                 if not batch.events:
                     break
                 take(stream, batch.events)

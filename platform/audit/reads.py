@@ -65,7 +65,7 @@ def content_read(
         documents: ids of those that were found; the first ``MOST_DOCUMENTS`` are kept.
     """
     where = origin.current()
-    values = {
+    values: dict[str, Any] = {
         "tenant": actor.tenant_id,
         "door": door[:60],
         "kind": kind,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from heapq import merge
 from typing import Any
 
@@ -12,9 +13,11 @@ from django.db.models import QuerySet
 from audit.models import AuditStream, ContentRead
 from audit.ocsf import event_ocsf, read_ocsf
 from audit.reads import reads_number, reads_unnumbered
-from basics.errors import Invalid
+from basics.errors import Denied, Invalid
 from tenancy.actors import Actor
+from tenancy.audit_names import ShownEvents
 from tenancy.models import AuditEvent, Tenant
+from tenancy.permissions import OWNER, ROLE_ACTIONS
 from tenancy.scope import tenant_scope
 
 _CURSOR = re.compile(r"e(\d{1,18})r(\d{1,18})")
@@ -57,24 +60,29 @@ class StreamBatch:
     has_more: bool
 
 
-def stream_batch(tenant: Tenant, after: StreamPlace, *, most: int, has_reads: bool = True) -> StreamBatch:
+def stream_batch(
+    tenant: Tenant, after: StreamPlace, *, most: int, has_reads: bool = True, reader: Actor | None
+) -> StreamBatch:
     """Return what comes after a place: audit events in the order of their chain, reads in theirs, both by time.
 
     Args:
         most: events at once.
         has_reads: with reads of contents.
+        reader: who gets them; names that they may not see are left out, with the facts of such an act. None for the
+            operator, who may see all.
     """
     with tenant_scope(tenant.pk):
         if has_reads and reads_unnumbered(tenant.pk):
             reads_number(tenant.pk)
-        events = list(
-            AuditEvent.objects.filter(tenant=tenant, seq__gt=after.event_seq).order_by("seq")[: most + 1]
+        acts: QuerySet[AuditEvent] = (
+            AuditEvent.objects.all() if reader is None else ShownEvents.of(AuditEvent, reader)
         )
+        events = list(acts.filter(tenant=tenant, seq__gt=after.event_seq).order_by("seq")[: most + 1])
         reads: list[ContentRead] = []
         if has_reads:
             rows = ContentRead.objects.filter(tenant=tenant, seq__gt=after.read_seq)
             reads = list(rows.order_by("seq")[: most + 1])
-    mixed: list[Any] = list(merge(events, reads, key=lambda row: row.at))
+    mixed: list[Any] = list(merge(events, reads, key=_moment))
     event_seq, read_seq, told = after.event_seq, after.read_seq, []
     for row in mixed[:most]:
         if isinstance(row, AuditEvent):
@@ -86,15 +94,29 @@ def stream_batch(tenant: Tenant, after: StreamPlace, *, most: int, has_reads: bo
     return StreamBatch(told, StreamPlace(event_seq, read_seq), len(mixed) > most)
 
 
+def _moment(row: Any) -> datetime:
+    at: datetime = row.at
+    return at
+
+
+def owners_reader(tenant_id: int) -> Actor:
+    """Return whom a workspace's own stream is read as: an owner who is nobody in particular, so nobody's own names."""
+    return Actor("user", tenant_id, ROLE_ACTIONS[OWNER], role=OWNER, name="audit stream")
+
+
 def events_after(*, tenant: Tenant, actor: Actor, cursor: str, most: int) -> StreamBatch:
     """Return the events after a cursor, for a reader with the right ``audit.read``.
 
     Raises:
-        Denied: without it.
+        Denied: without it, or with a key that is limited to some collections.
         Invalid: not a cursor.
     """
     actor.require("audit.read")
-    return stream_batch(tenant, StreamPlace.of(cursor), most=min(most, MOST_EVENTS))
+    if actor.collections is not None:
+        raise Denied(
+            "key_limited", "This key is limited to some collections. Use one for the whole workspace."
+        )
+    return stream_batch(tenant, StreamPlace.of(cursor), most=min(most, MOST_EVENTS), reader=actor)
 
 
 def stream_list(*, actor: Actor) -> QuerySet[AuditStream]:

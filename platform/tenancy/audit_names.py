@@ -26,6 +26,11 @@ def audit_names_judged_by(object_type: str, judge: Judge) -> None:
     _judges[object_type] = judge
 
 
+def audit_names_judged() -> Collection[str]:
+    """Return the types of objects whose names may be withheld."""
+    return _judges.keys()
+
+
 class ShownEvents(ShownRows[AuditEvent]):
     """Events of the trail without the names that their reader may not see; kind and id of the object stay."""
 

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from backups.models import BackupResult
 from backups.schedule import verify_due
-from config import backup_rounds
 from config.backup_rounds import verify_round
 from config.doctor import check_backup
 from config.scratch import SCRATCH_BUSY
@@ -76,7 +75,7 @@ def test_the_result_is_kept_whatever_ends_the_process(monkeypatch: pytest.Monkey
             assert "PROMETHEUS_MULTIPROC_DIR" not in options["env"]
             return subprocess.CompletedProcess(command, code, b"", stderr)
 
-        monkeypatch.setattr(backup_rounds.subprocess, "run", run)
+        monkeypatch.setattr("config.backup_rounds.subprocess.run", run)
 
     ends(SCRATCH_BUSY)
     assert not verify_round(), "another machine is at it: no attempt"

@@ -60,7 +60,7 @@ class Migration(InitialMigration):
                 ('tenant', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='tenancy.tenant')),
             ],
             options={
-                'indexes': [models.Index(fields=['tenant', 'at'], name='content_read_at'), models.Index(condition=models.Q(('seq__isnull', True)), fields=['tenant', 'id'], name='content_read_unnumbered')],
+                'indexes': [models.Index(fields=['at'], name='content_read_at'), models.Index(condition=models.Q(('seq__isnull', True)), fields=['tenant', 'id'], name='content_read_unnumbered')],
                 'constraints': [models.UniqueConstraint(fields=('tenant', 'seq'), name='content_read_one_per_seq')],
             },
         ),

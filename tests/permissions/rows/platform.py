@@ -177,7 +177,7 @@ PORTAL: tuple[Row, ...] = (
         "web:settings-audit-stream",
         "POST",
         "tenant.manage",
-        data=lambda ids, role: {"action": "remove", "pk": ids.row("audit.AuditStream", role).pk},
+        data=send(action="remove", pk=pk_of("audit.AuditStream")),
         ok=302,
         body_ids=404,
     ),
