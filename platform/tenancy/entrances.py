@@ -56,7 +56,8 @@ def entrance_problem(request: Any, membership: Membership) -> Problem | None:
         is_old = rules.session_hours is not None and made < timezone.now() - _hours(rules)
         return "company" if is_old else None
     if is_company_only and not _has_proven(request):
-        return "company" if rules.requires_sso else "password"
+        was_in = str(membership.tenant_id) in request.session.get(SIGN_INS, {})
+        return "company" if rules.requires_sso or was_in else "password"
     is_break_glass = membership.user_id == rules.break_glass
     if rules.requires_sso and not is_break_glass:
         return "company"
