@@ -40,7 +40,7 @@ class Scim:
             headers={"Authorization": f"Bearer {self.token}", **headers},
         )
 
-    def user(self, name: str = "ada", **more: Any) -> dict[str, Any]:
+    def user(self, name: str = "ada", /, **more: Any) -> dict[str, Any]:
         body = {"schemas": [f"{CORE}User"], "userName": f"{name}@{DOMAIN}", "active": True, **more}
         response = self.call("POST", "Users", body)
         assert response.status_code == 201, response.content
@@ -76,7 +76,7 @@ def test_okta_takes_somebody_in_and_out_again(scim: Scim):
     assert asked.json()["totalResults"] == 0
     assert asked["Content-Type"] == "application/scim+json"
     made = scim.user(
-        name="ada",
+        "ada",
         externalId="00uemployee",
         emails=[{"primary": True, "value": f"ada@{DOMAIN}", "type": "work"}],
         displayName="Ada L",
@@ -407,7 +407,7 @@ def test_another_workspaces_people_do_not_exist(scim: Scim, cast: Cast):
 def test_account_of_a_person_is_theirs(scim: Scim):
     """What a provider says stays in its workspace: the account may be used in others."""
     ada = make_user(f"ada@{DOMAIN}", first_name="Ada")
-    made = scim.user(name="ada", displayName="Mallory")
+    made = scim.user("ada", displayName="Mallory")
     scim.patch(
         f"Users/{made['id']}",
         {"op": "replace", "value": {"emails": [{"value": f"m@{DOMAIN}"}], "active": False}},
