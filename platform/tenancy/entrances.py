@@ -20,6 +20,7 @@ from allauth.mfa.utils import is_mfa_enabled
 from django.utils import timezone
 
 from tenancy.models import Membership, Tenant, User
+from tenancy.selectors import membership_list
 from tenancy.sign_in_rules import SignInRules
 
 SIGN_INS = "company_sign_ins"
@@ -77,9 +78,12 @@ def is_contained(request: Any) -> bool:
     return COMPANY_ONLY in request.session and not _has_proven(request)
 
 
-def company_tenants(request: Any) -> set[int]:
-    """Return the workspaces that this session has been signed in to by their identity providers."""
-    return {int(pk) for pk in request.session.get(SIGN_INS, {})}
+def memberships_shown(request: Any) -> list[Membership]:
+    """Return the memberships that a session may know of: of one begun by a company's sign-in no others."""
+    rows = membership_list(user=request.user)
+    if not rows or not is_contained(request):
+        return rows
+    return [row for row in rows if str(row.tenant_id) in request.session.get(SIGN_INS, {})]
 
 
 def _has_proven(request: Any) -> bool:

@@ -367,6 +367,8 @@ def test_company_session_opens_no_other_workspace(door: Door, cast: Cast):
     assert door.is_in()
     elsewhere = f"/t/{cast.other_tenant.slug}/settings/connections/"
     assert door.browser.get(elsewhere)["Location"].startswith("/accounts/reauthenticate/")
+    assert cast.other_tenant.name not in door.browser.get("/profile/").content.decode()
+    assert door.browser.get("/")["Location"].startswith(f"/t/{door.tenant.slug}/")
     api = door.browser.get("/api/v1/me", headers={"X-Tenant": cast.other_tenant.slug})
     assert api.status_code == 403
     assert door.browser.get("/api/v1/me", headers={"X-Tenant": door.tenant.slug}).status_code == 200
