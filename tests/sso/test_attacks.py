@@ -19,7 +19,7 @@ from django.urls import reverse
 
 from basics.errors import Conflict, DomainError, Invalid
 from sso import domains, services
-from sso.models import SsoConnection
+from sso.models import SsoConnection, SsoDomain
 from tenancy.models import AuditEvent, Membership, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import member_remove
@@ -354,7 +354,7 @@ def test_domain_without_its_record_stays_unverified(records: list[str], cast: Ca
 
 def test_removed_domain_lets_nobody_in_any_more(door: Door):
     assert door.sign_in().status_code == 302
-    for row in list(domains.SsoDomain.objects.filter(tenant=door.tenant)):
+    for row in list(SsoDomain.objects.filter(tenant=door.tenant)):
         domains.domain_remove(tenant=door.tenant, actor=door.actor, pk=row.pk)
     assert door.sign_in(Client()).status_code == 403
 

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Invalid
 from sso import services
-from sso.models import SsoSignIn
+from sso.models import SsoConnection, SsoSignIn
 from sso.roles import provisioned_groups
 from tenancy.models import Membership, User
 from tenancy.scope import platform_scope
@@ -260,7 +260,7 @@ def test_owner_sets_all_of_it_on_one_page(cast: Cast, settings: Any):
     assert "gws_" not in shown
     assert "hush-hush-secret" not in shown
     assert "_groundwork.new.example" in shown
-    row = services.SsoConnection.objects
+    row = SsoConnection.objects
     with platform_scope():
         pk = row.get(tenant=cast.tenant).pk
     changed = {name.replace("connection-", f"c{pk}-"): value for name, value in form.items()}

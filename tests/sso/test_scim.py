@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sso import services
-from sso.models import ScimUser
+from sso.models import ScimToken, ScimUser
 from tenancy.models import ApiKey, AuditEvent, Membership, Role, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import api_key_create
@@ -386,7 +386,7 @@ def test_a_scim_token_opens_nothing_else(scim: Scim, cast: Cast):
 
 def test_a_revoked_token_is_out_at_once(scim: Scim, cast: Cast):
     with tenant_scope(cast.tenant.pk):
-        pk = services.ScimToken.objects.get().pk
+        pk = ScimToken.objects.get().pk
     services.scim_token_revoke(tenant=cast.tenant, actor=cast.actor("owner"), pk=pk)
     assert scim.call("GET", "Users").status_code == 401
 
