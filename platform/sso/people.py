@@ -33,7 +33,6 @@ def provider_actor(tenant: Tenant, name: str) -> Actor:
     return Actor("system", tenant.pk, ACTIONS, role="system", name=name[:150])
 
 
-@transaction.atomic
 def company_enter(*, connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Membership, str]:
     """Let somebody in whom the provider has shown to be who they are.
 
@@ -46,6 +45,15 @@ def company_enter(*, connection: SsoConnection, claims: Mapping[str, Any]) -> tu
     Raises:
         Denied: ``sso_...``: why they can't come in, for them to read.
     """
+    found = _entered(connection, claims)
+    if found is None:
+        raise _no_role(connection)
+    return found
+
+
+@transaction.atomic
+def _entered(connection: SsoConnection, claims: Mapping[str, Any]) -> tuple[Membership, str] | None:
+    """Do ``company_enter``; None for somebody whose groups have just lost them their membership, which has to stay so."""
     tenant = connection.tenant
     email = _address(connection, claims)
     with tenant_scope(tenant.pk):
@@ -78,8 +86,10 @@ def company_enter(*, connection: SsoConnection, claims: Mapping[str, Any]) -> tu
             groups=_groups(connection, claims) | provisioned_groups(tenant, user),
             creates=connection.creates_members,
         )
+        if member is None and is_new:
+            raise _no_role(connection)  # and no account was made
         if member is None:
-            raise _refused("no_role", f"None of your groups has access to {tenant.name}.")
+            return None
         now = timezone.now()
         identity = identity or SsoIdentity(
             tenant=tenant, connection=connection, subject=claims["sub"], user=user
@@ -137,6 +147,10 @@ def _groups(connection: SsoConnection, claims: Mapping[str, Any]) -> set[str]:
     said = claims.get(connection.groups_claim)
     said = [said] if isinstance(said, str) else said
     return {one for one in said[:MAX_GROUPS] if isinstance(one, str)} if isinstance(said, list) else set()
+
+
+def _no_role(connection: SsoConnection) -> Denied:
+    return _refused("no_role", f"You are in no group that has access to {connection.tenant.name}.")
 
 
 def _refused(code: str, message: str) -> Denied:

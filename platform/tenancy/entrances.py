@@ -20,6 +20,7 @@ from allauth.mfa.utils import is_mfa_enabled
 from django.utils import timezone
 
 from tenancy.models import Membership, Tenant, User
+from tenancy.selectors import membership_list
 from tenancy.sign_in_rules import SignInRules
 
 SIGN_INS = "company_sign_ins"
@@ -56,7 +57,8 @@ def entrance_problem(request: Any, membership: Membership) -> Problem | None:
         is_old = rules.session_hours is not None and made < timezone.now() - _hours(rules)
         return "company" if is_old else None
     if is_company_only and not _has_proven(request):
-        return "company" if rules.requires_sso else "password"
+        was_in = str(membership.tenant_id) in request.session.get(SIGN_INS, {})
+        return "company" if rules.requires_sso or was_in else "password"
     is_break_glass = membership.user_id == rules.break_glass
     if rules.requires_sso and not is_break_glass:
         return "company"
@@ -76,9 +78,12 @@ def is_contained(request: Any) -> bool:
     return COMPANY_ONLY in request.session and not _has_proven(request)
 
 
-def company_tenants(request: Any) -> set[int]:
-    """Return the workspaces that this session has been signed in to by their identity providers."""
-    return {int(pk) for pk in request.session.get(SIGN_INS, {})}
+def memberships_shown(request: Any) -> list[Membership]:
+    """Return the memberships that a session may know of: of one begun by a company's sign-in no others."""
+    rows = membership_list(user=request.user)
+    if not rows or not is_contained(request):
+        return rows
+    return [row for row in rows if str(row.tenant_id) in request.session.get(SIGN_INS, {})]
 
 
 def _has_proven(request: Any) -> bool:

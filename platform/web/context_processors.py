@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from runs.approvals import approval_count
-from tenancy.selectors import membership_list
+from tenancy.entrances import memberships_shown
 from web.accounts import AccountAdapter
 
 _NAV = {
@@ -35,7 +35,7 @@ def shell(request: HttpRequest) -> dict[str, Any]:
         "membership": getattr(request, "membership", None),
         "actor": actor,
         "memberships": SimpleLazyObject(
-            lambda: membership_list(user=user) if user and user.is_authenticated else []
+            lambda: memberships_shown(request) if user and user.is_authenticated else []
         ),
         "approvals_waiting": SimpleLazyObject(lambda: approval_count(actor=actor) if actor else 0),
         "nav": "settings" if name.startswith("settings-") else _NAV.get(namespace, ""),

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Invalid
 from sso import services
-from sso.models import SsoSignIn
+from sso.models import SsoConnection, SsoSignIn
 from sso.roles import provisioned_groups
 from tenancy.models import Membership, User
 from tenancy.scope import platform_scope
@@ -189,7 +189,8 @@ def test_company_sign_in_ends_by_itself(door: Door):
     door.sign_in()
     with platform_scope():
         SsoSignIn.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert not door.is_in()
+    # Who came by the provider may have no password at all: they are sent there once more.
+    assert door.browser.get(door.home)["Location"].startswith(f"/sso/{door.tenant.slug}/")
 
 
 @pytest.mark.parametrize(
@@ -252,15 +253,14 @@ def test_owner_sets_all_of_it_on_one_page(cast: Cast, settings: Any):
         browser.post(here, {"action": "group", "group-group": "Eng", "group-role": "admin"}).status_code
         == 302
     )
-    told = {"rules-default_role": "viewer", "rules-session_hours": "8"}
-    assert browser.post(here, {"action": "rules", **told}).status_code == 302
+    assert browser.post(here, {"action": "rules", "rules-default_role": "viewer"}).status_code == 302
     token = browser.post(here, {"action": "token", "token-name": "Okta"}).content.decode()
     assert "gws_" in token
     shown = browser.get(here).content.decode()
     assert "gws_" not in shown
     assert "hush-hush-secret" not in shown
     assert "_groundwork.new.example" in shown
-    row = services.SsoConnection.objects
+    row = SsoConnection.objects
     with platform_scope():
         pk = row.get(tenant=cast.tenant).pk
     changed = {name.replace("connection-", f"c{pk}-"): value for name, value in form.items()}

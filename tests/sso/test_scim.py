@@ -10,7 +10,7 @@ from django.test import Client
 from django.utils import timezone
 
 from sso import services
-from sso.models import ScimUser
+from sso.models import ScimToken, ScimUser
 from tenancy.models import ApiKey, AuditEvent, Membership, Role, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import api_key_create
@@ -40,7 +40,7 @@ class Scim:
             headers={"Authorization": f"Bearer {self.token}", **headers},
         )
 
-    def user(self, name: str = "ada", **more: Any) -> dict[str, Any]:
+    def user(self, name: str = "ada", /, **more: Any) -> dict[str, Any]:
         body = {"schemas": [f"{CORE}User"], "userName": f"{name}@{DOMAIN}", "active": True, **more}
         response = self.call("POST", "Users", body)
         assert response.status_code == 201, response.content
@@ -76,7 +76,7 @@ def test_okta_takes_somebody_in_and_out_again(scim: Scim):
     assert asked.json()["totalResults"] == 0
     assert asked["Content-Type"] == "application/scim+json"
     made = scim.user(
-        name="ada",
+        "ada",
         externalId="00uemployee",
         emails=[{"primary": True, "value": f"ada@{DOMAIN}", "type": "work"}],
         displayName="Ada L",
@@ -190,33 +190,32 @@ def test_entra_asks_whether_the_credentials_work(scim: Scim):
 # --- RFC 7644 -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("filter_", "hits"),
-    [
-        ('userName eq "ADA@ACME.EXAMPLE"', 1),
-        ('username Eq "ada@acme.example"', 1),
-        (f'{CORE}User:userName eq "ada@acme.example"', 1),
-        ('externalId eq "X1"', 1),
-        ('externalId eq "x1"', 0),
-        ('emails.value eq "ada@acme.example"', 1),
-        ('emails[type eq "work" and value co "ada"]', 1),
-        ('emails[type eq "home"]', 0),
-        ('userName sw "a" and active eq true', 1),
-        ('userName sw "a" and active eq false', 0),
-        ('userName eq "x" or externalId eq "X1"', 1),
-        ('not (externalId eq "X1")', 1),
-        ('(userName sw "a" or userName sw "b") and not (active eq false)', 2),
-        ("externalId pr", 2),
-        ("displayName pr", 0),
-        ('meta.lastModified gt "2020-01-01T00:00:00Z"', 2),
-        ('id eq "not-an-id"', 0),
-        ('userName ne "ada@acme.example"', 1),
-    ],
-)
-def test_users_are_found_by_filters(filter_: str, hits: int, scim: Scim):
+FILTERS = [
+    ('userName eq "ADA@ACME.EXAMPLE"', 1),
+    ('username Eq "ada@acme.example"', 1),
+    (f'{CORE}User:userName eq "ada@acme.example"', 1),
+    ('externalId eq "X1"', 1),
+    ('externalId eq "x1"', 0),
+    ('emails.value eq "ada@acme.example"', 1),
+    ('emails[type eq "work" and value co "ada"]', 1),
+    ('emails[type eq "home"]', 0),
+    ('userName sw "a" and active eq true', 1),
+    ('userName sw "a" and active eq false', 0),
+    ('userName eq "x" or externalId eq "X1"', 1),
+    ('not (externalId eq "X1")', 1),
+    ('(userName sw "a" or userName sw "b") and not (active eq false)', 2),
+    ("externalId pr", 2),
+    ("displayName pr", 0),
+    ('meta.lastModified gt "2020-01-01T00:00:00Z"', 2),
+    ('id eq "not-an-id"', 0),
+    ('userName ne "ada@acme.example"', 1),
+]
+
+
+def test_users_are_found_by_filters(scim: Scim):
     scim.user("ada", externalId="X1")
     scim.user("ben")
-    assert len(scim.found("Users", filter_)) == hits
+    assert [(text, len(scim.found("Users", text))) for text, _ in FILTERS] == FILTERS
 
 
 def test_groups_are_found_by_their_members(scim: Scim):
@@ -233,20 +232,20 @@ def test_groups_are_found_by_their_members(scim: Scim):
     assert shown["groups"] == [{"value": group["id"], "display": "Eng"}]
 
 
-@pytest.mark.parametrize(
-    "filter_",
-    ["userName", 'userName eq', 'userName eq x', 'userName xx "a"', '(userName eq "a"', 'userName eq "a" and',
+BAD_FILTERS = ["userName", 'userName eq', 'userName eq x', 'userName xx "a"', '(userName eq "a"', 'userName eq "a" and',
      'password eq "a"', 'userName eq "a")', '"a" eq userName', 'active gt true', 'meta.created gt "now"',
-     "userName eq 1", "(" * 50 + 'id eq "a"' + ")" * 50, 'userName eq "\\u0000"', "x" * 3000, "'; DROP TABLE x"],
-)  # fmt: skip
-def test_bad_filters_are_refused_in_the_form_of_scim(filter_: str, scim: Scim):
-    response = scim.client.get(
-        "/scim/v2/Users", {"filter": filter_}, headers={"Authorization": f"Bearer {scim.token}"}
-    )
-    assert response.status_code == 400, response.content
-    said = response.json()
-    assert said["schemas"] == ["urn:ietf:params:scim:api:messages:2.0:Error"]
-    assert (said["status"], said["scimType"]) == ("400", "invalidFilter")
+     "userName eq 1", "(" * 50 + 'id eq "a"' + ")" * 50, 'userName eq "\\u0000"', "x" * 3000, "'; DROP TABLE x"]  # fmt: skip
+
+
+def test_bad_filters_are_refused_in_the_form_of_scim(scim: Scim):
+    for text in BAD_FILTERS:
+        response = scim.client.get(
+            "/scim/v2/Users", {"filter": text}, headers={"Authorization": f"Bearer {scim.token}"}
+        )
+        assert response.status_code == 400, (text, response.content)
+        said = response.json()
+        assert said["schemas"] == ["urn:ietf:params:scim:api:messages:2.0:Error"]
+        assert (said["status"], said["scimType"]) == ("400", "invalidFilter"), text
 
 
 def test_lists_come_in_pages(scim: Scim):
@@ -309,41 +308,39 @@ def test_the_same_person_twice_is_a_conflict(scim: Scim):
     assert scim.role() == "member"
 
 
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        ({}, "invalidValue"),
-        ({"userName": ""}, "invalidValue"),
-        ({"userName": "ada"}, "invalidValue"),
-        ({"userName": "ada@evil.example"}, "invalidValue"),
-        ({"userName": "ada", "emails": [{"value": f"ada@sub.{DOMAIN}"}]}, "invalidValue"),
-        ({"userName": f"ada@{DOMAIN}", "active": "perhaps"}, "invalidValue"),
-        ({"userName": f"ada@{DOMAIN}", "name": "Ada"}, "invalidValue"),
-        ({"userName": ["ada"]}, "invalidValue"),
-        ({"userName": f"ada@{DOMAIN}", "displayName": "a\x00b"}, "invalidValue"),
-        ({"userName": "x" * 300}, "invalidValue"),
-    ],
-    ids=str,
-)
-def test_bad_users_are_refused(body: dict[str, Any], kind: str, scim: Scim):
-    response = scim.call("POST", "Users", body)
-    assert (response.status_code, response.json()["scimType"]) == (400, kind)
+BAD_USERS: list[dict[str, Any]] = [
+    {},
+    {"userName": ""},
+    {"userName": "ada"},
+    {"userName": "ada@evil.example"},
+    {"userName": "ada", "emails": [{"value": f"ada@sub.{DOMAIN}"}]},
+    {"userName": f"ada@{DOMAIN}", "active": "perhaps"},
+    {"userName": f"ada@{DOMAIN}", "name": "Ada"},
+    {"userName": ["ada"]},
+    {"userName": f"ada@{DOMAIN}", "displayName": "a\x00b"},
+    {"userName": "x" * 300},
+]
+
+
+def test_bad_users_are_refused(scim: Scim):
+    for body in BAD_USERS:
+        response = scim.call("POST", "Users", body)
+        assert (response.status_code, response.json()["scimType"]) == (400, "invalidValue"), body
     assert not User.objects.filter(email__startswith="ada@").exists()
 
 
-@pytest.mark.parametrize(
-    "operation",
-    [{"op": "move", "path": "active"}, {"op": "remove"}, {"op": "replace", "path": "nothing", "value": 1},
+BAD_OPERATIONS: list[Any] = [{"op": "move", "path": "active"}, {"op": "remove"}, {"op": "replace", "path": "nothing", "value": 1},
      {"op": "replace", "value": "x"}, {"op": "replace", "path": 'emails[type eq "work"', "value": 1},
      {"op": "replace", "path": 'emails[type gt "work"].value', "value": "x"}, "x",
-     {"op": "replace", "path": "active", "value": None}, {"op": "replace", "path": "name", "value": "x"}],
-    ids=str,
-)  # fmt: skip
-def test_bad_patches_change_nothing(operation: Any, scim: Scim):
+     {"op": "replace", "path": "active", "value": None}, {"op": "replace", "path": "name", "value": "x"}]  # fmt: skip
+
+
+def test_bad_patches_change_nothing(scim: Scim):
     made = scim.user()
     good = {"op": "replace", "path": "displayName", "value": "Changed"}
-    response = scim.patch(f"Users/{made['id']}", good, operation)
-    assert response.status_code == 400, response.content
+    for operation in BAD_OPERATIONS:
+        response = scim.patch(f"Users/{made['id']}", good, operation)
+        assert response.status_code == 400, (operation, response.content)
     assert "displayName" not in scim.call("GET", f"Users/{made['id']}").json()
 
 
@@ -389,7 +386,7 @@ def test_a_scim_token_opens_nothing_else(scim: Scim, cast: Cast):
 
 def test_a_revoked_token_is_out_at_once(scim: Scim, cast: Cast):
     with tenant_scope(cast.tenant.pk):
-        pk = services.ScimToken.objects.get().pk
+        pk = ScimToken.objects.get().pk
     services.scim_token_revoke(tenant=cast.tenant, actor=cast.actor("owner"), pk=pk)
     assert scim.call("GET", "Users").status_code == 401
 
@@ -410,7 +407,7 @@ def test_another_workspaces_people_do_not_exist(scim: Scim, cast: Cast):
 def test_account_of_a_person_is_theirs(scim: Scim):
     """What a provider says stays in its workspace: the account may be used in others."""
     ada = make_user(f"ada@{DOMAIN}", first_name="Ada")
-    made = scim.user(name="ada", displayName="Mallory")
+    made = scim.user("ada", displayName="Mallory")
     scim.patch(
         f"Users/{made['id']}",
         {"op": "replace", "value": {"emails": [{"value": f"m@{DOMAIN}"}], "active": False}},

@@ -11,8 +11,8 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from basics.errors import DomainError
-from tenancy.entrances import company_tenants, is_contained
-from tenancy.selectors import may_create_tenant, membership_list
+from tenancy.entrances import memberships_shown
+from tenancy.selectors import may_create_tenant
 from tenancy.services import tenant_create
 from web.forms import ProfileForm, TenantForm, add_refusal
 from web.requests import TenantRequest, UserRequest, signed_in
@@ -24,10 +24,7 @@ _LAST = "last_tenant"  # only which page to open first; rights come from the URL
 @signed_in
 def home(request: UserRequest) -> HttpResponse:
     """Go to the workspace the person used last, or to the first of theirs; an operator without any to their own page."""
-    memberships = membership_list(user=request.user)
-    if is_contained(request):  # begun by a company's sign-in: no other workspace opens
-        opened = company_tenants(request)
-        memberships = [m for m in memberships if m.tenant_id in opened] or memberships
+    memberships = memberships_shown(request)
     if not memberships:
         if request.user.is_superuser:
             return redirect("operate:overview")
