@@ -10,8 +10,6 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
-import pathspec
-
 from basics.errors import DomainError
 
 BLOCK = 64 * 1024
@@ -249,8 +247,11 @@ class Rules:
     ) -> None:
         self._ignored = ignored
         self._given: dict[str, Any] = {"include": include, "exclude": exclude, "with_hidden": with_hidden}
-        self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
-        self._exclude = pathspec.GitIgnoreSpec.from_lines(exclude) if exclude else None
+        # Not at the top: whatever reads a document loads this module for its errors, in a process that knows no patterns.
+        from pathspec import GitIgnoreSpec
+
+        self._include = GitIgnoreSpec.from_lines(include) if include else None
+        self._exclude = GitIgnoreSpec.from_lines(exclude) if exclude else None
         self._with_hidden = with_hidden
 
     def without(self, ignored: frozenset[str]) -> Rules:
