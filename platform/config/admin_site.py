@@ -99,7 +99,7 @@ class GroundworkAdminSite(AdminSite):
                     "models": [],
                 },
             )
-            row = {
+            row: dict[str, Any] = {
                 "model": model,
                 "name": capfirst(model._meta.verbose_name_plural),
                 "object_name": model._meta.object_name,
