@@ -23,7 +23,7 @@ _OUTSIDE = re.compile(
     | http\.server | \bsocket\b
     | \bmonotonic\b | \bprocess_time\b | \bperf_counter\b | time\.sleep | asyncio\.(sleep|timeout|wait_for)\(
     | transactional_db | transaction=True | lane_threads
-    | \b(document_extract|run_child|structure_isolated|RapidEngine|scans)\b  # in a process of their own
+    | \b(document_extract|structure_isolated|RapidEngine|ingestion\.scans)\b | \brun_child\(  # in a process of their own
     | shared_data | \brunning\( | \bserving\( | \bStack\( | \bPopen\(
     """,
     re.VERBOSE,

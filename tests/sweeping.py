@@ -35,8 +35,7 @@ def sweep(*_: Any) -> None:
             # ever: a test that failed may have left a worker that stands still in a transaction.
             cursor.execute("SET LOCAL lock_timeout = '120s'")
             cursor.execute(f"LOCK TABLE {names} IN EXCLUSIVE MODE")
-            cursor.execute(_count_statement())
-            found = dict(cursor.fetchall())
+            found = _found(cursor)
             if max(found.values(), default=0) >= _MANY_ROWS:
                 for statement in connection.ops.sql_flush(no_style(), tables):
                     cursor.execute(statement)
@@ -94,11 +93,18 @@ def _clears() -> tuple[tuple[str, str], ...]:
     )
 
 
-@cache
-def _count_statement() -> str:
-    """Return the statement that gives (table, rows up to the limit) for every table that holds any."""
-    counts = (
-        f"SELECT '{table}' AS name, (SELECT count(*) FROM (SELECT FROM \"{table}\" LIMIT {_MANY_ROWS}) r) AS n"
-        for table in _tables()
-    )
-    return f"SELECT name, n FROM ({' UNION ALL '.join(counts)}) t WHERE n > 0"
+def _found(cursor: Any) -> dict[str, int]:
+    """Return the tables that hold rows, and how many, up to the limit.
+
+    The statement is prepared once for each connection: to read and plan it takes four times what it takes to run.
+    """
+    name = f"rows_found_{_MANY_ROWS}"
+    cursor.execute("SELECT EXISTS (SELECT FROM pg_prepared_statements WHERE name = %s)", [name])
+    if not cursor.fetchone()[0]:
+        counts = (
+            f"SELECT '{table}' AS name, (SELECT count(*) FROM (SELECT FROM \"{table}\" LIMIT {_MANY_ROWS}) r) AS n"
+            for table in _tables()
+        )
+        cursor.execute(f"PREPARE {name} AS SELECT name, n FROM ({' UNION ALL '.join(counts)}) t WHERE n > 0")
+    cursor.execute(f"EXECUTE {name}")
+    return dict(cursor.fetchall())

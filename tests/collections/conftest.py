@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from django.test import Client
 
 from apps.collections.documents import services
 from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage
+from apps.collections.ingestion import child, detect, extraction
+from apps.collections.ingestion.sandbox import run_child
+from apps.collections.ingestion.types import ReaderLimits
 from apps.collections.models import Chunk, Collection, Document
 from jobs import registry, runner
 from jobs.context import JobContext
@@ -21,6 +25,10 @@ from tests.cast import Cast
 from tests.factories import make_collection
 
 DIMS = 384
+# What these rooms show does not depend on where a document was read: plain text is read without the process that guards
+# against its bytes, which would cost more than all the rest of a small document. Every other format has its process here
+# too, and in the rooms of reading itself (ingestion, pipeline, imports, storage) every document has.
+READ_AT_ONCE = {"chunks", "collection", "display", "documents", "graph", "index", "quotes", "search"}
 
 
 class WordEmbedder:
@@ -58,6 +66,31 @@ def embedder(monkeypatch: pytest.MonkeyPatch) -> WordEmbedder:
     ):
         monkeypatch.setattr(f"{module}.embedder_for", lambda space, *, tenant: fake)
     return fake
+
+
+@pytest.fixture(autouse=True)
+def _plain_text_is_read_at_once(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.path.parent.name in READ_AT_ONCE:
+        monkeypatch.setattr(extraction, "run_child", _read_at_once)
+
+
+def _read_at_once(
+    request: Mapping[str, Any], limits: ReaderLimits, *, on_tick: Callable[[], None] | None = None
+) -> Iterator[tuple[dict[str, Any], bytes]]:
+    """Yield the frames of a document of plain text, read in this process; of every other as the product does."""
+    if request["media_type"] not in (detect.TEXT, detect.MARKDOWN):
+        yield from run_child(request, limits, on_tick=on_tick)
+        return
+    frames: list[tuple[dict[str, Any], bytes]] = []
+
+    def send(header: Mapping[str, Any], blob: bytes) -> None:
+        frames.append((json.loads(json.dumps(header)), blob))
+
+    child._read(request, limits, send)
+    for frame in frames:
+        if on_tick is not None:
+            on_tick()
+        yield frame
 
 
 @pytest.fixture

@@ -308,7 +308,7 @@ def test_list_of_apps_is_the_one_django_makes(who: str, mine: Side, superuser: C
         assert bool(made) == (who != "nobody" and label_ != "no_such_app")
     name = "admin/app_list.html"
     engine = Engine(
-        [Path(admin.__file__).parent / "templates"], libraries={"i18n": "django.templatetags.i18n"}
+        [str(Path(admin.__file__).parent / "templates")], libraries={"i18n": "django.templatetags.i18n"}
     )
     template = engine.get_template(name)
     for shown in (True, False):

@@ -80,7 +80,7 @@ def signed_in(side: Side, role: str) -> Client:
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
     client = Client(raise_request_exception=False)
-    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    client.cookies[settings.SESSION_COOKIE_NAME] = str(session.session_key)
     return client
 
 

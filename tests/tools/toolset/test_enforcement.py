@@ -1,4 +1,4 @@
-"""Every cell of role x tool x collection x effect, in each path a call can take; deny beats allow in all.
+"""Every cell of role x tool x collection x effect, over the paths a call can take; deny beats allow in all.
 
 Two tools are the code's own, two are the workspace's: of an MCP server and of an OpenAPI document, both on loopback.
 """
@@ -34,6 +34,7 @@ from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.support import answer, ask, fresh
 from tests.factories import make_collection
+from tests.nightly import NIGHTLY
 from tests.runs.support import take
 from tests.tools.connectors.http_server import api_serving
 from tests.tools.connectors.mcp_support import served
@@ -182,18 +183,59 @@ def outcome(name: str, is_waiting: bool) -> str:
 
 
 EVERY_CELL = bool(os.environ.get("EVERY_CELL"))
+PATHS = ("chat", "code mode", "job", "rest", "mcp")
+Cell = tuple[str, tuple[str, ...], str, str]
 
 
-def cells(role: str) -> list[tuple[str, tuple[str, ...], str, str]]:
-    """Return this role's share of the cells: over the roles each path sees all of them, so CI does not take six minutes
-    for it. With EVERY_CELL=1 every role takes every cell."""
-    every = [
-        (probe, effects, place, subject)
-        for probe, effects, place, subject in itertools.product(PROBES, CELLS, PLACES, SUBJECTS)
+def grants() -> list[tuple[tuple[str, ...], str, str]]:
+    """Return every combination of effects, place and subject."""
+    found = [
+        (effects, place, subject)
+        for effects, place, subject in itertools.product(CELLS, PLACES, SUBJECTS)
         if effects or (place, subject) == ("here", "everyone")
     ]
-    assert len(every) == len(PROBES) * (10 * 9 + 1)
-    return every if EVERY_CELL else every[ROLES.index(role) :: len(ROLES)]
+    assert len(found) == 10 * 9 + 1
+    return found
+
+
+def cells(
+    role: str, path: str, *, is_whole: bool = NIGHTLY, is_for_each_role: bool = EVERY_CELL
+) -> list[Cell]:
+    """Return this role's share of the cells in a path.
+
+    By day a path takes every combination of grants once, each with one of the tools: each cell is taken by some path. At
+    night each path takes every cell, and each role a quarter of them. With EVERY_CELL=1 every role takes every cell.
+    """
+    every = [(probe, *grant) for probe, grant in itertools.product(PROBES, grants())]
+    if is_for_each_role:
+        return every
+    if not is_whole:
+        first = PATHS.index(path)
+        every = [
+            (PROBES[(number + number // len(ROLES) + first) % len(PROBES)], *grant)
+            for number, grant in enumerate(grants())
+        ]
+    return every[ROLES.index(role) :: len(ROLES)]
+
+
+def test_every_cell_is_taken_by_some_path_by_day_and_by_each_at_night() -> None:
+    every = set(cells("owner", "chat", is_for_each_role=True))
+    assert len(every) == len(PROBES) * len(grants())
+
+    def taken(path: str, *, is_whole: bool) -> list[Cell]:
+        shares = (cells(role, path, is_whole=is_whole, is_for_each_role=False) for role in ROLES)
+        return list(itertools.chain.from_iterable(shares))
+
+    by_day = {path: taken(path, is_whole=False) for path in PATHS}
+    assert set().union(*by_day.values()) == every
+    for path, found in by_day.items():
+        assert sorted(grant for _, *grant in found) == sorted(list(grant) for grant in grants()), path
+        assert set(taken(path, is_whole=True)) == every
+        # Every role calls every tool, and every tool is called under every set of effects but the empty one, in each path.
+        for role in ROLES:
+            share = cells(role, path, is_whole=False, is_for_each_role=False)
+            assert {probe for probe, *_ in share} == set(PROBES)
+        assert {(probe, effects) for probe, effects, *_ in found} >= set(itertools.product(PROBES, CELLS[1:]))
 
 
 async def _chat(world: World, lane: Executor, monkeypatch: Any, name: str, *script: ScriptedTurn) -> str:
@@ -255,16 +297,14 @@ def _rest(world: World, client: Client, name: str) -> str:
     return outcome(name, told["waiting_run"] is not None)
 
 
-def _wrong(
-    cell: tuple[str, tuple[str, ...], str, str], found: str, *, is_about_all: bool = False
-) -> str | None:
+def _wrong(cell: Cell, found: str, *, is_about_all: bool = False) -> str | None:
     _, effects, place, subject = cell
     wanted = expected(effects, place, subject, is_about_all=is_about_all)
     return None if found == wanted else f"{cell}: {found} instead of {wanted}"
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize("path", ["chat", "code mode", "job"])
+@pytest.mark.parametrize("path", PATHS[:3])
 async def test_every_cell_when_a_run_calls(
     cast: Cast,
     own_servers: tuple[str, str],
@@ -277,7 +317,7 @@ async def test_every_cell_when_a_run_calls(
     drive: Any = {"chat": _chat, "code mode": _code_mode, "job": _job}[path]
     wrong = []
     try:
-        for cell in cells(role):
+        for cell in cells(role, path):
             await sync_to_async(world.grants)(*cell)
             wrong.append(_wrong(cell, await drive(world, lane_threads, monkeypatch, cell[0])))
     finally:
@@ -300,7 +340,7 @@ def test_every_cell_when_a_key_calls_over_rest(cast: Cast, own_servers: tuple[st
     world = World(cast, role, own_servers)
     client = Client(headers={"Authorization": f"Bearer {key_for(cast, role)}"})
     wrong = []
-    for cell in cells(role):
+    for cell in cells(role, "rest"):
         world.grants(*cell)
         wrong.append(_wrong(cell, _rest(world, client, cell[0])))
     assert [w for w in wrong if w] == []
@@ -324,7 +364,7 @@ def test_every_cell_when_a_key_calls_over_mcp(cast: Cast, own_servers: tuple[str
     world = World(cast, role, own_servers)
     key = key_for(cast, role)
     wrong = []
-    for cell in cells(role):
+    for cell in cells(role, "mcp"):
         world.grants(*cell)
         wrong.append(_wrong(cell, _over_mcp(world, key, cell[0]), is_about_all=True))
     assert [w for w in wrong if w] == []

@@ -10,8 +10,6 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
 
-import pathspec
-
 from basics.errors import DomainError
 
 BLOCK = 64 * 1024
@@ -256,8 +254,11 @@ class Rules:
             "with_hidden": with_hidden,
             "with_binary": with_binary,
         }
-        self._include = pathspec.GitIgnoreSpec.from_lines(include) if include else None
-        self._exclude = pathspec.GitIgnoreSpec.from_lines(exclude) if exclude else None
+        # Not at the top: whatever reads a document loads this module for its errors, in a process that knows no patterns.
+        from pathspec import GitIgnoreSpec
+
+        self._include = GitIgnoreSpec.from_lines(include) if include else None
+        self._exclude = GitIgnoreSpec.from_lines(exclude) if exclude else None
         self._with_hidden, self._with_binary = with_hidden, with_binary
 
     def without(self, ignored: frozenset[str]) -> Rules:
