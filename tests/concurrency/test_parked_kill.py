@@ -23,6 +23,10 @@ def _run(cast: Cast, pk: int) -> Run:
         return row
 
 
+def _wait(cast: Cast, pk: int, status: RunStatus) -> None:
+    wait_for(lambda: _run(cast, pk).status == status, f"a run to be {status}")
+
+
 def _kill_everything(site: Site) -> None:
     """kill -9 of the web server and of the worker with all its processes."""
     site.stack.kill_web()
@@ -50,7 +54,7 @@ def test_programs_go_on_in_another_process_when_everything_died_while_they_waite
     conversation, own = _asked(rest, PROGRAM)
     _, others = _asked(rest, PROGRAM.replace("pay_bill", "pay_invoice").replace("701", "711"))
     for run_id in (own, others):
-        wait_for(lambda run_id=run_id: _run(cast, run_id).status == RunStatus.PARKED, "the run to park")
+        _wait(cast, run_id, RunStatus.PARKED)
     again = rest.post(f"/api/v1/conversations/{conversation}/turns", {"text": "And?"})
     assert (again.status, again.json["code"]) == (409, "conversation_busy")
     assert "pay_bill" in again.json["message"]
@@ -81,7 +85,7 @@ def test_programs_go_on_in_another_process_when_everything_died_while_they_waite
     site.stack.start()
 
     for run_id in (own, others):
-        wait_for(lambda run_id=run_id: _run(cast, run_id).status == RunStatus.COMPLETED, "the run to end")
+        _wait(cast, run_id, RunStatus.COMPLETED)
     for run_id, notes in (
         (own, ["before 701", "paid bill 702", "after 701"]),
         (others, ["before 711", "paid bill 712", "after 711"]),

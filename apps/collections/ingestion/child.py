@@ -23,7 +23,6 @@ from basics.processes import end_with_parent
 # this only stops a single huge allocation.
 _ADDRESS_SPACE_HEADROOM = 3 * 1024 * 1024 * 1024
 _BATCH_CHARS = 200_000
-_SCAN_NICE = 19  # recognition takes what processor time nobody else wants
 
 Send = Callable[[Mapping[str, Any], bytes], None]
 
@@ -71,7 +70,7 @@ def _read(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
 def _scan(request: Mapping[str, Any], limits: ReaderLimits, send: Send) -> None:
     from apps.collections.ingestion.ocr.pages import pages_recognise
 
-    os.nice(_SCAN_NICE)
+    os.nice(request["nice"])
     pages_recognise(request, send)
 
 

@@ -133,6 +133,7 @@ def _read_at(ctx: IngestContext, document: Document, numbers: Sequence[int], pat
         "pages": list(numbers),
         "languages": state.languages,
         "known": _known(document),
+        "nice": settings.OCR_NICE,
     }
     limits = ReaderLimits(
         wall_seconds=float(PAGE_SECONDS),

@@ -57,6 +57,7 @@ if _REPLICA_URL:
 REPLICA_LAG_S: int = env.get("GROUNDWORK_REPLICA_LAG_SECONDS")
 # What waits while it holds a database connection fails instead of being logged (tenancy.database.waiting).
 STRICT_WAITS = False
+OCR_NICE = 19  # recognition takes what processor time nobody else wants
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageFilter, ImageOps
 
-from apps.collections.ingestion import detect
+from apps.collections.ingestion import child, detect
 from apps.collections.ingestion.extraction import document_extract
 from apps.collections.ingestion.ocr.layout import page_text
 from apps.collections.ingestion.ocr.legible import MOST, legible
@@ -24,6 +24,7 @@ from apps.collections.ingestion.ocr.tesseract import TesseractEngine, tesseract_
 from apps.collections.ingestion.readers import reader_for
 from apps.collections.ingestion.sandbox import run_child
 from apps.collections.ingestion.types import ReaderLimits, ReadFailure
+from config.settings import base
 from tests.collections.ingestion.scans import LINES, page_picture, picture_bytes
 
 LIMITS = ReaderLimits(wall_seconds=600, cpu_seconds=60, memory_bytes=1536 * 1024 * 1024)
@@ -221,13 +222,23 @@ def test_line_is_read_however_its_pixels_are_kept(engine: RapidEngine, tmp_path:
     assert (scan.state, text.strip()) == ("read", LINES[1])
 
 
+def test_recognition_takes_what_processor_time_nobody_else_wants(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[object] = []
+    monkeypatch.setattr("os.nice", done.append)
+    monkeypatch.setattr(
+        "apps.collections.ingestion.ocr.pages.pages_recognise", lambda request, send: done.append("read")
+    )
+    child._scan({"nice": base.OCR_NICE}, LIMITS, lambda header, blob: None)
+    assert done == [19, "read"]
+
+
 def test_page_that_breaks_the_child_ends_it_within_its_limits(tmp_path: Path) -> None:
     path = tmp_path / "bomb.png"
     path.write_bytes(HOSTILE["bomb"])
     request = {"path": str(path), "media_type": detect.PNG}
     with pytest.raises(ReadFailure, match="million can be read"):
         list(run_child(request | {"action": "read"}, LIMITS))
-    scan = request | {"action": "scan", "pages": [1], "languages": ""}
+    scan = request | {"action": "scan", "pages": [1], "languages": "", "nice": 0}
     [(header, _)] = list(run_child(scan, LIMITS, is_renewed=True))
     assert "million can be read" in header["scanned"]["scan"]["problem"]
     with pytest.raises(ReadFailure) as error:
