@@ -11,7 +11,14 @@ from dataclasses import dataclass
 from heapq import nlargest
 from itertools import combinations, pairwise
 
-from apps.conversations.support.names import OPENERS, TITLES, ReadPassage, is_same_name, neighbours_fit
+from apps.conversations.support.names import (
+    OPENERS,
+    TITLES,
+    ReadPassage,
+    is_same_name,
+    is_short_form,
+    neighbours_fit,
+)
 from apps.conversations.support.reading import Read, Word, words_of
 
 _REACH = 6  # Neighbours on each side that tell where a name belongs.
@@ -20,6 +27,7 @@ _FADES = tuple(0.85**n for n in range(_REACH + _STRAY))  # What one counts less 
 _LITTLE_WEIGHT = 0.4
 _MOST_NAMES, _MOST_OTHERS = 12, 60  # No text takes seconds.
 _LINKS = frozenset({"of", "the", "for", "de", "to"})  # Little words within a name.
+_PREPOSITIONS = words_of("by from to in on at with for against of as")
 _BY = 2  # So many words before a name “by” makes it the one who does something.
 _STANDINS = words_of(
     "he she it they his her its their him them who which this these"
@@ -127,8 +135,8 @@ def exchange_fits_nearby(
 ) -> float:
     """Return how much better a window fits a statement with two of its names exchanged, 0 to 1.
 
-    Names of one list have no order. Nothing is said where one of the two texts speaks in the passive voice, nor where both
-    names keep the little word before them: “from A by B” is “by B from A”.
+    Names of one list have no order. Where one of the two texts speaks in the passive voice, their order around the verb
+    decides. Nothing is said where both names keep the preposition before them: “from A by B” is “by B from A”.
     """
     groups: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
@@ -139,7 +147,7 @@ def exchange_fits_nearby(
         if (
             set(one) <= set(two)
             or set(two) <= set(one)
-            or is_same_name(*(_said(statement, groups[n]) for n in (one, two)))
+            or is_short_form(*(_said(statement, groups[n]) for n in (one, two)))
         ):
             continue
         spots = [*groups[one], *groups[two]]
@@ -150,7 +158,16 @@ def exchange_fits_nearby(
         }
         for place in places:
             there = {one: place.found(one), two: place.found(two)}
-            if not (there[one] and there[two]) or _has_other_voice(statement, spots, place, there):
+            if not (there[one] and there[two]):
+                continue
+            if _has_other_voice(statement, spots, place, there):
+                is_turned = any(
+                    _is_turned(statement, part, other, place, there)
+                    for part in spots
+                    for other in spots
+                    if part.name != other.name and part.end <= other.start
+                )
+                best = 1.0 if is_turned else best
                 continue
             now = then = 0.0
             for part, near in around.items():
@@ -298,12 +315,34 @@ def _before(words: Sequence[Word], at: int) -> Sequence[Word]:
     return words[max(0, at - _BY) : at]
 
 
+def _is_turned(statement: Read, first: Part, second: Part, place: _Place, there: _There) -> bool:
+    """Tell whether two names stand in the same order around a verb that is passive in only one of the two texts."""
+    here = statement.words[first.end : second.start]
+    for _, start in there[first.name]:
+        for end, _ in there[second.name]:
+            other = place.words[start:end]
+            if len(other) > 2 * _REACH:
+                continue
+            one, two = _verb_before_by(here), _verb_before_by(other)
+            if bool(one) != bool(two) and (one or two) in {word.key for word in (other if one else here)}:
+                return True
+    return False
+
+
+def _verb_before_by(words: Sequence[Word]) -> str:
+    """Return what is done by the one whose name follows, "" where no “by” stands before it."""
+    for at in range(len(words) - 1, max(0, len(words) - 1 - _BY), -1):
+        if words[at].key == "by" and not words[at - 1].is_little:
+            return words[at - 1].key
+    return ""
+
+
 def _keeps_links(statement: Read, spots: Sequence[Part], place: _Place, there: _There) -> bool:
-    """Tell whether each name has the same little word before it in both texts."""
+    """Tell whether each name has the same preposition before it in both texts."""
     for part in spots:
-        before = statement.words[part.start - 1] if part.start else None
-        if before is None or not before.is_little:
-            return False
-        if all(place.words[at - 1].key != before.key for at, _ in there[part.name] if at):
+        before = statement.words[part.start - 1].key if part.start else ""
+        if before not in _PREPOSITIONS or all(
+            place.words[at - 1].key != before for at, _ in there[part.name] if at
+        ):
             return False
     return True
