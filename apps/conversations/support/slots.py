@@ -28,6 +28,7 @@ _LITTLE_WEIGHT = 0.4
 _MOST_NAMES, _MOST_OTHERS = 12, 60  # No text takes seconds.
 _LINKS = frozenset({"of", "the", "for", "de", "to"})  # Little words within a name.
 _PREPOSITIONS = words_of("by from to in on at with for against of as")
+_ARTICLES = words_of("the a an")
 _BY = 2  # So many words before a name “by” makes it the one who does something.
 _STANDINS = words_of(
     "he she it they his her its their him them who which this these"
@@ -332,17 +333,25 @@ def _is_turned(statement: Read, first: Part, second: Part, place: _Place, there:
 def _verb_before_by(words: Sequence[Word]) -> str:
     """Return what is done by the one whose name follows, "" where no “by” stands before it."""
     for at in range(len(words) - 1, max(0, len(words) - 1 - _BY), -1):
-        if words[at].key == "by" and not words[at - 1].is_little:
-            return words[at - 1].key
+        if words[at].key == "by":
+            verb = words[at - 1]
+            return "" if verb.is_little or verb.is_capital else verb.key
+        if not words[at].is_little:  # “by using A”
+            return ""
     return ""
 
 
 def _keeps_links(statement: Read, spots: Sequence[Part], place: _Place, there: _There) -> bool:
     """Tell whether each name has the same preposition before it in both texts."""
     for part in spots:
-        before = statement.words[part.start - 1].key if part.start else ""
-        if before not in _PREPOSITIONS or all(
-            place.words[at - 1].key != before for at, _ in there[part.name] if at
-        ):
+        before = _preposition(statement.words, part.start)
+        if not before or all(_preposition(place.words, at) != before for at, _ in there[part.name]):
             return False
     return True
+
+
+def _preposition(words: Sequence[Word], at: int) -> str:
+    """Return the preposition before a name, over an article; "" where there is none."""
+    if at and words[at - 1].key in _ARTICLES:
+        at -= 1
+    return words[at - 1].key if at and words[at - 1].key in _PREPOSITIONS else ""
