@@ -19,7 +19,7 @@ from apps.conversations.support.names import (
     is_short_form,
     neighbours_fit,
 )
-from apps.conversations.support.reading import Read, Word, words_of
+from apps.conversations.support.reading import Read, Word, key_of, words_of
 
 _REACH = 6  # Neighbours on each side that tell where a name belongs.
 _STRAY = 4  # So much farther from it they may stand in the passage.
@@ -28,7 +28,15 @@ _LITTLE_WEIGHT = 0.4
 _MOST_NAMES, _MOST_OTHERS = 12, 60  # No text takes seconds.
 _LINKS = frozenset({"of", "the", "for", "de", "to"})  # Little words within a name.
 _PREPOSITIONS = words_of("by from to in on at with for against of as")
+_DATES = frozenset(
+    key_of(name)
+    for name in (
+        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
+        "october november december"
+    ).split()
+)
 _ARTICLES = words_of("the a an")
+_NEAR_SUBJECT = 3  # So many words behind who does it a verb in the active voice stands at most.
 _BY = 2  # So many words before a name “by” makes it the one who does something.
 _STANDINS = words_of(
     "he she it they his her its their him them who which this these"
@@ -81,6 +89,11 @@ class _Place:
         self.at: dict[str, list[int]] = {}
         for word in self.words[self.start : self.end]:
             self.at.setdefault(word.key, []).append(word.place)
+
+    def sentences(self, passage: ReadPassage) -> list[_Place]:
+        """Return its sentences, each a place of its own: a name belongs to the words of its sentence."""
+        own = [(a, b) for a, b in passage.read.sentences if self.start <= a and b <= self.end]
+        return [self] if len(own) == 1 else [_Place(passage, (0.0, a, b)) for a, b in own]
 
     def found(self, name: Sequence[str]) -> list[tuple[int, int]]:
         """Return where a whole name stands."""
@@ -196,8 +209,12 @@ def other_fits_nearby(
     best = [0.0, 0.0]
     sequence = [(word.key, word.is_little) for word in statement.words]
     for place in [_Place(passage, window) for window in windows]:
-        runs = _runs(place, passage)
-        others = [run for run in runs if not {word.key for word in run} <= statement.at.keys()][:_MOST_OTHERS]
+        others = [
+            (sentence, run)
+            for sentence in place.sentences(passage)
+            for run in _runs(sentence, passage)
+            if not {word.key for word in run} <= statement.at.keys()
+        ][:_MOST_OTHERS]
         for part in parts[:_MOST_NAMES] if others else ():
             near = _neighbours(statement, part, ())
             known = all(key in around.read.at for key in part.name)
@@ -209,11 +226,15 @@ def other_fits_nearby(
             )
             if most - own <= best[known]:
                 continue
-            for run in others:
-                if not is_same_name(words, run):
-                    fit = _best_fit(near, place, [(run[0].place, run[-1].place + 1)], ())
+            for sentence, run in others:
+                if _is_date(words) == _is_date(run) and not is_same_name(words, run):
+                    fit = _fit(near, sentence, run[0].place, run[-1].place + 1, ())
                     best[known] = max(best[known], fit - own)
     return best[0], best[1]
+
+
+def _is_date(name: Sequence[Word]) -> bool:
+    return any(word.key in _DATES for word in name)
 
 
 def _runs(place: _Place, passage: ReadPassage) -> list[list[Word]]:
@@ -325,7 +346,8 @@ def _is_turned(statement: Read, first: Part, second: Part, place: _Place, there:
             if len(other) > 2 * _REACH:
                 continue
             one, two = _verb_before_by(here), _verb_before_by(other)
-            if bool(one) != bool(two) and (one or two) in {word.key for word in (other if one else here)}:
+            active = (other if one else here)[:_NEAR_SUBJECT]
+            if bool(one) != bool(two) and (one or two) in {word.key for word in active}:
                 return True
     return False
 
