@@ -54,7 +54,7 @@ _OTHER_NUMBER = (
 )
 _OTHER_NAME = 0.6
 _EXCHANGED = 0.15
-_OTHER_NEARBY, _KNOWN_NEARBY = 0.3, 0.5  # See ``other_fits_nearby``.
+_OTHER_NEARBY, _KNOWN_NEARBY = 0.4, 0.5  # See ``other_fits_nearby``.
 _TURNED = 0.5  # On the wrong side of half of the words between or more; see ``order_turned``.
 _OPPOSITE = 0.5
 _LEFT_OUT = 0.8
