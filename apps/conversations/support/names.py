@@ -210,7 +210,7 @@ def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Read
     sequence, best = _sequence(statement.words), 0.0
     for index, one in enumerate(runs[:_MOST_OWN]):
         for two in runs[index + 1 : _MOST_OWN]:
-            if {word.key for word in one} & {word.key for word in two}:
+            if {word.key for word in one} & {word.key for word in two} or is_short_form(one, two):
                 continue
             (a, b), (c, d) = (one[0].place, one[-1].place + 1), (two[0].place, two[-1].place + 1)
             if b < c and all(word.is_capital or word.raw in ("and", "or") for word in statement.words[b:c]):

@@ -199,14 +199,13 @@ def other_fits_nearby(
     passage: ReadPassage,
     around: ReadPassage,
     windows: Iterable[Window],
-) -> tuple[float, float]:
-    """Return how much better another name of a window fits where one of the statement stands, each 0 to 1.
+) -> float:
+    """Return how much better another name of a window fits where one of the statement stands, 0 to 1.
 
-    Returns:
-        That for names that stand neither in the question nor in a title, and that for those which do: what a text is about
-        stands in its sentences as a pronoun or not at all, so it takes more to doubt such a name.
+    What the question or a title names stands in the sentences about it as a pronoun, so that any pronoun may be it; another
+    name only where it, or its last word, stands before the pronoun.
     """
-    best = [0.0, 0.0]
+    best = 0.0
     sequence = [(word.key, word.is_little) for word in statement.words]
     for place in [_Place(passage, window) for window in windows]:
         others = [
@@ -224,13 +223,13 @@ def other_fits_nearby(
                 _best_fit(near, place, place.stands_for(part.name, is_known=known), ()),
                 neighbours_fit(sequence, part.start, part.end, passage),
             )
-            if most - own <= best[known]:
+            if most - own <= best:
                 continue
             for sentence, run in others:
                 if _is_date(words) == _is_date(run) and not is_same_name(words, run):
                     fit = _fit(near, sentence, run[0].place, run[-1].place + 1, ())
-                    best[known] = max(best[known], fit - own)
-    return best[0], best[1]
+                    best = max(best, fit - own)
+    return best
 
 
 def _is_date(name: Sequence[Word]) -> bool:
