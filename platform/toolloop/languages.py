@@ -234,9 +234,15 @@ def _by_letters(text: str, letters: tuple[tuple[str, float, str], ...], count: i
 
 def _by_words(text: str) -> str:
     words = [word.lower() for word in _WORD.findall(text)]
+    counts = Counter(words)
+    foreign = [word for word in counts if not word.isascii()]
     scores = sorted(
         (
-            (sum(word in known or _has_own(word, name) for word in words), name)
+            (
+                sum(counts[word] for word in known & counts.keys())
+                + sum(counts[word] for word in foreign if word not in known and _has_own(word, name)),
+                name,
+            )
             for name, known in _WORDS.items()
         ),
         reverse=True,
@@ -249,4 +255,4 @@ def _by_words(text: str) -> str:
 
 def _has_own(word: str, name: str) -> bool:
     own = _OWN_LETTERS.get(name, "")
-    return bool(own) and not word.isascii() and any(letter in word for letter in own)
+    return any(letter in word for letter in own)

@@ -172,15 +172,22 @@ def runs_of(words: Iterable[Word]) -> list[list[Word]]:
 
 
 def is_same_name(own: Sequence[Word], other: Sequence[Word]) -> bool:
-    """Tell whether one name is a short form or another spelling of the other: “U.S.”, “CFPs”, “Khloe”; or no name at all."""
-    one, two = ("".join(word.raw for word in words).lower().replace(".", "") for words in (own, other))
+    """Tell whether one name is a short form or another spelling of the other (“Khloe” and “Khloé”), or no name at all."""
+    one, two = _joined(own), _joined(other)
+    return len(two) < 2 or one[:_ALIKE] == two[:_ALIKE] or is_short_form(own, other)
+
+
+def is_short_form(own: Sequence[Word], other: Sequence[Word]) -> bool:
+    """Tell whether one of two names is the other's initials: “U.S.”, “CFPs”."""
     short = ["".join(word.raw[0] for word in words if not word.is_little).lower() for words in (own, other)]
-    return (
-        len(two) < 2
-        or one[:_ALIKE] == two[:_ALIKE]
-        or two.removesuffix("s") == short[0].removesuffix("s")
-        or one.removesuffix("s") == short[1].removesuffix("s")
+    return any(
+        _joined(words).removesuffix("s") == initials.removesuffix("s")
+        for words, initials in zip((own, other), reversed(short), strict=True)
     )
+
+
+def _joined(name: Sequence[Word]) -> str:
+    return "".join(word.raw for word in name).lower().replace(".", "")
 
 
 _Sequence = list[tuple[str, bool]]
@@ -203,7 +210,7 @@ def exchange_fits(statement: Read, runs: Sequence[Sequence[Word]], passage: Read
     sequence, best = _sequence(statement.words), 0.0
     for index, one in enumerate(runs[:_MOST_OWN]):
         for two in runs[index + 1 : _MOST_OWN]:
-            if {word.key for word in one} & {word.key for word in two}:
+            if {word.key for word in one} & {word.key for word in two} or is_short_form(one, two):
                 continue
             (a, b), (c, d) = (one[0].place, one[-1].place + 1), (two[0].place, two[-1].place + 1)
             if b < c and all(word.is_capital or word.raw in ("and", "or") for word in statement.words[b:c]):

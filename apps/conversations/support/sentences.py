@@ -54,7 +54,7 @@ _OTHER_NUMBER = (
 )
 _OTHER_NAME = 0.6
 _EXCHANGED = 0.15
-_OTHER_NEARBY, _KNOWN_NEARBY = 0.3, 0.5  # See ``other_fits_nearby``.
+_OTHER_NEARBY = 0.5  # See ``other_fits_nearby``.
 _TURNED = 0.5  # On the wrong side of half of the words between or more; see ``order_turned``.
 _OPPOSITE = 0.5
 _LEFT_OUT = 0.8
@@ -196,8 +196,7 @@ def _names_misplaced(
     parts = parts_of(statement, passage)
     if exchange_fits_nearby(statement, parts, passage, windows) > _EXCHANGED:
         return True
-    open_name, known_name = other_fits_nearby(statement, parts, passage, around, windows)
-    return open_name > _OTHER_NEARBY or known_name > _KNOWN_NEARBY
+    return other_fits_nearby(statement, parts, passage, around, windows) > _OTHER_NEARBY
 
 
 def _is_denied_wrongly(statement: Read, passage: ReadPassage, window: Window) -> bool:

@@ -11,8 +11,15 @@ from dataclasses import dataclass
 from heapq import nlargest
 from itertools import combinations, pairwise
 
-from apps.conversations.support.names import OPENERS, TITLES, ReadPassage, is_same_name, neighbours_fit
-from apps.conversations.support.reading import Read, Word, words_of
+from apps.conversations.support.names import (
+    OPENERS,
+    TITLES,
+    ReadPassage,
+    is_same_name,
+    is_short_form,
+    neighbours_fit,
+)
+from apps.conversations.support.reading import Read, Word, key_of, words_of
 
 _REACH = 6  # Neighbours on each side that tell where a name belongs.
 _STRAY = 4  # So much farther from it they may stand in the passage.
@@ -20,6 +27,16 @@ _FADES = tuple(0.85**n for n in range(_REACH + _STRAY))  # What one counts less 
 _LITTLE_WEIGHT = 0.4
 _MOST_NAMES, _MOST_OTHERS = 12, 60  # No text takes seconds.
 _LINKS = frozenset({"of", "the", "for", "de", "to"})  # Little words within a name.
+_PREPOSITIONS = words_of("by from to in on at with for against of as")
+_DATES = frozenset(
+    key_of(name)
+    for name in (
+        "monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september "
+        "october november december"
+    ).split()
+)
+_ARTICLES = words_of("the a an")
+_NEAR_SUBJECT = 3  # So many words behind who does it a verb in the active voice stands at most.
 _BY = 2  # So many words before a name “by” makes it the one who does something.
 _STANDINS = words_of(
     "he she it they his her its their him them who which this these"
@@ -72,6 +89,11 @@ class _Place:
         self.at: dict[str, list[int]] = {}
         for word in self.words[self.start : self.end]:
             self.at.setdefault(word.key, []).append(word.place)
+
+    def sentences(self, passage: ReadPassage) -> list[_Place]:
+        """Return its sentences, each a place of its own: a name belongs to the words of its sentence."""
+        own = [(a, b) for a, b in passage.read.sentences if self.start <= a and b <= self.end]
+        return [self] if len(own) == 1 else [_Place(passage, (0.0, a, b)) for a, b in own]
 
     def found(self, name: Sequence[str]) -> list[tuple[int, int]]:
         """Return where a whole name stands."""
@@ -127,8 +149,8 @@ def exchange_fits_nearby(
 ) -> float:
     """Return how much better a window fits a statement with two of its names exchanged, 0 to 1.
 
-    Names of one list have no order. Nothing is said where one of the two texts speaks in the passive voice, nor where both
-    names keep the little word before them: “from A by B” is “by B from A”.
+    Names of one list have no order. Where one of the two texts speaks in the passive voice, their order around the verb
+    decides. Nothing is said where both names keep the preposition before them: “from A by B” is “by B from A”.
     """
     groups: dict[tuple[str, ...], list[Part]] = {}
     for part in parts:
@@ -139,7 +161,7 @@ def exchange_fits_nearby(
         if (
             set(one) <= set(two)
             or set(two) <= set(one)
-            or is_same_name(*(_said(statement, groups[n]) for n in (one, two)))
+            or is_short_form(*(_said(statement, groups[n]) for n in (one, two)))
         ):
             continue
         spots = [*groups[one], *groups[two]]
@@ -150,7 +172,16 @@ def exchange_fits_nearby(
         }
         for place in places:
             there = {one: place.found(one), two: place.found(two)}
-            if not (there[one] and there[two]) or _has_other_voice(statement, spots, place, there):
+            if not (there[one] and there[two]):
+                continue
+            if _has_other_voice(statement, spots, place, there):
+                is_turned = any(
+                    _is_turned(statement, part, other, place, there)
+                    for part in spots
+                    for other in spots
+                    if part.name != other.name and part.end <= other.start
+                )
+                best = 1.0 if is_turned else best
                 continue
             now = then = 0.0
             for part, near in around.items():
@@ -168,18 +199,21 @@ def other_fits_nearby(
     passage: ReadPassage,
     around: ReadPassage,
     windows: Iterable[Window],
-) -> tuple[float, float]:
-    """Return how much better another name of a window fits where one of the statement stands, each 0 to 1.
+) -> float:
+    """Return how much better another name of a window fits where one of the statement stands, 0 to 1.
 
-    Returns:
-        That for names that stand neither in the question nor in a title, and that for those which do: what a text is about
-        stands in its sentences as a pronoun or not at all, so it takes more to doubt such a name.
+    What the question or a title names stands in the sentences about it as a pronoun, so that any pronoun may be it; another
+    name only where it, or its last word, stands before the pronoun.
     """
-    best = [0.0, 0.0]
+    best = 0.0
     sequence = [(word.key, word.is_little) for word in statement.words]
     for place in [_Place(passage, window) for window in windows]:
-        runs = _runs(place, passage)
-        others = [run for run in runs if not {word.key for word in run} <= statement.at.keys()][:_MOST_OTHERS]
+        others = [
+            (sentence, run)
+            for sentence in place.sentences(passage)
+            for run in _runs(sentence, passage)
+            if not {word.key for word in run} <= statement.at.keys()
+        ][:_MOST_OTHERS]
         for part in parts[:_MOST_NAMES] if others else ():
             near = _neighbours(statement, part, ())
             known = all(key in around.read.at for key in part.name)
@@ -189,13 +223,17 @@ def other_fits_nearby(
                 _best_fit(near, place, place.stands_for(part.name, is_known=known), ()),
                 neighbours_fit(sequence, part.start, part.end, passage),
             )
-            if most - own <= best[known]:
+            if most - own <= best:
                 continue
-            for run in others:
-                if not is_same_name(words, run):
-                    fit = _best_fit(near, place, [(run[0].place, run[-1].place + 1)], ())
-                    best[known] = max(best[known], fit - own)
-    return best[0], best[1]
+            for sentence, run in others:
+                if _is_date(words) == _is_date(run) and not is_same_name(words, run):
+                    fit = _fit(near, sentence, run[0].place, run[-1].place + 1, ())
+                    best = max(best, fit - own)
+    return best
+
+
+def _is_date(name: Sequence[Word]) -> bool:
+    return any(word.key in _DATES for word in name)
 
 
 def _runs(place: _Place, passage: ReadPassage) -> list[list[Word]]:
@@ -298,12 +336,43 @@ def _before(words: Sequence[Word], at: int) -> Sequence[Word]:
     return words[max(0, at - _BY) : at]
 
 
+def _is_turned(statement: Read, first: Part, second: Part, place: _Place, there: _There) -> bool:
+    """Tell whether two names stand in the same order around a verb that is passive in only one of the two texts."""
+    here = statement.words[first.end : second.start]
+    for _, start in there[first.name]:
+        for end, _ in there[second.name]:
+            other = place.words[start:end]
+            if len(other) > 2 * _REACH:
+                continue
+            one, two = _verb_before_by(here), _verb_before_by(other)
+            active = (other if one else here)[:_NEAR_SUBJECT]
+            if bool(one) != bool(two) and (one or two) in {word.key for word in active}:
+                return True
+    return False
+
+
+def _verb_before_by(words: Sequence[Word]) -> str:
+    """Return what is done by the one whose name follows, "" where no “by” stands before it."""
+    for at in range(len(words) - 1, max(0, len(words) - 1 - _BY), -1):
+        if words[at].key == "by":
+            verb = words[at - 1]
+            return "" if verb.is_little or verb.is_capital else verb.key
+        if not words[at].is_little:  # “by using A”
+            return ""
+    return ""
+
+
 def _keeps_links(statement: Read, spots: Sequence[Part], place: _Place, there: _There) -> bool:
-    """Tell whether each name has the same little word before it in both texts."""
+    """Tell whether each name has the same preposition before it in both texts."""
     for part in spots:
-        before = statement.words[part.start - 1] if part.start else None
-        if before is None or not before.is_little:
-            return False
-        if all(place.words[at - 1].key != before.key for at, _ in there[part.name] if at):
+        before = _preposition(statement.words, part.start)
+        if not before or all(_preposition(place.words, at) != before for at, _ in there[part.name]):
             return False
     return True
+
+
+def _preposition(words: Sequence[Word], at: int) -> str:
+    """Return the preposition before a name, over an article; "" where there is none."""
+    if at and words[at - 1].key in _ARTICLES:
+        at -= 1
+    return words[at - 1].key if at and words[at - 1].key in _PREPOSITIONS else ""

@@ -177,6 +177,54 @@ def test_names_on_the_wrong_sides_of_what_one_sentence_says_are_flagged(text: st
         assert reasons(text.format(*turned), {1: INSTITUTE}) == ["name"]
 
 
+HARBOUR = (
+    "Norden Shipping sold the Elbe Terminal to Lindholm Partners in 2004. The Elbe Terminal was extended by Oskar Brandt. "
+    "Kiel and Lübeck handle most of the timber. The Port Council (PC) sits in Cuxhaven. The storm of 2011 reached Emden at "
+    "night. It closed the port of Emden for three weeks and cost Baltic Insurance nine million euros."
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("In 2004 Norden Shipping sold the Elbe Terminal to Lindholm Partners [c1].", []),
+        ("In 2004 Lindholm Partners sold the Elbe Terminal to Norden Shipping [c1].", ["name"]),
+        ("In 2004 the Elbe Terminal was sold to Lindholm Partners by Norden Shipping [c1].", []),
+        ("The Elbe Terminal extended Oskar Brandt, as the council says [c1].", ["name"]),
+        ("Lübeck and Kiel handle most of the timber there [c1].", []),
+        ("The PC, the Port Council, sits in Cuxhaven and meets there [c1].", []),
+        ("The storm of 2011 cost Baltic Insurance nine million euros in all [c1].", []),
+        ("The storm of 2011 cost Lindholm Partners nine million euros in all [c1].", ["name"]),
+        ("Tempest Rita closed the port of Emden for three weeks [c1].", []),  # the question names it
+    ],
+    ids=[
+        "same",
+        "exchanged",
+        "passive",
+        "active-turned",
+        "list",
+        "initials",
+        "in-place",
+        "another",
+        "pronoun",
+    ],
+)
+def test_each_name_has_the_place_that_it_has_in_the_nearest_sentences(text: str, expected: list[str]) -> None:
+    assert reasons(text, {1: HARBOUR}, "What did the tempest Rita do in 2011?") == expected
+
+
+def test_a_name_that_the_passage_repeats_everywhere_is_missed_where_it_is_left_out() -> None:
+    often = (
+        "Kassel Works pays the fee. The board of Kassel Works met Kassel Works again. Kassel Works is large. "
+    )
+    passage = (
+        often * 3 + "The bridge over the Fulda was painted by Anton Maier for Hessen Rail in green colour."
+    )
+    right = "The bridge over the Fulda was painted by Anton Maier for Hessen Rail in green colour [c1]."
+    assert reasons(right, {1: passage}) == []
+    assert reasons(right.replace("Hessen Rail", "Kassel Works"), {1: passage}) == ["name"]
+
+
 CHINESE = "乘用车须缴纳百分之二点五的关税。卡车须缴纳百分之二十五的关税，通知期为30天，从每月第一天开始计算。"
 
 
