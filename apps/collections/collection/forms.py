@@ -34,7 +34,10 @@ class CollectionForm(RefusableForm):
     )
     chunk_overlap = forms.IntegerField(
         label="Passage overlap",
-        required=False, initial=200, min_value=0, help_text="Characters that neighbouring passages share."
+        required=False,
+        initial=200,
+        min_value=0,
+        help_text="Characters that neighbouring passages share.",
     )
 
     language = forms.ChoiceField(
