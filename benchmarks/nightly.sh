@@ -82,6 +82,7 @@ run catalog
 run policy
 run metrics
 run audit_stream
+run air_gapped --needs var/wheelhouse
 run pooler
 run openapi_import
 run document_list
