@@ -159,7 +159,7 @@ def figures() -> str:
             "no_silence",
         )
     )
-    rows += [*_scale_rows(), *_dataset_rows(), *_loop_rows()]
+    rows += [*_scale_rows(), *_dataset_rows(), *_loop_rows(), *_side_rows()]
     lines = ["| | measured | bar | script |", "|---|---|---|---|"]
     lines += [f"| {what} | {got} | {bar} | `{script}.py` |" for what, got, bar, script in rows]
     return "\n".join(lines) + "\n"
@@ -260,6 +260,27 @@ def _dataset_rows() -> list[Row]:
 def _problems(made: dict[str, Any]) -> int:
     """Return how many rows of a dataset differ by the way they were made, or are not whole; at least one when the whole is not."""
     return sum(made["problems"].values()) or int(not (made["ok"] and made["same_by_rest"]))
+
+
+def _side_rows() -> list[Row]:
+    """Return what changes cost, the same work on both sides in turn."""
+    bucket, commits = _read("two_sides_bucket"), _read("two_sides_commits")
+    works = ("ingestion", "search", "chat")
+    return [
+        (
+            "Files in a bucket, in times of the data folder: CPU and time of an ingestion",
+            f"{bucket['ingestion']['cpu_ratio']:.2f} x, {bucket['ingestion']['wall_ratio']:.2f} x",
+            "1.15 x",
+            "two_sides",
+        ),
+        (
+            f"Keys and statements with the workspace in them, in times of commit {commits['before'][:8]}: CPU of "
+            "ingestion, search, chat",
+            ", ".join(f"{commits[work]['cpu_ratio']:.2f} x" for work in works),
+            "not slower",
+            "two_sides",
+        ),
+    ]
 
 
 def _loop_rows() -> list[Row]:
