@@ -29,6 +29,8 @@ _SIGN_IN = "finds out which workspace it is: by person and address, by the hash 
 _FORGETS = "forgets what has expired, of every workspace; nobody waits for it"
 _DUE = "finds what is due in any workspace, without a lock; each is then looked at again in its own scope"
 _OPERATOR = "is run by the operator, once, for the whole installation"
+_OPERATORS_PAGE = "the page of superusers, who run the whole installation"
+_PERSON = "a person is in several workspaces, and all that is theirs goes or is written out"
 ACROSS = {
     "tenancy.selectors:membership_find": _SIGN_IN,
     "tenancy.selectors:membership_list": _SIGN_IN,
@@ -61,6 +63,25 @@ ACROSS = {
     "config.backup_verify:_search": _OPERATOR,
     "config.backup_verify:_tenants": _OPERATOR,
     "tenancy.management.commands.credentials_rotate:handle": _OPERATOR,
+    "sso.domains:domain_mark": "one workspace of the installation has a mail domain",
+    "sso.domains:domain_tenant": _SIGN_IN,
+    "sso.selectors:door_list": _SIGN_IN,
+    "sso.scim.views:_authenticated": _SIGN_IN,
+    "sso.sign_ins:sign_ins_expire": _FORGETS,
+    "audit.reads:reads_prune": _FORGETS,
+    "audit.pump:pump_round": _DUE,
+    "audit.services:streams_of_operator_ensure": "the operator's streams: one in each workspace",
+    "audit.middleware:_tenant_of_admin": "finds out whose row a superuser's page has shown",
+    "config.operate.selectors:installation_read": _OPERATORS_PAGE,
+    "config.operate.services:failed_retry": _OPERATORS_PAGE,
+    "erasure.persons:person_refuse": _PERSON,
+    "erasure.persons:person_close": _PERSON,
+    "erasure.persons:person_rows_erase": _PERSON,
+    "erasure.persons:person_names_erase": _PERSON,
+    "erasure.exports:person_export": _PERSON,
+    "apps.collections.collection.erasing:person_collections_erase": _PERSON,
+    "erasure.services:ledger_apply": _OPERATOR,
+    "erasure.services:ledger_round": _OPERATOR,
     "tenancy.readings:_read": "metrics of the whole installation",
 }
 """Who asks all tenants at once, as the function that opens the platform's scope for it, and why.

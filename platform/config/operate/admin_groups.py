@@ -19,7 +19,7 @@ from webhooks.models import Webhook
 FAILED_DAYS = 7
 
 GROUPS: Final[tuple[tuple[str, str, tuple[str, ...]], ...]] = (
-    ("people", "People and workspaces", ("tenancy", "account", "mfa")),
+    ("people", "People and workspaces", ("tenancy", "sso", "erasure", "account", "mfa")),
     ("work", "Background work", ("jobs", "batches")),
     ("money", "Money", ("budgets",)),
     ("safety", "Audit and what goes out", ("audit", "webhooks")),
