@@ -27,7 +27,9 @@ SIGN_INS = "company_sign_ins"
 """In the session: workspace's id -> token of the sign-in through its identity provider."""
 COMPANY_ONLY = "company_only"
 """In the session: it was begun by such a sign-in."""
-CLOSED = re.compile(r"^/(?:accounts/(?!logout/|reauthenticate/|2fa/reauthenticate/)|admin/|workspaces/)")
+CLOSED = re.compile(
+    r"^/(?:accounts/(?!logout/|reauthenticate/|2fa/reauthenticate/)|admin/|operate/|profile/erasure/|workspaces/)"
+)
 """What a session that was begun so can't open: everything that changes or uses the account beyond its workspace."""
 
 Problem = Literal["company", "second_factor", "again", "password"]
