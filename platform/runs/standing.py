@@ -17,9 +17,10 @@ from typing import Literal
 import psycopg
 import structlog
 
+from basics.event_stream import frame
 from runs.draining import draining, farewell
 from runs.hub import hub
-from runs.stream import frame, rows_read
+from runs.stream import rows_read
 from tenancy.actors import Actor
 from tenancy.permissions import ACTIONS, ROLE_ACTIONS, expand_scopes
 

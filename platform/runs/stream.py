@@ -10,7 +10,7 @@ import asyncio
 import json
 import time
 import weakref
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, TypeVar
 
@@ -19,19 +19,17 @@ from psycopg import AsyncClientCursor, AsyncConnection
 from psycopg.rows import dict_row
 from psycopg_pool import AsyncConnectionPool
 
+from basics.event_stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame
 from basics.metrics import STREAMS_OPEN
 from runs.hub import hub
 from runs.transcript import FINISHED
 from tenancy.database.cursors import scope_sql, scope_statements, tenant_named
 from tenancy.database.waiting import connection_params
 
-HEARTBEAT_S = 15.0
 LOOK_S = 60.0
 """How long a stream trusts that it would have been woken, before it looks for itself."""
 POOL_SIZE = 4
 READ_LIMIT = 1000
-RETRY_MS = 500
-EVENT_STREAM = "text/event-stream"
 
 _AFTER = """
 SELECT r.status IN ('queued', 'running', 'parked') AS is_active, e.seq, e.kind, e.data
@@ -44,13 +42,9 @@ T = TypeVar("T")
 EventRow = tuple[int, str, dict[str, Any]]
 
 __all__ = [
-    "EVENT_STREAM",
-    "HEARTBEAT_S",
-    "RETRY_MS",
     "event_frames",
     "events_after",
     "events_follow",
-    "frame",
     "hub",
     "rows_read",
 ]
@@ -190,19 +184,6 @@ async def events_follow(tenant_id: int, run_id: int, seq: int) -> AsyncGenerator
                     break
 
 
-def frame(data: str, *, seq: int | None = None, event: str = "") -> bytes:
-    """Return one server-sent event; each line of ``data`` becomes a ``data:`` line."""
-    lines = [f"event: {event}"] if event else []
-    if seq is not None:
-        lines.append(f"id: {seq}")
-    lines += [f"data: {line}" for line in data.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
-    return ("\n".join(lines) + "\n\n").encode()
-
-
-HEARTBEAT = b": ping\n\n"
-HELLO = f"retry: {RETRY_MS}\n\n".encode()
-
-
 async def event_frames(
     tenant_id: int,
     run_id: int,
@@ -229,12 +210,3 @@ async def event_frames(
                 for number, kind, data in batch
             )
     yield frame("{}", seq=seq, event="end")
-
-
-def position_of(headers: Mapping[str, str], query: Mapping[str, str]) -> int:
-    """Return where a client wants to go on: the larger of ``Last-Event-ID`` and ``?after=``; nonsense counts as 0."""
-    best = 0
-    for text in (headers.get("Last-Event-ID") or "", query.get("after") or ""):
-        if text.isascii() and text.isdigit() and len(text) < 19:
-            best = max(best, int(text))
-    return best

@@ -20,8 +20,9 @@ from django.template.loader import render_to_string
 from apps.collections.display.waiting import Waiting, document_waits
 from apps.collections.models import Document
 from basics.errors import Missing
+from basics.event_stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame, position_of
 from runs.standing import while_allowed
-from runs.stream import HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub, position_of, rows_read
+from runs.stream import hub, rows_read
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Tenant

@@ -32,12 +32,13 @@ from apps.conversations.turns import conversations, queue
 from apps.conversations.turns import services as turns_services
 from apps.tools.approvals.shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
+from basics.event_stream import EVENT_STREAM, position_of
 from runs import services as run_services
 from runs.approvals import approval_get
 from runs.models import Run
 from runs.selectors import decision_pages, run_get
 from runs.standing import while_allowed
-from runs.stream import EVENT_STREAM, event_frames, position_of
+from runs.stream import event_frames
 from tenancy.actors import Actor
 from toolloop.deferred import Decision
 from web.drf.inputs import valid

@@ -36,8 +36,9 @@ from apps.conversations.models import Conversation
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.shown import call_withhold, conversation_withheld
 from apps.conversations.turns import drafts
+from basics.event_stream import HEARTBEAT, HELLO, frame
 from runs.selectors import CALLS_SHOWN
-from runs.stream import HEARTBEAT, HELLO, events_follow, frame, rows_read
+from runs.stream import events_follow, rows_read
 from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, TOOL_WAITING, Transcript
 from runs.withheld import NOTHING, Withheld, transcript_withheld
 from tenancy.actors import Actor

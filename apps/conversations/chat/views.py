@@ -31,9 +31,9 @@ from apps.conversations.transcript import selectors
 from apps.conversations.turns import conversations, drafts, queue
 from apps.conversations.turns import services as turns_services
 from basics.errors import Invalid, Missing
+from basics.event_stream import EVENT_STREAM, position_of
 from runs.models import Run
 from runs.standing import while_allowed
-from runs.stream import EVENT_STREAM, position_of
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Tenant

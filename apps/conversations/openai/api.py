@@ -15,10 +15,10 @@ from apps.conversations.openai.follow import CHUNKS_LOST, Followed, FollowEnd, a
 from apps.conversations.openai.services import completion_start
 from apps.conversations.openai.shapes import ChatCompletionOutput, ChatCompletionShape, request_read
 from apps.conversations.transcript.shown import is_readable
+from basics.event_stream import EVENT_STREAM
 from budgets.ledger import BudgetExceeded
 from runs.actors import actor_again
 from runs.standing import while_allowed
-from runs.stream import EVENT_STREAM
 from tenancy.database.waiting import wait_for
 from web.departures import has_left
 from web.drf.streaming import StreamingAPIView

@@ -16,10 +16,11 @@ from apps.conversations.openai.problems import problem_json
 from apps.conversations.openai.services import completion_stop
 from apps.conversations.openai.wire import GrowingText, RunAnswer, answer_of, chunk, chunks_last
 from apps.conversations.transcript.shown import run_withheld
+from basics.event_stream import HEARTBEAT
 from runs.deciders import approver_labels
 from runs.models import DecisionStatus, PendingDecision, Run, RunEvent, RunStatus, RunStep
 from runs.selectors import payload_list, quotes_named
-from runs.stream import HEARTBEAT, EventRow, events_follow, rows_read
+from runs.stream import EventRow, events_follow, rows_read
 from runs.transcript import FINISHED, PARKED, TEXT, TOOL_FINISHED, Transcript, transcript_of
 from runs.usage import usage_recorded
 from runs.withheld import transcript_withheld

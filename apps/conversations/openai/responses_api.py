@@ -31,7 +31,7 @@ from apps.conversations.openai.responses_shapes import (
 )
 from apps.conversations.openai.responses_wire import ResponseWriter, event_frame, items_of
 from apps.conversations.openai.services import completion_start, completion_stop
-from runs.stream import HEARTBEAT
+from basics.event_stream import HEARTBEAT
 
 
 class ResponsesView(OpenAIView):

@@ -21,8 +21,9 @@ from apps.datasets.curation.services import dataset_topic
 from apps.datasets.generation.job_page import job_context, job_shown
 from apps.datasets.models import GenerationState
 from basics.errors import Missing
+from basics.event_stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame
 from runs.standing import while_allowed
-from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
+from runs.stream import hub
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Membership, Tenant

@@ -18,13 +18,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_POST
 
 from basics.errors import Conflict, DomainError, Invalid
+from basics.event_stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame
 from runs.approvals import approval_count, approval_get, approval_list, open_decisions
 from runs.argument_changes import argument_changes
 from runs.deciders import APPROVALS, approver_labels, decidable, heirs
 from runs.models import PendingDecision
 from runs.services import call_decide, call_hand_over
 from runs.standing import while_allowed
-from runs.stream import EVENT_STREAM, HEARTBEAT, HEARTBEAT_S, HELLO, frame, hub
+from runs.stream import hub
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db
 from tenancy.models import Membership, Tenant

@@ -8,7 +8,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from runs.stream import EVENT_STREAM
+from basics.event_stream import EVENT_STREAM
 from web.drf.views import TenantAPIView
 
 
