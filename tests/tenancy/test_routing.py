@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, OuterRef
 from django.test.utils import CaptureQueriesContext
 
 from apps.collections.models import Collection, Document
-from runs.stream import rows_read
+from runs.stream import aclose, rows_read
 from tenancy.database.cursors import OWN, tenant_named
 from tenancy.models import Membership
 from tenancy.scope import platform_scope, tenant_scope
@@ -194,7 +194,15 @@ def test_on_citus_role_and_tenant_are_messages_of_their_own(
             cursor.execute(asked)
             inside = cursor.fetchone()
         assert Membership.objects.exists()
-    streamed = tuple(async_to_sync(rows_read)(cast.tenant.pk, asked, ())[0].values())
+
+    async def read() -> tuple[Any, ...]:
+        try:
+            (row,) = await rows_read(cast.tenant.pk, asked, ())
+            return tuple(row.values())
+        finally:
+            await aclose()  # else its connections keep the event loop from ending
+
+    streamed = async_to_sync(read)()
     for sent, tenant, role in (alone, inside, streamed):
         assert (tenant, role) == (str(cast.tenant.pk), "groundwork_rw")
         assert ("SET LOCAL" in sent) is not is_citus
