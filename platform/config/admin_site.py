@@ -78,7 +78,7 @@ class GroundworkAdminSite(AdminSite):
         """Return groups by what an operator does; of one app, its models as they are."""
         from config.operate.admin_groups import groups_of  # models, which aren't loaded when the site is
 
-        found = self._apps_listed(request, app_label)
+        found = self.apps_listed(request, app_label)
         return found if app_label is not None else groups_of(found)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
@@ -87,7 +87,7 @@ class GroundworkAdminSite(AdminSite):
 
         return super().index(request, {**(extra_context or {}), "needs": needs_now()})
 
-    def _apps_listed(self, request: HttpRequest, app_label: str | None) -> list[dict[str, Any]]:
+    def apps_listed(self, request: HttpRequest, app_label: str | None) -> list[dict[str, Any]]:
         """Return what Django's get_app_list does: the apps and models that may be seen, each by its name.
 
         Every page shows it, and Django looks up all of its addresses (80 models, two each) every time: a quarter of

@@ -370,9 +370,9 @@ def test_company_session_opens_no_other_workspace(door: Door, cast: Cast):
     make_member(cast.other_tenant, "owner", ada)
     assert door.sign_in().status_code == 302
     assert door.is_in()
+    assert cast.other_tenant.name not in door.browser.get("/profile/").content.decode()
     elsewhere = f"/t/{cast.other_tenant.slug}/settings/connections/"
     assert door.browser.get(elsewhere)["Location"].startswith("/accounts/reauthenticate/")
-    assert cast.other_tenant.name not in door.browser.get("/profile/").content.decode()
     assert door.browser.get("/")["Location"].startswith(f"/t/{door.tenant.slug}/")
     api = door.browser.get("/api/v1/me", headers={"X-Tenant": cast.other_tenant.slug})
     assert api.status_code == 403

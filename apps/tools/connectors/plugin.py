@@ -14,8 +14,10 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from importlib.machinery import SourceFileLoader
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 import structlog
@@ -129,9 +131,16 @@ def _files(folder: Path | None) -> list[Path]:
     return [path for path in paths if path.is_file() and _NAME.fullmatch(path.stem)]
 
 
+class _Fresh(SourceFileLoader):
+    """Reads the file itself: the cache of bytecode takes one of the same second and size for the same."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _load_file(path: Path) -> Any:
     name = f"groundwork_plugin_{path.stem.replace('-', '_')}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=_Fresh(name, str(path)))
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is no module")
     module = importlib.util.module_from_spec(spec)

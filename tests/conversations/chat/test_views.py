@@ -235,7 +235,7 @@ def test_page_of_a_long_conversation_needs_few_queries(
             ask(cast, "more", conversation=first.conversation)
         services.turn_stop(tenant=cast.tenant, actor=cast.actor("member"), turn=_last(first))
     client = client_of(cast, "member")
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(24):
         client.get(url("detail", cast, first.conversation_id))
 
 

@@ -92,7 +92,7 @@ def test_rule_reaches_no_one_and_nothing_of_another_workspace(
     cast: Cast, owner: Client, outsider: Client
 ) -> None:
     """The outsider knows every id and writes them into the form."""
-    kit = toolkit_set(**who(cast), name="Money", tools=["pay"])
+    kit = toolkit_set(**who(cast), name="Coffers", tools=["pay"])
     collection = make_collection(cast.tenant, "Handbook")
     with tenant_scope(cast.tenant.pk):
         key = ApiKey.objects.create(tenant=cast.tenant, name="Robot", prefix="gw_x", secret_sha256="0" * 64)
@@ -108,7 +108,7 @@ def test_rule_reaches_no_one_and_nothing_of_another_workspace(
         assert page.status_code == 200
         assert page.context["adminform"].form.errors
     text = outsider.get(url("toolgrant_add")).content.decode()
-    for secret in ("Handbook", "Money", "Robot", cast.user("viewer").email, cast.tenant.name):
+    for secret in ("Handbook", "Coffers", "Robot", cast.user("viewer").email, cast.tenant.name):
         assert secret not in text
     with platform_scope():
         assert not ToolGrant.objects.filter(target="pay").exists()
