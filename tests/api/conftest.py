@@ -200,7 +200,11 @@ def _rows(cast: Cast) -> dict[str, dict[str, Any]]:
             scorers=[{"kind": "pairwise"}, {"kind": "attack"}]
         )
         share: ConversationShare = make_row(
-            ConversationShare, cast.tenant, cast.owner.user, conversation=answered.conversation
+            ConversationShare,
+            cast.tenant,
+            cast.owner.user,
+            conversation=answered.conversation,
+            snapshot={"turns": []},
         )
         queued: QueuedQuestion = make_row(
             QueuedQuestion,

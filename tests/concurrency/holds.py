@@ -62,6 +62,10 @@ class Holds:
         report.unlink()
         return pid
 
+    def is_reached(self, point: str, document: int) -> bool:
+        """Tell whether a process stands at the point, of which ``reached`` has not told yet."""
+        return self._marker(point, document).with_suffix(".pid").exists()
+
     def release(self, point: str, document: int) -> None:
         """Let go whoever stands at the point, and hold nobody there any more."""
         self._marker(point, document).unlink()

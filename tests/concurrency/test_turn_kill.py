@@ -220,11 +220,18 @@ def test_turn_whose_step_kills_every_worker_ends_with_its_reason(site: Site, cas
     site.holds.reached(TOOL, 802)
     wait_for(lambda: any(call.content == "looked 801" for call in _calls(cast, turn)), "step one")
     kill_hard(_worker_pid(cast, turn))
-    for _ in range(2):
-        kill_hard(site.holds.reached(TOOL, 802))
+    # Killed before its second step was written down, it counts that death for the first: then it takes one more.
+    for _ in range(3):
+        wait_for(
+            lambda: site.holds.is_reached(TOOL, 802) or _run(cast, turn).status in ENDED,
+            "the tool or the end",
+        )
+        if site.holds.is_reached(TOOL, 802):
+            kill_hard(site.holds.reached(TOOL, 802))
     wait_for(lambda: _run(cast, turn).status in ENDED, "the turn to end")
     run = _run(cast, turn)
     assert (run.status, run.error_code) == (RunStatus.FAILED, "worker_lost")
     assert "crashed 3 times in a row in the same step" in run.error_message
-    assert site.holds.notices() == ["looked 801", *["looked 802"] * 3]
+    said = site.holds.notices()
+    assert said in (["looked 801", *["looked 802"] * 3], ["looked 801", *["looked 802"] * 4])
     assert_nothing_runs(cast.tenant)
