@@ -6,7 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from sso import services
@@ -259,6 +261,26 @@ def test_lists_come_in_pages(scim: Scim):
     assert scim.call("GET", "/scim/v2/Users?count=x").status_code == 400
     only = scim.call("GET", "/scim/v2/Users?attributes=userName").json()["Resources"][0]
     assert set(only) == {"schemas", "id", "userName"}
+
+
+def test_a_list_costs_no_statement_for_each_of_its_rows(scim: Scim):
+    def statements(kind: str) -> int:
+        with CaptureQueriesContext(connection) as sent:
+            assert scim.call("GET", f"/scim/v2/{kind}").status_code == 200
+        return len(sent)
+
+    def grow(*names: str) -> None:
+        for name in names:
+            member = {"value": scim.user(name)["id"]}
+            made = scim.call("POST", "Groups", {"displayName": name, "members": [member]})
+            assert made.status_code == 201
+
+    grow("a")
+    before = {kind: statements(kind) for kind in ("Users", "Groups")}
+    grow("b", "c", "d")
+    assert {kind: statements(kind) for kind in before} == before
+    shown = scim.call("GET", "/scim/v2/Users").json()["Resources"]
+    assert [[group["display"] for group in one["groups"]] for one in shown] == [["a"], ["b"], ["c"], ["d"]]
 
 
 def test_versions_keep_a_stale_write_out(scim: Scim):

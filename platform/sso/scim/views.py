@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from functools import wraps
 from typing import Any
 
 import structlog
-from django.db.models import QuerySet
+from django.db.models import Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -119,7 +119,8 @@ def users(call: _Call) -> HttpResponse:
         row = services.user_create(tenant=call.tenant, actor=call.actor, said=person_read(call.body()))
         return _one(call, _user(call, row), row, 201)
     rows = ScimUser.objects.filter(tenant=call.tenant, deleted_at=None)
-    return _list(call, _filtered(call, rows, USER_COLUMNS), lambda row: _user(call, row))
+    found = _filtered(call, rows, USER_COLUMNS).prefetch_related(Prefetch("groups", _with_group()))
+    return _list(call, found, lambda row: _user(call, row, row.groups.all()))
 
 
 @_opened("GET", "PUT", "PATCH", "DELETE")
@@ -146,7 +147,11 @@ def groups(call: _Call) -> HttpResponse:
         row = services.group_put(tenant=call.tenant, actor=call.actor, row=None, said=group_read(call.body()))
         return _one(call, _group(call, row), row, 201)
     rows = ScimGroup.objects.filter(tenant=call.tenant)
-    return _list(call, _filtered(call, rows, GROUP_COLUMNS).distinct(), lambda row: _group(call, row))
+    found = _filtered(call, rows, GROUP_COLUMNS).distinct()
+    if not _wanted(call, "members"):
+        return _list(call, found, lambda row: group_json(row, call.base, None))
+    found = found.prefetch_related(Prefetch("members", _with_person()))
+    return _list(call, found, lambda row: group_json(row, call.base, row.members.all()))
 
 
 @_opened("GET", "PUT", "PATCH", "DELETE")
@@ -202,9 +207,10 @@ def _described(found: list[dict[str, Any]], name: str) -> HttpResponse:
     return _json(one)
 
 
-def _user(call: _Call, row: ScimUser) -> dict[str, Any]:
-    rows = row.groups.select_related("group").order_by("group__display_key")
-    return user_json(row, call.base, [one.group for one in rows])
+def _user(call: _Call, row: ScimUser, groups: Iterable[ScimGroupMember] | None = None) -> dict[str, Any]:
+    """Return a user with the groups given, or with those that the database holds now."""
+    found = _with_group().filter(person=row) if groups is None else groups
+    return user_json(row, call.base, [one.group for one in found])
 
 
 def _group(call: _Call, row: ScimGroup) -> dict[str, Any]:
@@ -212,8 +218,17 @@ def _group(call: _Call, row: ScimGroup) -> dict[str, Any]:
 
 
 def _members(row: ScimGroup) -> QuerySet[ScimGroupMember]:
-    found: QuerySet[ScimGroupMember] = row.members.select_related("person").order_by("pk")
-    return found
+    return _with_person().filter(group=row)
+
+
+def _with_group() -> QuerySet[ScimGroupMember]:
+    found: QuerySet[ScimGroupMember] = ScimGroupMember.objects.select_related("group")
+    return found.order_by("group__display_key")
+
+
+def _with_person() -> QuerySet[ScimGroupMember]:
+    found: QuerySet[ScimGroupMember] = ScimGroupMember.objects.select_related("person")
+    return found.order_by("pk")
 
 
 def _filtered(call: _Call, rows: Any, columns: Any) -> Any:
