@@ -47,7 +47,9 @@ class Redundant:
     other: str
 
     def __str__(self) -> str:
-        return f"{self.table}: {self.other} begins with ({', '.join(self.columns)}), so {self.name} is needless"
+        return (
+            f"{self.table}: {self.other} begins with ({', '.join(self.columns)}), so {self.name} is needless"
+        )
 
 
 def redundant_indexes(cursor: Any) -> list[Redundant]:
@@ -59,4 +61,6 @@ def redundant_indexes(cursor: Any) -> list[Redundant]:
         cursor: of any role: only the catalog is read.
     """
     cursor.execute(_REDUNDANT)
-    return [Redundant(table, name, tuple(columns), other) for table, name, columns, other in cursor.fetchall()]
+    return [
+        Redundant(table, name, tuple(columns), other) for table, name, columns, other in cursor.fetchall()
+    ]
