@@ -68,7 +68,7 @@ class Budget(TenantModel):
 class BudgetSpend(TenantModel):
     """What was spent of a budget in one period by one of those it is for. The database counts (``budgets.ledger_sql``)."""
 
-    budget = TenantForeignKey(Budget, related_name="spends")
+    budget = TenantForeignKey(Budget, related_name="spends", db_index=False)
     subject_id = models.BigIntegerField(
         default=0, help_text="Id of the person, key, assistant or job that spent it; 0 for the workspace."
     )

@@ -73,7 +73,7 @@ class Run(TenantModel):
 class RunEvent(TenantModel):
     """What a watcher must see, in order. ``seq`` is given by the one process that holds the run's job."""
 
-    run = TenantForeignKey(Run, related_name="events")
+    run = TenantForeignKey(Run, related_name="events", db_index=False)
     seq = models.BigIntegerField()
     kind = models.CharField(max_length=20)
     data = models.JSONField(default=dict)
@@ -89,7 +89,7 @@ class RunEvent(TenantModel):
 class RunStep(TenantModel):
     """A finished model turn, with the provider's own form verbatim in ``turn["native"]``."""
 
-    run = TenantForeignKey(Run, related_name="steps")
+    run = TenantForeignKey(Run, related_name="steps", db_index=False)
     index = models.PositiveIntegerField()
     turn = models.JSONField()
     created_at = models.DateTimeField(db_default=Now())
@@ -131,7 +131,7 @@ class CallPath(models.TextChoices):
 class ToolCall(TenantModel):
     """One tool call, written before it runs and after it ended: the log that people read, and what a run resumes from."""
 
-    run = TenantForeignKey(Run, related_name="tool_calls")
+    run = TenantForeignKey(Run, related_name="tool_calls", db_index=False)
     user_id = models.BigIntegerField(
         null=True, help_text="Id of the run's user, kept when the user is deleted."
     )
@@ -224,7 +224,7 @@ class PendingDecision(TenantModel):
         APPROVAL = "approval"
         EXTERNAL = "external", "external (answered from outside)"
 
-    run = TenantForeignKey(Run, related_name="decisions")
+    run = TenantForeignKey(Run, related_name="decisions", db_index=False)
     step = models.PositiveIntegerField()
     call_id = models.CharField(max_length=200)
     name = models.CharField(max_length=100)

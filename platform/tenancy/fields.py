@@ -1,4 +1,4 @@
-"""Fields that tables share: foreign keys that cannot point into another tenant, and JSON that keeps its order."""
+"""Fields that tables share: the tenant, foreign keys that cannot point into another one, and JSON that keeps its order."""
 
 from __future__ import annotations
 
@@ -46,6 +46,30 @@ class TenantForeignKey(models.ForeignKey):  # type: ignore[type-arg]
         kwargs.pop("db_constraint", None)
         kwargs["db_on_delete"] = self.db_on_delete
         return name, path, args, kwargs
+
+
+class TenantKey(models.ForeignKey):  # type: ignore[type-arg]
+    """The tenant of a row. It has an index only in tables where no other index begins with the tenant.
+
+    Migrations see a plain foreign key, with ``db_index=False`` where that is so.
+    """
+
+    def contribute_to_class(self, cls: Any, name: str, *args: Any, **kwargs: Any) -> None:
+        """Become the field of a model; arguments are Django's."""
+        if any(_begins_with(name, rule) for rule in (*cls._meta.indexes, *cls._meta.constraints)):
+            self.db_index = False
+        super().contribute_to_class(cls, name, *args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.ForeignKey", args, kwargs
+
+
+def _begins_with(name: str, rule: Any) -> bool:
+    """Tell whether an index or constraint of a model orders all its rows by a field first."""
+    if type(rule) not in {models.Index, models.UniqueConstraint} or rule.condition or rule.opclasses:
+        return False
+    return bool(rule.fields) and rule.fields[0] == name
 
 
 class _SameTenant:

@@ -21,8 +21,8 @@ from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
 from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
 from tenancy.upgrades.locks import waiting_long
-from tenancy.upgrades.operations import index_left
-from tenancy.wide_keys import has_rows, keys_widen, tables_wide, whole
+from tenancy.upgrades.operations import has_rows, index_left
+from tenancy.wide_keys import keys_widen, tables_wide, whole
 
 POLICY = "tenant_isolation"
 PLATFORM_POLICY = "platform_access"

@@ -19,7 +19,7 @@ from typing import Any
 from django.db import transaction
 
 from tenancy.upgrades.locks import waiting_long
-from tenancy.upgrades.operations import index_left
+from tenancy.upgrades.operations import has_rows, index_left
 
 _NARROW = """
 SELECT t.relname, i.relname, pg_get_indexdef(x.indexrelid), x.indisprimary, n.oid IS NOT NULL,
@@ -144,12 +144,6 @@ def _exchange(cursor: Any, table: str, narrow: list[Key]) -> None:
 def whole(connection: Any) -> AbstractContextManager[Any]:
     """Return what makes the statements inside one transaction, if they aren't in one."""
     return nullcontext() if connection.in_atomic_block else transaction.atomic(using=connection.alias)
-
-
-def has_rows(cursor: Any, table: str) -> bool:
-    """Tell whether a table has, or had, rows: statements that read all of it take time then."""
-    cursor.execute("SELECT pg_relation_size(%s::regclass) > 0", [f'public."{table}"'])
-    return bool(cursor.fetchone()[0])
 
 
 def _closing(text: str, begin: int) -> int:

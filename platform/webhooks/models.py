@@ -64,7 +64,7 @@ class WebhookDelivery(TenantModel):
     ``event_id`` is the same for all deliveries of one event, redeliveries too: receivers know repetitions by it.
     """
 
-    webhook = TenantForeignKey(Webhook, related_name="deliveries")
+    webhook = TenantForeignKey(Webhook, related_name="deliveries", db_index=False)
     event_id = models.UUIDField(default=uuid.uuid4)
     event = models.CharField(max_length=40, choices=Event.choices)
     object_key = models.CharField(max_length=80)

@@ -109,7 +109,7 @@ class ChunkLink(TenantModel):
     """One direction of a link between two chunks of a document; the other direction is a row of its own."""
 
     document = TenantForeignKey(Document, related_name="links")
-    chunk = TenantForeignKey(Chunk, related_name="links")
+    chunk = TenantForeignKey(Chunk, related_name="links", db_index=False)
     target = TenantForeignKey(Chunk, related_name="+")
     relation = models.CharField(
         max_length=40, help_text="continues, continued_by, same_section, parent, child, shares_terms, ..."

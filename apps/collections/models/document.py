@@ -99,7 +99,7 @@ class Document(TenantModel):
     one goes live, and retires the one before, in the transaction that ends its ingestion.
     """
 
-    collection = TenantForeignKey(Collection, related_name="documents")
+    collection = TenantForeignKey(Collection, related_name="documents", db_index=False)
     name = models.CharField(max_length=255)
     path = models.CharField(
         max_length=1000, help_text="Path in the collection; the name alone if it is in no folder."
@@ -250,7 +250,7 @@ class Document(TenantModel):
 class DocumentAccess(TenantModel):
     """One role or one member that may see a restricted document."""
 
-    document = TenantForeignKey(Document, related_name="access")
+    document = TenantForeignKey(Document, related_name="access", db_index=False)
     role = models.CharField(max_length=10, choices=Role.choices, blank=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
 
@@ -273,7 +273,7 @@ class DocumentAccess(TenantModel):
 class Page(TenantModel):
     """The text of one page; a document's text, in which chunks count, is the plain concatenation of its pages."""
 
-    document = TenantForeignKey(Document, related_name="pages")
+    document = TenantForeignKey(Document, related_name="pages", db_index=False)
     number = models.PositiveIntegerField()
     text = models.TextField()
     char_start = models.PositiveIntegerField()

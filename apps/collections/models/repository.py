@@ -17,7 +17,7 @@ class Repository(TenantModel):
     the commit, that the files are compared with.
     """
 
-    collection = TenantForeignKey(Collection, related_name="repositories")
+    collection = TenantForeignKey(Collection, related_name="repositories", db_index=False)
     folder = models.CharField(
         max_length=1000,
         blank=True,
@@ -51,7 +51,7 @@ class Repository(TenantModel):
 class RepositoryPack(TenantModel):
     """A pack of a repository with its index, kept as originals are."""
 
-    repository = TenantForeignKey(Repository, related_name="packs")
+    repository = TenantForeignKey(Repository, related_name="packs", db_index=False)
     file = models.CharField(max_length=255, db_index=True, help_text="Key of the pack in the file storage.")
     index = models.CharField(
         max_length=255, db_index=True, help_text="Key of the pack's index in the file storage."

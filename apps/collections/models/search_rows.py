@@ -206,7 +206,7 @@ class SearchCase(TenantModel):
 class CollectionSnapshot(TenantModel):
     """A name for a moment of a collection, to search it as it was then."""
 
-    collection = TenantForeignKey(Collection, related_name="snapshots")
+    collection = TenantForeignKey(Collection, related_name="snapshots", db_index=False)
     name = models.CharField(max_length=120)
     at = models.DateTimeField(db_default=Now())
     created_by = models.ForeignKey(

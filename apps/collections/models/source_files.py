@@ -37,7 +37,7 @@ class FileBatch(TenantModel):
         REDO = "redo"
         RESTORE = "restore"
 
-    collection = TenantForeignKey(Collection, related_name="file_batches")
+    collection = TenantForeignKey(Collection, related_name="file_batches", db_index=False)
     action = models.CharField(max_length=10, choices=Action.choices)
     note = models.CharField(max_length=255, blank=True)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
@@ -57,7 +57,7 @@ class FileBatch(TenantModel):
 class FileRevision(TenantModel):
     """One file's part in a batch; no blob means that there was no file."""
 
-    batch = TenantForeignKey(FileBatch, related_name="revisions")
+    batch = TenantForeignKey(FileBatch, related_name="revisions", db_index=False)
     collection = TenantForeignKey(Collection, related_name="+", db_index=False)
     path = models.CharField(max_length=1000)
     before = TenantForeignKey(FileBlob, db_on_delete=RESTRICT, null=True, related_name="+")

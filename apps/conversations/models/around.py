@@ -32,7 +32,7 @@ class Feedback(TenantModel):
         GOOD = "good"
         BAD = "bad"
 
-    turn = TenantForeignKey(Turn, related_name="feedback")
+    turn = TenantForeignKey(Turn, related_name="feedback", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     verdict = models.CharField(max_length=4, choices=Verdict.choices)
     reason = models.CharField(max_length=40, blank=True, help_text="Code of one of the offered reasons.")
@@ -70,7 +70,7 @@ class ConversationShare(TenantModel):
 class ShareReader(TenantModel):
     """Who has opened a share."""
 
-    share = TenantForeignKey(ConversationShare, related_name="readers")
+    share = TenantForeignKey(ConversationShare, related_name="readers", db_index=False)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     first_at = models.DateTimeField(db_default=Now())
 
@@ -84,7 +84,7 @@ class ShareReader(TenantModel):
 class QueuedQuestion(TenantModel):
     """A question that was sent while an answer was being written; it is asked when that has ended."""
 
-    conversation = TenantForeignKey(Conversation, related_name="queued")
+    conversation = TenantForeignKey(Conversation, related_name="queued", db_index=False)
     text = models.TextField()
     model = models.CharField(max_length=120, blank=True)
     client_id = models.UUIDField()

@@ -56,7 +56,7 @@ class Assistant(TenantModel):
 class AssistantVersion(TenantModel):
     """What an assistant is, once and for all: changing it makes the next version."""
 
-    assistant = TenantForeignKey(Assistant, related_name="versions")
+    assistant = TenantForeignKey(Assistant, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
     mode = models.CharField(max_length=8, choices=Mode.choices, default=Mode.TOOLS)
     model = models.CharField(
@@ -111,7 +111,7 @@ class AssistantVersion(TenantModel):
 class AssistantCollection(TenantModel):
     """A collection that a version searches."""
 
-    version = TenantForeignKey(AssistantVersion, related_name="scope")
+    version = TenantForeignKey(AssistantVersion, related_name="scope", db_index=False)
     collection = TenantForeignKey(Collection, related_name="+")
 
     class Meta:
@@ -126,7 +126,7 @@ class AssistantCollection(TenantModel):
 class AssistantHelper(TenantModel):
     """Another assistant that a version may ask as a tool."""
 
-    version = TenantForeignKey(AssistantVersion, related_name="helpers")
+    version = TenantForeignKey(AssistantVersion, related_name="helpers", db_index=False)
     assistant = TenantForeignKey(Assistant, related_name="+")
 
     class Meta:

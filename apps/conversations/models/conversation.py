@@ -92,7 +92,7 @@ class Conversation(TenantModel):
 class ConversationCollection(TenantModel):
     """A collection that a conversation searches."""
 
-    conversation = TenantForeignKey(Conversation, related_name="scope")
+    conversation = TenantForeignKey(Conversation, related_name="scope", db_index=False)
     collection = TenantForeignKey(Collection, related_name="+")
 
     class Meta:
@@ -113,7 +113,7 @@ class Turn(TenantModel):
     ``index`` counts them in the order they were asked, over all branches.
     """
 
-    conversation = TenantForeignKey(Conversation, related_name="turns")
+    conversation = TenantForeignKey(Conversation, related_name="turns", db_index=False)
     parent = TenantForeignKey(
         "conversations.Turn", null=True, related_name="children", help_text="The turn it follows."
     )
@@ -158,7 +158,7 @@ class Message(TenantModel):
         USER = "user"
         ASSISTANT = "assistant"
 
-    turn = TenantForeignKey(Turn, related_name="messages")
+    turn = TenantForeignKey(Turn, related_name="messages", db_index=False)
     author = models.CharField(max_length=10, choices=Author.choices)
     text = models.TextField()
     data = OrderedJSONField(
@@ -197,7 +197,7 @@ class Message(TenantModel):
 class Citation(TenantModel):
     """A source of an answer. The names stay when the chunk is gone; the link does not."""
 
-    turn = TenantForeignKey(Turn, related_name="citations")
+    turn = TenantForeignKey(Turn, related_name="citations", db_index=False)
     number = models.PositiveIntegerField()
     chunk_ref = models.BigIntegerField(help_text="The passage's id as the answer cites it.")
     chunk = TenantForeignKey(Chunk, db_on_delete=SET_NULL, null=True, related_name="+")

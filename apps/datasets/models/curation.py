@@ -123,7 +123,7 @@ class Acceptance(TenantModel):
 
     append_only = True
 
-    dataset = TenantForeignKey(Dataset, related_name="acceptances")
+    dataset = TenantForeignKey(Dataset, related_name="acceptances", db_index=False)
     fingerprint = models.CharField(max_length=64)
     kind = models.CharField(max_length=20)
     shown = models.CharField(max_length=200, help_text="The finding, masked.")

@@ -178,7 +178,7 @@ class DatasetVersion(TenantModel):
 
     append_only = True
 
-    dataset = TenantForeignKey(Dataset, related_name="versions")
+    dataset = TenantForeignKey(Dataset, related_name="versions", db_index=False)
     number = models.PositiveIntegerField()
     content_hash = models.CharField(max_length=64, help_text="SHA-256 over the rows' hashes, in order.")
     row_count = models.PositiveIntegerField()

@@ -71,7 +71,9 @@ class Assignment(TenantModel):
     """An answer and the person who grades it; taken when the person opens the next one."""
 
     item = TenantForeignKey(AnnotationItem, related_name="assignments", db_index=False)
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False
+    )
     state = models.CharField(max_length=7, choices=AssignmentState.choices, default=AssignmentState.OPEN)
     note = models.TextField(blank=True)
     created_at = models.DateTimeField(db_default=Now())

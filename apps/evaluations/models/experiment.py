@@ -235,7 +235,9 @@ class Preference(TenantModel):
         TIE = "tie", "Tie"
 
     experiment = TenantForeignKey(Experiment, related_name="preferences", db_index=False)
-    a = TenantForeignKey(Trial, related_name="+", help_text="Trial of the arm that comes first.")
+    a = TenantForeignKey(
+        Trial, related_name="+", help_text="Trial of the arm that comes first.", db_index=False
+    )
     b = TenantForeignKey(Trial, related_name="+")
     better = models.CharField(max_length=3, choices=Better.choices, blank=True)
     is_flip = models.BooleanField(
@@ -276,7 +278,7 @@ class Baseline(TenantModel):
 
     append_only = True
 
-    dataset = TenantForeignKey(Dataset, related_name="+")
+    dataset = TenantForeignKey(Dataset, related_name="+", db_index=False)
     name = models.SlugField(max_length=60, default="main")
     arm = TenantForeignKey(Arm, related_name="+")
     note = models.CharField(max_length=200, blank=True)

@@ -83,9 +83,12 @@ class JudgeCheck(TenantModel):
 
     append_only = True
 
-    rubric_version = TenantForeignKey(RubricVersion, related_name="+")
+    rubric_version = TenantForeignKey(RubricVersion, related_name="+", db_index=False)
     experiment = TenantForeignKey(
-        Experiment, related_name="judge_checks", help_text="The experiment it was made for, before its start."
+        Experiment,
+        related_name="judge_checks",
+        help_text="The experiment it was made for, before its start.",
+        db_index=False,
     )
     author = models.CharField(max_length=300, help_text="The judge and its version.")
     levels = models.JSONField(help_text="Gold item -> score -> level, null where unscored.")

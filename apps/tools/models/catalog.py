@@ -75,7 +75,7 @@ class ToolVersion(TenantModel):
         RETIRED = "retired"
         REJECTED = "rejected"
 
-    source = TenantForeignKey(ToolSource, related_name="versions")
+    source = TenantForeignKey(ToolSource, related_name="versions", db_index=False)
     tool_name = models.CharField(max_length=64, help_text="Name that models use.")
     number = models.PositiveIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
@@ -125,7 +125,7 @@ class ToolCredential(TenantModel):
         HEADER = "header"
         QUERY = "query", "query parameter"
 
-    source = TenantForeignKey(ToolSource, related_name="credentials")
+    source = TenantForeignKey(ToolSource, related_name="credentials", db_index=False)
     placement = models.CharField(max_length=10, choices=Placement.choices)
     parameter = models.CharField(max_length=80, blank=True)
     secret_encrypted = models.BinaryField()

@@ -60,7 +60,7 @@ class Toolkit(TenantModel):
 class ToolkitMember(TenantModel):
     """A tool of a toolkit, by name: a tool that is not there at the moment keeps its place."""
 
-    toolkit = TenantForeignKey(Toolkit, related_name="members")
+    toolkit = TenantForeignKey(Toolkit, related_name="members", db_index=False)
     tool_name = models.CharField(max_length=64)
 
     class Meta:
@@ -73,7 +73,7 @@ class ToolkitMember(TenantModel):
 class CollectionToolkit(TenantModel):
     """The toolkit of a collection: conversations over it are offered its tools too, as far as grants allow them."""
 
-    collection = TenantForeignKey(Collection, related_name="+")
+    collection = TenantForeignKey(Collection, related_name="+", db_index=False)
     toolkit = TenantForeignKey(Toolkit, related_name="collections")
     created_at = models.DateTimeField(db_default=Now())
 

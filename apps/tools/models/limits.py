@@ -78,7 +78,7 @@ class ToolLimit(TenantModel):
 class ToolLimitUse(TenantModel):
     """What one caller has used of a limit in its newest period; written by ``apps.tools.limits.counting`` alone."""
 
-    limit = TenantForeignKey(ToolLimit, related_name="uses")
+    limit = TenantForeignKey(ToolLimit, related_name="uses", db_index=False)
     subject = models.CharField(max_length=30, help_text="tenant, member:<id> or key:<id>.")
     starts_at = models.DateTimeField(help_text="When the period began.")
     used = models.PositiveIntegerField()

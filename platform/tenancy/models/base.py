@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from django.contrib.auth.models import AbstractUser, BaseUserManager
 from django.db import models
 
+from tenancy.fields import TenantKey
+
 if TYPE_CHECKING:
     from tenancy.actors import Actor
 
@@ -84,7 +86,7 @@ class TenantModel(models.Model):
     either: what stands in those, the database writes by itself.
     """
 
-    tenant = models.ForeignKey(Tenant, on_delete=models.CASCADE, related_name="+")
+    tenant = TenantKey(Tenant, on_delete=models.CASCADE, related_name="+")
 
     append_only = False
     read_only = False

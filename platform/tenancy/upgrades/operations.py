@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from django.contrib.postgres import operations as postgres
 from django.db.migrations import AddConstraint
+from django.db.migrations.operations.base import Operation
 from django.db.migrations.state import ProjectState
 
+from tenancy.redundant_indexes import redundant_indexes
 from tenancy.upgrades.locks import waiting_long
 
 _LEFT = """SELECT i.indisvalid, EXISTS (SELECT FROM pg_constraint n WHERE n.conindid = i.indexrelid)
@@ -82,6 +85,88 @@ class AddUniqueConcurrently(postgres.NotInTransactionMixin, AddConstraint):
             )
 
 
+class DropKeyIndexesConcurrently(postgres.NotInTransactionMixin, Operation):
+    """Gives foreign keys ``db_index=False``, and drops their indexes while rows are read and written.
+
+    Its migration has ``atomic = False`` and nothing else. It can be run again after it was killed, and leaves an index alone that
+    isn't needless in this database. Django's AlterField would lock the tables, and render the models once for each key.
+
+    Args:
+        keys: names of fields, by the name of their model.
+    """
+
+    reversible = True
+
+    def __init__(self, keys: Mapping[str, Sequence[str]]) -> None:
+        self.keys = keys
+
+    def deconstruct(self) -> Any:
+        """Return how to make it again, as Django asks."""
+        return type(self).__qualname__, [self.keys], {}
+
+    def describe(self) -> str:
+        """Return what it does, for ``migrate --plan``."""
+        return "Concurrently drop indexes of foreign keys: " + ", ".join(
+            f"{model}.{name}" for model, names in self.keys.items() for name in names
+        )
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        """Note that the keys have no index; nothing else in rendered models knows of it, so they stay."""
+        rendered = state.__dict__.get("apps")
+        for model, names in self.keys.items():
+            fields = state.models[app_label, model].fields
+            for name in names:
+                fields[name] = fields[name].clone()
+                fields[name].db_index = False
+                if rendered:
+                    rendered.get_model(app_label, model)._meta.get_field(name).db_index = False
+
+    def database_forwards(
+        self, app_label: str, schema_editor: Any, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Drop the indexes, those of tables without rows in one statement.
+
+        Raises:
+            NotSupportedError: the migration is atomic.
+        """
+        self._ensure_not_in_transaction(schema_editor)
+        quote = schema_editor.connection.ops.quote_name
+        wanted = set(self._columns(app_label, to_state))
+        with schema_editor.connection.cursor() as cursor:
+            spare = [r for r in redundant_indexes(cursor) if (r.table, r.columns) in wanted]
+            filled = {table for table in {r.table for r in spare} if has_rows(cursor, table)}
+        if empty := [quote(r.name) for r in spare if r.table not in filled]:
+            schema_editor.execute(f"DROP INDEX {', '.join(empty)}")
+        with waiting_long(schema_editor.connection):
+            for index in (r for r in spare if r.table in filled):
+                schema_editor.execute(f"DROP INDEX CONCURRENTLY {quote(index.name)}")
+
+    def database_backwards(
+        self, app_label: str, schema_editor: Any, from_state: ProjectState, to_state: ProjectState
+    ) -> None:
+        """Build the indexes again, under the names that Django gave them.
+
+        Raises:
+            NotSupportedError: the migration is atomic.
+        """
+        self._ensure_not_in_transaction(schema_editor)
+        quote = schema_editor.connection.ops.quote_name
+        with waiting_long(schema_editor.connection):
+            for table, (column,) in self._columns(app_label, from_state):
+                name = schema_editor._create_index_name(table, [column])
+                if not _is_built(schema_editor, name)[0]:
+                    schema_editor.execute(
+                        f"CREATE INDEX CONCURRENTLY {quote(name)} ON {quote(table)} ({quote(column)})"
+                    )
+
+    def _columns(self, app_label: str, state: ProjectState) -> Iterator[tuple[str, tuple[str]]]:
+        for model, names in self.keys.items():
+            known = state.models[app_label, model]
+            for name in names:
+                column = known.fields[name].db_column or f"{name}_id"
+                yield str(known.options.get("db_table") or f"{app_label}_{model}"), (column,)
+
+
 def _is_built(schema_editor: Any, name: str) -> tuple[bool, bool]:
     """Tell whether an index is there and valid, and whether it is a constraint's; one that isn't valid is dropped."""
     with schema_editor.connection.cursor() as cursor:
@@ -99,3 +184,9 @@ def index_left(cursor: Any, name: str) -> tuple[bool, bool] | None:
     cursor.execute(_LEFT, [name])
     found = cursor.fetchone()
     return None if found is None else (bool(found[0]), bool(found[1]))
+
+
+def has_rows(cursor: Any, table: str) -> bool:
+    """Tell whether a table has, or had, rows: statements that read all of it take time then."""
+    cursor.execute("SELECT pg_relation_size(%s::regclass) > 0", [f'public."{table}"'])
+    return bool(cursor.fetchone()[0])

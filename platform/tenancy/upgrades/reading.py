@@ -225,6 +225,15 @@ class Reader:
             instead="Set atomic = False in this migration." if is_wrong else "",
         )
 
+    def drop_key_indexes(self, operation: ours.DropKeyIndexesConcurrently) -> Iterator[Effect]:
+        is_wrong = self.migration.atomic
+        yield Effect(
+            "DropKeyIndexesConcurrently",
+            lock=Lock.SHARE_UPDATE_EXCLUSIVE,
+            problem="an index can't be dropped concurrently in a transaction" if is_wrong else "",
+            instead="Set atomic = False in this migration." if is_wrong else "",
+        )
+
     def add_constraint(self, operation: plain.AddConstraint) -> Iterator[Effect]:
         step = f"AddConstraint {operation.model_name}.{operation.constraint.name}"
         table = self.table(operation.model_name)
@@ -345,6 +354,7 @@ _READERS: dict[type, Callable[[Reader, Any], Iterator[Effect]]] = {
     plain.RemoveIndex: Reader.remove_index,
     plain.RenameIndex: Reader.rename_index,
     ours.AddUniqueConcurrently: Reader.add_unique_concurrently,
+    ours.DropKeyIndexesConcurrently: Reader.drop_key_indexes,
     plain.AddConstraint: Reader.add_constraint,
     postgres.AddConstraintNotValid: Reader.add_not_valid,
     postgres.ValidateConstraint: Reader.validate,

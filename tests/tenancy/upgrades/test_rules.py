@@ -143,6 +143,11 @@ BREAKS: list[tuple[Any, str, str]] = [
         "RemoveField book.pages",
         "name this column",
     ),
+    (
+        ours.DropKeyIndexesConcurrently({"book": ["room"]}),
+        "DropKeyIndexesConcurrently",
+        "in a transaction",
+    ),
     (type("Strange", (migrations.operations.base.Operation,), {})(), "Strange", "isn't known"),
 ]
 
@@ -274,6 +279,7 @@ def test_what_is_built_concurrently_is_alone_and_outside_of_a_transaction() -> N
     unique = ours.AddUniqueConcurrently("book", TITLE_ONE)
     assert found(one, atomic=False) == []
     assert found(unique, atomic=False) == []
+    assert found(ours.DropKeyIndexesConcurrently({"book": ["room"]}), atomic=False) == []
     assert ["in a transaction" in b.problem for b in found(one)] == [True]
     assert ["in a transaction" in b.problem for b in found(unique)] == [True]
     assert [b.step for b in found(one, unique, atomic=False)] == ["atomic = False"]

@@ -1,0 +1,15 @@
+from django.db import migrations
+
+from tenancy.upgrades.operations import DropKeyIndexesConcurrently
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("blobs", "0001_initial")]
+    operations = [
+        DropKeyIndexesConcurrently(
+            {
+                "pendingblob": ["tenant"],
+            }
+        )
+    ]
