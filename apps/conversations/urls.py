@@ -50,6 +50,7 @@ urlpatterns = [
     path("<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/", views.run_decide, name="run-decide"),
     path("<int:pk>/sources/<slug:source>/", views.source, name="source"),
     path("<int:pk>/rename/", views.rename, name="rename"),
+    path("<int:pk>/pin/", around_views.pin, name="pin"),
     path("<int:pk>/delete/", views.delete, name="delete"),
     path("<int:pk>/scope/", views.scope, name="scope"),
     path("<int:pk>/tools/", views.tools, name="tools"),

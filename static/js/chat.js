@@ -295,7 +295,10 @@ if (msgs) {
     toEnd();
     seen();
   });
-  toEnd();
+  // An answer under way, and the only one there is, is read from its question; a longer conversation opens at its end.
+  const newest = turns.lastElementChild;
+  if (newest && (newest.querySelector("[data-live]") || turns.childElementCount === 1)) anchor(newest);
+  else toEnd();
 }
 
 // --- copy an answer: its Markdown with its sources, as the server has it ------------------------

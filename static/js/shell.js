@@ -145,6 +145,48 @@ document.addEventListener("keydown", (e) => {
   } else if (e.key.length === 1 && press(e.key)) e.preventDefault();
 });
 
+// --- a conversation of a list: one menu for all rows, filled from the button of one ---------------
+const menu = $("conv-menu");
+let row = null; // the button whose conversation the menu and its dialogs are about
+document.addEventListener("click", (e) => {
+  const button = menu && e.target.closest("[data-conv]");
+  if (button) {
+    row = button;
+    for (const el of document.querySelectorAll("[data-conv-title]")) el.textContent = row.dataset.conv;
+    const isPinned = "convPinned" in row.dataset;
+    menu.querySelector("[name=is_pinned]").value = isPinned ? "" : "1";
+    menu.querySelector("[data-conv-pin-label]").textContent = isPinned ? "Unpin" : "Pin";
+    $("conv-rename-title").value = row.dataset.conv;
+    menu.showModal();
+    const at = row.getBoundingClientRect(); // beneath the button, inside the window; a phone has it at the bottom
+    const top = Math.min(at.bottom + 4, innerHeight - menu.offsetHeight - 8);
+    menu.style.setProperty("--left", `${Math.max(8, Math.min(at.left, innerWidth - menu.offsetWidth - 8))}px`);
+    menu.style.setProperty("--top", `${Math.max(8, top)}px`);
+  }
+  const next = e.target.closest("[data-conv-open]");
+  if (!next) return;
+  menu.close();
+  $(next.dataset.convOpen).showModal();
+});
+document.addEventListener("htmx:config:request", (e) => {
+  const what = e.target.dataset?.convForm;
+  if (what) e.detail.ctx.request.action = row.dataset[`conv${what[0].toUpperCase()}${what.slice(1)}`];
+});
+document.addEventListener("htmx:finally:request", (e) => {
+  const form = e.target.closest?.("[data-conv-form]"), status = e.detail.ctx?.response?.status ?? 0;
+  if (!form || status < 200 || status >= 300) return;
+  form.closest("dialog").close();
+  announce(form.dataset.done);
+  document.dispatchEvent(new Event("gw:listed")); // each list asks for itself
+});
+
+// --- the reader's time zone, by whose midnights lists are grouped (web/reader_zone.py) ------------
+const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+if (zone && !document.cookie.split("; ").includes(`gw.zone=${zone}`)) {
+  document.cookie = `gw.zone=${zone}; path=/; max-age=31536000; samesite=lax`;
+  addEventListener("load", () => document.dispatchEvent(new Event("gw:listed")), { once: true });
+}
+
 // --- small helpers bound by attribute ------------------------------------------------------------
 document.addEventListener("click", async (e) => {
   const button = e.target.closest("[data-copy]");

@@ -94,12 +94,14 @@ class ConversationView(TenantAPIView):
         responses=ConversationOutput,
     )
     def patch(self, request: Request, pk: int) -> Response:
-        """Change the title or the collections that are searched."""
+        """Change the title, whether it is pinned, or the collections that are searched."""
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         values = valid(ConversationUpdate, request.data)
         who: dict[str, Any] = {"tenant": self.tenant, "actor": self.actor, "conversation": conversation}
         if "title" in values:
             conversations.conversation_rename(**who, title=values["title"])
+        if "is_pinned" in values:
+            conversations.conversation_pin(**who, is_pinned=values["is_pinned"])
         if "collections" in values:
             conversations.scope_set(**who, collections=values["collections"])
         return Response(conversation_out(self, pk))

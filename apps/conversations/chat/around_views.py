@@ -14,6 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
+from apps.conversations.chat.days import days_grouped
 from apps.conversations.chat.views import queue_fragment
 from apps.conversations.feedback import services as feedback_services
 from apps.conversations.feedback.selectors import REASONS
@@ -22,11 +23,13 @@ from apps.conversations.transcript import selectors
 from apps.conversations.transcript.search import MAX_QUERY, MOST_FOUND, conversation_find
 from apps.conversations.turns import drafts
 from apps.conversations.turns import queue as turns_queue
+from apps.conversations.turns.conversations import conversation_pin
 from apps.conversations.turns.retention import rules_get, rules_set
 from basics.errors import Invalid
 from budgets.selectors import budget_notices
 from runs.retention import MOST_DAYS
 from web.forms import add_refusal
+from web.reader_zone import reader_zone
 from web.requests import TenantRequest, allowed
 
 PAGE = 30
@@ -43,11 +46,18 @@ def index(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         found = conversation_find(actor=request.actor, query=query)
         context |= {"found": found, "is_cut": len(found) == MOST_FOUND}
     else:
-        rows = Paginator(selectors.conversation_list(actor=request.actor), PAGE)
+        rows = Paginator(selectors.conversation_list_pinned(actor=request.actor), PAGE)
         page = rows.get_page(request.GET.get("page"))
-        shown = [{"row": row, "state": selectors.live_state(row)} for row in page]
+        shown: list[dict[str, Any]] = [{"row": row, "state": selectors.live_state(row)} for row in page]
+        zone = reader_zone(request)
+        groups = days_grouped(
+            shown,
+            used_at=lambda line: line["row"].updated_at,
+            is_pinned=lambda line: line["row"].is_pinned,
+            zone=zone,
+        )
         busy = any(row["state"] in selectors.BUSY for row in shown)
-        context |= {"page_obj": page, "rows": shown, "is_busy": busy}
+        context |= {"page_obj": page, "groups": groups, "zone": zone, "is_busy": busy}
         if request.htmx:
             return render(request, "conversations/_convs.html", context)
     return render(request, "conversations/index.html", context)
@@ -66,6 +76,20 @@ def recent(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         assistant_id = context["open"].assistant_id
         context["notices"] = budget_notices(actor=request.actor, assistant_id=assistant_id)
     return render(request, "conversations/_recent_news.html", context)
+
+
+@require_POST
+@allowed("conversation.write")
+def pin(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Pin a conversation to the top of the list; without ``is_pinned`` it is unpinned."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    conversation_pin(
+        tenant=request.tenant,
+        actor=request.actor,
+        conversation=conversation,
+        is_pinned=bool(request.POST.get("is_pinned")),
+    )
+    return HttpResponse(status=204) if request.htmx else redirect("conversations:detail", tenant_slug, pk)
 
 
 @require_POST

@@ -52,6 +52,9 @@ class ConversationInput(serializers.Serializer[Any]):
 
 class ConversationUpdate(serializers.Serializer[Any]):
     title = serializers.CharField(required=False, max_length=200)
+    is_pinned = serializers.BooleanField(
+        required=False, help_text="Keep the conversation at the top of its owner's list in the portal."
+    )
     collections = serializers.ListField(
         child=serializers.IntegerField(min_value=1, max_value=_BIGINT),
         required=False,
@@ -76,6 +79,7 @@ class ConversationOutput(serializers.Serializer[Any]):
         "or empty."
     )
     draft = serializers.CharField(help_text="Text typed but not sent.")
+    is_pinned = serializers.BooleanField(help_text="At the top of its owner's list in the portal.")
     head_id = serializers.IntegerField(
         allow_null=True, help_text="Last turn of the current branch; the next question follows it."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
@@ -222,18 +223,24 @@ def rename(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
             title=request.POST.get("title", ""),
         )
     except Invalid as error:
+        if request.htmx:
+            raise
         messages.error(request, error.message)
-    return redirect("conversations:detail", tenant_slug, pk)
+    return HttpResponse(status=204) if request.htmx else redirect("conversations:detail", tenant_slug, pk)
 
 
 @require_POST
 @allowed("conversation.write")
 def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
-    """Delete a conversation."""
+    """Delete a conversation; from a list, the page that shows the list stays."""
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
     conversations.conversation_delete(tenant=request.tenant, actor=request.actor, conversation=conversation)
+    own = reverse("conversations:detail", args=[tenant_slug, pk])
+    if request.htmx and urlsplit(request.htmx.current_url or "").path != own:
+        return HttpResponse(status=204)
     messages.success(request, f"“{conversation}” is deleted.")
-    return redirect("conversations:home", tenant_slug)
+    home = reverse("conversations:home", args=[tenant_slug])
+    return HttpResponseClientRedirect(home) if request.htmx else redirect(home)
 
 
 @require_POST

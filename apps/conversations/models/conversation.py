@@ -74,6 +74,9 @@ class Conversation(TenantModel):
         help_text="Names of tools that the owner has switched off in this conversation.",
     )
     draft = models.TextField(blank=True, help_text="Text typed but not sent.")
+    is_pinned = models.BooleanField(
+        default=False, db_default=False, help_text="Kept at the top of its owner's list."
+    )
     created_at = models.DateTimeField(db_default=Now())
     updated_at = models.DateTimeField(db_default=Now())
     seen_at = models.DateTimeField(
@@ -83,7 +86,10 @@ class Conversation(TenantModel):
     objects = ConversationQuerySet.as_manager()  # type: ignore[misc]
 
     class Meta:
-        indexes = [models.Index(fields=["tenant", "user", "-updated_at"], name="conversation_recent")]
+        indexes = [
+            models.Index(fields=["tenant", "user", "-updated_at"], name="conversation_recent"),
+            models.Index(fields=["tenant", "user", "-is_pinned", "-updated_at"], name="conversation_listed"),
+        ]
 
     def __str__(self) -> str:
         return self.title or "New conversation"

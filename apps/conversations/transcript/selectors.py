@@ -69,6 +69,11 @@ def conversation_list(*, actor: Actor) -> QuerySet[Conversation]:
     return rows.order_by("-updated_at", "-pk")
 
 
+def conversation_list_pinned(*, actor: Actor) -> QuerySet[Conversation]:
+    """Return the rows of ``conversation_list`` with the pinned ones first, as pages list them."""
+    return conversation_list(actor=actor).order_by("-is_pinned", "-updated_at", "-pk")
+
+
 def live_state(row: Any) -> str:
     """Return what goes on in a conversation of ``conversation_list``: "running", "waiting" (for a decision), "failed" (its
     last answer), "done" (and not looked at yet) or "".

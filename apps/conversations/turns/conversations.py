@@ -87,6 +87,21 @@ def conversation_rename(
     return row
 
 
+def conversation_pin(
+    *, tenant: Tenant, actor: Actor, conversation: Conversation, is_pinned: bool
+) -> Conversation:
+    """Keep a conversation at the top of its owner's list, or no longer. Raises Missing."""
+    actor.require("conversation.write")
+    with transaction.atomic():
+        row = conversation_locked(actor, conversation.pk)
+        if row.is_pinned != is_pinned:
+            row.is_pinned = is_pinned
+            row.save(update_fields=["is_pinned"])
+            data = {"is_pinned": is_pinned}
+            audit_record(tenant=tenant, actor=actor, action="conversation.pin", object=row, data=data)
+    return row
+
+
 def conversation_delete(*, tenant: Tenant, actor: Actor, conversation: Conversation) -> None:
     """Delete a conversation with its turns and runs; a run under way is stopped.
 

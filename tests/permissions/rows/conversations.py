@@ -283,6 +283,7 @@ PORTAL: tuple[Row, ...] = (
         before=turn_is(False, "completed"),
     ),
     Row("conversations:rename", "POST", "conversation.write", CONVERSATION, data=send(title="T"), ok=302),
+    Row("conversations:pin", "POST", "conversation.write", CONVERSATION, data=send(is_pinned="1"), ok=302),
     Row("conversations:delete", "POST", "conversation.write", CONVERSATION, ok=302),
     Row(
         "conversations:scope",
