@@ -51,6 +51,7 @@ urlpatterns = [
     path("<int:pk>/sources/<slug:source>/", views.source, name="source"),
     path("<int:pk>/rename/", views.rename, name="rename"),
     path("<int:pk>/delete/", views.delete, name="delete"),
+    path("<int:pk>/erase/", views.erase, name="erase"),
     path("<int:pk>/scope/", views.scope, name="scope"),
     path("<int:pk>/tools/", views.tools, name="tools"),
 ]
