@@ -22,6 +22,7 @@ urlpatterns = [
     path("imports/<int:pk>/cancel", import_api.ImportCancelView.as_view(), name="imports-cancel"),
     path("imports/<int:pk>/retry", import_api.ImportRetryView.as_view(), name="imports-retry"),
     path("documents/<int:pk>", documents_api.DocumentView.as_view(), name="documents-detail"),
+    path("documents/<int:pk>/erasure", documents_api.DocumentErasureView.as_view(), name="documents-erasure"),
     path("documents/<int:pk>/retry", documents_api.DocumentRetryView.as_view(), name="documents-retry"),
     path("documents/<int:pk>/cancel", documents_api.DocumentCancelView.as_view(), name="documents-cancel"),
     path("documents/<int:pk>/versions", document_api.VersionsView.as_view(), name="documents-versions"),

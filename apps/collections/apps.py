@@ -51,6 +51,7 @@ class CollectionsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.collections.collection.erasing import person_collections_erase, workspace_indexes_erase
+        from apps.collections.collection.erasing_documents import DOCUMENTS
         from apps.collections.display.selectors import (
             collection_choices,
             document_readable,
@@ -66,6 +67,7 @@ class CollectionsConfig(AppConfig):
         from blobs.caches import on_removed, on_whole_look
         from blobs.leases import rows_hold
         from blobs.references import named_by
+        from erasure.kinds import content_kind_register
         from erasure.rules import on_person_erase, on_workspace_erase
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
@@ -88,6 +90,7 @@ class CollectionsConfig(AppConfig):
         documents_judged_by(document_readable)
         on_person_erase(person_collections_erase)
         on_workspace_erase(workspace_indexes_erase)
+        content_kind_register(DOCUMENTS)
         audit_names_judged_by("collections.document", documents_unnamed)
 
 

@@ -62,5 +62,6 @@ urlpatterns = [
     path(f"{_DOCUMENT}retry/", views.document_retry, name="document-retry"),
     path(f"{_DOCUMENT}cancel/", views.document_cancel, name="document-cancel"),
     path(f"{_DOCUMENT}delete/", views.document_delete, name="document-delete"),
+    path(f"{_DOCUMENT}erase/", views.document_erase, name="document-erase"),
     path(f"{_DOCUMENT}download/", viewer.download, name="document-download"),
 ]

@@ -33,6 +33,7 @@ urlpatterns = [
         name="conversations-rules-preview",
     ),
     path("conversations/<int:pk>", api.ConversationView.as_view(), name="conversations-detail"),
+    path(f"{_ONE}/erasure", api.ConversationErasureView.as_view(), name="conversations-erasure"),
     path(_TURNS, api.TurnsView.as_view(), name="turns-list"),
     path(f"{_TURNS}/<int:turn_pk>", api.TurnView.as_view(), name="turns-detail"),
     path(f"{_TURNS}/<int:turn_pk>/retry", api.TurnRetryView.as_view(), name="turns-retry"),

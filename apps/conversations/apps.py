@@ -29,10 +29,12 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.toolset.trade import TRADE_BUNDLE
         from apps.conversations.transcript.shown import conversations_unnamed, runs_related
         from apps.conversations.turns.erasing import person_conversations_erase
+        from apps.conversations.turns.erasing_content import CONVERSATIONS, conversations_made_erase
         from apps.conversations.turns.lost_titles import titles_later
         from apps.conversations.turns.retention import BATCH, conversations_expire, retention_rule
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
+        from erasure.kinds import content_kind_register, on_content_erase
         from erasure.retention import retention_told_by
         from erasure.rules import on_person_erase
         from jobs.registry import on_sweep
@@ -46,5 +48,7 @@ class ConversationsConfig(AppConfig):
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
         on_document_lost(titles_later)
         on_person_erase(person_conversations_erase)
+        on_content_erase(conversations_made_erase)
+        content_kind_register(CONVERSATIONS)
         retention_told_by(retention_rule)
         bundle_register(TRADE_BUNDLE)

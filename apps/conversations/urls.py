@@ -52,6 +52,7 @@ urlpatterns = [
     path("<int:pk>/rename/", views.rename, name="rename"),
     path("<int:pk>/pin/", around_views.pin, name="pin"),
     path("<int:pk>/delete/", views.delete, name="delete"),
+    path("<int:pk>/erase/", views.erase, name="erase"),
     path("<int:pk>/scope/", views.scope, name="scope"),
     path("<int:pk>/tools/", views.tools, name="tools"),
 ]

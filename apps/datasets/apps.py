@@ -34,11 +34,14 @@ class DatasetsConfig(AppConfig):
 
     def ready(self) -> None:
         """Register the jobs that do not stand in ``tasks``, the files that rows name, and the function that searches rows."""
+        from apps.datasets.curation.erasing import datasets_made_erase
         from apps.datasets.rows import search as row_search
         from apps.datasets.rows.files import dataset_files_named
         from blobs.references import named_by
+        from erasure.kinds import on_content_erase
         from tenancy.row_security import register_function
 
         named_by(dataset_files_named)
+        on_content_erase(datasets_made_erase)
         import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)

@@ -32,6 +32,9 @@ class EvaluationsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.conversations.answering.listeners import on_answer
+        from apps.evaluations.results.erasing import evaluations_made_erase
         from apps.evaluations.sampling.services import answer_sample
+        from erasure.kinds import on_content_erase
 
         on_answer(answer_sample)
+        on_content_erase(evaluations_made_erase)

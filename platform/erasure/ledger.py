@@ -22,8 +22,11 @@ from backups.errors import BackupDamaged, BackupRefused
 from backups.models import BackupResult
 from backups.places import Place, workroom
 from blobs.errors import StoreAway
+from erasure.kinds import content_kind, content_kind_of
 from erasure.models import Erasure
-from tenancy.models import Tenant, User
+from tenancy.models import Tenant, TenantModel, User
+
+Subject = Tenant | User | TenantModel
 
 FOLDER = "erasures"
 FORMAT = 1
@@ -37,7 +40,7 @@ class Entry:
 
     Attributes:
         kind: of ``Erasure.Kind``.
-        subject: number of the workspace or the person.
+        subject: number of the workspace, person, document or conversation.
         fingerprint: of the row, 64 hex digits.
         at: ISO 8601, UTC.
     """
@@ -48,18 +51,20 @@ class Entry:
     at: str
 
 
-def fingerprint(row: Tenant | User) -> str:
-    """Return what tells a workspace or person from any other with the same number."""
-    kind, made = (
-        (Erasure.Kind.WORKSPACE, row.created_at)
-        if isinstance(row, Tenant)
-        else (Erasure.Kind.PERSON, row.date_joined)
-    )
+def _kind_of(row: Subject) -> Erasure.Kind:
+    if isinstance(row, Tenant):
+        return Erasure.Kind.WORKSPACE
+    return Erasure.Kind.PERSON if isinstance(row, User) else content_kind_of(row).kind
+
+
+def fingerprint(row: Subject) -> str:
+    """Return what tells a row from any other of its kind with the same number."""
+    kind, made = _kind_of(row), row.date_joined if isinstance(row, User) else row.created_at
     text = f"{kind.value}:{row.pk}:{made.astimezone(UTC).isoformat()}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def ledger_write(row: Tenant | User) -> list[str]:
+def ledger_write(row: Subject) -> list[str]:
     """Note that a row is about to be erased, in the data directory and beside all backups that are known of.
 
     Returns:
@@ -69,9 +74,8 @@ def ledger_write(row: Tenant | User) -> list[str]:
         StoreAway, OSError: the data directory or the place of ``GROUNDWORK_BACKUP_URL`` doesn't answer. Nothing may be
             erased then.
     """
-    kind = Erasure.Kind.WORKSPACE if isinstance(row, Tenant) else Erasure.Kind.PERSON
     now = datetime.now(UTC)
-    entry = Entry(kind.value, row.pk, fingerprint(row), now.isoformat())
+    entry = Entry(_kind_of(row).value, row.pk, fingerprint(row), now.isoformat())
     name = f"{now:%Y%m%dT%H%M%S%fZ}-{secrets.token_hex(6)}.json"
     with workroom() as folder:
         path = folder / "entry"
@@ -139,11 +143,17 @@ def _entry(place: Place, key: str) -> Entry:
     return entry
 
 
-def subject_of(entry: Entry) -> Tenant | User | None:
-    """Return the row that an entry is about, if it is there; a later one with the same number isn't."""
-    row: Tenant | User | None
+def subject_of(entry: Entry) -> Subject | None:
+    """Return the row that an entry is about, if it is there; a later one with the same number isn't.
+
+    In the platform's scope: an entry names no workspace.
+    """
+    row: Subject | None
     if entry.kind == Erasure.Kind.WORKSPACE:
         row = Tenant.objects.filter(pk=entry.subject).first()
-    else:
+    elif entry.kind == Erasure.Kind.PERSON:
         row = User.objects.filter(pk=entry.subject).first()
+    else:
+        kind = content_kind(entry.kind)
+        row = kind.model._base_manager.filter(pk=entry.subject).first() if kind else None
     return row if row is not None and fingerprint(row) == entry.fingerprint else None

@@ -9,12 +9,13 @@ from tenancy.models import TenantModel
 
 
 class Erasure(models.Model):
-    """An erasure of a workspace or of a person; of no workspace, because it outlives what it erases.
+    """An erasure of a workspace, person, document or conversation; of no workspace, because it outlives what it erases.
 
     It holds numbers and counts alone: no name, no address, no text of anybody.
 
     Attributes:
-        subject: number of the workspace or the person.
+        subject: number of the workspace, person, document or conversation.
+        workspace: number of the workspace that a document or conversation is in; None for the others.
         requested_by: number of the person who asked for it; None for the operator's command and the ledger.
         due_at: it isn't begun before, and can be undone until then.
         report: lines of what was found, each ``{"where", "what", "count", "why"}``.
@@ -24,6 +25,8 @@ class Erasure(models.Model):
     class Kind(models.TextChoices):
         WORKSPACE = "workspace"
         PERSON = "person"
+        DOCUMENT = "document"
+        CONVERSATION = "conversation"
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -31,8 +34,9 @@ class Erasure(models.Model):
         DONE = "done"
         UNDONE = "undone"
 
-    kind = models.CharField(max_length=10, choices=Kind.choices)
+    kind = models.CharField(max_length=12, choices=Kind.choices)
     subject = models.BigIntegerField()
+    workspace = models.BigIntegerField(null=True)
     requested_by = models.BigIntegerField(null=True)
     requested_at = models.DateTimeField(db_default=Now())
     due_at = models.DateTimeField()

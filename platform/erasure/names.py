@@ -44,11 +44,11 @@ def identity_of(user: User) -> Identity:
     forms = set()
     for one in filter(None, known):
         forms |= {one, json.dumps(one, ensure_ascii=False)[1:-1], json.dumps(one)[1:-1]}
-    escaped = "|".join(_escaped(one) for one in sorted(forms, key=len, reverse=True))
+    escaped = "|".join(escaped(one) for one in sorted(forms, key=len, reverse=True))
     return Identity(f"{_BEFORE}({escaped}){_AFTER}", f"person-{user.pk}")
 
 
-def _escaped(text: str) -> str:
+def escaped(text: str) -> str:
     """Return a text as a regular expression of Postgres that matches nothing else."""
     return "".join(c if c.isalnum() else f"\\{c}" if c.isascii() else c for c in text)
 

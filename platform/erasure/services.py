@@ -18,7 +18,9 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from blobs.errors import StoreAway
+from erasure.contents import content_erase, content_subject
 from erasure.holds import hold_of, hold_refuse
+from erasure.kinds import content_kind, content_kind_of
 from erasure.ledger import Entry, ledger_read, ledger_write, subject_of
 from erasure.models import Erasure
 from erasure.persons import person_close, person_names_erase, person_refuse, person_rows_erase
@@ -26,7 +28,7 @@ from erasure.reports import KEPT, Report
 from erasure.workspaces import workspace_close, workspace_files_erase, workspace_rows_erase
 from tenancy.actors import Actor
 from tenancy.database.direct import direct_connection
-from tenancy.models import Tenant, User
+from tenancy.models import Tenant, TenantModel, User
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 
@@ -123,16 +125,65 @@ def person_erase_undo(*, person: User, by: User | None) -> None:
         _undo(Erasure.Kind.PERSON, person.pk)
 
 
+CONFIRM_CONTENT = "erase"
+
+
+def content_erase_request(*, tenant: Tenant, actor: Actor, subject: TenantModel, confirm: str) -> Erasure:
+    """Ask for a document or conversation to be erased, with what was made of it; due at once, as deleting is.
+
+    Args:
+        subject: the document or conversation, which the caller has found with the actor's rights.
+        confirm: the word that who asks has typed, ``CONFIRM_CONTENT``.
+
+    Raises:
+        Denied: without the right to delete it.
+        Invalid: ``confirm`` is something else.
+        Missing: it is in another workspace.
+        Conflict: ``legal_hold`` or ``erasure_open``.
+    """
+    kind = content_kind_of(subject)
+    actor.require(kind.action)
+    if subject.tenant_id != tenant.pk or actor.tenant_id != tenant.pk:
+        raise Missing(kind.kind.value)
+    if confirm.strip().lower() != CONFIRM_CONTENT:
+        raise Invalid("invalid", f"Type {CONFIRM_CONTENT} to confirm.", data={"field": "confirm"})
+    with tenant_scope(tenant.pk), transaction.atomic():
+        hold_refuse(tenant.pk)
+        made = _request(kind.kind, subject.pk, actor.user_id, now=True, workspace=tenant.pk)
+        audit_record(
+            tenant=tenant,
+            actor=actor,
+            action=f"{kind.kind.value}.erase_request",
+            object=subject,
+            data={"erasure": made.pk},
+        )
+    return made
+
+
+def content_erasure(*, actor: Actor, kind: Erasure.Kind, subject: int) -> Erasure | None:
+    """Return the last erasure of a document or conversation that an actor's person asked for in their workspace."""
+    if actor.user_id is None:
+        return None
+    mine = Erasure.objects.filter(
+        workspace=actor.tenant_id, kind=kind, subject=subject, requested_by=actor.user_id
+    )
+    return mine.order_by("-pk").first()
+
+
 def _may(person: User, by: User | None) -> None:
     if by is not None and not (by.is_active and (by.pk == person.pk or by.is_superuser)):
         raise Denied("permission_denied", "Only the person or this server's operator can do this.")
 
 
-def _request(kind: Erasure.Kind, subject: int, by: int | None, *, now: bool) -> Erasure:
+def _request(
+    kind: Erasure.Kind, subject: int, by: int | None, *, now: bool, workspace: int | None = None
+) -> Erasure:
     due = timezone.now() + (timedelta() if now else timedelta(days=settings.ERASURE_GRACE_DAYS))
     try:
         with transaction.atomic():
-            return Erasure.objects.create(kind=kind, subject=subject, requested_by=by, due_at=due)
+            return Erasure.objects.create(
+                kind=kind, subject=subject, workspace=workspace, requested_by=by, due_at=due
+            )
     except IntegrityError:
         raise Conflict("erasure_open", "This is already going to be erased.") from None
 
@@ -187,7 +238,7 @@ def erasure_carry_out(pk: int) -> bool:
         row.save(update_fields=["state"])
     report = Report()
     try:
-        ended = _workspace(row, report) if row.kind == Erasure.Kind.WORKSPACE else _person(row, report)
+        ended = _erase(row, report)
     except (DomainError, StoreAway, DatabaseError, psycopg.Error, OSError) as error:
         log.warning("erasure_waits", erasure=row.pk, reason=str(error)[:200])
         _wait(
@@ -211,13 +262,16 @@ def erasure_carry_out(pk: int) -> bool:
 def _wait(row: Erasure, problem: str, report: Report | None = None) -> None:
     row.detail, row.due_at = problem[:500], timezone.now() + AGAIN
     row.report = (report or Report()).merged(row.report)
-    row.save(update_fields=["detail", "due_at", "report"])
+    if row.workspace is not None:  # nothing of it is gone yet, so a hold that comes meanwhile stops it
+        row.state = Erasure.State.WAITING
+    row.save(update_fields=["detail", "due_at", "report", "state"])
 
 
 def _in_the_way(row: Erasure) -> str:
     """Return why an erasure can't begin, "" where it can."""
-    if row.kind == Erasure.Kind.WORKSPACE:
-        return "The workspace is under a legal hold." if hold_of(row.subject) is not None else ""
+    if row.kind != Erasure.Kind.PERSON:
+        held = row.subject if row.workspace is None else row.workspace
+        return "The workspace is under a legal hold." if hold_of(held) is not None else ""
     person = User.objects.filter(pk=row.subject).first()
     if person is None:
         return ""
@@ -226,6 +280,25 @@ def _in_the_way(row: Erasure) -> str:
     except Conflict as error:
         return error.message
     return ""
+
+
+def _erase(row: Erasure, report: Report) -> bool:
+    if row.kind == Erasure.Kind.WORKSPACE:
+        return _workspace(row, report)
+    return _person(row, report) if row.kind == Erasure.Kind.PERSON else _content(row, report)
+
+
+def _content(row: Erasure, report: Report) -> bool:
+    kind = content_kind(row.kind)
+    subject = content_subject(kind, row) if kind else None
+    if kind is not None and subject is not None:
+        with tenant_scope(subject.tenant_id):
+            same = kind.rows(subject)
+        _missed(sorted({url for one in same for url in ledger_write(one)}), report)
+        found = Report()  # of a try that is rolled back nothing is told
+        content_erase(kind, subject, found)
+        report.lines += found.lines
+    return True
 
 
 def _workspace(row: Erasure, report: Report) -> bool:
@@ -273,7 +346,11 @@ def ledger_apply(entries: list[Entry]) -> int:
         row = erasure_open(Erasure.Kind(entry.kind), entry.subject)
         if row is None:
             row = Erasure.objects.create(
-                kind=entry.kind, subject=entry.subject, due_at=timezone.now(), state=Erasure.State.RUNNING
+                kind=entry.kind,
+                subject=entry.subject,
+                workspace=subject.tenant_id if isinstance(subject, TenantModel) else None,
+                due_at=timezone.now(),
+                state=Erasure.State.RUNNING,
             )
         Erasure.objects.filter(pk=row.pk).update(state=Erasure.State.RUNNING)  # no hold stops it
         if not erasure_carry_out(row.pk):

@@ -7,12 +7,14 @@ what was sealed only with such a note that came later.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django.db import connection, transaction
 from psycopg import sql
 
-from erasure.names import Identity, matches, names_columns, set_clause
+from erasure.kinds import Erased
+from erasure.names import Identity, escaped, matches, names_columns, set_clause
 from tenancy.actors import system_actor
 from tenancy.audit_chain import REDACTED, digests_now
 from tenancy.database.base import as_login_role
@@ -62,11 +64,64 @@ def _redact(tenant: Tenant, user_id: int, who: Identity) -> int:
         with as_login_role(), connection.cursor() as cursor:
             cursor.execute(statement, {**_values(user_id, who), "tenant": tenant.pk})
             changed = sorted(row[0] for row in cursor.fetchall())
-        with tenant_scope(tenant.pk):
-            digests = digests_now(tenant, changed)
-            for start in range(0, len(changed), _AT_ONCE):
-                part = {str(seq): digests[seq] for seq in changed[start : start + _AT_ONCE]}
-                audit_record(
-                    tenant=tenant, actor=system_actor(tenant.pk), action=REDACTED, data={"events": part}
-                )
+        _note(tenant, changed)
+    return len(changed)
+
+
+def _note(tenant: Tenant, changed: list[int]) -> None:
+    """Seal what events say now that were changed, by their positions."""
+    with tenant_scope(tenant.pk):
+        digests = digests_now(tenant, changed)
+        for start in range(0, len(changed), _AT_ONCE):
+            part = {str(seq): digests[seq] for seq in changed[start : start + _AT_ONCE]}
+            audit_record(tenant=tenant, actor=system_actor(tenant.pk), action=REDACTED, data={"events": part})
+
+
+_FORGET = """
+UPDATE tenancy_auditevent AS e SET
+  object_name = CASE WHEN o.is_own THEN %(pseudonym)s ELSE regexp_replace(e.object_name, %(pattern)s, %(pseudonym)s, 'g') END,
+  data = CASE WHEN o.is_own THEN '{}'::jsonb
+         ELSE regexp_replace(e.data::text, %(pattern)s, %(pseudonym)s, 'g')::jsonb END
+FROM unnest(%(types)s::text[], %(ids)s::text[], %(own)s::boolean[]) AS o (object_type, object_id, is_own)
+WHERE e.tenant_id = %(tenant)s AND e.seq IS NOT NULL
+  AND e.object_type = o.object_type AND e.object_id = o.object_id
+  AND CASE WHEN o.is_own THEN e.object_name <> %(pseudonym)s OR e.data <> '{}'::jsonb
+      ELSE e.object_name ~ %(pattern)s OR e.data::text ~ %(pattern)s END
+RETURNING e.seq
+"""
+
+
+def trail_forget(erased: Erased, pseudonym: str) -> int:
+    """Take what the trail says of a document or conversation out of it: its own events keep who, when and what was done.
+
+    In events about several things, such as a batch of files, its names alone are replaced.
+
+    Returns:
+        How many events that changed. Inside a transaction.
+    """
+    objects = [
+        (label, str(pk), is_own)
+        for told, is_own in ((erased.events, True), (erased.naming, False))
+        for label, pks in told.items()
+        for pk in sorted(pks)
+    ]
+    if not objects:
+        return 0
+    forms = {form for name in erased.names if name for form in (name, json.dumps(name)[1:-1])}
+    longest = sorted(forms, key=len, reverse=True)
+    # A name that is a part of another word or path is another's.
+    pattern = rf"(?<![\w./-])({'|'.join(map(escaped, longest))})(?![\w/-])" if forms else r"(?!)"
+    types, ids, own = zip(*objects, strict=True)
+    values = {
+        "tenant": erased.tenant.pk,
+        "pseudonym": pseudonym,
+        "pattern": pattern,
+        "types": list(types),
+        "ids": list(ids),
+        "own": list(own),
+    }
+    with as_login_role(), connection.cursor() as cursor:
+        cursor.execute(_FORGET, values)
+        changed = sorted({row[0] for row in cursor.fetchall()})
+    _note(erased.tenant, changed)
     return len(changed)

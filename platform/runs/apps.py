@@ -26,8 +26,10 @@ class RunsConfig(AppConfig):
     }
 
     def ready(self) -> None:
+        from erasure.kinds import on_content_erase
         from erasure.retention import retention_told_by
         from jobs.registry import before_exit, before_fork, on_sweep
+        from runs.erasing import runs_erase
         from runs.providers import providers_preload
         from runs.readings import runs_read
         from runs.retention import BATCH, retention_rule, runs_prune
@@ -41,6 +43,7 @@ class RunsConfig(AppConfig):
         on_sweep(runs_prune, every_s=300, batch=BATCH)
         on_sweep(orphans_end)
         retention_told_by(retention_rule)
+        on_content_erase(runs_erase)
         on_loss(runs_bereave)
         before_exit(sandbox_close)
         reads_for_metrics(runs_read)

@@ -89,17 +89,26 @@ def _tenant_prune(tenant_id: int, days: int) -> int:
     with tenant_scope(tenant_id), transaction.atomic():
         due = _due(tenant_id, days).select_for_update(skip_locked=True, of=("self",))
         runs = list(due.order_by("finished_at")[:BATCH])
-        pks = [run.pk for run in runs]
-        RunEvent.objects.filter(run_id__in=pks).delete()
-        RunStep.objects.filter(run_id__in=pks).delete()
-        ToolCall.objects.filter(run_id__in=pks).update(
-            arguments=REMOVED, arguments_masked=None, content=REMOVED, payload=None
-        )
-        PendingDecision.objects.filter(run_id__in=pks).update(
-            arguments=None, edited_arguments=None, state=None, reason="", decision_reason="", answer=""
-        )
-        for run in runs:
-            run.request = {name: run.request[name] for name in _KEPT if name in run.request}
-            run.pruned_at = timezone.now()
-        Run.objects.bulk_update(runs, ["request", "pruned_at"])
+        runs_empty(runs, REMOVED)
     return len(runs)
+
+
+def runs_empty(runs: list[Run], why: str) -> None:
+    """Remove what was said in runs, and leave their facts; in a transaction.
+
+    Args:
+        why: stands where arguments and results were.
+    """
+    pks = [run.pk for run in runs]
+    RunEvent.objects.filter(run_id__in=pks).delete()
+    RunStep.objects.filter(run_id__in=pks).delete()
+    ToolCall.objects.filter(run_id__in=pks).update(
+        arguments=why, arguments_masked=None, content=why, payload=None
+    )
+    PendingDecision.objects.filter(run_id__in=pks).update(
+        arguments=None, edited_arguments=None, state=None, reason="", decision_reason="", answer=""
+    )
+    for run in runs:
+        run.request = {name: run.request[name] for name in _KEPT if name in run.request}
+        run.pruned_at = timezone.now()
+    Run.objects.bulk_update(runs, ["request", "pruned_at"])

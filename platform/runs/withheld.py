@@ -189,10 +189,27 @@ def withheld_of(
     if not lost:
         return NOTHING
     documents = frozenset(document for document, _, _ in lost)
-    hidden: set[str] = {word for _, _, name in lost for word in words_of(name)}
-    known: set[str] = set(_COMMON)
+    chunks = frozenset(chunk for _, chunk, _ in lost if chunk is not None)
+    hidden = {word for _, _, name in lost for word in words_of(name)}
+    return _judged(actor.tenant_id, runs, documents, chunks, hidden, told)
+
+
+def _judged(
+    tenant_id: int,
+    runs: QuerySet[Any] | Iterable[int],
+    documents: frozenset[int],
+    chunks: frozenset[int],
+    hidden: set[str],
+    told: Callable[[], Iterable[str]] = tuple,
+) -> Withheld:
+    """Return what some runs may not say any more of documents that they read.
+
+    Args:
+        hidden: words that tell of the documents, besides those of the passages that the runs were given.
+    """
+    hidden, known = set(hidden), set(_COMMON)
     calls = ToolCall.objects.filter(
-        tenant_id=actor.tenant_id, run_id__in=runs, payload__has_any_keys=["results", "documents"]
+        tenant_id=tenant_id, run_id__in=runs, payload__has_any_keys=["results", "documents"]
     )
     payloads: Iterable[Any] = calls.values_list("payload", flat=True)
     for payload in payloads:
@@ -207,15 +224,39 @@ def withheld_of(
             into.update(words_of(" ".join(_texts(payload))))
     for text in told():
         known.update(words_of(text))
-    for request in Run.objects.filter(tenant_id=actor.tenant_id, pk__in=runs).values_list(
+    for request in Run.objects.filter(tenant_id=tenant_id, pk__in=runs).values_list(
         "request__history", flat=True
     ):
         for message in request if isinstance(request, list) else ():
             if isinstance(message, dict) and message.get("role") == "user":
                 known.update(words_of(str(message.get("text", ""))))
-    return Withheld(
-        documents, frozenset(chunk for _, chunk, _ in lost if chunk is not None), frozenset(hidden - known)
-    )
+    return Withheld(documents, chunks, frozenset(hidden - known))
+
+
+def withheld_of_documents(
+    *, tenant_id: int, documents: frozenset[int], passages: Mapping[int, str], names: Iterable[str]
+) -> dict[int, Withheld]:
+    """Return, for each run that read one of some documents and each that goes on from such, what nobody may see of it.
+
+    Args:
+        passages: id of a chunk of the documents -> its text. Results of tools may have been removed meanwhile.
+        names: what the documents are called.
+    """
+    reads: dict[int, set[int | None]] = {}
+    rows = ChunkRead.objects.filter(tenant_id=tenant_id, document_id__in=documents)
+    for run, chunk in rows.values_list("run_id", "chunk_id"):
+        reads.setdefault(run, set()).add(chunk)
+    called = {word for name in names for word in words_of(name)}
+    found: dict[int, Withheld] = {}
+    for group in {frozenset(group) for group in _groups(tenant_id, set(reads)).values()}:
+        read = set().union(*(reads.get(run, set()) for run in group))
+        # Lines of a file, or of a passage that was cut anew since: any passage may be meant.
+        is_known = read <= set(passages)
+        texts = [text for pk, text in passages.items() if pk in read or not is_known]
+        hidden = called.union(*(words_of(text) for text in texts))
+        judged = _judged(tenant_id, sorted(group), documents, frozenset(passages), hidden)
+        found |= dict.fromkeys(group, judged)
+    return found
 
 
 def tainted(actor: Actor, runs: QuerySet[Any] | Iterable[int]) -> Exists | Value:
@@ -233,7 +274,7 @@ def runs_withheld(actor: Actor, runs: Iterable[int]) -> dict[int, Withheld]:
     wanted = set(runs)
     if actor.kind == "system" or not _judges or not wanted:
         return {}
-    groups = _groups(actor, wanted)
+    groups = _groups(actor.tenant_id, wanted)
     read = {pk for group in groups.values() for pk in group}
     lost = _lost(actor).filter(run_id__in=read).values_list("run_id", flat=True)
     found = set(lost.distinct())
@@ -245,14 +286,14 @@ def runs_lost(actor: Actor) -> set[int]:
     if actor.kind == "system" or not _judges:
         return set()
     lost = set(_lost(actor).values_list("run_id", flat=True).distinct())
-    return {pk for group in _groups(actor, lost).values() for pk in group} if lost else lost
+    return {pk for group in _groups(actor.tenant_id, lost).values() for pk in group} if lost else lost
 
 
-def _groups(actor: Actor, runs: set[int]) -> dict[int, set[int]]:
+def _groups(tenant_id: int, runs: set[int]) -> dict[int, set[int]]:
     """Return for each run those that it is judged with."""
     groups = {pk: {pk} for pk in runs}
     for related in _related:
-        for pk, others in related(actor.tenant_id, runs).items():
+        for pk, others in related(tenant_id, runs).items():
             groups[pk] |= set(others)
     return groups
 

@@ -11,7 +11,14 @@ from rest_framework.response import Response
 
 from erasure.holds import MAX_REASON, hold_of, hold_place, hold_release
 from erasure.models import Erasure
-from erasure.services import erasure_open, workspace_erase_request, workspace_erase_undo
+from erasure.services import (
+    content_erase_request,
+    content_erasure,
+    erasure_open,
+    workspace_erase_request,
+    workspace_erase_undo,
+)
+from tenancy.models import TenantModel
 from web.drf.views import TenantAPIView
 
 
@@ -31,6 +38,67 @@ class ErasureOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Erasure"
+
+
+class ContentErasureInput(serializers.Serializer[Any]):
+    confirm = serializers.CharField(max_length=40, help_text="The word erase.")
+
+    class Meta:
+        ref_name = "ContentErasureRequest"
+
+
+class ErasureLineOutput(serializers.Serializer[Any]):
+    where = serializers.CharField(help_text="A table, a kind of file, or a place.")
+    what = serializers.ChoiceField(choices=["removed", "pseudonymised", "kept"])
+    count = serializers.IntegerField(help_text="Rows or files.")
+    why = serializers.CharField(help_text="Why it was kept; empty for what wasn't.")
+
+    class Meta:
+        ref_name = "ErasureLine"
+
+
+class ContentErasureOutput(serializers.Serializer[Any]):
+    number = serializers.IntegerField(allow_null=True, help_text="Number of the erasure; null: none.")
+    state = serializers.ChoiceField(
+        choices=["none", "waiting", "running", "done"], help_text="none: you haven't asked for it to be erased."
+    )
+    detail = serializers.CharField(help_text="Why it waits, empty if nothing is in its way.")
+    report = ErasureLineOutput(many=True)
+
+    class Meta:
+        ref_name = "ContentErasure"
+
+
+class ContentErasureView(TenantAPIView):
+    """The base of the views that erase a document or a conversation; a subclass says which and who may."""
+
+    kind: Erasure.Kind
+
+    def subject(self, pk: int) -> TenantModel:
+        """Return what is erased, as far as the actor may see it. Raises Missing."""
+        raise NotImplementedError
+
+    def ask(self, request: Request, pk: int) -> Response:
+        """Ask for it to be erased."""
+        shape = ContentErasureInput(data=request.data)
+        shape.is_valid(raise_exception=True)
+        made = content_erase_request(
+            tenant=self.tenant, actor=self.actor, subject=self.subject(pk), **shape.validated_data
+        )
+        return Response(_content_answer(made), status=202)
+
+    def tell(self, pk: int) -> Response:
+        """Answer with how far it is. What is gone is known by its number to those alone who asked for it."""
+        found = content_erasure(actor=self.actor, kind=self.kind, subject=pk)
+        if found is None:
+            self.subject(pk)
+        return Response(_content_answer(found))
+
+
+def _content_answer(found: Erasure | None) -> dict[str, Any]:
+    if found is None:
+        return {"number": None, "state": "none", "detail": "", "report": []}
+    return {"number": found.pk, "state": found.state, "detail": found.detail, "report": found.report}
 
 
 class HoldInput(serializers.Serializer[Any]):

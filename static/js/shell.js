@@ -157,6 +157,7 @@ document.addEventListener("click", (e) => {
     menu.querySelector("[name=is_pinned]").value = isPinned ? "" : "1";
     menu.querySelector("[data-conv-pin-label]").textContent = isPinned ? "Unpin" : "Pin";
     $("conv-rename-title").value = row.dataset.conv;
+    document.querySelector("[data-conv-erase-link]").href = row.dataset.convErase;
     menu.showModal();
     const at = row.getBoundingClientRect(); // beneath the button, inside the window; a phone has it at the bottom
     const top = Math.min(at.bottom + 4, innerHeight - menu.offsetHeight - 8);

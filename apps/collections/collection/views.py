@@ -8,6 +8,8 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import reswap
 
@@ -24,7 +26,9 @@ from apps.collections.ingestion.sources.archives import is_archive
 from apps.collections.models import Collection, Document, DocumentSource, DocumentStatus
 from apps.collections.search import selectors as search_selectors
 from basics.errors import Conflict, Invalid
+from erasure.models import Erasure
 from web.requests import TenantRequest, allowed, may_lag
+from web.views.erasure import content_erasure_page
 
 DOCUMENTS_PER_PAGE = 50
 ORDERS = [
@@ -212,3 +216,19 @@ def document_delete(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: i
     if request.headers.get("HX-Request"):
         return reswap(HttpResponse(), "delete")
     return redirect("collections:detail", tenant_slug, pk)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@allowed("document.write")
+def document_erase(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
+    """Show what erasing a document does; POST asks for it."""
+    document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
+    return content_erasure_page(
+        request,
+        kind=Erasure.Kind.DOCUMENT,
+        subject=document,
+        back=reverse("collections:detail", args=[tenant_slug, pk]),
+        goes="its quotes in past answers, the sentences that tell of it, and dataset rows and evaluation answers made "
+        "from it",
+    )

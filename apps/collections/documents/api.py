@@ -21,6 +21,8 @@ from apps.collections.documents.shapes import (
 )
 from apps.collections.ingestion.document_types import trade_compliance_data
 from apps.collections.models import Document
+from erasure.models import Erasure
+from web.api_erasure import ContentErasureInput, ContentErasureOutput, ContentErasureView
 from web.drf.inputs import valid
 from web.drf.pages import WholeList
 from web.drf.views import TenantAPIView
@@ -186,6 +188,34 @@ class DocumentView(TenantAPIView):
         document = selectors.document_get(actor=self.actor, pk=pk)
         services.document_delete(tenant=self.tenant, actor=self.actor, document=document)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class DocumentErasureView(ContentErasureView):
+    """Erasing a document with everything that was made of it."""
+
+    actions = {"GET": "document.write", "POST": "document.write"}
+    kind = Erasure.Kind.DOCUMENT
+
+    def subject(self, pk: int) -> Document:
+        return selectors.document_get(actor=self.actor, pk=pk)
+
+    @extend_schema(operation_id="documents_erasure", tags=["documents"], responses=ContentErasureOutput)
+    def get(self, request: Request, pk: int) -> Response:
+        """Return how far the erasure is that you asked for, with its report."""
+        return self.tell(pk)
+
+    @extend_schema(
+        operation_id="documents_erase",
+        tags=["documents"],
+        request=ContentErasureInput,
+        responses={202: ContentErasureOutput},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Erase all versions of a document, and what was made of it: quotes in answers, dataset rows, results of tools.
+
+        Deleting leaves these as they are. An older backup that is restored is erased again.
+        """
+        return self.ask(request, pk)
 
 
 class DocumentRetryView(TenantAPIView):

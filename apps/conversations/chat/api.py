@@ -33,6 +33,7 @@ from apps.conversations.turns import services as turns_services
 from apps.tools.approvals.shapes import DecisionInput, DecisionOutput
 from basics.errors import Missing
 from basics.event_stream import EVENT_STREAM, position_of
+from erasure.models import Erasure
 from runs import services as run_services
 from runs.approvals import approval_get
 from runs.models import Run
@@ -41,6 +42,7 @@ from runs.standing import while_allowed
 from runs.stream import event_frames
 from tenancy.actors import Actor
 from toolloop.deferred import Decision
+from web.api_erasure import ContentErasureInput, ContentErasureOutput, ContentErasureView
 from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.streaming import EventStreamRenderer, StreamingAPIView
@@ -112,6 +114,36 @@ class ConversationView(TenantAPIView):
         conversation = selectors.conversation_get(actor=self.actor, pk=pk)
         conversations.conversation_delete(tenant=self.tenant, actor=self.actor, conversation=conversation)
         return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class ConversationErasureView(ContentErasureView):
+    """Erasing a conversation with everything that was made of it."""
+
+    actions = {"GET": "conversation.write", "POST": "conversation.write"}
+    kind = Erasure.Kind.CONVERSATION
+
+    def subject(self, pk: int) -> Conversation:
+        return selectors.conversation_get(actor=self.actor, pk=pk)
+
+    @extend_schema(
+        operation_id="conversations_erasure", tags=["conversations"], responses=ContentErasureOutput
+    )
+    def get(self, request: Request, pk: int) -> Response:
+        """Return how far the erasure is that you asked for, with its report."""
+        return self.tell(pk)
+
+    @extend_schema(
+        operation_id="conversations_erase",
+        tags=["conversations"],
+        request=ContentErasureInput,
+        responses={202: ContentErasureOutput},
+    )
+    def post(self, request: Request, pk: int) -> Response:
+        """Erase a conversation, the files attached to it, and the dataset rows made of it.
+
+        Deleting leaves these rows as they are. An older backup that is restored is erased again.
+        """
+        return self.ask(request, pk)
 
 
 class TurnsView(TenantAPIView):

@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, Strea
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
 
@@ -33,6 +34,7 @@ from apps.conversations.turns import conversations, drafts, queue
 from apps.conversations.turns import services as turns_services
 from basics.errors import Invalid, Missing
 from basics.event_stream import EVENT_STREAM, position_of
+from erasure.models import Erasure
 from runs.models import Run
 from runs.standing import while_allowed
 from tenancy.actors import Actor
@@ -40,6 +42,7 @@ from tenancy.database.waiting import in_db
 from tenancy.models import Tenant
 from web.decision_form import decision_read
 from web.requests import TenantRequest, allowed
+from web.views.erasure import content_erasure_page
 
 
 @require_GET
@@ -241,6 +244,21 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     messages.success(request, f"“{conversation}” is deleted.")
     home = reverse("conversations:home", args=[tenant_slug])
     return HttpResponseClientRedirect(home) if request.htmx else redirect(home)
+
+
+@never_cache
+@require_http_methods(["GET", "POST"])
+@allowed("conversation.write")
+def erase(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
+    """Show what erasing a conversation does; POST asks for it."""
+    conversation = selectors.conversation_get(actor=request.actor, pk=pk)
+    return content_erasure_page(
+        request,
+        kind=Erasure.Kind.CONVERSATION,
+        subject=conversation,
+        back=reverse("conversations:detail", args=[tenant_slug, pk]),
+        goes="its attached files, its links, and dataset rows made from it",
+    )
 
 
 @require_POST

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -12,6 +13,8 @@ from basics.errors import DomainError
 from erasure.holds import hold_of, hold_place, hold_release
 from erasure.models import Erasure
 from erasure.services import (
+    content_erase_request,
+    content_erasure,
     erasure_get,
     erasure_list,
     erasure_open,
@@ -20,6 +23,7 @@ from erasure.services import (
     workspace_erase_request,
     workspace_erase_undo,
 )
+from tenancy.models import TenantModel
 from web.forms import ConfirmForm, HoldForm, add_refusal
 from web.requests import TenantRequest, UserRequest, allowed, signed_in
 
@@ -118,3 +122,39 @@ def account_erasure(request: UserRequest) -> HttpResponse:
     return render(
         request, "settings/account_erasure.html", context, status=422 if request.method == "POST" else 200
     )
+
+
+def content_erasure_page(
+    request: TenantRequest, *, kind: Erasure.Kind, subject: TenantModel, back: str, goes: str
+) -> HttpResponse:
+    """Show what erasing a document or conversation does; POST asks for it. The views of their rooms say who may.
+
+    Args:
+        back: address of the page that it is erased from.
+        goes: what goes besides, in a sentence.
+    """
+    form = ConfirmForm(request.POST if request.method == "POST" else None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            made = content_erase_request(
+                tenant=request.tenant,
+                actor=request.actor,
+                subject=subject,
+                confirm=form.cleaned_data["confirm"],
+            )
+            messages.success(request, "It will be erased in a moment. This page becomes the report.")
+            return redirect(f"{reverse('web:account-erasure')}?report={made.pk}")
+        except DomainError as error:
+            if error.status == 403:
+                raise
+            add_refusal(form, error)
+    context = {
+        "form": form,
+        "kind": kind.value,
+        "subject": subject,
+        "back": back,
+        "goes": goes,
+        "hold": hold_of(request.tenant.pk),
+        "open": content_erasure(actor=request.actor, kind=kind, subject=subject.pk),
+    }
+    return render(request, "settings/content_erasure.html", context, status=422 if form.errors else 200)

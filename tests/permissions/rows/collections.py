@@ -276,6 +276,8 @@ PORTAL: tuple[Row, ...] = (
     Row("collections:document-retry", "POST", "document.write", DOCUMENT, before=_status("failed")),
     Row("collections:document-cancel", "POST", "document.write", DOCUMENT, before=_status("queued")),
     Row("collections:document-delete", "POST", "document.write", DOCUMENT, ok=302),
+    Row("collections:document-erase", "GET", "document.write", DOCUMENT),
+    Row("collections:document-erase", "POST", "document.write", DOCUMENT, data=send(confirm="erase"), ok=302),
     Row("collections:document-download", "GET", "collection.read", DOCUMENT),
 )
 
@@ -335,6 +337,16 @@ API: tuple[Row, ...] = (
     Row("api:documents-detail", "GET", "collection.read", {"pk": "collections.Document"}),
     Row(
         "api:documents-detail", "DELETE", "document.write", {"pk": "collections.Document"}, ok=204, also=READ
+    ),
+    Row("api:documents-erasure", "GET", "document.write", ONE_DOCUMENT, also=READ),
+    Row(
+        "api:documents-erasure",
+        "POST",
+        "document.write",
+        ONE_DOCUMENT,
+        data=send(confirm="erase"),
+        ok=202,
+        also=READ,
     ),
     Row(
         "api:documents-retry",

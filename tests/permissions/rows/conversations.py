@@ -285,6 +285,8 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:rename", "POST", "conversation.write", CONVERSATION, data=send(title="T"), ok=302),
     Row("conversations:pin", "POST", "conversation.write", CONVERSATION, data=send(is_pinned="1"), ok=302),
     Row("conversations:delete", "POST", "conversation.write", CONVERSATION, ok=302),
+    Row("conversations:erase", "GET", "conversation.write", CONVERSATION),
+    Row("conversations:erase", "POST", "conversation.write", CONVERSATION, data=send(confirm="erase"), ok=302),
     Row(
         "conversations:scope",
         "POST",
@@ -366,6 +368,16 @@ API: tuple[Row, ...] = (
         also=TALK,
     ),
     Row("api:conversations-detail", "DELETE", "conversation.write", CONVERSATION, ok=204, also=TALK),
+    Row("api:conversations-erasure", "GET", "conversation.write", CONVERSATION, also=TALK),
+    Row(
+        "api:conversations-erasure",
+        "POST",
+        "conversation.write",
+        CONVERSATION,
+        data=send(confirm="erase"),
+        ok=202,
+        also=TALK,
+    ),
     Row("api:turns-list", "GET", "conversation.read", CONVERSATION),
     Row(
         "api:turns-list",
