@@ -1,9 +1,8 @@
-"""The page of usage: charts with their tables, over some days. It holds no rules."""
+"""The page of usage: charts with their tables, over some days. What is drawn is in ``charts``."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.http import HttpResponse
@@ -12,13 +11,13 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET
 
+from apps.tools.usage.charts import usage_charts
 from basics.errors import Invalid
 from budgets.selectors import budget_notices
-from runs.usage_figures import UsageRow, usage_range, usage_read
-from web.charts import Bars, Columns, bars_chart, columns_chart
+from runs.usage_figures import usage_range, usage_read
 from web.requests import TenantRequest, allowed
 
-BARS, ROWS = 12, 50
+ROWS = 50
 PRESETS = (7, 30, 90)
 
 
@@ -49,30 +48,10 @@ def usage(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             )
             for n in PRESETS
         ],
-        "calls_by_day": _columns(found.days, lambda row: (row.calls, row.errors)),
-        "cost_by_day": _columns(found.days, lambda row: (float(row.cost_usd or 0), 0.0), "$"),
-        "tools_chart": _bars(found.tools, lambda row: (row.calls, row.errors)),
-        "members_chart": _bars(found.members, lambda row: (row.calls, row.errors)),
-        "models_chart": _bars(found.models, lambda row: (row.tokens, 0)),
         "days": [row for row in reversed(found.days) if row.calls or row.requests],
         "tools": found.tools[:ROWS],
         "members": found.members[:ROWS],
         "models": found.models[:ROWS],
         "left_off": {"tools": max(len(found.tools) - ROWS, 0), "members": max(len(found.members) - ROWS, 0)},
-    }
+    } | usage_charts(found)
     return render(request, "tools/usage.html", context)
-
-
-def _columns(
-    rows: Sequence[UsageRow], value: Callable[[UsageRow], tuple[float, float]], unit: str = ""
-) -> Columns:
-    return columns_chart([(_day(row.key), *value(row)) for row in rows], unit=unit)
-
-
-def _bars(rows: Sequence[UsageRow], value: Callable[[UsageRow], tuple[float, float]]) -> Bars:
-    return bars_chart([(row.label, *value(row)) for row in rows[:BARS]])
-
-
-def _day(key: str) -> str:
-    day = datetime.date.fromisoformat(key)
-    return f"{day.day} {day:%b}"
