@@ -27,7 +27,8 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 
 def at_the_top(page: Page) -> bool:
-    return 0 <= page.evaluate(PLACE) < 60
+    place: float = page.evaluate(PLACE)
+    return 0 <= place < 60
 
 
 def test_first_question_stays_at_the_top_while_its_answer_grows_and_after_a_reload(portal: Portal) -> None:
@@ -135,6 +136,8 @@ def test_conversations_are_grouped_by_day_and_pinned_renamed_and_deleted_from_th
     menu.get_by_role("button", name="Delete").click()
     asked = page.get_by_role("dialog", name="Delete this conversation?")
     expect(asked).to_contain_text("Old handbook")
+    erase = asked.get_by_role("link", name="Erase…")
+    expect(erase).to_have_attribute("href", re.compile(rf"/chat/{many[-1]}/erase/$"))
     shot(page, "row-delete")
     asked.get_by_role("button", name="Delete").click()
     expect(row_of(side, "Old handbook")).to_have_count(0)
