@@ -28,7 +28,8 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 
 def at_the_top(page: Page) -> bool:
-    return 0 <= page.evaluate(PLACE) < 60
+    place: float = page.evaluate(PLACE)
+    return 0 <= place < 60
 
 
 def test_first_question_stays_at_the_top_while_its_answer_grows_and_after_a_reload(portal: Portal) -> None:
