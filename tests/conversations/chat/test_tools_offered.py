@@ -91,9 +91,7 @@ def test_first_questions_are_made_of_documents_that_one_may_see(cast: Cast, memb
         "What do the documents say about “Cars”?",
         "What do the documents say about “Notices”?",
     ]
-    library.chunks[
-        2
-    ].text = "A notice of entry is in force for a month. The importer must submit the form within 30 days of arrival."
+    library.chunks[2].text = "Goods are kept.\n\nEach declaration must be signed by the owner of the goods."
     library.chunks[2].save(update_fields=["text"])
     first, *others = starters_made(actor=member["actor"]) or []
     assert first == "By whom must each declaration be signed?"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from apps.datasets.generation.first_questions import LONGEST, first_question
-from toolloop.best_sentences import content_terms
 
 RULES = (
     "Goods are kept in the store.\n\nEach declaration must be signed by the owner of the goods. "
@@ -14,9 +13,7 @@ RULES = (
 
 
 def test_question_is_answered_by_the_passage() -> None:
-    question = first_question(RULES, ("Duties",), 0)
-    assert question == "By whom must each declaration be signed?"
-    assert {*content_terms(question)} - {"whom"} <= {*content_terms(RULES)}
+    assert first_question(RULES, ("Duties",), 0) == "By whom must each declaration be signed?"
 
 
 @pytest.mark.parametrize(
