@@ -33,8 +33,12 @@ class DatasetsConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        """Register the jobs that do not stand in ``tasks``, the files that rows name, and the function that searches rows."""
+        """Register the jobs that do not stand in ``tasks``, the files that rows name, the function that searches rows, and
+        what makes questions to begin with.
+        """
+        from apps.conversations.chat.starters import questions_from
         from apps.datasets.curation.erasing import datasets_made_erase
+        from apps.datasets.generation.first_questions import first_question
         from apps.datasets.rows import search as row_search
         from apps.datasets.rows.files import dataset_files_named
         from blobs.references import named_by
@@ -43,5 +47,6 @@ class DatasetsConfig(AppConfig):
 
         named_by(dataset_files_named)
         on_content_erase(datasets_made_erase)
+        questions_from(first_question)
         import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)

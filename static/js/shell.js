@@ -146,11 +146,18 @@ document.addEventListener("keydown", (e) => {
 });
 
 // --- a conversation of a list: one menu for all rows, filled from the button of one ---------------
-const menu = $("conv-menu");
+const manage = $("conv-manage");
+let menu = null;
 let row = null; // the button whose conversation the menu and its dialogs are about
 document.addEventListener("click", (e) => {
-  const button = menu && e.target.closest("[data-conv]");
+  const button = manage && e.target.closest("[data-conv]");
   if (button) {
+    if (!menu) {
+      const made = [...manage.content.cloneNode(true).children];
+      document.body.append(...made);
+      for (const dialog of made) htmx.process(dialog);
+      menu = $("conv-menu");
+    }
     row = button;
     for (const el of document.querySelectorAll("[data-conv-title]")) el.textContent = row.dataset.conv;
     const isPinned = "convPinned" in row.dataset;

@@ -241,7 +241,8 @@ def test_answer_without_a_source_says_so_and_what_is_used_is_chosen_in_the_compo
 ) -> None:
     """Details 11, 12 and 18."""
     page = noticed.page
-    document_ready(cast, "Letters", "letter.md", b"# Letter\n\nDear sir, the lamps came late.\n")
+    letter = b"# Letter\n\nDear sir, the lamps came late.\n\nEach letter must be signed by the owner of the goods.\n"
+    document_ready(cast, "Letters", "letter.md", letter)
     says(
         SAID,
         by_turns([{"name": "search_documents", "arguments": {"query": "duty on lamps"}}], "I cannot say."),
@@ -253,8 +254,7 @@ def test_answer_without_a_source_says_so_and_what_is_used_is_chosen_in_the_compo
 
     noticed.open()
     starts = page.locator("[data-start]")
-    expect(starts).to_have_count(2)
-    expect(starts.first).to_contain_text(re.compile("etter"))
+    expect(starts).to_have_text(["By whom must each letter be signed?"])
     page.get_by_role("button", name="Tools", exact=True).click()
     calculate = page.locator("#tools-menu input[value=calculate]:not([type=hidden])")
     calculate.uncheck()

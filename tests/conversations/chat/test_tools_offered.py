@@ -83,13 +83,21 @@ def test_list_tells_what_is_allowed_and_what_asks_first(cast: Cast, member: dict
 def test_first_questions_are_made_of_documents_that_one_may_see(cast: Cast, member: dict[str, Any]) -> None:
     assert starters_made(actor=member["actor"]) is None
     library = make_library(cast, document="duties.pdf")
-    assert starters_made(actor=member["actor"]) == ["What is “duties.pdf” about?"]
+    assert starters_made(actor=member["actor"]) == []
     for chunk, heading in zip(library.chunks, ("Cars", "Cars", "Notices."), strict=True):
         chunk.headings = ["Duties", heading]
         chunk.save(update_fields=["headings"])
     assert starters_made(actor=member["actor"]) == [
-        "What does “duties.pdf” say about “Cars”?",
-        "What does “duties.pdf” say about “Notices”?",
+        "What do the documents say about “Cars”?",
+        "What do the documents say about “Notices”?",
+    ]
+    library.chunks[2].text = "Goods are kept.\n\nEach declaration must be signed by the owner of the goods."
+    library.chunks[2].save(update_fields=["text"])
+    first, *others = starters_made(actor=member["actor"]) or []
+    assert first == "By whom must each declaration be signed?"
+    assert others == [
+        "What do the documents say about “Cars”?",
+        "What do the documents say about “Notices”?",
     ]
     library.document.is_restricted = True
     library.document.save(update_fields=["is_restricted"])
