@@ -68,7 +68,9 @@ def documents_erased(tenant: Tenant, rows: QuerySet[Document]) -> Erased:
         events={
             Document._meta.label_lower: frozenset(documents),
             Chunk._meta.label_lower: frozenset(chunks.values_list("pk", flat=True)),
-            Import._meta.label_lower: frozenset(_imports_alone(tenant, documents).values_list("pk", flat=True)),
+            Import._meta.label_lower: frozenset(
+                _imports_alone(tenant, documents).values_list("pk", flat=True)
+            ),
         },
         naming={FileBatch._meta.label_lower: frozenset(revisions.values_list("batch_id", flat=True))},
     )
@@ -135,13 +137,17 @@ def documents_report(tenant: Tenant, erased: Erased, report: Report) -> None:
     )
     report.add("collections.FileRevision", REMOVED, revisions.count())
     blobs_named = {pk for pair in revisions.values_list("before_id", "after_id") for pk in pair if pk}
-    report.add("collections.FileBlob", REMOVED, FileBlob.objects.filter(tenant=tenant, pk__in=blobs_named).count())
+    report.add(
+        "collections.FileBlob", REMOVED, FileBlob.objects.filter(tenant=tenant, pk__in=blobs_named).count()
+    )
 
 
 def _cases_remove(first: Document) -> int:
     """Delete saved questions of the test bench whose right passages are in the document."""
     cases = SearchCase.objects.filter(
-        tenant_id=first.tenant_id, collection_id=first.collection_id, expected__contains=[{"path": first.path}]
+        tenant_id=first.tenant_id,
+        collection_id=first.collection_id,
+        expected__contains=[{"path": first.path}],
     )
     return int(cases.delete()[0])
 
@@ -175,9 +181,7 @@ def _imports_forget(erased: Erased, report: Report) -> None:
 def _repositories_remove(first: Document, report: Report) -> None:
     """Delete the history of the repository that the file is in: its packs hold every version of the file."""
     rows = Repository.objects.filter(tenant_id=first.tenant_id, collection_id=first.collection_id)
-    inside = [
-        row.pk for row in rows if not row.folder or first.path.startswith(f"{row.folder.rstrip('/')}/")
-    ]
+    inside = [row.pk for row in rows if not row.folder or first.path.startswith(f"{row.folder.rstrip('/')}/")]
     packs = RepositoryPack.objects.filter(tenant_id=first.tenant_id, repository_id__in=inside)
     for pack in packs:
         report.add("collections.RepositoryPack", REMOVED, 1)

@@ -77,14 +77,18 @@ def datasets_made_erase(erased: Erased) -> Callable[[Report], None]:
         versions = set(members.values_list("version_id", flat=True))
         datasets = {
             *rows.values_list("dataset_id", flat=True),
-            *RowContent.objects.filter(tenant=tenant, pk__in=parts.contents).values_list("dataset_id", flat=True),
+            *RowContent.objects.filter(tenant=tenant, pk__in=parts.contents).values_list(
+                "dataset_id", flat=True
+            ),
         }
         exports = DatasetExport.objects.filter(tenant=tenant, version_id__in=versions)
         for key in exports.exclude(file="").values_list("file", flat=True):
             blobs.drop(tenant.pk, key)
         report.add("datasets.DatasetExport", REMOVED, exports.delete()[0])
         brought = set(rows.filter(lineage__has_key="import").values_list("lineage__import", flat=True))
-        imports = DatasetImport.objects.filter(tenant=tenant, pk__in=[n for n in brought if isinstance(n, int)])
+        imports = DatasetImport.objects.filter(
+            tenant=tenant, pk__in=[n for n in brought if isinstance(n, int)]
+        )
         for pair in imports.values_list("file", "errors_file"):
             for key in pair:
                 blobs.drop(tenant.pk, key)

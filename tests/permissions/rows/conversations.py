@@ -285,7 +285,9 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:rename", "POST", "conversation.write", CONVERSATION, data=send(title="T"), ok=302),
     Row("conversations:delete", "POST", "conversation.write", CONVERSATION, ok=302),
     Row("conversations:erase", "GET", "conversation.write", CONVERSATION),
-    Row("conversations:erase", "POST", "conversation.write", CONVERSATION, data=send(confirm="erase"), ok=302),
+    Row(
+        "conversations:erase", "POST", "conversation.write", CONVERSATION, data=send(confirm="erase"), ok=302
+    ),
     Row(
         "conversations:scope",
         "POST",
