@@ -441,11 +441,14 @@ def test_rest_tells_who_asked_and_nobody_else(home: Path) -> None:
 
     owner, stranger, viewer = signed(side, "owner"), signed(other, "owner"), signed(side, "viewer")
     assert owner.get(url).json()["state"] == "none"
-    sent = {"data": {"confirm": "erase"}, "content_type": "application/json"}
-    assert stranger.post(url, **sent).status_code == 404
-    assert viewer.post(url, **sent).status_code == 403
-    assert owner.post(url, data={"confirm": "x"}, content_type="application/json").status_code == 400
-    assert owner.post(url, **sent).json()["state"] == "waiting"
+
+    def post(client: Client, word: str = "erase") -> Any:
+        return client.post(url, data={"confirm": word}, content_type="application/json")
+
+    assert post(stranger).status_code == 404
+    assert post(viewer).status_code == 403
+    assert post(owner, "x").status_code == 400
+    assert post(owner).json()["state"] == "waiting"
     assert again() == 1
     done = owner.get(url).json()
     assert done["state"] == "done"

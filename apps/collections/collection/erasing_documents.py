@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import QuerySet
 
 from apps.collections.documents.services import document_delete
@@ -111,12 +113,13 @@ def documents_report(tenant: Tenant, erased: Erased, report: Report) -> None:
     documents = Document.objects.filter(tenant=tenant, pk__in=erased.documents)
     chunks = list(erased.passages)
     mine = {"tenant": tenant, "document_id__in": erased.documents}
-    for model in (Page, Chunk, ChunkRevision, ChunkLink, CodeEdge, DocumentAccess):
+    below: tuple[type[TenantModel], ...] = (Page, Chunk, ChunkRevision, ChunkLink, CodeEdge, DocumentAccess)
+    for model in below:
         report.add(model._meta.label, REMOVED, model._base_manager.filter(**mine).count())
-    for model in (Embedding, ChunkTerms):
-        report.add(
-            model._meta.label, REMOVED, model._base_manager.filter(tenant=tenant, chunk_id__in=chunks).count()
-        )
+    vectors = Embedding.objects.filter(tenant=tenant, chunk_id__in=chunks)
+    report.add(Embedding._meta.label, REMOVED, vectors.count())
+    terms = ChunkTerms.objects.filter(tenant=tenant, chunk_id__in=chunks)
+    report.add(ChunkTerms._meta.label, REMOVED, terms.count())
     report.add("collections.Document", REMOVED, documents.count())
     files = dict(documents.values_list("file", "sha256"))
     others = Document.objects.filter(tenant=tenant).exclude(pk__in=erased.documents)
@@ -152,15 +155,15 @@ def _cases_remove(first: Document) -> int:
     return int(cases.delete()[0])
 
 
-def _imports(tenant: Tenant, documents: object) -> QuerySet[Import]:
+def _imports(tenant: Tenant, documents: Iterable[int]) -> QuerySet[Import]:
     found: QuerySet[Import] = Import.objects.filter(tenant=tenant, documents__in=documents).distinct()
     return found
 
 
-def _imports_alone(tenant: Tenant, documents: object) -> QuerySet[Import]:
+def _imports_alone(tenant: Tenant, documents: Iterable[int]) -> QuerySet[Import]:
     """Return the imports that brought nothing else that is still there: their names tell of the documents alone."""
-    others = Document.objects.filter(tenant=tenant, batch__isnull=False).exclude(pk__in=list(documents))  # type: ignore[call-overload]
-    return _imports(tenant, list(documents)).exclude(pk__in=others.values("batch_id"))  # type: ignore[call-overload]
+    others = Document.objects.filter(tenant=tenant, batch__isnull=False).exclude(pk__in=list(documents))
+    return _imports(tenant, list(documents)).exclude(pk__in=others.values("batch_id"))
 
 
 def _imports_forget(erased: Erased, report: Report) -> None:
