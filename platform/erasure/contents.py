@@ -20,6 +20,8 @@ _PASSES = 3
 
 def content_subject(kind: ContentKind, row: Erasure) -> TenantModel | None:
     """Return the document or conversation that an erasure is about, None once it is gone."""
+    if row.workspace is None:
+        return None
     with tenant_scope(row.workspace):
         found: TenantModel | None = (
             kind.model._base_manager.select_related("tenant")

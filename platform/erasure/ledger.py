@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 
@@ -59,7 +60,8 @@ def _kind_of(row: Subject) -> Erasure.Kind:
 
 def fingerprint(row: Subject) -> str:
     """Return what tells a row from any other of its kind with the same number."""
-    kind, made = _kind_of(row), row.date_joined if isinstance(row, User) else row.created_at
+    told: Any = row
+    kind, made = _kind_of(row), told.date_joined if isinstance(row, User) else told.created_at
     text = f"{kind.value}:{row.pk}:{made.astimezone(UTC).isoformat()}"
     return hashlib.sha256(text.encode()).hexdigest()
 

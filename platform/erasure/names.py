@@ -44,8 +44,8 @@ def identity_of(user: User) -> Identity:
     forms = set()
     for one in filter(None, known):
         forms |= {one, json.dumps(one, ensure_ascii=False)[1:-1], json.dumps(one)[1:-1]}
-    escaped = "|".join(escaped(one) for one in sorted(forms, key=len, reverse=True))
-    return Identity(f"{_BEFORE}({escaped}){_AFTER}", f"person-{user.pk}")
+    forms_escaped = "|".join(escaped(one) for one in sorted(forms, key=len, reverse=True))
+    return Identity(f"{_BEFORE}({forms_escaped}){_AFTER}", f"person-{user.pk}")
 
 
 def escaped(text: str) -> str:

@@ -23,7 +23,11 @@ def restored_erase(url: str) -> str:
         What was done, in a sentence; "" for nothing.
     """
     again = ledger_apply(_entries(url))
-    return f"Erased again what was erased after this backup: {again} workspaces, people, documents and conversations." if again else ""
+    return (
+        f"Erased again what was erased after this backup: {again} workspaces, people, documents and conversations."
+        if again
+        else ""
+    )
 
 
 def _entries(url: str) -> list[Entry]:

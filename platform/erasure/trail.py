@@ -112,7 +112,7 @@ def trail_forget(erased: Erased, pseudonym: str) -> int:
     # A name that is a part of another word or path is another's.
     pattern = rf"(?<![\w./-])({'|'.join(map(escaped, longest))})(?![\w/-])" if forms else r"(?!)"
     types, ids, own = zip(*objects, strict=True)
-    values = {
+    values: dict[str, Any] = {
         "tenant": erased.tenant.pk,
         "pseudonym": pseudonym,
         "pattern": pattern,

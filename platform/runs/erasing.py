@@ -58,7 +58,9 @@ def runs_erase(erased: Erased) -> Callable[[Report], None]:
         for run in runs:
             answer = found[run.pk].content(run.answer)
             changed += answer != run.answer
-            Run.objects.filter(tenant=tenant, pk=run.pk).update(answer=answer, error_message="", background={})
+            Run.objects.filter(tenant=tenant, pk=run.pk).update(
+                answer=answer, error_message="", background={}
+            )
         report.add("runs.Run", REPLACED, len(runs))
         report.add("answers with sentences left out", REPLACED, changed)
         with as_login_role():  # nobody else may change what was noted as read

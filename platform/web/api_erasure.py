@@ -60,7 +60,8 @@ class ErasureLineOutput(serializers.Serializer[Any]):
 class ContentErasureOutput(serializers.Serializer[Any]):
     number = serializers.IntegerField(allow_null=True, help_text="Number of the erasure; null: none.")
     state = serializers.ChoiceField(
-        choices=["none", "waiting", "running", "done"], help_text="none: you haven't asked for it to be erased."
+        choices=["none", "waiting", "running", "done"],
+        help_text="none: you haven't asked for it to be erased.",
     )
     detail = serializers.CharField(help_text="Why it waits, empty if nothing is in its way.")
     report = ErasureLineOutput(many=True)

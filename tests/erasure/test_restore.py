@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from apps.collections.models import Document, Page
+from apps.conversations.models import Conversation
 from backups.errors import BackupDamaged
 from backups.loading import empty_refuse, fresh_line
 from backups.places import Place
@@ -17,7 +20,13 @@ from config.embedded import EmbeddedPostgres
 from erasure.ledger import FOLDER, ledger_read, subject_of
 from erasure.models import Erasure
 from erasure.scrubbing import disk_scrub
-from erasure.services import erasures_round, ledger_round, person_erase_request, workspace_erase_request
+from erasure.services import (
+    content_erase_request,
+    erasures_round,
+    ledger_round,
+    person_erase_request,
+    workspace_erase_request,
+)
 from tenancy.audit_chain import audit_chain_verify
 from tenancy.models import Membership, Tenant, User
 from tenancy.scope import platform_scope, tenant_scope
@@ -38,26 +47,42 @@ def test_an_older_backup_is_erased_again_before_it_opens(
     person = cast.user("member")
     User.objects.filter(pk=person.pk).update(first_name="Zqelda", last_name="Zqanders")
     person.refresh_from_db()
+    with tenant_scope(cast.tenant.pk):
+        document = Document.objects.filter(tenant=cast.tenant, live_to=None).order_by("pk")[0]
+        text = document.pages.order_by("number")[0].text
+        talk = Conversation.objects.create(
+            tenant=cast.tenant, user=cast.user("owner"), title="Zqtalk", model="extractive"
+        )
     installation.backup()
+    with tenant_scope(cast.tenant.pk):  # a newer version, which the backup doesn't know
+        values = {f.attname: getattr(document, f.attname) for f in Document._meta.concrete_fields}
+        Document.objects.filter(pk=document.pk).update(live_from=timezone.now(), live_to=timezone.now())
+        newer = Document.objects.create(**values | {"id": None, "version": 99, "sha256": "c" * 64})
+    for subject in (newer, talk):
+        content_erase_request(tenant=cast.tenant, actor=cast.actor("owner"), subject=subject, confirm="erase")
     workspace_erase_request(
         tenant=cast.other_tenant, actor=cast.actor("outsider"), confirm=cast.other_tenant.slug
     )
     person_erase_request(person=person, by=person, confirm=person.email)
-    assert erasures_round() == 2
+    assert erasures_round() == 4
     assert not Tenant.objects.filter(pk=cast.other_tenant.pk).exists()
     with platform_scope():
         here = [subject_of(entry) for entry in ledger_read([url])]
-    assert here == [None, None]
+    assert here == [None] * 5  # one for each version of the document
     said: list[str] = []
     with elsewhere.entered():
         backup_restore(url, say=said.append)
         assert not Tenant.objects.filter(pk=cast.other_tenant.pk).exists()
         assert not User.objects.filter(pk=person.pk).exists()
-        assert found_in_rows([cast.other_tenant.slug, person.email, "Zqelda", "# Other"]) == {}
+        with platform_scope():
+            assert not Document.objects.filter(pk=document.pk).exists()
+            assert not Conversation.objects.filter(pk=talk.pk).exists()
+            assert not Page.objects.filter(text=text).exists()
+        assert found_in_rows([cast.other_tenant.slug, person.email, "Zqelda", "# Other", "Zqtalk"]) == {}
         assert found_in_files(["# Other", person.email], Path(elsewhere.home) / "files") == {}
         assert list(store().below(f"t{cast.other_tenant.pk}/")) == []
         assert list(store().below(f"t{cast.tenant.pk}/"))
-        assert Erasure.objects.filter(state="done").count() == 2
+        assert Erasure.objects.filter(state="done").count() == 4
         tenant = Tenant.objects.get(pk=cast.tenant.pk)
         assert audit_chain_verify(tenant=tenant).is_intact
         with tenant_scope(tenant.pk):
@@ -68,7 +93,7 @@ def test_an_older_backup_is_erased_again_before_it_opens(
         assert set(found_in_files(marks, bare_server.pgdata)) == set(marks)
         assert disk_scrub(f"{bare_server.superuser_url.rpartition('/')[0]}/target") > 100
         assert found_in_files(marks, bare_server.pgdata) == {}
-    assert any("Erased again" in words and "2" in words for words in said)
+    assert any("Erased again" in words and "4" in words for words in said)
 
 
 def test_a_ledger_that_cannot_be_read_stops_the_restore_before_anything_is_there(

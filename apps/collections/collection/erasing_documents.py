@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.db.models import QuerySet
 
 from apps.collections.documents.services import document_delete
@@ -68,7 +70,9 @@ def documents_erased(tenant: Tenant, rows: QuerySet[Document]) -> Erased:
         events={
             Document._meta.label_lower: frozenset(documents),
             Chunk._meta.label_lower: frozenset(chunks.values_list("pk", flat=True)),
-            Import._meta.label_lower: frozenset(_imports_alone(tenant, documents).values_list("pk", flat=True)),
+            Import._meta.label_lower: frozenset(
+                _imports_alone(tenant, documents).values_list("pk", flat=True)
+            ),
         },
         naming={FileBatch._meta.label_lower: frozenset(revisions.values_list("batch_id", flat=True))},
     )
@@ -109,12 +113,13 @@ def documents_report(tenant: Tenant, erased: Erased, report: Report) -> None:
     documents = Document.objects.filter(tenant=tenant, pk__in=erased.documents)
     chunks = list(erased.passages)
     mine = {"tenant": tenant, "document_id__in": erased.documents}
-    for model in (Page, Chunk, ChunkRevision, ChunkLink, CodeEdge, DocumentAccess):
+    below: tuple[type[TenantModel], ...] = (Page, Chunk, ChunkRevision, ChunkLink, CodeEdge, DocumentAccess)
+    for model in below:
         report.add(model._meta.label, REMOVED, model._base_manager.filter(**mine).count())
-    for model in (Embedding, ChunkTerms):
-        report.add(
-            model._meta.label, REMOVED, model._base_manager.filter(tenant=tenant, chunk_id__in=chunks).count()
-        )
+    vectors = Embedding.objects.filter(tenant=tenant, chunk_id__in=chunks)
+    report.add(Embedding._meta.label, REMOVED, vectors.count())
+    terms = ChunkTerms.objects.filter(tenant=tenant, chunk_id__in=chunks)
+    report.add(ChunkTerms._meta.label, REMOVED, terms.count())
     report.add("collections.Document", REMOVED, documents.count())
     files = dict(documents.values_list("file", "sha256"))
     others = Document.objects.filter(tenant=tenant).exclude(pk__in=erased.documents)
@@ -135,26 +140,30 @@ def documents_report(tenant: Tenant, erased: Erased, report: Report) -> None:
     )
     report.add("collections.FileRevision", REMOVED, revisions.count())
     blobs_named = {pk for pair in revisions.values_list("before_id", "after_id") for pk in pair if pk}
-    report.add("collections.FileBlob", REMOVED, FileBlob.objects.filter(tenant=tenant, pk__in=blobs_named).count())
+    report.add(
+        "collections.FileBlob", REMOVED, FileBlob.objects.filter(tenant=tenant, pk__in=blobs_named).count()
+    )
 
 
 def _cases_remove(first: Document) -> int:
     """Delete saved questions of the test bench whose right passages are in the document."""
     cases = SearchCase.objects.filter(
-        tenant_id=first.tenant_id, collection_id=first.collection_id, expected__contains=[{"path": first.path}]
+        tenant_id=first.tenant_id,
+        collection_id=first.collection_id,
+        expected__contains=[{"path": first.path}],
     )
     return int(cases.delete()[0])
 
 
-def _imports(tenant: Tenant, documents: object) -> QuerySet[Import]:
+def _imports(tenant: Tenant, documents: Iterable[int]) -> QuerySet[Import]:
     found: QuerySet[Import] = Import.objects.filter(tenant=tenant, documents__in=documents).distinct()
     return found
 
 
-def _imports_alone(tenant: Tenant, documents: object) -> QuerySet[Import]:
+def _imports_alone(tenant: Tenant, documents: Iterable[int]) -> QuerySet[Import]:
     """Return the imports that brought nothing else that is still there: their names tell of the documents alone."""
-    others = Document.objects.filter(tenant=tenant, batch__isnull=False).exclude(pk__in=list(documents))  # type: ignore[call-overload]
-    return _imports(tenant, list(documents)).exclude(pk__in=others.values("batch_id"))  # type: ignore[call-overload]
+    others = Document.objects.filter(tenant=tenant, batch__isnull=False).exclude(pk__in=list(documents))
+    return _imports(tenant, list(documents)).exclude(pk__in=others.values("batch_id"))
 
 
 def _imports_forget(erased: Erased, report: Report) -> None:
@@ -175,9 +184,7 @@ def _imports_forget(erased: Erased, report: Report) -> None:
 def _repositories_remove(first: Document, report: Report) -> None:
     """Delete the history of the repository that the file is in: its packs hold every version of the file."""
     rows = Repository.objects.filter(tenant_id=first.tenant_id, collection_id=first.collection_id)
-    inside = [
-        row.pk for row in rows if not row.folder or first.path.startswith(f"{row.folder.rstrip('/')}/")
-    ]
+    inside = [row.pk for row in rows if not row.folder or first.path.startswith(f"{row.folder.rstrip('/')}/")]
     packs = RepositoryPack.objects.filter(tenant_id=first.tenant_id, repository_id__in=inside)
     for pack in packs:
         report.add("collections.RepositoryPack", REMOVED, 1)

@@ -50,9 +50,7 @@ def evaluations_made_erase(erased: Erased) -> Callable[[Report], None]:
             if not gone and not read:
                 return
             touched = set(every.filter(pk__in=gone | read).values_list("experiment_id", flat=True))
-            lines = BatchLine.objects.filter(
-                tenant=tenant, owner__in=[f"experiment:{pk}" for pk in touched]
-            )
+            lines = BatchLine.objects.filter(tenant=tenant, owner__in=[f"experiment:{pk}" for pk in touched])
             report.add("batches.BatchLine", REMOVED, lines.delete()[0])
             pair = Q(a_id__in=read) | Q(b_id__in=read)
             told = Preference.objects.filter(pair, tenant=tenant).exclude(reason="")
@@ -65,7 +63,9 @@ def evaluations_made_erase(erased: Erased) -> Callable[[Report], None]:
                 (Score, Q(trial_id__in=gone)),
                 (Preference, Q(a_id__in=gone) | Q(b_id__in=gone)),
             ):
-                report.add(model._meta.label, REMOVED, model._base_manager.filter(which, tenant=tenant).delete()[0])
+                report.add(
+                    model._meta.label, REMOVED, model._base_manager.filter(which, tenant=tenant).delete()[0]
+                )
             report.add("evaluations.Trial", REMOVED, every.filter(pk__in=gone).delete()[0])
             for pk in touched:
                 ended = every.filter(experiment_id=pk, state__in=TRIAL_ENDED).count()

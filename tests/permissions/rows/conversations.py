@@ -286,7 +286,9 @@ PORTAL: tuple[Row, ...] = (
     Row("conversations:pin", "POST", "conversation.write", CONVERSATION, data=send(is_pinned="1"), ok=302),
     Row("conversations:delete", "POST", "conversation.write", CONVERSATION, ok=302),
     Row("conversations:erase", "GET", "conversation.write", CONVERSATION),
-    Row("conversations:erase", "POST", "conversation.write", CONVERSATION, data=send(confirm="erase"), ok=302),
+    Row(
+        "conversations:erase", "POST", "conversation.write", CONVERSATION, data=send(confirm="erase"), ok=302
+    ),
     Row(
         "conversations:scope",
         "POST",
