@@ -1,7 +1,7 @@
 """Errors of the loop and its providers, normalised so that callers never see an SDK's own classes.
 
 Callers branch on the class, or on ``code`` where a string must be stored. Only ``ProviderError.retryable`` decides about a
-retry; the one retry policy lives in the loop, because the SDKs run with their own retries switched off.
+retry; the one retry policy is in ``toolloop.retries``, because the SDKs run with their own retries switched off.
 """
 
 from __future__ import annotations

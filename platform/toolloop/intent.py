@@ -18,10 +18,11 @@ from toolloop.messages import ModelMessage, ToolCall, ToolResult, Turn, message_
 from toolloop.metering import UsageHook, UsageReporter
 from toolloop.providers.base import ModelRequest, Provider
 from toolloop.providers.profiles import Profile, profile_for
+from toolloop.retries import TurnFailed
 from toolloop.tokens import Usage
 from toolloop.tools.runtime import call_prepare, error_result, run_in_thread
 from toolloop.tools.toolset import Toolset
-from toolloop.turns import TurnFailed, TurnRunner
+from toolloop.turns import TurnRunner
 from toolloop.usage import ProfileLookup, Spending
 
 

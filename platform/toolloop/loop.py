@@ -22,8 +22,9 @@ from toolloop.output import request_structured
 from toolloop.providers.base import ModelRequest
 from toolloop.providers.profiles import profile_for
 from toolloop.reservations import NothingReserved
+from toolloop.retries import TurnFailed
 from toolloop.service import seconds_allowed
-from toolloop.turns import TurnFailed, TurnRunner
+from toolloop.turns import TurnRunner
 from toolloop.usage import Reserve, Spending
 
 BUDGET = "budget_exceeded"

@@ -1,11 +1,10 @@
-"""Get one model turn from a provider: stream it, ask again after errors that may pass, end it when time is up."""
+"""Get one model turn from a provider: stream it, ask again where ``retries`` allows it, end it when time is up."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import logging
-import random
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import replace
 from typing import cast
@@ -26,16 +25,9 @@ from toolloop.limits import Limits
 from toolloop.messages import Turn
 from toolloop.metering import Meter
 from toolloop.providers.base import ModelRequest, Provider
+from toolloop.retries import TurnFailed, retry_wait
 
 logger = logging.getLogger(__name__)
-
-
-class TurnFailed(Exception):
-    """A model turn that will not be had; carries what ``RunFinished`` says about it."""
-
-    def __init__(self, code: str, message: str, *, retryable: bool) -> None:
-        super().__init__(message)
-        self.code, self.message, self.retryable = code, message, retryable
 
 
 class _Resume:
@@ -172,7 +164,10 @@ class TurnRunner:
                 return
             failures += 1
             error = self._error or ProviderUnavailable("the stream ended before its turn")
-            await self._wait(error, failures, soft)
+            wait_s = retry_wait(
+                error, failures=failures, requests=self.requests, limits=self._limits, deadline=soft
+            )
+            await self._interrupter.run(functools.partial(asyncio.sleep, wait_s))
             if self.visible:
                 self.partial.clear()
                 yield StepReset(error.code, step)
@@ -217,22 +212,3 @@ class TurnRunner:
         else:
             self.turn = event.turn
         return None
-
-    async def _wait(self, error: ProviderError, failures: int, deadline: float | None) -> None:
-        """Wait before another attempt, or raise ``TurnFailed`` when there shall be none."""
-        limits = self._limits
-        failed = TurnFailed(error.code, str(error), retryable=error.retryable)
-        if not error.retryable or failures > limits.max_retries:
-            raise failed from error
-        if limits.max_requests is not None and self.requests >= limits.max_requests:
-            raise failed from error
-        if error.retry_after_s is not None:
-            delay = error.retry_after_s
-        else:
-            longest = min(limits.retry_max_s, limits.retry_min_s * 2 ** (failures - 1))
-            delay = longest * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
-        now = asyncio.get_running_loop().time()
-        if delay > (limits.request_timeout_s if deadline is None else deadline - now):
-            raise failed from error
-        logger.info("model call failed (%s), attempt %d in %.1f s", error.code, failures + 1, delay)
-        await self._interrupter.run(functools.partial(asyncio.sleep, delay))

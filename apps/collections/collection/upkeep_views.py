@@ -24,7 +24,7 @@ from apps.collections.index.embedding import embedder_choices
 from apps.collections.ingestion.codes import SHIPPED, CodesInvalid, code_kinds_parse
 from apps.collections.ingestion.document_types import trade_compliance_data
 from apps.collections.ingestion.ocr.tesseract import tesseract_languages
-from apps.collections.pipeline.recognition import recognition_set, recognition_state
+from apps.collections.pipeline.ocr_settings import recognition_set, recognition_state
 from apps.collections.search import cases
 from apps.collections.search import selectors as search_selectors
 from basics.errors import DomainError, Missing

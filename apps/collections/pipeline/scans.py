@@ -29,7 +29,7 @@ from apps.collections.ingestion.types import (
 )
 from apps.collections.models import Document, DocumentStatus, Page, Stage
 from apps.collections.pipeline.document_types import type_infer
-from apps.collections.pipeline.recognition import recognition_count, recognition_state
+from apps.collections.pipeline.ocr_settings import recognition_count, recognition_state
 from apps.collections.pipeline.stage import IngestContext, stage_advance, stage_writing
 from apps.collections.storage import originals as files
 from apps.collections.storage.rows import extracted_load, page_layout

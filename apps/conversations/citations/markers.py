@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from apps.collections.quotes.parts import Quotable, quotable_from_json, quotable_plain
-from apps.conversations.citations.quoting import Claim, quote_choose
+from apps.conversations.citations.claims import Claim, quote_choose
 from toolloop.sentences import sentence_spans
 
 # An id has at most 18 digits: it then fits the database's bigint.
@@ -55,7 +55,7 @@ class NumberedQuote:
     """A quote with its number: the sentence or row of a passage that the answer rests on.
 
     Attributes:
-        quote: whole, its lines joined; with "…" where something longer than ``quoting.LONGEST`` was cut.
+        quote: whole, its lines joined; with "…" where something longer than ``claims.LONGEST`` was cut.
         char_start: where it begins in the document's text.
         char_end: just past its end.
         page: where it begins, None for a document without pages.

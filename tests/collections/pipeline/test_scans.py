@@ -13,7 +13,7 @@ from apps.collections.display.waiting import document_waits
 from apps.collections.documents import page_images as page_views
 from apps.collections.documents import versions
 from apps.collections.models import Chunk, Collection, Document, Page, Recognition
-from apps.collections.pipeline import recognition, scans
+from apps.collections.pipeline import ocr_settings, scans
 from apps.collections.storage.originals import page_cache
 from basics.errors import Invalid
 from jobs import registry
@@ -99,7 +99,7 @@ def test_workspace_without_recognition_or_budget_is_told(
 ) -> None:
     def rules(**changes: Any) -> None:
         values: dict[str, Any] = {"is_on": True, "languages": "", "cpu_seconds": None} | changes
-        recognition.recognition_set(tenant=cast.tenant, actor=cast.actor("admin"), **values)
+        ocr_settings.recognition_set(tenant=cast.tenant, actor=cast.actor("admin"), **values)
 
     image = picture_bytes(page_picture((LINES[0],)))
     rules(is_on=False)
@@ -110,10 +110,10 @@ def test_workspace_without_recognition_or_budget_is_told(
     assert partial.status == "ready", "the pages with text answer"
     assert any("Page 2 was not read" in w for w in partial.warnings)
     rules(cpu_seconds=0)
-    state = recognition.recognition_state(cast.tenant.pk)
+    state = ocr_settings.recognition_state(cast.tenant.pk)
     assert "used up" in state.problem
     settings.OCR_CPU_SECONDS = 0
-    assert "on this server" in recognition.recognition_state(cast.tenant.pk).problem
+    assert "on this server" in ocr_settings.recognition_state(cast.tenant.pk).problem
     with pytest.raises(Invalid) as error:
         rules(languages="klingon")
     assert "languages" in error.value.data["fields"]

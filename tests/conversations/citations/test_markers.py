@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.collections.quotes.parts import quotable_plain
+from apps.conversations.citations.claims import Claim, quote_choose
 from apps.conversations.citations.markers import (
     CitablePassage,
     answer_cite,
@@ -17,7 +18,6 @@ from apps.conversations.citations.markers import (
     numbers_of,
     passages_of,
 )
-from apps.conversations.citations.quoting import Claim, quote_choose
 
 KNOWN = {
     n: CitablePassage(n, n * 10, f"doc {n}", "Coll", f"Passage {n} says so. It is {n} percent.", n, n * 100)

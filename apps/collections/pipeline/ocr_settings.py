@@ -1,4 +1,4 @@
-"""What text recognition (OCR) may do in a workspace this month, and what it has cost."""
+"""The OCR settings of a workspace: whether scans are read, in which languages, on what budget, and what was used of it."""
 
 from __future__ import annotations
 
