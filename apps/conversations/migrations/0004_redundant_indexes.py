@@ -5,7 +5,7 @@ from tenancy.upgrades.operations import DropKeyIndexesConcurrently
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("conversations", "0001_initial")]
+    dependencies = [("conversations", "0003_listed_index")]
     operations = [
         DropKeyIndexesConcurrently(
             {
