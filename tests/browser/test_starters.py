@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import FilePayload, expect
 
 from tests.browser.portal import Portal
 from tests.browser.test_conversation_state import shot
@@ -32,8 +32,8 @@ def test_starter_is_a_question_that_its_passage_answers(portal: Portal, cast: Ca
     portal.open()
     page.get_by_label("Attach files").set_input_files(
         [
-            {"name": "ticket-4711.md", "mimeType": "text/markdown", "buffer": ATTACHED},
-            {"name": "pixel.png", "mimeType": "image/png", "buffer": PIXEL},
+            FilePayload(name="ticket-4711.md", mimeType="text/markdown", buffer=ATTACHED),
+            FilePayload(name="pixel.png", mimeType="image/png", buffer=PIXEL),
         ]
     )
     expect(page.locator("#attached li")).to_have_count(2)

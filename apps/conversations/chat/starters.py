@@ -44,7 +44,7 @@ def starters_made(*, actor: Actor) -> list[str] | None:
     )
     passages: dict[int, list[dict[str, Any]]] = {pk: [] for pk in documents}
     for row in chunks.order_by("index").values("document_id", "text", "headings", "char_start"):
-        passages[row["document_id"]].append(row)
+        passages[row["document_id"]].append(dict(row))
     made: dict[str, None] = {}
     turns = [passages[pk][n] for n in range(_PASSAGES_OF_EACH) for pk in documents if n < len(passages[pk])]
     for question in _questions(turns, documents):

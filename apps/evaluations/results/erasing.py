@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 
 from django.db.models import Q
 
@@ -18,11 +18,12 @@ from apps.evaluations.models import (
     ScoreCache,
     Trial,
 )
-from batches.models import BatchLine
+from batches.models import BatchLine, LineState
 from erasure.kinds import Erased
 from erasure.reports import REMOVED, REPLACED, Report
 from runs.erasing import runs_reading
 from tenancy.database.base import as_login_role
+from tenancy.models import Tenant
 
 _ERASED = "A document this answer rested on was erased."
 
@@ -50,8 +51,7 @@ def evaluations_made_erase(erased: Erased) -> Callable[[Report], None]:
             if not gone and not read:
                 return
             touched = set(every.filter(pk__in=gone | read).values_list("experiment_id", flat=True))
-            lines = BatchLine.objects.filter(tenant=tenant, owner__in=[f"experiment:{pk}" for pk in touched])
-            report.add("batches.BatchLine", REMOVED, lines.delete()[0])
+            _lines_erase(tenant, touched, gone | read, report)
             pair = Q(a_id__in=read) | Q(b_id__in=read)
             told = Preference.objects.filter(pair, tenant=tenant).exclude(reason="")
             report.add("evaluations.Preference", REPLACED, told.update(reason=""))
@@ -74,3 +74,17 @@ def evaluations_made_erase(erased: Erased) -> Callable[[Report], None]:
             report.add("evaluations.ScoreCache", REMOVED, cached.delete()[0])
 
     return remove
+
+
+def _lines_erase(tenant: Tenant, experiments: Set[int], trials: Set[int], report: Report) -> None:
+    """Remove the batched calls of trials; those of other trials are still waited for.
+
+    A call that a provider has now stays without its text until the experiment ends: what it costs is still to be recorded,
+    and what is held for it given back.
+    """
+    lines = BatchLine.objects.filter(tenant=tenant, owner__in=[f"experiment:{pk}" for pk in experiments])
+    named = lines.select_for_update().values_list("pk", "key")
+    lines = lines.filter(pk__in=[pk for pk, key in named if int(key.partition("-")[0]) in trials])
+    sent = lines.filter(state=LineState.SENT)
+    report.add("batches.BatchLine", REPLACED, sent.update(body="", context=[]))
+    report.add("batches.BatchLine", REMOVED, lines.exclude(state=LineState.SENT).delete()[0])
