@@ -109,7 +109,7 @@ class Portal:
 
     def choose_model(self, model: str) -> None:
         """Choose what answers, by the id of a model."""
-        self.page.get_by_label("Model").select_option(model)
+        self.page.get_by_label("Model", exact=True).select_option(model)
 
     def ask(self, text: str, model: str = "") -> None:
         """Write a question and press Enter; a new conversation's own page is open afterwards."""

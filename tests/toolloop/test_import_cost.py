@@ -26,7 +26,7 @@ HEAVY = (
     "aiohttp",
     "opentelemetry",
 )
-MODULES_MOST = 65
+MODULES_MOST = 66
 # Warmed with asyncio, which any process that runs the loop has imported anyway.
 _PROBE = """
 import asyncio, json, sys

@@ -222,6 +222,7 @@ READERS = {
     "apps/conversations/answering/closing.py": "makes the message",
     "apps/conversations/answering/memory.py": "hands on what was said before to a row or a score made of a turn",
     "apps/conversations/support/services.py": "compares it again, and stores the marks",
+    "apps/conversations/turns/erasing_content.py": "takes erased words out of it, and its marks with them",
     "apps/conversations/turns/services.py": "deletes it",
     "apps/conversations/turns/titles.py": "names the conversation",
     "apps/datasets/collect/services.py": "makes a row of it, which a person reviews",
