@@ -168,7 +168,10 @@ document.addEventListener("click", (e) => {
     menu.showModal();
     const at = row.getBoundingClientRect(); // beneath the button, inside the window; a phone has it at the bottom
     const top = Math.min(at.bottom + 4, innerHeight - menu.offsetHeight - 8);
-    menu.style.setProperty("--left", `${Math.max(8, Math.min(at.left, innerWidth - menu.offsetWidth - 8))}px`);
+    menu.style.setProperty(
+      "--left",
+      `${Math.max(8, Math.min(at.left, innerWidth - menu.offsetWidth - 8))}px`,
+    );
     menu.style.setProperty("--top", `${Math.max(8, top)}px`);
   }
   const next = e.target.closest("[data-conv-open]");
