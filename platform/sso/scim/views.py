@@ -120,7 +120,7 @@ def users(call: _Call) -> HttpResponse:
         return _one(call, _user(call, row), row, 201)
     rows = ScimUser.objects.filter(tenant=call.tenant, deleted_at=None)
     found = _filtered(call, rows, USER_COLUMNS).prefetch_related(Prefetch("groups", _with_group()))
-    return _list(call, found, lambda row: _user(call, row, row.groups.all()))
+    return _list(call, found, lambda row: _user_with(call, row, row.groups.all()))
 
 
 @_opened("GET", "PUT", "PATCH", "DELETE")
@@ -207,10 +207,12 @@ def _described(found: list[dict[str, Any]], name: str) -> HttpResponse:
     return _json(one)
 
 
-def _user(call: _Call, row: ScimUser, groups: Iterable[ScimGroupMember] | None = None) -> dict[str, Any]:
-    """Return a user with the groups given, or with those that the database holds now."""
-    found = _with_group().filter(person=row) if groups is None else groups
-    return user_json(row, call.base, [one.group for one in found])
+def _user(call: _Call, row: ScimUser) -> dict[str, Any]:
+    return _user_with(call, row, _with_group().filter(person=row))
+
+
+def _user_with(call: _Call, row: ScimUser, groups: Iterable[ScimGroupMember]) -> dict[str, Any]:
+    return user_json(row, call.base, [one.group for one in groups])
 
 
 def _group(call: _Call, row: ScimGroup) -> dict[str, Any]:
