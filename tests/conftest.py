@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import traceback
+import warnings
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,20 @@ def django_db_setup(
     worker = getattr(request.config, "workerinput", {}).get("workerid", "")
     with django_db_blocker.unblock(), databases.cloned(worker), django_db_blocker.block():
         yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _begin_empty(django_db_blocker: Any) -> None:
+    """Let each module begin with an empty database: a server of the one before may have written after its last test."""
+    if not databases.is_made():
+        return
+    from tests import sweeping
+
+    with django_db_blocker.unblock():
+        left = sweeping.rows_left()
+        if left:
+            warnings.warn(f"rows left by an earlier module, deleted now: {left}", stacklevel=1)
+            sweeping.sweep()
 
 
 @pytest.fixture(autouse=True)

@@ -35,6 +35,7 @@ _APART = 1_000_000
 _LIBRARIES = ("django", "psycopg", "pgvector", "django-allauth", "django-q2")
 _ELSEWHERE = re.compile(rb"register_function\(|post_migrate|CREATE OR REPLACE FUNCTION")
 """What else makes things in a new database, wherever it stands."""
+_made: list[str] = []
 
 
 def schema_digest() -> str:
@@ -88,12 +89,19 @@ def cloned(worker: str) -> Iterator[str]:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [_LOCK])
     _point_at(name)
     tenants_apart()
+    _made.append(name)
     try:
         yield name
     finally:
+        _made.remove(name)
         _point_at(before)
         with connection._nodb_cursor() as cursor:
             _drop(cursor, name)
+
+
+def is_made() -> bool:
+    """Tell whether this process has its copy: the first test that needs one makes it."""
+    return bool(_made)
 
 
 def tenants_apart() -> None:

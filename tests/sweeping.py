@@ -45,6 +45,12 @@ def sweep(*_: Any) -> None:
                 cursor.execute("; ".join(clears + deletes))
 
 
+def rows_left() -> dict[str, int]:
+    """Return the tables that ``sweep`` would empty and how many rows each holds, up to the limit of ``_MANY_ROWS``."""
+    with as_login_role(), connection.cursor() as cursor:
+        return _found(cursor)
+
+
 def restart_ids() -> None:
     """Empty the database, of what a run that was killed has left too, and let its ids begin at 1 again."""
     sweep()

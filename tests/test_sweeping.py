@@ -34,4 +34,5 @@ def test_every_row_goes_and_what_migrate_made_stays(many: int, monkeypatch: pyte
     monkeypatch.setattr(sweeping, "_MANY_ROWS", many)
     sweeping.sweep()
     assert rows_left() == []
+    assert sweeping.rows_left() == {}
     assert ContentType.objects.exists()

@@ -17,8 +17,7 @@ from django.utils import timezone
 
 from tenancy.models import User
 from web.models import SharedValue
-from web.shared_cache import SharedCache
-from web.sweeps import old_rows_sweep
+from web.shared_cache import SharedCache, values_expire
 
 PASSWORD = "a right password 4711"
 
@@ -37,7 +36,7 @@ def test_values_are_kept_until_their_time_is_over() -> None:
     assert not there.delete("a")
     here.set("b", 1, 0)
     assert there.get("b") is None
-    assert old_rows_sweep() == 1
+    assert values_expire() == 1
     here.set("a", 1, None)
     assert there.add("c", 1)
     assert there.delete("c")
