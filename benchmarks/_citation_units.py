@@ -10,7 +10,6 @@ from pathlib import Path
 
 from _citation_truth import Truth, letters
 
-_AS_IT_IS = (".pdf", ".txt", ".csv", ".json", ".eml")
 _LEAST = 3  # letters; of a shorter one nothing can be told
 
 
@@ -38,6 +37,7 @@ def wrong_units(path: Path, truth: Truth) -> tuple[int, list[str]]:
 def _units(path: Path) -> Iterator[tuple[int | None, str]]:
     from apps.collections.ingestion.extraction import document_extract
     from apps.collections.quotes.parts import PagePart, quotable_of
+    from apps.collections.quotes.selectors import markup_of
 
     document = document_extract(path, name=path.name)
     parts = [
@@ -65,8 +65,8 @@ def _units(path: Path) -> Iterator[tuple[int | None, str]]:
     ]
     if not parts:
         return
-    is_markdown = path.suffix not in _AS_IT_IS and not parts[0].is_code
-    made = quotable_of(parts, 0, len(document.text), is_markdown=is_markdown)
+    markup = markup_of(document.media_type, is_code=parts[0].is_code)
+    made = quotable_of(parts, 0, len(document.text), markup=markup)
     for unit in made.units:
         if unit.kind != "heading":
             yield unit.page, made.said(unit.start, unit.end, unit.kind)

@@ -1,9 +1,15 @@
 """App configuration."""
 
+from __future__ import annotations
+
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from django.apps import AppConfig
 from django.conf import settings
+
+if TYPE_CHECKING:
+    from backups.verifying import Verified
 
 
 class CollectionsConfig(AppConfig):
@@ -64,6 +70,7 @@ class CollectionsConfig(AppConfig):
         from apps.collections.storage import originals
         from apps.collections.tree.elsewhere import tree_follow, trees_compare
         from backups.restoring import after_restore
+        from backups.verifying import on_verify
         from blobs.caches import on_removed, on_whole_look
         from blobs.leases import rows_hold
         from blobs.references import named_by
@@ -82,6 +89,7 @@ class CollectionsConfig(AppConfig):
         named_by(originals.files_named)
         rows_hold(originals.file_in_history)
         after_restore(indexes_restore)
+        on_verify(_search_verify)
         on_removed(originals.made_forget)
         on_removed(tree_follow, is_at_once=False)
         for look in (originals.made_compare, trees_compare):
@@ -92,6 +100,13 @@ class CollectionsConfig(AppConfig):
         on_workspace_erase(workspace_indexes_erase)
         content_kind_register(DOCUMENTS)
         audit_names_judged_by("collections.document", documents_unnamed)
+
+
+def _search_verify(found: Verified) -> None:
+    # Only who verifies a backup needs what this imports.
+    from apps.collections.search.verified import search_verify
+
+    search_verify(found)
 
 
 def _preload() -> None:

@@ -17,4 +17,11 @@ class BackupsConfig(AppConfig):
         from tenancy.readings import reads_for_metrics
 
         after_start(schedule_start)
+        after_start(_verify_schedule_start)
         reads_for_metrics(backups_read)
+
+
+def _verify_schedule_start() -> None:
+    from backups.rounds import verify_schedule_start  # only a worker needs what this imports
+
+    verify_schedule_start()

@@ -1,6 +1,8 @@
 """App configuration, and the admin's with our site."""
 
 import gc
+from contextlib import AbstractContextManager
+from typing import Any
 
 from django.apps import AppConfig
 from django.contrib.admin import apps as admin
@@ -17,20 +19,20 @@ class ConfigConfig(AppConfig):
 
         This app is the last one, so that the others' modules are there (manage.py and config.asgi turn it off).
         """
+        from backups.scratch import scratch_server_from
         from config.upgrade import database_superuser
         from erasure.scrubbing import superuser_from
-        from jobs.registry import after_start
 
         superuser_from(database_superuser)
-        after_start(_verify_schedule_start)
+        scratch_server_from(_scratch_server)
         gc.freeze()
         gc.enable()
 
 
-def _verify_schedule_start() -> None:
-    from config.backup_rounds import verify_schedule_start  # only a worker needs what this imports
+def _scratch_server() -> AbstractContextManager[dict[str, Any]]:
+    from config.embedded.scratch import scratch_server  # only who verifies a backup needs what this imports
 
-    verify_schedule_start()
+    return scratch_server()
 
 
 class GroundworkAdminConfig(admin.AdminConfig):

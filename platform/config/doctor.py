@@ -24,9 +24,8 @@ from blobs.errors import StoreAway
 from blobs.stores import store
 from jobs.health import check_queue, check_workers
 from tenancy.database import replica
-from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
 from tenancy.health import REPLICA_FIX, Check, guarded
-from tenancy.row_security import PLATFORM_POLICY, POLICY, tenant_models
+from tenancy.row_security import tenant_models, walls_problem
 from toolloop.providers.registry import configured_models
 from web.health import readiness
 
@@ -81,27 +80,9 @@ def check_vector() -> Check:
 
 def check_row_security() -> Check:
     """Every tenant table has row-level security, forced, with both policies, and the roles can be taken."""
-    tables = {m._meta.db_table for m in tenant_models()}
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT c.relname FROM pg_class c WHERE c.relname = ANY(%s) AND c.relkind = 'r' "
-            "AND c.relrowsecurity AND c.relforcerowsecurity AND 2 = (SELECT count(*) FROM pg_policies p "
-            "WHERE p.schemaname = 'public' AND p.tablename = c.relname AND p.policyname IN (%s, %s))",
-            [sorted(tables), POLICY, PLATFORM_POLICY],
-        )
-        missing = sorted(tables - {row[0] for row in cursor.fetchall()})
-        cursor.execute(
-            "SELECT count(*) FROM pg_roles WHERE rolname IN (%s, %s) AND NOT rolbypassrls "
-            "AND NOT rolsuper AND pg_has_role(session_user, oid, 'SET')",
-            [APP_ROLE, PLATFORM_ROLE],
-        )
-        roles = int(cursor.fetchone()[0])
-    if missing or roles != 2:
-        detail = (
-            f"no wall around: {', '.join(missing)}" if missing else "the two roles are not set up correctly"
-        )
-        return Check("walls", False, detail, "Run: python manage.py migrate")
-    return Check("walls", True, f"{len(tables)} tables")
+    if problem := walls_problem():
+        return Check("walls", False, problem, "Run: python manage.py migrate")
+    return Check("walls", True, f"{len(tenant_models())} tables")
 
 
 def check_replica() -> Check:

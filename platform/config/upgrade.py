@@ -17,6 +17,7 @@ from django.utils import timezone
 from backups.models import BackupResult
 from backups.results import is_verified
 from backups.schedule import last_backup
+from basics.sizes import gigabytes
 from config import env
 from config.embedded import state
 from tenancy.database.base import as_login_role
@@ -279,11 +280,6 @@ def _check_backup() -> Check:
     if not is_verified(last.name):
         return Check("backup", True, f"{told}: not verified", "Run: python manage.py backup verify")
     return Check("backup", True, f"{told}: fresh and verified")
-
-
-def gigabytes(count: float) -> str:
-    """Return a size in words: ``0.3 GB``, small ones in MB."""
-    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.1f} MB"
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.apps import apps
-from django.db import DatabaseError, models
+from django.db import DatabaseError, connection, models
 
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE, as_login_role
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -135,6 +135,28 @@ def _shared_tables(existing: set[str], walled: Iterable[type[models.Model]]) -> 
     behind = {m._meta.db_table for m in walled}
     known = {m._meta.db_table for m in apps.get_models(include_auto_created=True)}
     return sorted((existing & known) - behind)
+
+
+def walls_problem() -> str:
+    """Return what is wrong with row-level security, "" where every tenant table has it and both roles can be taken."""
+    tables = {m._meta.db_table for m in tenant_models()}
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.relname FROM pg_class c WHERE c.relname = ANY(%s) AND c.relkind = 'r' "
+            "AND c.relrowsecurity AND c.relforcerowsecurity AND 2 = (SELECT count(*) FROM pg_policies p "
+            "WHERE p.schemaname = 'public' AND p.tablename = c.relname AND p.policyname IN (%s, %s))",
+            [sorted(tables), POLICY, PLATFORM_POLICY],
+        )
+        missing = sorted(tables - {row[0] for row in cursor.fetchall()})
+        cursor.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname IN (%s, %s) AND NOT rolbypassrls "
+            "AND NOT rolsuper AND pg_has_role(session_user, oid, 'SET')",
+            [APP_ROLE, PLATFORM_ROLE],
+        )
+        roles = int(cursor.fetchone()[0])
+    if missing:
+        return f"no wall around: {', '.join(missing)}"
+    return "" if roles == 2 else "the two roles are not set up correctly"
 
 
 def roles_make(cursor: Any) -> None:

@@ -14,10 +14,10 @@ import pytest
 from apps.collections.documents import services
 from apps.collections.models import Collection, Document
 from backups.manifest import Manifest
+from backups.scratch import pointed_at
 from backups.services import backup_create
 from config import env
 from config.embedded import EmbeddedPostgres
-from config.scratch import pointed_at
 from tenancy.database.base import APP_ROLE, PLATFORM_ROLE
 from tenancy.scope import tenant_scope
 from tenancy.services import credential_set

@@ -12,6 +12,7 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from apps.collections.models import Embedding, SearchIndex, SearchIndexStatus
+from backups import scratch
 from backups.errors import BackupDamaged, BackupRefused
 from backups.kept_keys import keys_used
 from backups.loading import empty_refuse, fresh_line, schema_make, schema_refuse
@@ -22,10 +23,9 @@ from backups.restoring import backup_restore, rows_restore
 from backups.results import is_verified, last_result
 from backups.services import backup_keys
 from backups.tables import table_sum
+from backups.verifying import backup_verify
 from blobs.leases import blob_read
 from blobs.stores import store
-from config import scratch
-from config.backup_verify import backup_verify
 from config.doctor import check_row_security, check_vector
 from tenancy.actors import system_actor
 from tenancy.audit_chain import audit_chain_verify

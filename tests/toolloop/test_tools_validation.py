@@ -129,3 +129,22 @@ def test_schema_that_refers_to_itself_ends():
 def test_infinite_numbers_and_unreadable_patterns_do_no_harm():
     assert problems_find(float("inf"), {"type": "number"})
     assert problems_find("x", {"pattern": "(?<n>("}) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "schema", "is_right"),
+    [
+        (10**400, {"type": "number"}, False),
+        (-(10**400), {"type": "number"}, False),
+        (2**1000, {"type": "number"}, True),
+        (10**400, {"type": "integer"}, True),
+        (10**400, {"type": "integer", "multipleOf": 10}, True),
+        (10**400 + 1, {"type": "integer", "multipleOf": 10}, False),
+        (10**400, {"type": "integer", "multipleOf": 0.5}, False),
+        (7.5, {"type": "number", "multipleOf": 2.5}, True),
+    ],
+)
+def test_integers_of_any_length_end_in_an_answer(
+    value: float, schema: dict[str, Any], *, is_right: bool
+) -> None:
+    assert (problems_find(value, schema) == []) is is_right

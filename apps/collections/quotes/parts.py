@@ -28,6 +28,8 @@ AROUND = 1_500
 _HEADER_MOST = 400
 _ROW_MOST = 700
 Kind = Literal["sentence", "row", "line", "heading"]
+Markup = Literal["none", "layout", "all"]
+"""Which marks of Markdown a text has: none, of headings and tables alone, or all of them."""
 _KINDS: tuple[Kind, ...] = ("sentence", "row", "line", "heading")
 _UNSPACED_BREAK = re.compile(
     rf"(?<=[{UNSPACED}\u3001-\u301b\uff01-\uff60])[ \t]*\n\s*(?=[{UNSPACED}\u3001-\u301b\uff01-\uff60])"
@@ -37,6 +39,7 @@ _BROKEN = re.compile(r"\w{1,60}[-\u2010\u00ad][ \t]*\n\s*\w+")
 # A code, a range or an address that a line's end has cut: "2025-" and "0023", "https://" and "www.example.org".
 _TOKEN_BREAK = re.compile(r"(?<=[\w/][-–/@])[ \t]*\n\s*(?=[\w])")
 _LEAD = re.compile(r"[ \t>]*(?:[-*+•‣◦▪●■□➢✓][ \t]+|[・●○◎◆◇■□▪★☆▶►][ \t\u3000]*)?")
+_NUMBER_SIGN = re.compile(r"\s*#{1,6}[ \t]+")  # before a heading
 # Of Markdown's lists the numbers are marks as well: Word, and a browser, count the entries by themselves.
 _LEAD_MARKDOWN = re.compile(r"[ \t>]*(?:(?:[-*+•‣◦▪●■□➢✓]|\d{1,4}[.)])[ \t]+(?:\[[ xX]\][ \t]+)?)?")
 
@@ -109,7 +112,7 @@ class Quotable:
         if kind == "line":
             return text
         if kind == "row" and text.startswith("|"):
-            return row_said(text)
+            return row_said(text, is_markdown=self.is_markdown)
         return self._joined(text)
 
     def _joined(self, text: str) -> str:
@@ -177,7 +180,7 @@ def quotable_of(
     start: int,
     end: int,
     *,
-    is_markdown: bool = False,
+    markup: Markup = "none",
     is_cut: tuple[bool, bool] = (False, False),
 ) -> Quotable:
     """Say what may be quoted of a chunk.
@@ -186,16 +189,18 @@ def quotable_of(
         parts: the pages, or parts of them, around the chunk, in order; see ``AROUND``. They follow each other without a gap.
         start: where the chunk begins in the document's text.
         end: just past its end.
-        is_markdown: the text is Markdown, as our readers make it of office files and pages of the web.
+        markup: marks of Markdown that the text has: all of them, as our readers make it of office files and pages of the
+            web; of headings and tables alone, around values that are the file's own; or none.
         is_cut: whether the document has more before the parts, and behind them.
     """
     text, base = "".join(part.text for part in parts), parts[0].char_start
+    is_markdown = markup == "all"
     lead = _LEAD_MARKDOWN if is_markdown else _LEAD
     marks: list[tuple[int, int]] = []
     unseen = [(base + m.start(), base + m.end()) for m in COMMENT.finditer(text)] if is_markdown else []
     units = [
         u
-        for u in _units(parts, text, base, lead, marks)
+        for u in _units(parts, text, base, lead, marks, has_number_signs=markup != "none")
         if u.start < end and start < u.end and not any(a <= u.start and u.end <= b for a, b in unseen)
     ]
     low = min([start, *(u.start for u in units)])
@@ -207,7 +212,7 @@ def quotable_of(
         start=low,
         units=tuple(units),
         skips=skips,
-        header=_header(parts, units),
+        header=_header(parts, units, is_markdown=is_markdown),
         is_markdown=is_markdown,
         is_cut=(
             is_cut[0] and bool(units) and units[0].start == base,
@@ -222,24 +227,38 @@ def quotable_plain(text: str, start: int, page: int | None) -> Quotable:
     return quotable_of([PagePart(page, start, text)], start, start + len(text))
 
 
-def _header(parts: Sequence[PagePart], units: Sequence[Unit]) -> str:
+def _header(parts: Sequence[PagePart], units: Sequence[Unit], *, is_markdown: bool) -> str:
     rows = [u for u in units if u.kind == "row"]
     for part in parts:
         for kind, low, high, _, _, header in part.regions:
             if kind == "table" and header and any(low <= u.start < high for u in rows):
-                return row_said(header.split("\n")[0].strip())[:_HEADER_MOST]
+                return row_said(header.split("\n")[0].strip(), is_markdown=is_markdown)[:_HEADER_MOST]
     return ""
 
 
-def row_said(row: str) -> str:
-    """Return a row without the bars at its ends and without Markdown's escapes."""
-    if row.startswith("|"):
+def row_said(row: str, *, is_markdown: bool) -> str:
+    """Return a row without the bars at its ends and without Markdown's escapes.
+
+    Args:
+        is_markdown: its cells are Markdown; else only a bar inside a cell is escaped.
+    """
+    is_drawn = row.startswith("|")
+    if is_drawn:
         row = re.sub(r"(?<!\\)\|\s*\Z", "", row[1:])
-    return unmarked(" ".join(row.split())) if "|" in row or "\\" in row else " ".join(row.split())
+    row = " ".join(row.split())
+    if is_markdown:
+        return unmarked(row) if "|" in row or "\\" in row else row
+    return row.replace("\\|", "|") if is_drawn else row
 
 
 def _units(
-    parts: Sequence[PagePart], text: str, base: int, lead: re.Pattern[str], marks: list[tuple[int, int]]
+    parts: Sequence[PagePart],
+    text: str,
+    base: int,
+    lead: re.Pattern[str],
+    marks: list[tuple[int, int]],
+    *,
+    has_number_signs: bool,
 ) -> list[Unit]:
     starts = [part.char_start for part in parts]
     look = MarkedLines(part.marks for part in parts)
@@ -262,7 +281,8 @@ def _units(
         elif kind == "code":
             units += _code(text, base, low, high, page_at, marks)
         elif kind == "heading":
-            units += _trimmed(text, base, low, high, page_at(low), "heading")
+            sign = _NUMBER_SIGN.match(text, low - base, high - base) if has_number_signs else None
+            units += _trimmed(text, base, base + sign.end() if sign else low, high, page_at(low), "heading")
     units += _sentences(text, base, prose, lead, page_at, look)
     return units
 

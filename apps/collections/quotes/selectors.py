@@ -11,10 +11,12 @@ from django.db import connection
 from apps.collections.ingestion import detect
 from apps.collections.ingestion.frames import marks_from_json
 from apps.collections.ingestion.readers.base import PART_CHARS
-from apps.collections.quotes.parts import AROUND, PagePart, Quotable, quotable_of
+from apps.collections.quotes.parts import AROUND, Markup, PagePart, Quotable, quotable_of
 
 # Their text is what the file says, and not Markdown that a reader of ours has made of it.
-_AS_IT_IS = frozenset({detect.PDF, detect.TEXT, detect.CSV, detect.JSON, detect.EML, *detect.IMAGES})
+_PLAIN = frozenset({detect.PDF, detect.TEXT, detect.CSV, detect.EML, *detect.IMAGES})
+# Headings and tables by ``TextBuilder`` around values of the file, in which nothing is a mark: ``__init__``, ``a_b_c``.
+_BUILT = frozenset({detect.JSON, detect.JSON_LINES, detect.XLSX, detect.PPTX})
 _AROUND = """
 SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page_start IS NOT NULL, p.number, p.char_start,
     p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),
@@ -63,6 +65,18 @@ def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[s
     return found
 
 
+def markup_of(media_type: str, *, is_code: bool = False) -> Markup:
+    """Return which marks of Markdown the text has that our reader makes of a file, so that no quote shows them.
+
+    Args:
+        media_type: of the document.
+        is_code: its text is a program.
+    """
+    if is_code or media_type in _PLAIN:
+        return "none"
+    return "layout" if media_type in _BUILT else "all"
+
+
 def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
     _, start, end, text, _, media_type, is_paged = rows[0][:7]
     parts = [part for row in rows if (part := _part(row, is_paged=is_paged)).text]
@@ -74,7 +88,7 @@ def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
         parts,
         start,
         end,
-        is_markdown=media_type not in _AS_IT_IS and not parts[0].is_code,
+        markup=markup_of(media_type, is_code=parts[0].is_code),
         is_cut=(base > 0 and base == start - AROUND, base + len(around) == end + AROUND),
     )
 

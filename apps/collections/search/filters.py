@@ -7,14 +7,14 @@ A filter becomes a condition on documents or on chunks, and both are applied ins
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, cast
 
 from basics.errors import Invalid
+from toolloop.tools.validation import number_is_finite
 
 MAX_VALUES = 1000
 MAX_CONDITIONS = 50
@@ -223,8 +223,8 @@ def _date(name: str, value: Any) -> date:
 
 
 def _number(name: str, value: Any) -> int | float:
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value):
-        return value
+    if number_is_finite(value):
+        return cast("int | float", value)
     raise _invalid(name, "Compare with a number, or with a date such as 2026-11-20.")
 
 

@@ -7,13 +7,12 @@ list has. What a form cannot show well (several possible forms, free objects, de
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from toolloop.tools.validation import problems_find
+from toolloop.tools.validation import number_is_finite, problems_find
 
 Kind = Literal["text", "number", "boolean", "choice", "object", "array", "json"]
 MAX_ITEMS = 50
@@ -358,7 +357,7 @@ def _parsed(made: Field) -> Any:
         if value is _MISSING:
             made.errors.append('Write JSON, for example "text", 7, ["a", "b"] or {"key": 1}.')
         return value
-    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value):
+    if not number_is_finite(value):
         made.errors.append("Give a number.")
         return _MISSING
     return value

@@ -191,7 +191,11 @@ def _checked_price(key: str, value: Any) -> float | None:
         return None
     is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
     # A price below zero or NaN would switch off every limit on money.
-    if not is_number or not math.isfinite(value) or not 0 <= value <= MAX_PRICE_USD:
+    if (
+        not is_number
+        or not (isinstance(value, int) or math.isfinite(value))
+        or not 0 <= value <= MAX_PRICE_USD
+    ):
         raise _invalid("prices", f"A price is USD per million tokens, from 0 to {MAX_PRICE_USD:,.0f}.")
     return float(value)
 

@@ -10,6 +10,7 @@ import difflib
 import json
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
@@ -25,12 +26,19 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "integer": lambda v: (
         (isinstance(v, int) and not isinstance(v, bool)) or (isinstance(v, float) and v.is_integer())
     ),
-    "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v),
+    "number": lambda v: number_is_finite(v),
     "boolean": lambda v: isinstance(v, bool),
     "array": lambda v: isinstance(v, list),
     "object": lambda v: isinstance(v, dict),
     "null": lambda v: v is None,
 }
+
+
+def number_is_finite(value: Any) -> bool:
+    """Tell whether a value is a number, and one that a float can hold: not NaN, infinite or an integer of 400 digits."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return math.isfinite(value) if isinstance(value, float) else value.bit_length() < sys.float_info.max_exp
 
 
 def problems_find(value: Any, schema: Mapping[str, Any], at: str = "") -> list[str]:
@@ -44,6 +52,12 @@ def problems_find(value: Any, schema: Mapping[str, Any], at: str = "") -> list[s
     found: list[str] = []
     _Check(schema, found, [_STEPS + _STEPS_PER_NODE * _nodes(value)]).value(value, schema, at, 0)
     return found[:MAX_PROBLEMS]
+
+
+def _is_multiple(value: float, step: float) -> bool:
+    if isinstance(value, int) and isinstance(step, int):
+        return value % step == 0  # however long they are
+    return number_is_finite(value) and float(value / step).is_integer()
 
 
 def _nodes(value: Any) -> int:
@@ -216,7 +230,7 @@ class _Check:
         if "exclusiveMaximum" in schema and value >= schema["exclusiveMaximum"]:
             self.say(at, f"must be below {schema['exclusiveMaximum']}, got {_shown(value)}")
         step = schema.get("multipleOf")
-        if step and not float(value / step).is_integer():
+        if step and not _is_multiple(value, step):
             self.say(at, f"must be a multiple of {step}, got {_shown(value)}")
 
     def _count(self, count: int, schema: Mapping[str, Any], at: str, suffix: str, unit: str) -> None:

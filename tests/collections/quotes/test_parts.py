@@ -90,7 +90,7 @@ def test_rows_are_whole_and_their_header_is_told() -> None:
     starts = tuple(low + table.index(row) for row in ("| Lamp", "| A", "| B"))
     header = "| Lamp | Price |\n| --- | --- |"
     part = PagePart(None, 0, text, regions=(("table", low, low + len(table), starts, starts[1], header),))
-    made = quotable_of([part], low, low + len(table) - 1, is_markdown=True)
+    made = quotable_of([part], low, low + len(table) - 1, markup="all")
     assert made.header == "Lamp | Price"
     rows = [made.said(u.start, u.end, u.kind) for u in made.units if u.kind == "row"]
     assert rows == ["A|1 | 5", "B | 7"]
@@ -98,7 +98,7 @@ def test_rows_are_whole_and_their_header_is_told() -> None:
 
 def test_comments_of_markdown_are_not_quoted() -> None:
     text = "See the “Data Types”<!-- ignore --> section of the book.\n\n<!-- two\nlines -->\n\nIt ends.\n"
-    made = quotable_of([PagePart(None, 0, text)], 0, len(text), is_markdown=True)
+    made = quotable_of([PagePart(None, 0, text)], 0, len(text), markup="all")
     said = [made.said(u.start, u.end, u.kind) for u in made.units]
     assert said == ["See the “Data Types” section of the book.", "It ends."]
 

@@ -73,3 +73,35 @@ def test_an_edited_chunk_has_no_place_on_a_page(cast: Cast, collection: Collecti
         assert set(quotables_read(cast.tenant.pk, [c.pk for c in chunks])) == {c.pk for c in chunks}
         chunks.update(text="Somebody has written this.", is_edited=True)
         assert quotables_read(cast.tenant.pk, [c.pk for c in chunks]) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", '[{"name": "__init__", "url": "https://a.b/_c_/d"}, {"name": "x|y", "url": "*a* `b`"}]'),
+        ("a.jsonl", '{"name": "__init__", "url": "https://a.b/_c_/d"}\n{"name": "x|y", "url": "*a* `b`"}\n'),
+    ],
+)
+def test_values_of_data_files_are_quoted_as_they_are(
+    cast: Cast, collection: Collection, name: str, content: str
+) -> None:
+    said = _said(cast, collection, name, content.encode())
+    rows = [text for kind, text in said if kind == "row"]
+    assert rows == ["__init__ | https://a.b/_c_/d", "x|y | *a* `b`"]
+
+
+def test_headings_are_quoted_without_the_number_signs_that_a_reader_adds(
+    cast: Cast, collection: Collection
+) -> None:
+    said = _said(cast, collection, "a.md", b"# One *two*\n\nA sentence stands here.\n")
+    assert said == [("heading", "One two"), ("sentence", "A sentence stands here.")]
+
+
+def _said(cast: Cast, collection: Collection, name: str, content: bytes) -> list[tuple[str, str]]:
+    with tenant_scope(cast.tenant.pk):
+        document = ingest(cast, collection, name, content)
+        chunk = Chunk.objects.get(document=document)
+        kept = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]
+        made = quotable_from_json(kept, chunk.char_start, chunk.text)
+    assert made is not None
+    return [(unit.kind, made.said(unit.start, unit.end, unit.kind)) for unit in made.units]

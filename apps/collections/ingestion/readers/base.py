@@ -115,6 +115,14 @@ def split_parts(text: str, headings: list[Heading], regions: list[Region]) -> It
         )
 
 
+def text_reading(source: str, why: str) -> Reading:
+    """Return a damaged file as plain text, with a warning that says why."""
+    parts = list(split_parts(source, [], []))
+    reading = Reading(len(parts), iter(parts), is_paged=False)
+    reading.warnings.append(f"The file was read as plain text, because {why}.")
+    return reading
+
+
 def _cuts(text: str, headings: list[Heading], regions: list[Region]) -> Iterator[int]:
     position = 0
     while len(text) - position > PART_CHARS * 1.5:

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from apps.collections.ingestion import detect
-from apps.collections.ingestion.readers.base import Reading, clean_text, read_text, require_text, split_parts
+from apps.collections.ingestion.readers.base import (
+    Reading,
+    clean_text,
+    read_text,
+    require_text,
+    split_parts,
+    text_reading,
+)
 from apps.collections.ingestion.readers.tables import TextBuilder, one_line
 from apps.collections.ingestion.types import ReaderLimits, Region
 
@@ -47,7 +54,7 @@ class JsonReader:
             builder = TextBuilder()
             _write_document(value, builder)
         except (ValueError, RecursionError) as error:
-            return _as_text(source, f"it is not valid JSON ({_why(error)})")
+            return text_reading(source, f"it is not valid JSON ({_why(error)})")
         return _reading(builder, limits)
 
 
@@ -206,13 +213,6 @@ def _reading(builder: TextBuilder, limits: ReaderLimits) -> Reading:
     require_text(text, limits)
     parts = list(split_parts(text, builder.headings, builder.regions))
     return Reading(len(parts), iter(parts), is_paged=False)
-
-
-def _as_text(source: str, why: str) -> Reading:
-    parts = list(split_parts(source, [], []))
-    reading = Reading(len(parts), iter(parts), is_paged=False)
-    reading.warnings.append(f"The file was read as plain text, because {why}.")
-    return reading
 
 
 def _why(error: Exception) -> str:

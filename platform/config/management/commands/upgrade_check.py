@@ -5,7 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from config.upgrade import READ_BYTES_S, WRITE_BYTES_S, Planned, Step, as_json, examine_upgrade, gigabytes
+from basics.sizes import gigabytes
+from config.upgrade import READ_BYTES_S, WRITE_BYTES_S, Planned, Step, as_json, examine_upgrade
 from tenancy.upgrades.effects import STOPS
 
 

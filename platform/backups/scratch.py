@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import secrets
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import psycopg
@@ -15,8 +13,6 @@ from django.db import connection
 from psycopg import sql
 
 from backups.errors import BackupBusy
-from config import env
-from config.embedded import EmbeddedPostgres
 from tenancy.database.direct import direct_connection
 
 _LOCK = 0x73637261746368  # "scratch"
@@ -24,6 +20,8 @@ SCRATCH_BUSY = 75
 """Exit code of a command that found another process at it; sysexits.h calls it EX_TEMPFAIL."""
 _MARK = "Scratch database in which Groundwork verifies a backup; it is dropped without asking."
 _NAMED = ("NAME", "USER", "PASSWORD", "HOST", "PORT", "OPTIONS")
+Server = Callable[[], AbstractContextManager[dict[str, Any]]]
+_servers: list[Server] = []
 
 
 class ScratchBusy(BackupBusy):
@@ -31,6 +29,14 @@ class ScratchBusy(BackupBusy):
 
     def __init__(self) -> None:
         super().__init__("Another backup of this installation is being verified. Try again later.")
+
+
+def scratch_server_from(server: Server) -> None:
+    """Name what starts an empty server of its own, where this installation's has no room for a database; at start-up.
+
+    It yields the server's settings, as ``pointed_at`` takes them, and raises ``BackupRefused`` where it can't start.
+    """
+    _servers[:] = [server]
 
 
 def is_scratch_free() -> bool:
@@ -45,7 +51,7 @@ def pointed_at(chosen: dict[str, Any]) -> Iterator[None]:
     """Let the block work on another database, for commands: other threads of the process would follow.
 
     Args:
-        chosen: as ``env.database_settings`` returns it.
+        chosen: as an entry of ``DATABASES``.
     """
     before = {name: connection.settings_dict[name] for name in _NAMED}
     listen = settings.LISTEN_DATABASE
@@ -65,11 +71,11 @@ def scratch_database() -> Iterator[str]:
     """Let the block work on an empty database, which is gone afterwards; yields where it is, in words.
 
     It is on the server of this installation, where its role may create databases there and pgvector is to be had, else on
-    an embedded server of its own.
+    a server of its own.
 
     Raises:
         ScratchBusy: another process has one of this installation.
-        EmbeddedPostgresError: neither can be had.
+        BackupRefused: neither can be had.
     """
     with direct_connection() as line:
         row: Any = line.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone()
@@ -77,11 +83,8 @@ def scratch_database() -> Iterator[str]:
             raise ScratchBusy
         made = _created(line)
         if made is None:
-            with (
-                tempfile.TemporaryDirectory(prefix="groundwork-scratch-") as folder,
-                EmbeddedPostgres(Path(folder) / "data", durable=False, die_with_parent=True) as server,
-                pointed_at(env.database_settings(server.url, pool=False)),
-            ):
+            (server,) = _servers
+            with server() as chosen, pointed_at(chosen):
                 yield "an embedded server of its own"
             return
         try:

@@ -9,12 +9,11 @@ from backups.models import BackupResult
 from backups.places import place_url
 from backups.restoring import backup_restore
 from backups.results import backup_problem, recorded
+from backups.scratch import SCRATCH_BUSY, ScratchBusy
 from backups.services import backup_create, backup_list, backup_prune
+from backups.verifying import backup_verify
 from basics.errors import DomainError
-from config.backup_verify import backup_verify
-from config.embedded import EmbeddedPostgresError
-from config.scratch import SCRATCH_BUSY, ScratchBusy
-from config.upgrade import gigabytes
+from basics.sizes import gigabytes
 
 
 class Command(BaseCommand):
@@ -64,8 +63,6 @@ class Command(BaseCommand):
             raise CommandError(error.message, returncode=SCRATCH_BUSY) from error
         except DomainError as error:
             raise CommandError(f"{error.message} {getattr(error, 'reason', '')}".strip()) from error
-        except EmbeddedPostgresError as error:
-            raise CommandError(str(error)) from error
 
     def _create(self, url: str, options: dict[str, Any]) -> None:
         made = recorded(

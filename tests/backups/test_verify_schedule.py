@@ -10,10 +10,10 @@ import pytest
 from django.utils import timezone
 
 from backups.models import BackupResult
+from backups.rounds import verify_round
 from backups.schedule import verify_due
-from config.backup_rounds import verify_round
+from backups.scratch import SCRATCH_BUSY
 from config.doctor import check_backup
-from config.scratch import SCRATCH_BUSY
 from tests.exposition import said_here
 
 
@@ -75,7 +75,7 @@ def test_the_result_is_kept_whatever_ends_the_process(monkeypatch: pytest.Monkey
             assert "PROMETHEUS_MULTIPROC_DIR" not in options["env"]
             return subprocess.CompletedProcess(command, code, b"", stderr)
 
-        monkeypatch.setattr("config.backup_rounds.subprocess.run", run)
+        monkeypatch.setattr("backups.rounds.subprocess.run", run)
 
     ends(SCRATCH_BUSY)
     assert not verify_round(), "another machine is at it: no attempt"

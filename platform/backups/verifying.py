@@ -8,8 +8,6 @@ from typing import Any
 
 import psycopg
 
-from apps.collections.models import Chunk, DocumentStatus
-from apps.collections.search import search_run
 from backups.errors import BackupDamaged
 from backups.kept_keys import keys_fit, keys_used
 from backups.loading import schema_make, schema_refuse
@@ -17,21 +15,15 @@ from backups.manifest import Manifest
 from backups.places import Place
 from backups.reading import files_problems, rows_problems
 from backups.restoring import rows_restore
+from backups.scratch import scratch_database
 from backups.services import backup_chosen, backup_keys
 from backups.tables import table_sum
-from basics.errors import DomainError
-from config.doctor import check_row_security
-from config.scratch import scratch_database
-from tenancy.actors import system_actor
 from tenancy.audit_chain import audit_chain_verify
 from tenancy.models import Tenant
-from tenancy.row_security import tenant_models
+from tenancy.row_security import tenant_models, walls_problem
 from tenancy.scope import platform_scope, tenant_scope
 
 _MAX_PROBLEMS = 50
-_PASSAGES = 5  # one of only numbers or marks can't be found by its words
-_WORDS = 8
-_LETTERS = 500
 
 
 @dataclass(slots=True)
@@ -53,6 +45,18 @@ class Verified:
         """Add a problem; beyond the first fifty they are only counted by their being there."""
         if len(self.problems) < _MAX_PROBLEMS and problem not in self.problems:
             self.problems.append(problem)
+
+
+_checks: list[Callable[[Verified], None]] = []
+
+
+def on_verify(check: Callable[[Verified], None]) -> None:
+    """Have it look at the restored rows of a backup that is verified; at start-up, by an app whose rows must work together.
+
+    It notes what is wrong, or adds to ``done`` what is right.
+    """
+    if check not in _checks:
+        _checks.append(check)
 
 
 def backup_verify(url: str, *, name: str = "", say: Callable[[str], None] = lambda words: None) -> Verified:
@@ -94,7 +98,8 @@ def backup_verify(url: str, *, name: str = "", say: Callable[[str], None] = lamb
         _walls(found)
         _audit(found)
         _credentials(found)
-        _search(found)
+        for check in _checks:
+            check(found)
     return found
 
 
@@ -107,9 +112,8 @@ def _tables(line: psycopg.Connection[Any], found: Verified) -> None:
 
 
 def _walls(found: Verified) -> None:
-    walls = check_row_security()
-    if not walls.ok:
-        found.note(f"Row-level security: {walls.detail}")
+    if problem := walls_problem():
+        found.note(f"Row-level security: {problem}")
         return
     for tenant in _tenants():
         with tenant_scope(tenant.pk):
@@ -138,36 +142,6 @@ def _credentials(found: Verified) -> None:
         fix = "" if keys_fit(found.manifest.key_ids) else " This server's keys aren't those of the backup."
         found.note(f"{len(new)} stored credentials can't be decrypted here, for example {new[0]}.{fix}")
     found.done.append(f"{used.secrets - len(used.unreadable)} of {used.secrets} credentials decrypted")
-
-
-def _search(found: Verified) -> None:
-    """Search for the words of passages, by words alone: models of embeddings aren't part of a backup."""
-    with platform_scope():
-        chunks = list(
-            Chunk.objects.filter(document__status=DocumentStatus.READY, is_disabled=False)
-            .select_related("collection", "tenant")
-            .order_by("pk")[:_PASSAGES]
-        )
-    for chunk in chunks:
-        try:
-            with tenant_scope(chunk.tenant_id):
-                result = search_run(
-                    tenant=chunk.tenant,
-                    actor=system_actor(chunk.tenant_id),
-                    collections=[chunk.collection],
-                    query=" ".join(chunk.text.split()[:_WORDS])[:_LETTERS],
-                    legs=["lexical", "exact"],
-                )
-        except DomainError as error:
-            found.note(f"Search: {error.message}")
-            return
-        if result.hits:
-            found.done.append("a search finds passages")
-            return
-    if chunks:
-        found.note(f"A search for the words of {len(chunks)} passages finds none of them.")
-    else:
-        found.done.append("no passage to search for")
 
 
 def _tenants() -> list[Tenant]:
