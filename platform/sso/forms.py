@@ -20,6 +20,8 @@ class EmailForm(forms.Form):
 class _ProviderForm(forms.Form):
     """What providers of both protocols have."""
 
+    field_order: tuple[str, ...] = ()
+
     name = forms.CharField(max_length=80, help_text="What the sign-in button says, for example Okta.")
     creates_members = forms.BooleanField(
         required=False,
@@ -87,7 +89,14 @@ class SamlForm(_ProviderForm):
         label="Groups attribute",
         help_text="The attribute that holds a person's groups.",
     )
-    field_order = ("name", "metadata", "email_claim", "groups_claim", "creates_members", "is_enabled")
+    field_order: tuple[str, ...] = (
+        "name",
+        "metadata",
+        "email_claim",
+        "groups_claim",
+        "creates_members",
+        "is_enabled",
+    )
 
 
 class SamlChangeForm(SamlForm):

@@ -108,6 +108,7 @@ def connection_save(
     with tenant_scope(tenant.pk):
         tenant = lock_members(tenant)
         rows = SsoConnection.objects.filter(tenant=tenant)
+        row: SsoConnection | None
         if pk is None:
             row = SsoConnection(tenant=tenant, protocol=protocol)
         else:

@@ -7,7 +7,6 @@ from urllib.parse import urlsplit
 
 from django.test import Client
 from django.urls import reverse
-from lxml import etree
 
 from sso.models import SsoConnection
 from sso.saml.services import saml_connection_set
@@ -58,7 +57,7 @@ class SamlDoor:
         assert response.status_code == 302, response.content
         return Asked.of(response["Location"])
 
-    def post(self, response: etree._Element | bytes | str, state: str, *, to: str = "") -> Any:
+    def post(self, response: Any | bytes | str, state: str, *, to: str = "") -> Any:
         """Post a form as a browser does from another site: without any cookie."""
         form = {
             "SAMLResponse": response if isinstance(response, str) else encoded(response),

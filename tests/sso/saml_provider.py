@@ -31,7 +31,7 @@ NS = {"saml": SAML, "samlp": SAMLP, "ds": DS}
 EMAIL = "urn:oasis:names:tc:SAML:1.1:nameid-format:emailAddress"
 PERSISTENT = "urn:oasis:names:tc:SAML:2.0:nameid-format:persistent"
 ISSUER, SSO = "https://idp.acme.example/saml", "https://idp.acme.example/sso"
-Change = Callable[[etree._Element], None]
+Change = Callable[[Any], None]
 
 
 class SamlKey:
@@ -63,7 +63,7 @@ class SamlKey:
     def bare(self) -> str:
         return "".join(self.pem.splitlines()[1:-1])
 
-    def sign(self, element: etree._Element, *, signer: XMLSigner | None = None) -> etree._Element:
+    def sign(self, element: Any, *, signer: XMLSigner | None = None) -> Any:
         """Return the element signed as SAML has it: the signature follows the issuer."""
         # The prefix is given: lxml would give it another one when elements move, and the signature covers prefixes.
         place = etree.Element(f"{{{DS}}}Signature", nsmap={"ds": DS}, Id="placeholder")
@@ -72,7 +72,7 @@ class SamlKey:
         signer = signer or XMLSigner(
             signature_algorithm=self.method,
             digest_algorithm=DigestAlgorithm.SHA256,
-            c14n_algorithm="http://www.w3.org/2001/10/xml-exc-c14n#",  # type: ignore[arg-type]
+            c14n_algorithm="http://www.w3.org/2001/10/xml-exc-c14n#",
         )
         return signer.sign(
             element, key=self.private, cert=[self.certificate], reference_uri=f"#{element.get('ID')}"
@@ -143,7 +143,7 @@ class SamlProvider:
             f"</md:IDPSSODescriptor></md:EntityDescriptor>"
         )
 
-    def unsigned(self, asked: Asked) -> etree._Element:
+    def unsigned(self, asked: Asked) -> Any:
         """Return the response to a request, before it is signed."""
         now = datetime.now(UTC)
         soon = iso(now + timedelta(minutes=5))
@@ -189,7 +189,7 @@ class SamlProvider:
                 etree.SubElement(attribute, f"{{{SAML}}}AttributeValue").text = value
         return root
 
-    def respond(self, asked: Asked) -> etree._Element:
+    def respond(self, asked: Asked) -> Any:
         """Return the signed response to a request."""
         root = self.unsigned(asked)
         if self.change:
@@ -203,6 +203,6 @@ class SamlProvider:
         return root
 
 
-def encoded(root: etree._Element | bytes) -> str:
+def encoded(root: Any | bytes) -> str:
     data = root if isinstance(root, bytes) else etree.tostring(root)
     return base64.b64encode(data).decode()

@@ -51,7 +51,7 @@ from web.models import AttemptWindow
 pytestmark = pytest.mark.django_db
 
 BOSS = f"boss@{DOMAIN}"
-Element = etree._Element
+Element = Any
 Forge = Callable[[SamlProvider, Asked], Element | bytes]
 
 

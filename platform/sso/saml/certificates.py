@@ -8,6 +8,7 @@ import re
 from datetime import datetime
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding
 
@@ -47,7 +48,7 @@ def _certificate(block: str) -> x509.Certificate:
         key = found.public_key()
     except (ValueError, binascii.Error, TypeError) as error:
         raise _bad("one can't be read") from error
-    except x509.base.UnsupportedAlgorithm as error:
+    except UnsupportedAlgorithm as error:
         raise _bad("one has a key that isn't supported") from error
     if isinstance(key, rsa.RSAPublicKey):
         if key.key_size < MIN_RSA_BITS:

@@ -8,6 +8,7 @@ it holds any of these: honest identity providers write none of them.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from lxml import etree
 
@@ -19,13 +20,15 @@ METADATA = "urn:oasis:names:tc:SAML:2.0:metadata"
 DS = "http://www.w3.org/2000/09/xmldsig#"
 NAMESPACES = {"samlp": PROTOCOL, "saml": ASSERTION, "md": METADATA, "ds": DS}
 MAX_ELEMENTS = 5000
+Element = Any
+"""lxml's element; the library has no types."""
 _DECLARATION = re.compile(r"\A\ufeff?\s*<\?xml\s([^<>?]*)\?>")
 _ENCODING = re.compile(r"""encoding\s*=\s*["']([^"']*)["']""")
 _ENCODINGS = {"utf-8", "utf8", "us-ascii", "ascii"}
 _DOCTYPE = re.compile(r"<!\s*(?:DOCTYPE|ENTITY)", re.IGNORECASE)
 
 
-def document_parse(data: bytes, what: str, *, is_signed: bool = True) -> etree._Element:
+def document_parse(data: bytes, what: str, *, is_signed: bool = True) -> Element:
     """Return the root of a document.
 
     Args:
@@ -60,7 +63,7 @@ def document_parse(data: bytes, what: str, *, is_signed: bool = True) -> etree._
     return root
 
 
-def parser() -> etree.XMLParser:
+def parser() -> Any:
     """Return a parser that fetches nothing, expands nothing, and keeps libxml2's limits on depth and size."""
     return etree.XMLParser(
         encoding="utf-8",
@@ -74,12 +77,13 @@ def parser() -> etree.XMLParser:
     )
 
 
-def found(element: etree._Element, path: str) -> list[etree._Element]:
+def found(element: Element, path: str) -> list[Element]:
     """Return the elements at a path, with the prefixes samlp, saml, md and ds."""
-    return element.findall(path, NAMESPACES)
+    rows: list[Element] = element.findall(path, NAMESPACES)
+    return rows
 
 
-def text_of(element: etree._Element) -> str:
+def text_of(element: Element) -> str:
     """Return the text of an element that holds nothing but text, "" for any other."""
     return "" if len(element) else (element.text or "").strip()
 

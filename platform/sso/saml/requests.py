@@ -63,4 +63,5 @@ def own_metadata(*, entity_id: str, address: str) -> bytes:
         index="0",
         isDefault="true",
     )
-    return etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
+    said: bytes = etree.tostring(root, xml_declaration=True, encoding="UTF-8", pretty_print=True)
+    return said

@@ -13,10 +13,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cryptography import x509
-from lxml import etree
 
 from sso.fetching import ProviderFailed
-from sso.saml.documents import ASSERTION, document_parse, found, text_of
+from sso.saml.documents import ASSERTION, Element, document_parse, found, text_of
 from sso.saml.signatures import assertion_verified
 
 MAX_RESPONSE = 300_000
@@ -110,7 +109,7 @@ def response_read(encoded: str, expected: Expected, *, now: datetime) -> Said:
     return Said(_claims(assertion, _one(subject, "./saml:NameID"), expected), assertion_id, request_id)
 
 
-def _response_check(response: etree._Element, expected: Expected) -> None:
+def _response_check(response: Element, expected: Expected) -> None:
     _same(response, "Version", "2.0")
     _same(response, "Destination", expected.address)
     issuers = [text_of(one) for one in found(response, "./saml:Issuer")]
@@ -122,7 +121,7 @@ def _response_check(response: etree._Element, expected: Expected) -> None:
         raise ProviderFailed("sso_provider", f"The identity provider refused the sign-in ({_last(code)}).")
 
 
-def _confirmation_check(subject: etree._Element, expected: Expected, now: datetime) -> str:
+def _confirmation_check(subject: Element, expected: Expected, now: datetime) -> str:
     """Return which request the assertion answers, where it is made for who brings it here now (Profiles 4.1.4.2)."""
     confirmation = _one(subject, "./saml:SubjectConfirmation")
     if confirmation.get("Method") != BEARER:
@@ -130,7 +129,7 @@ def _confirmation_check(subject: etree._Element, expected: Expected, now: dateti
     data = _one(confirmation, "./saml:SubjectConfirmationData")
     _same(data, "Recipient", expected.address)
     _window_check(data, now, needs_end=True)
-    request_id = data.get("InResponseTo")
+    request_id = str(data.get("InResponseTo", ""))
     if not request_id:
         raise ProviderFailed(
             "sso_unsolicited",
@@ -140,7 +139,7 @@ def _confirmation_check(subject: etree._Element, expected: Expected, now: dateti
     return request_id
 
 
-def _conditions_check(conditions: etree._Element, expected: Expected, now: datetime) -> None:
+def _conditions_check(conditions: Element, expected: Expected, now: datetime) -> None:
     _window_check(conditions, now, needs_end=True)
     if {one.tag for one in conditions} - _CONDITIONS:
         raise _unfit("it has a condition that isn't known here")
@@ -152,7 +151,7 @@ def _conditions_check(conditions: etree._Element, expected: Expected, now: datet
             raise _unfit("it is for another audience")
 
 
-def _statements_check(assertion: etree._Element, now: datetime) -> None:
+def _statements_check(assertion: Element, now: datetime) -> None:
     statements = found(assertion, "./saml:AuthnStatement")
     if not statements:
         raise _unfit("it doesn't say that anybody signed in")
@@ -161,7 +160,7 @@ def _statements_check(assertion: etree._Element, now: datetime) -> None:
             raise _unfit("the session at the provider has ended")
 
 
-def _claims(assertion: etree._Element, name: etree._Element, expected: Expected) -> dict[str, Any]:
+def _claims(assertion: Element, name: Element, expected: Expected) -> dict[str, Any]:
     subject, form = text_of(name), name.get("Format", "")
     if not 1 <= len(subject) <= 255 or not subject.isprintable():
         raise _unfit("it names no person")
@@ -184,7 +183,7 @@ def _claims(assertion: etree._Element, name: etree._Element, expected: Expected)
     return {**claims, "sub": subject, "email": next(iter(emails), None)}
 
 
-def _window_check(element: etree._Element, now: datetime, *, needs_end: bool) -> None:
+def _window_check(element: Element, now: datetime, *, needs_end: bool) -> None:
     begins, ends = element.get("NotBefore"), element.get("NotOnOrAfter")
     if begins is not None and _time(begins, "NotBefore") > now + SKEW:
         raise _unfit("it isn't valid yet")
@@ -194,14 +193,14 @@ def _window_check(element: etree._Element, now: datetime, *, needs_end: bool) ->
         raise _unfit("it has expired")
 
 
-def _one(element: etree._Element, path: str) -> etree._Element:
+def _one(element: Element, path: str) -> Element:
     rows = found(element, path)
     if len(rows) != 1:
         raise _unfit(f"it has {len(rows)} of {path.rpartition(':')[2]}, not one")
     return rows[0]
 
 
-def _same(element: etree._Element, name: str, value: str) -> None:
+def _same(element: Element, name: str, value: str) -> None:
     if element.get(name) != value:
         raise _unfit(f"{name} is {str(element.get(name))[:200]}, not {value}")
 

@@ -17,7 +17,7 @@ from signxml.exceptions import SignXMLException
 from signxml.verifier import SignatureConfiguration, XMLVerifier
 
 from sso.fetching import ProviderFailed
-from sso.saml.documents import ASSERTION, DS, PROTOCOL, document_parse, found, parser
+from sso.saml.documents import ASSERTION, DS, PROTOCOL, Element, document_parse, found, parser
 
 RESPONSE = f"{{{PROTOCOL}}}Response"
 SIGNED = f"{{{ASSERTION}}}Assertion"
@@ -39,9 +39,7 @@ _CONFIG = SignatureConfiguration(
 """What the signature says of its own key plays no part: ``x509_cert`` is given, so nothing else is looked at."""
 
 
-def assertion_verified(
-    response: etree._Element, certificates: list[x509.Certificate]
-) -> tuple[etree._Element, etree._Element]:
+def assertion_verified(response: Element, certificates: list[x509.Certificate]) -> tuple[Element, Element]:
     """Return the response and its assertion, the latter as its provider has signed it.
 
     Where the response is signed, both are what was signed. Where only the assertion is, the response's own attributes are
@@ -64,7 +62,7 @@ def assertion_verified(
     return response, inner
 
 
-def _names_check(response: etree._Element) -> None:
+def _names_check(response: Element) -> None:
     """Refuse ids that are there twice, and signatures where SAML has none."""
     ids: list[str] = []
     for element in response.iter():
@@ -81,7 +79,7 @@ def _names_check(response: etree._Element) -> None:
         raise _unfit("two of its elements have the same ID")
 
 
-def _only_assertion(response: etree._Element) -> etree._Element:
+def _only_assertion(response: Element) -> Element:
     if list(response.iter(f"{{{ASSERTION}}}EncryptedAssertion", f"{{{ASSERTION}}}EncryptedID")):
         raise ProviderFailed(
             "sso_encrypted",
@@ -93,7 +91,7 @@ def _only_assertion(response: etree._Element) -> etree._Element:
     return direct[0]
 
 
-def _verified(element: etree._Element, certificates: list[x509.Certificate]) -> etree._Element:
+def _verified(element: Element, certificates: list[x509.Certificate]) -> Element:
     """Return an element as parsed from the bytes that its signature covers."""
     name = etree.QName(element).localname
     # lxml writes the namespaces in scope with it, so exclusive canonicalization finds the same bytes.
@@ -119,7 +117,7 @@ def _verified(element: etree._Element, certificates: list[x509.Certificate]) -> 
     raise _unfit(f"the signature of the {name} is wrong ({why})") from problem
 
 
-def _shape_check(root: etree._Element) -> None:
+def _shape_check(root: Element) -> None:
     """Refuse a signature of any shape but SAML's own (Core 5.4)."""
     signatures = found(root, "./ds:Signature")
     if len(signatures) != 1:
