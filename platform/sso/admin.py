@@ -6,6 +6,7 @@ from django.contrib import admin
 
 from sso.models import (
     GroupRole,
+    SamlAnswer,
     ScimGroup,
     ScimGroupMember,
     ScimToken,
@@ -23,7 +24,7 @@ class SsoConnectionAdmin(JournalAdmin):
     """Identity providers; the client's secret is never shown."""
 
     hidden_fields = frozenset({"secret_encrypted"})
-    list_display = ("name", "issuer", "is_enabled", "tested_at")
+    list_display = ("name", "protocol", "issuer", "is_enabled", "tested_at")
     ordering = ("-pk",)
 
 
@@ -42,6 +43,15 @@ class ScimTokenAdmin(JournalAdmin):
 
     hidden_fields = frozenset({"token_sha256"})
     list_display = ("name", "created_at", "last_used_at", "revoked_at")
+    ordering = ("-pk",)
+
+
+@admin.register(SamlAnswer)
+class SamlAnswerAdmin(JournalAdmin):
+    """SAML assertions of the last minutes, each of which counts once."""
+
+    hidden_fields = frozenset({"token_sha256"})
+    list_display = ("connection", "request_id", "taken_at", "expires_at")
     ordering = ("-pk",)
 
 

@@ -16,6 +16,7 @@ from basics.net_guard import AddressRefused, GuardedTransport, NetPolicy, addres
 
 SECONDS = 10.0
 MAX_BYTES = 500_000
+JSON = {"Accept": "application/json"}
 
 
 class ProviderFailed(Denied):
@@ -62,19 +63,22 @@ def _is_opened(url: str, policy: NetPolicy) -> bool:
 
 def document_get(url: str, what: str, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the JSON object at a provider's address. Raises ProviderFailed."""
-    return _called("GET", url, what, dict(headers or {}), None)
+    return _object(_called("GET", url, what, {**JSON, **(headers or {})}, None), what)
+
+
+def bytes_get(url: str, what: str) -> bytes:
+    """Return what is at a provider's address. Raises ProviderFailed."""
+    return _called("GET", url, what, {}, None)
 
 
 def form_post(url: str, what: str, form: Mapping[str, str], headers: Mapping[str, str]) -> dict[str, Any]:
     """Send a form to a provider's address; returns the JSON object that it answers. Raises ProviderFailed."""
-    return _called("POST", url, what, dict(headers), dict(form))
+    return _object(_called("POST", url, what, {**JSON, **headers}, dict(form)), what)
 
 
-def _called(
-    method: str, url: str, what: str, headers: dict[str, str], form: dict[str, str] | None
-) -> dict[str, Any]:
+def _called(method: str, url: str, what: str, headers: dict[str, str], form: dict[str, str] | None) -> bytes:
     address_checked(url, what)
-    headers |= {"Accept": "application/json", "Accept-Encoding": "identity"}
+    headers |= {"Accept-Encoding": "identity"}
     transport = GuardedTransport(provider_policy(), seconds=SECONDS)
     try:
         with (
@@ -98,6 +102,10 @@ def _called(
         raise ProviderFailed(
             "sso_provider", f"{what}: the identity provider answered {response.status_code}."
         )
+    return body
+
+
+def _object(body: bytes, what: str) -> dict[str, Any]:
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as error:

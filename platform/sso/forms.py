@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from django import forms
 
@@ -17,8 +17,29 @@ class EmailForm(forms.Form):
     )
 
 
-class ConnectionForm(forms.Form):
+class _ProviderForm(forms.Form):
+    """What providers of both protocols have."""
+
+    field_order: tuple[str, ...] = ()
+
     name = forms.CharField(max_length=80, help_text="What the sign-in button says, for example Okta.")
+    creates_members = forms.BooleanField(
+        required=False,
+        initial=True,
+        label="People of verified domains become members when they first sign in",
+    )
+    is_enabled = forms.BooleanField(required=False, initial=True, label="People can sign in through it")
+
+    @classmethod
+    def of(cls, row: SsoConnection) -> Self:
+        """Return the form of a provider that is there."""
+        names = [name for name in cls.base_fields if hasattr(row, name)]
+        return cls(prefix=f"c{row.pk}", initial={name: getattr(row, name) for name in names})
+
+
+class ConnectionForm(_ProviderForm):
+    """A provider with OpenID Connect."""
+
     issuer = forms.CharField(
         max_length=300,
         help_text="The address that the provider's discovery document states as its issuer.",
@@ -33,25 +54,78 @@ class ConnectionForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "off"}),
     )
     groups_claim = forms.CharField(
-        max_length=60, initial="groups", help_text="The claim that holds a person's groups."
-    )
-    creates_members = forms.BooleanField(
-        required=False,
-        initial=True,
-        label="People of verified domains become members when they first sign in",
+        max_length=200, initial="groups", help_text="The claim that holds a person's groups."
     )
     takes_unstated_email = forms.BooleanField(
         required=False,
         label="This provider doesn't state email_verified",
         help_text="For Microsoft Entra. Only if people can't change their address there themselves.",
     )
-    is_enabled = forms.BooleanField(required=False, initial=True, label="People can sign in through it")
+    field_order = (
+        "name", "issuer", "client_id", "secret", "groups_claim", "creates_members", "takes_unstated_email",
+        "is_enabled",
+    )  # fmt: skip
 
-    @classmethod
-    def of(cls, row: SsoConnection) -> ConnectionForm:
-        """Return the form of a provider that is there."""
-        names = [name for name in cls.base_fields if name != "secret"]
-        return cls(prefix=f"c{row.pk}", initial={name: getattr(row, name) for name in names})
+
+class SamlForm(_ProviderForm):
+    """A provider with SAML 2.0."""
+
+    metadata = forms.CharField(
+        max_length=500_000,
+        required=False,
+        label="Provider's metadata",
+        help_text="Paste the XML, or enter its https:// address.",
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+    )
+    email_claim = forms.CharField(
+        max_length=200,
+        required=False,
+        label="Email attribute",
+        help_text="Empty: the usual names, or the name ID if it is an email address.",
+    )
+    groups_claim = forms.CharField(
+        max_length=200,
+        initial="groups",
+        label="Groups attribute",
+        help_text="The attribute that holds a person's groups.",
+    )
+    field_order: tuple[str, ...] = (
+        "name",
+        "metadata",
+        "email_claim",
+        "groups_claim",
+        "creates_members",
+        "is_enabled",
+    )
+
+
+class SamlChangeForm(SamlForm):
+    """The same once a provider is there: what its metadata said can be changed by hand."""
+
+    issuer = forms.CharField(max_length=300, required=False, label="Provider's entity ID")
+    sso_url = forms.CharField(
+        max_length=1000,
+        required=False,
+        label="Sign-in address",
+        widget=forms.TextInput(attrs={"inputmode": "url"}),
+    )
+    certificates = forms.CharField(
+        max_length=50_000,
+        required=False,
+        label="Signing certificates",
+        help_text="PEM. While the provider changes its certificate, keep the old one and add the new one.",
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+    )
+    field_order = (
+        "name", "metadata", "issuer", "sso_url", "certificates", "email_claim", "groups_claim",
+        "creates_members", "is_enabled",
+    )  # fmt: skip
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields[
+            "metadata"
+        ].help_text = "Paste the XML, or enter its https:// address, to replace the entity ID, address and certificates."
 
 
 class RulesForm(forms.Form):

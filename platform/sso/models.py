@@ -12,14 +12,35 @@ from tenancy.fields import TenantForeignKey
 from tenancy.models import Role, TenantModel
 
 
+class Protocol(models.TextChoices):
+    OIDC = "oidc", "OpenID Connect"
+    SAML = "saml", "SAML 2.0"
+
+
 class SsoConnection(TenantModel):
-    """An OpenID provider whose word a workspace takes. The client's secret is encrypted and never shown again."""
+    """A provider whose word a workspace takes. An OpenID client's secret is encrypted and never shown again.
+
+    A SAML provider may be there before its metadata is, because many ask for our addresses first: its issuer is "" then, and
+    nobody can sign in through it.
+    """
 
     name = models.CharField(max_length=80, help_text="What the button says, for example Okta.")
-    issuer = models.CharField(max_length=300, help_text="As the provider's discovery document states it.")
+    protocol = models.CharField(
+        max_length=4, choices=Protocol.choices, default=Protocol.OIDC, db_default=Protocol.OIDC
+    )
+    issuer = models.CharField(
+        max_length=300, help_text="As the discovery document states it; of SAML, the provider's entity ID."
+    )
     client_id = models.CharField(max_length=200)
     secret_encrypted = models.BinaryField()
-    groups_claim = models.CharField(max_length=60, default="groups")
+    sso_url = models.CharField(
+        max_length=1000, default="", db_default="", help_text="Where SAML requests are sent."
+    )
+    certificates = models.TextField(default="", db_default="", help_text="What SAML is signed with, as PEM.")
+    email_claim = models.CharField(
+        max_length=200, default="", db_default="", help_text="Attribute of SAML; empty: the usual ones."
+    )
+    groups_claim = models.CharField(max_length=200, default="groups")
     creates_members = models.BooleanField(
         default=True, help_text="People of a verified domain become members when they first sign in."
     )
@@ -104,6 +125,35 @@ class SsoIdentity(TenantModel):
 
     def __str__(self) -> str:
         return self.subject
+
+
+class SamlAnswer(TenantModel):
+    """A SAML assertion that was believed. It counts once, on all machines; its claims go when the browser fetches them.
+
+    A provider's form is posted across sites, where browsers send no session. So the assertion is kept here for a moment,
+    and the browser comes back for it with its session and a token.
+    """
+
+    connection = TenantForeignKey(SsoConnection, related_name="answers")
+    assertion_sha256 = models.CharField(max_length=64)
+    request_id = models.CharField(max_length=100)
+    token_sha256 = models.CharField(max_length=64)
+    claims = models.JSONField(default=dict)
+    taken_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(help_text="From then on the assertion is too old to count anyway.")
+
+    class Meta:
+        verbose_name = "SAML assertion"
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "connection", "assertion_sha256"], name="saml_answer_once"
+            ),
+            models.UniqueConstraint(fields=["tenant", "token_sha256"], name="saml_answer_token"),
+        ]
+        indexes = [models.Index(fields=["expires_at"], name="saml_answer_expiry")]
+
+    def __str__(self) -> str:
+        return self.assertion_sha256[:12]
 
 
 class SsoSignIn(TenantModel):

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from basics.errors import Missing
-from sso.models import GroupRole, ScimToken, SsoConnection, SsoDomain
+from sso.models import GroupRole, Protocol, ScimToken, SsoConnection, SsoDomain
 from tenancy.actors import Actor
 from tenancy.models import Membership, Role
 from tenancy.scope import platform_scope
@@ -44,7 +44,22 @@ def owner_list(*, actor: Actor) -> QuerySet[Membership]:
 
 
 def door_list(*, slug: str) -> list[SsoConnection]:
-    """Return the providers that somebody may sign in through to a workspace; none where there is no such workspace."""
+    """Return the providers that somebody may sign in through to a workspace; none where there is no such workspace.
+
+    A SAML provider whose metadata isn't there yet isn't among them.
+    """
+    return [row for row in _connections(slug) if row.issuer]
+
+
+def connection_find(*, slug: str, pk: int) -> SsoConnection:
+    """Return a workspace's SAML provider, also one that isn't ready. Raises Missing."""
+    found = next((row for row in _connections(slug) if row.pk == pk), None)
+    if found is None or found.protocol != Protocol.SAML:
+        raise Missing("identity provider")
+    return found
+
+
+def _connections(slug: str) -> list[SsoConnection]:
     with platform_scope():
         return list(
             SsoConnection.objects.select_related("tenant")

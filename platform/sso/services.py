@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from basics.errors import Conflict, Invalid, Missing
 from sso.fetching import ProviderFailed, address_checked
-from sso.models import GroupRole, ScimToken, SsoConnection, SsoDomain
+from sso.models import GroupRole, Protocol, ScimToken, SsoConnection, SsoDomain
 from tenancy import crypto, keys
 from tenancy.actors import Actor
 from tenancy.models import Membership, Role, Tenant
@@ -26,10 +26,9 @@ MAX_GROUPS = 500
 MAX_TOKENS = 10
 MAX_HOURS = 24 * 90
 TOKEN_PREFIX = "gws_"  # noqa: S105 - no password
-_CLAIM = re.compile(r"[A-Za-z0-9_:/.\-]{1,60}\Z")
+_CLAIM = re.compile(r"[A-Za-z0-9_:/.\-]{1,200}\Z")
 
 
-@transaction.atomic
 def connection_set(
     *,
     tenant: Tenant,
@@ -44,7 +43,7 @@ def connection_set(
     is_enabled: bool = True,
     pk: int | None = None,
 ) -> SsoConnection:
-    """Add an identity provider, or change one.
+    """Add an OpenID provider, or change one.
 
     Args:
         secret: of the client; "" keeps the stored one, or none for a client without.
@@ -57,43 +56,84 @@ def connection_set(
         Conflict: it would leave the workspace without the only way in that its rules allow.
     """
     actor.require("tenant.manage")
-    name, issuer, client_id = " ".join(name.split()), issuer.strip(), client_id.strip()
-    if not 1 <= len(name) <= 80:
-        raise _invalid("name", "A name of 1 to 80 characters is needed.")
+    issuer, client_id = issuer.strip(), client_id.strip()
     if not client_id or len(client_id) > 200 or not client_id.isprintable():
-        raise _invalid("client_id", "Enter the client id that the provider shows.")
+        raise invalid("client_id", "Enter the client id that the provider shows.")
     if len(secret) > 500 or not secret.isprintable():
-        raise _invalid("secret", "This isn't a client secret.")
-    if not _CLAIM.match(groups_claim):
-        raise _invalid("groups_claim", "Enter the name of the claim, for example groups.")
+        raise invalid("secret", "This isn't a client secret.")
     if len(issuer) > 300 or "?" in issuer or "#" in issuer:
-        raise _invalid("issuer", "An issuer is an address without ? or #, of at most 300 characters.")
+        raise invalid("issuer", "An issuer is an address without ? or #, of at most 300 characters.")
     try:
         address_checked(issuer, "Issuer")
     except ProviderFailed as error:
-        raise _invalid("issuer", error.message) from error
+        raise invalid("issuer", error.message) from error
+    return connection_save(
+        tenant=tenant,
+        actor=actor,
+        protocol=Protocol.OIDC,
+        pk=pk,
+        secret=secret,
+        values={
+            "name": name, "issuer": issuer, "client_id": client_id, "groups_claim": groups_claim,
+            "creates_members": creates_members, "takes_unstated_email": takes_unstated_email,
+            "is_enabled": is_enabled,
+        },
+    )  # fmt: skip
+
+
+@transaction.atomic
+def connection_save(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    protocol: str,
+    values: dict[str, Any],
+    pk: int | None,
+    secret: str = "",
+) -> SsoConnection:
+    """Write a provider whose own values were checked; the rest of ``connection_set`` and ``saml_connection_set``.
+
+    Args:
+        values: of the row's columns, with ``issuer`` and ``client_id``, which say whose subjects its people are.
+
+    Raises:
+        Denied, Missing, Invalid, Conflict: as theirs.
+    """
+    actor.require("tenant.manage")
+    name, issuer, client_id = " ".join(values["name"].split()), values["issuer"], values["client_id"]
+    if not 1 <= len(name) <= 80:
+        raise invalid("name", "A name of 1 to 80 characters is needed.")
+    if not _CLAIM.match(values["groups_claim"]):
+        raise invalid("groups_claim", "Enter the name of the claim, for example groups.")
     with tenant_scope(tenant.pk):
         tenant = lock_members(tenant)
         rows = SsoConnection.objects.filter(tenant=tenant)
-        row = SsoConnection(tenant=tenant) if pk is None else rows.filter(pk=pk).first()
+        row: SsoConnection | None
+        if pk is None:
+            row = SsoConnection(tenant=tenant, protocol=protocol)
+        else:
+            row = rows.filter(pk=pk, protocol=protocol).first()
         if row is None:
             raise Missing("identity provider")
         if pk is None and rows.count() >= MAX_CONNECTIONS:
-            raise _invalid("name", f"There are already {MAX_CONNECTIONS} providers. Remove one first.")
+            raise invalid("name", f"There are already {MAX_CONNECTIONS} providers. Remove one first.")
         if rows.filter(issuer=issuer, client_id=client_id).exclude(pk=pk or 0).exists():
-            raise _invalid("client_id", "This client of this provider is already there.")
-        is_other = (row.issuer, row.client_id) != (issuer, client_id)
-        row.name, row.issuer, row.client_id = name, issuer, client_id
+            if not issuer:
+                raise invalid("name", "Finish the SAML provider that has no metadata yet, or remove it.")
+            field = "client_id" if client_id else "issuer"
+            raise invalid(field, "This client of this provider is already there.")
+        is_other = pk is None or (row.issuer, row.client_id) != (issuer, client_id)
+        for column, value in {**values, "name": name}.items():
+            setattr(row, column, value)
         if secret or is_other:  # a stored secret belongs to the issuer it was entered for
             row.secret_encrypted = crypto.encrypt(secret.strip(), tenant_id=tenant.pk, purpose=row.purpose)
         if is_other:
             row.tested_at = None
-        row.groups_claim, row.creates_members = groups_claim, creates_members
-        row.takes_unstated_email, row.is_enabled = takes_unstated_email, is_enabled
         row.save()
         if is_other and pk is not None:  # its subjects are other people
             row.identities.all().delete()
             row.sign_ins.all().delete()
+            row.answers.all().delete()
         _keep_a_way_in(tenant)
         audit_record(
             tenant=tenant,
@@ -101,6 +141,7 @@ def connection_set(
             action="sso.connection_set",
             object=row,
             data={
+                "protocol": protocol,
                 "issuer": issuer,
                 "client_id": client_id,
                 "is_new": pk is None,
@@ -135,13 +176,13 @@ def group_role_set(*, tenant: Tenant, actor: Actor, group: str, role: str) -> No
     actor.require("tenant.manage")
     group = group.strip()
     if not 1 <= len(group) <= 200 or not group.isprintable():
-        raise _invalid("group", "Enter the group's name or id as the provider sends it.")
+        raise invalid("group", "Enter the group's name or id as the provider sends it.")
     if role and role not in Role.values:
-        raise _invalid("role", "Choose a role.")
+        raise invalid("role", "Choose a role.")
     with tenant_scope(tenant.pk):
         rows = GroupRole.objects.filter(tenant=tenant)
         if role and rows.count() >= MAX_GROUPS and not rows.filter(group=group).exists():
-            raise _invalid("group", f"There are already {MAX_GROUPS} groups. Remove one first.")
+            raise invalid("group", f"There are already {MAX_GROUPS} groups. Remove one first.")
         if role:
             rows.update_or_create(tenant=tenant, group=group, defaults={"role": role})
         else:
@@ -174,9 +215,9 @@ def rules_set(
     """
     actor.require("tenant.manage")
     if session_hours is not None and not 1 <= session_hours <= MAX_HOURS:
-        raise _invalid("session_hours", f"Enter 1 to {MAX_HOURS:,} hours, or nothing.")
+        raise invalid("session_hours", f"Enter 1 to {MAX_HOURS:,} hours, or nothing.")
     if default_role and default_role not in {Role.VIEWER, Role.MEMBER, Role.ADMIN}:
-        raise _invalid("default_role", "Choose viewer, member, admin or none.")
+        raise invalid("default_role", "Choose viewer, member, admin or none.")
     with tenant_scope(tenant.pk):
         locked = lock_members(tenant)
         chosen = None
@@ -187,12 +228,12 @@ def rules_set(
                 .first()
             )
             if chosen is None:
-                raise _invalid("break_glass", "Choose an owner of this workspace.")
+                raise invalid("break_glass", "Choose an owner of this workspace.")
         if requires_sso:
             if chosen is None:
-                raise _invalid("break_glass", "Choose the owner who can sign in if the provider fails.")
+                raise invalid("break_glass", "Choose the owner who can sign in if the provider fails.")
             if not is_mfa_enabled(chosen.user) or not chosen.user.has_usable_password():
-                raise _invalid(
+                raise invalid(
                     "break_glass",
                     "This owner needs a password and a second factor first (Profile, Two-factor).",
                 )
@@ -229,10 +270,10 @@ def scim_token_create(*, tenant: Tenant, actor: Actor, name: str) -> tuple[ScimT
     actor.require("tenant.manage")
     name = " ".join(name.split())
     if not 1 <= len(name) <= 80:
-        raise _invalid("name", "A name of 1 to 80 characters is needed.")
+        raise invalid("name", "A name of 1 to 80 characters is needed.")
     with tenant_scope(tenant.pk):
         if ScimToken.objects.filter(tenant=tenant, revoked_at=None).count() >= MAX_TOKENS:
-            raise _invalid("name", f"There are already {MAX_TOKENS} tokens. Revoke one first.")
+            raise invalid("name", f"There are already {MAX_TOKENS} tokens. Revoke one first.")
         token = TOKEN_PREFIX + secrets.token_urlsafe(32)
         row: ScimToken = ScimToken.objects.create(tenant=tenant, name=name, token_sha256=keys.digest(token))
         audit_record(tenant=tenant, actor=actor, action="sso.scim_token_create", object=row)
@@ -262,7 +303,8 @@ def _keep_a_way_in(tenant: Tenant) -> None:
         raise Conflict("sso_untested", message, data={"field": "requires_sso"})
 
 
-def _invalid(field: str, message: str) -> Invalid:
+def invalid(field: str, message: str) -> Invalid:
+    """Return a refusal to show at a field of a form."""
     return Invalid("invalid", message, data={"field": field, "fields": {field: [message]}})
 
 

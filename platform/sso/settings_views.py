@@ -15,8 +15,19 @@ from django.views.decorators.http import require_http_methods
 
 from basics.errors import Conflict, DomainError, Invalid
 from sso import domains, services
-from sso.forms import ConnectionForm, DomainForm, GroupForm, RulesForm, TokenForm
+from sso.forms import (
+    ConnectionForm,
+    DomainForm,
+    GroupForm,
+    RulesForm,
+    SamlChangeForm,
+    SamlForm,
+    TokenForm,
+)
+from sso.models import Protocol
+from sso.saml.services import certificate_ends, ends_soon, saml_connection_set
 from sso.selectors import connection_list, domain_list, group_role_list, owner_list, scim_token_list
+from sso.views import acs_address, answer_address, entity_id
 from tenancy.sign_in_rules import SignInRules
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
@@ -33,7 +44,13 @@ def sign_in(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _page(request)
     who: Any = {"tenant": request.tenant, "actor": request.actor}
     action = request.POST.get("action")
-    forms = {"connection": ConnectionForm, "domain": DomainForm, "group": GroupForm, "token": TokenForm}
+    forms = {
+        "connection": ConnectionForm,
+        "saml": SamlForm,
+        "domain": DomainForm,
+        "group": GroupForm,
+        "token": TokenForm,
+    }
     if action == "rules":
         rules = RulesForm(
             request.POST, owners=list(owner_list(actor=request.actor)), rules=SignInRules.of(request.tenant)
@@ -41,10 +58,11 @@ def sign_in(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         return _tried(request, "rules", rules, lambda values: services.rules_set(**who, **values))
     if action == "connection" and "connection" in request.POST:
         pk = posted_id(request, "connection")
-        changed = ConnectionForm(request.POST, prefix=f"c{pk}")
-        return _tried(
-            request, f"c{pk}", changed, lambda values: services.connection_set(**who, **values, pk=pk)
-        )
+        is_saml = connection_list(actor=request.actor).filter(pk=pk, protocol=Protocol.SAML).exists()
+        form_of = SamlChangeForm if is_saml else ConnectionForm
+        change = saml_connection_set if is_saml else services.connection_set
+        changed = form_of(request.POST, prefix=f"c{pk}")
+        return _tried(request, f"c{pk}", changed, lambda values: change(**who, **values, pk=pk))
     if action == "token":
         form = TokenForm(request.POST, prefix="token")
         if not form.is_valid():
@@ -58,6 +76,7 @@ def sign_in(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if action in forms:
         make: dict[str, Callable[[dict[str, Any]], Any]] = {
             "connection": lambda values: services.connection_set(**who, **values),
+            "saml": lambda values: saml_connection_set(**who, **values),
             "domain": lambda values: domains.domain_add(**who, **values),
             "group": lambda values: services.group_role_set(**who, **values),
         }
@@ -108,9 +127,20 @@ def _page(request: TenantRequest, *, new_token: str = "", status: int = 200, **t
     rules = SignInRules.of(tenant)
     connections = []
     for row in connection_list(actor=actor):
-        path = reverse("sso:answer", args=[tenant.slug, row.pk])
-        form = tried.get(f"c{row.pk}") or ConnectionForm.of(row)
-        connections.append({"row": row, "form": form, "answer": request.build_absolute_uri(path)})
+        row.tenant = tenant
+        is_saml = row.protocol == Protocol.SAML
+        form = tried.get(f"c{row.pk}") or (SamlChangeForm if is_saml else ConnectionForm).of(row)
+        answer = acs_address(request, row) if is_saml else answer_address(request, row)
+        connections.append(
+            {
+                "row": row,
+                "form": form,
+                "answer": answer,
+                "entity": entity_id(request, row) if is_saml else "",
+                "certificates": certificate_ends(row),
+                "ends_soon": ends_soon(row),
+            }
+        )
     owners = list(owner_list(actor=actor))
     context = {
         "section": "sign-in",
@@ -120,6 +150,7 @@ def _page(request: TenantRequest, *, new_token: str = "", status: int = 200, **t
         "tokens": scim_token_list(actor=actor),
         "rules": rules,
         "connection_form": tried.get("connection") or ConnectionForm(prefix="connection"),
+        "saml_form": tried.get("saml") or SamlForm(prefix="saml"),
         "domain_form": tried.get("domain") or DomainForm(prefix="domain"),
         "group_form": tried.get("group") or GroupForm(prefix="group"),
         "token_form": tried.get("token") or TokenForm(prefix="token"),

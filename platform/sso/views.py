@@ -19,6 +19,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods
 
@@ -27,8 +28,10 @@ from sso import oidc
 from sso.domains import domain_tenant
 from sso.fetching import ProviderFailed
 from sso.forms import EmailForm
-from sso.models import SsoConnection
+from sso.models import Protocol, SsoConnection
 from sso.people import company_enter, provider_actor
+from sso.saml.requests import request_url
+from sso.saml.services import answer_take
 from sso.selectors import door_get, door_list
 from sso.services import connection_secret
 from tenancy.entrances import COMPANY_ONLY, SIGN_INS
@@ -44,7 +47,7 @@ MAX_ASKED = 5
 ASKED_S = 600
 PER_MINUTE = 30
 _BACKEND = "django.contrib.auth.backends.ModelBackend"
-_ONCE = ("code", "state", "iss", "error")
+_ONCE = ("code", "state", "iss", "error", "answer")
 _ERROR = re.compile(r"[a-z_]{1,40}\Z")
 
 
@@ -55,7 +58,7 @@ def find(request: HttpRequest) -> HttpResponse:
     form = EmailForm(request.POST or None)
     if request.method == "GET" or not form.is_valid():
         return render(request, "sso/find.html", {"form": form}, status=422 if form.errors else 200)
-    _rate_check(request)
+    rate_check(request)
     tenant = domain_tenant(form.cleaned_data["email"])
     if tenant is None or not door_list(slug=tenant.slug):
         form.add_error(
@@ -78,23 +81,34 @@ def workspace(request: HttpRequest, slug: str) -> HttpResponse:
 @require_GET
 def start(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Send the browser to the provider, and keep what is asked there in its session."""
-    _rate_check(request)
+    rate_check(request)
     connection = door_get(slug=slug, pk=pk)
+    is_saml = connection.protocol == Protocol.SAML
     try:
-        provider = oidc.provider_read(connection.issuer)
+        provider = None if is_saml else oidc.provider_read(connection.issuer)
     except ProviderFailed as error:
-        return _refused(request, connection, error)
+        return refused(request, connection, error)
     asked = oidc.Asked.new(connection=connection.pk, next=_inside(slug, request.GET.get("next", "")))
     state = secrets.token_urlsafe(32)
     kept: dict[str, Any] = request.session.get(ASKED, {})
     request.session[ASKED] = dict([*kept.items(), (state, asdict(asked))][-MAX_ASKED:])
-    where = oidc.authorization_url(
-        provider,
-        client_id=connection.client_id,
-        redirect_uri=_answer_address(request, connection),
-        state=state,
-        asked=asked,
-    )
+    if provider is None:
+        where = request_url(
+            sso_url=connection.sso_url,
+            entity_id=entity_id(request, connection),
+            address=acs_address(request, connection),
+            request_id=_request_id(asked),
+            state=state,
+            now=timezone.now(),
+        )
+    else:
+        where = oidc.authorization_url(
+            provider,
+            client_id=connection.client_id,
+            redirect_uri=answer_address(request, connection),
+            state=state,
+            asked=asked,
+        )
     return redirect(where)
 
 
@@ -102,7 +116,7 @@ def start(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 @require_GET
 def answer(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Take the provider's answer, and let in whom it stands for."""
-    _rate_check(request)
+    rate_check(request)
     connection = door_get(slug=slug, pk=pk)
     for name in _ONCE:
         if len(request.GET.getlist(name)) > 1:
@@ -111,7 +125,7 @@ def answer(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     try:
         member, token = company_enter(connection=connection, claims=_claims(request, connection, asked))
     except (Denied, Invalid) as error:
-        return _refused(request, connection, error)
+        return refused(request, connection, error)
     is_same = request.user.is_authenticated and request.user.pk == member.user_id
     if is_same:
         request.session.cycle_key()
@@ -143,6 +157,9 @@ def _asked_take(request: HttpRequest, connection: SsoConnection) -> oidc.Asked:
 
 
 def _claims(request: HttpRequest, connection: SsoConnection, asked: oidc.Asked) -> dict[str, Any]:
+    if connection.protocol == Protocol.SAML:
+        token = request.GET.get("answer", "")
+        return answer_take(connection=connection, token=token, request_id=_request_id(asked))
     said = request.GET.get("iss")
     if said is not None and said != connection.issuer:
         raise ProviderFailed("sso_issuer", "The answer is another identity provider's.")
@@ -160,15 +177,35 @@ def _claims(request: HttpRequest, connection: SsoConnection, asked: oidc.Asked) 
         provider,
         client_id=connection.client_id,
         secret=connection_secret(connection),
-        redirect_uri=_answer_address(request, connection),
+        redirect_uri=answer_address(request, connection),
         code=code,
         asked=asked,
     )
 
 
-def _answer_address(request: HttpRequest, connection: SsoConnection) -> str:
-    path = reverse("sso:answer", args=[connection.tenant.slug, connection.pk])
+def answer_address(request: HttpRequest, connection: SsoConnection) -> str:
+    """Return where an OpenID provider sends the browser back to: an address for each connection."""
+    return _address(request, connection, "answer")
+
+
+def acs_address(request: HttpRequest, connection: SsoConnection) -> str:
+    """Return where a SAML provider has its answers posted: an address for each connection."""
+    return _address(request, connection, "acs")
+
+
+def entity_id(request: HttpRequest, connection: SsoConnection) -> str:
+    """Return who we are to a SAML provider, for each connection another one: the address of our metadata."""
+    return _address(request, connection, "metadata")
+
+
+def _address(request: HttpRequest, connection: SsoConnection, name: str) -> str:
+    path = reverse(f"sso:{name}", args=[connection.tenant.slug, connection.pk])
     return request.build_absolute_uri(path)
+
+
+def _request_id(asked: oidc.Asked) -> str:
+    """Return a SAML request's ID; one mustn't begin with a digit."""
+    return f"_{asked.nonce}"
 
 
 def _inside(slug: str, path: str) -> str:
@@ -177,7 +214,7 @@ def _inside(slug: str, path: str) -> str:
     return path[:2000] if is_ours and "/../" not in path else ""
 
 
-def _refused(request: HttpRequest, connection: SsoConnection, error: DomainError) -> HttpResponse:
+def refused(request: HttpRequest, connection: SsoConnection, error: DomainError) -> HttpResponse:
     """Say that somebody can't come in. What the provider did wrong is for owners, in the audit log."""
     tenant = connection.tenant
     log.info("sso_refused", tenant=tenant.slug, code=error.code, reason=error.message)
@@ -199,9 +236,13 @@ def _refused(request: HttpRequest, connection: SsoConnection, error: DomainError
     return render(request, "sso/refused.html", page, status=error.status)
 
 
-def _rate_check(request: HttpRequest) -> None:
-    """Refuse a network that asks too often within a minute: each question makes us ask a provider, or tells of a domain."""
-    key = f"sso:{network_of(client_ip(request))}"
+def rate_check(request: HttpRequest, what: str = "") -> None:
+    """Refuse a network that asks too often within a minute: each question makes us ask a provider, or tells of a domain.
+
+    Args:
+        what: is counted by itself.
+    """
+    key = f"sso{what}:{network_of(client_ip(request))}"
     if full := windows_take(Window(key, PER_MINUTE, 60)):
         wait = math.ceil(full.wait_s)
         raise DomainError(

@@ -32,6 +32,8 @@ PUBLIC: dict[str, dict[str, Any]] = {
     "sso:workspace": {"kwargs": {"slug": "any"}, "ok": (404,)},
     "sso:start": {"kwargs": {"slug": "any", "pk": 1}, "ok": (404,)},
     "sso:answer": {"kwargs": {"slug": "any", "pk": 1}, "ok": (404,)},
+    "sso:acs": {"kwargs": {"slug": "any", "pk": 1}, "ok": (405,)},
+    "sso:metadata": {"kwargs": {"slug": "any", "pk": 1}, "ok": (404,)},
     # Opened by a SCIM token alone.
     "scim:users": {"ok": (401,)},
     "scim:user": {"kwargs": {"resource_id": "x"}, "ok": (401,)},
