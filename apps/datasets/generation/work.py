@@ -9,7 +9,7 @@ from typing import Any
 
 from apps.datasets.generation.committing import Committer, ItemChange, Write
 from apps.datasets.generation.corpus import CorpusPassage, passages_read
-from apps.datasets.generation.gathering import Crowd, Gathered
+from basics.gathering import Crowd, Gathered
 from apps.datasets.generation.settings import Settings
 from apps.datasets.models import Dataset, GenerationItem, GenerationJob, ItemState
 from apps.datasets.records.record import Record
