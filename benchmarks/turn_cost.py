@@ -48,8 +48,12 @@ def main() -> None:
         document(tenant, actor)
         rounds: dict[str, list[dict[str, Any]]] = {"streamed": [], "burst": []}
         for number in range(args.rounds + 1):
-            streamed = meter.during(lambda: asyncio.run(watched(portal, tenant, actor, args.turns)), args.turns)
-            burst = meter.during(lambda: ended(tenant, submit(tenant, actor, f"compatible/{BURST}", args.turns)), args.turns)
+            streamed = meter.during(
+                lambda: asyncio.run(watched(portal, tenant, actor, args.turns)), args.turns
+            )
+            burst = meter.during(
+                lambda: ended(tenant, submit(tenant, actor, f"compatible/{BURST}", args.turns)), args.turns
+            )
             if number:
                 rounds["streamed"].append(streamed)
                 rounds["burst"].append(burst)
@@ -95,7 +99,8 @@ class Meter:
         name = os.environ["DATABASE_URL"].rpartition("/")[2].partition("?")[0]
         with psycopg.connect(self._url) as line:
             row = line.execute(
-                "SELECT xact_commit, tup_inserted, tup_updated FROM pg_stat_database WHERE datname = %s", [name]
+                "SELECT xact_commit, tup_inserted, tup_updated FROM pg_stat_database WHERE datname = %s",
+                [name],
             ).fetchone()
         assert row is not None
         return {
@@ -169,7 +174,11 @@ def document(tenant: Any, actor: Any) -> None:
     with tenant_scope(tenant.pk):
         collection = collection_create(tenant=tenant, actor=actor, name="Notices")
         document_upload(
-            tenant=tenant, actor=actor, collection=collection, name="notice.txt", chunks=[(TEXT * 100).encode()]
+            tenant=tenant,
+            actor=actor,
+            collection=collection,
+            name="notice.txt",
+            chunks=[(TEXT * 100).encode()],
         )
         while not Document.objects.filter(status="ready").exists():
             time.sleep(0.1)

@@ -32,6 +32,11 @@ class Pace:
         self._due: dict[float, list[Callable[[], None]]] = {}
         self._shift = LOADED[0][1] * (os.getpid() % 8) / 8
 
+    @property
+    def now(self) -> float:
+        """Return the time of the loop's clock in seconds."""
+        return self._loop.time()
+
     def spoken(self, run_id: int) -> None:
         """Note that a run has said something."""
         now = self._loop.time()

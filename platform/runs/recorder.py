@@ -182,14 +182,14 @@ class Recorder:
             await self._ctx.in_db(self._write_last, batch, first, also, before)
 
     def _soon(self) -> float:
-        return self._pace.next_after(asyncio.get_running_loop().time())
+        return self._pace.next_after(self._pace.now)
 
     def _wake(self, due: float) -> None:
         """Have the pump write at a time of the loop's clock, or before."""
         if self._is_dirty and due >= self._due:
             return
         self._is_dirty, self._due = True, due
-        if due <= asyncio.get_running_loop().time():
+        if due <= self._pace.now:
             self._now.set()
         else:
             self._pace.call_at(due, self._ring)
@@ -197,7 +197,7 @@ class Recorder:
     def _ring(self) -> None:
         if not self._is_dirty:
             return
-        if self._due <= asyncio.get_running_loop().time():
+        if self._due <= self._pace.now:
             self._now.set()
         else:  # It was set for what was written long ago, with something that could not wait; or a timer is early.
             self._pace.call_at(self._due, self._ring)
@@ -206,7 +206,7 @@ class Recorder:
         """Take what is pending, with the number of the last event before it."""
         batch, self._pending, self._size = self._pending, Batch(), 0
         self._is_dirty = False
-        self._flushed_at = asyncio.get_running_loop().time()
+        self._flushed_at = self._pace.now
         first = self._written
         self._written += len(batch.events)
         return batch, first

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
@@ -14,13 +13,14 @@ from django.db import DatabaseError, DataError, connection, transaction
 from jobs.context import JobContext, LeaseLost
 from runs.hub import hub
 from runs.models import Run
-from runs.pace import LOADED, FLUSH_S, Pace
+from runs.pace import FLUSH_S, LOADED, Pace
 from runs.recorder import Recorder
 from runs.transcript import TEXT, Transcript
 from runs.writes import Batch, RunWrite, runs_write
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
 from tests.patience import PATIENCE_S
+from tests.runs.clock import Clock
 from tests.runs.support import events_of, make_run, take
 from tests.servers import wait_for
 from tests.statements import statements_noted
@@ -134,7 +134,9 @@ def test_two_writes_of_one_run_come_in_their_order(cast: Cast) -> None:
 def test_another_workspace_s_run_is_out_of_reach_in_a_shared_statement(cast: Cast) -> None:
     (mine,), (ctx, theirs) = working(cast, 1), working(make_cast(), 1)[0]
     with tenant_scope(cast.tenant.pk):
-        told = runs_write([said(*mine, "x"), said(ctx, theirs, "from outside"), said(mine[0], theirs, "forged")])
+        told = runs_write(
+            [said(*mine, "x"), said(ctx, theirs, "from outside"), said(mine[0], theirs, "forged")]
+        )
     assert told[0] is False
     assert isinstance(told[1], LeaseLost)
     assert isinstance(told[2], LeaseLost)
@@ -146,7 +148,9 @@ def test_a_connection_that_breaks_in_mid_statement_writes_nothing_and_says_so_to
 ) -> None:
     runs = working(cast, 2)
     with tenant_scope(cast.tenant.pk), monkeypatch.context() as patch:
-        patch.setattr("runs.writes._RESULT", "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(600), 2, 3")
+        patch.setattr(
+            "runs.writes._RESULT", "SELECT pg_terminate_backend(pg_backend_pid()), pg_sleep(600), 2, 3"
+        )
         told = runs_write([said(ctx, run, "x") for ctx, run in runs])
     assert all(isinstance(error, DatabaseError) for error in told)
     connection.close()
@@ -208,20 +212,6 @@ async def test_runs_of_two_workspaces_share_no_statement(cast: Cast, lane_thread
         assert await sync_to_async(texts_of)(run) == [f"of {whose.tenant.slug}"]
 
 
-class Clock:
-    """An event loop's clock that a test turns."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-        self.timers: list[tuple[float, Callable[..., None], tuple[Any, ...]]] = []
-
-    def time(self) -> float:
-        return self.now
-
-    def call_at(self, when: float, callback: Callable[..., None], *args: Any) -> None:
-        self.timers.append((when, callback, args))
-
-
 @pytest.mark.parametrize(("speaking", "every"), [(1, FLUSH_S), (7, FLUSH_S), *LOADED])
 def test_the_pace_follows_how_many_speak(speaking: int, every: float) -> None:
     clock = Clock()
@@ -251,6 +241,5 @@ def test_all_runs_of_a_loaded_process_are_due_in_the_same_moment() -> None:
         clock.now += 0.001
         pace.call_at(pace.next_after(clock.now - 0.1), lambda run=run: rung.append(run))  # type: ignore[misc]
     assert len(clock.timers) <= 2  # the thirty milliseconds may lie around such a moment
-    for _, callback, args in clock.timers:
-        callback(*args)
+    clock.turn(1.0)
     assert sorted(rung) == list(range(30))
