@@ -22,7 +22,7 @@ SELECT m.role, u.email FROM tenancy_membership m JOIN tenancy_user u ON u.id = m
 WHERE m.tenant_id = %(me_tenant)s AND m.user_id = %(me_user)s AND u.is_active AND t.is_active
 """
 _MEMBER_WITH = (
-    f"SELECT me.role, me.email, x.* FROM ({_MEMBER}) me LEFT JOIN LATERAL (%s) x ON true ORDER BY x.place"
+    f"SELECT me.role, me.email, x.* FROM ({_MEMBER}) me LEFT JOIN LATERAL (%s) x ON true ORDER BY x.place"  # noqa: S608
 )
 
 
