@@ -62,7 +62,7 @@ def actor_again(actor: Actor) -> Actor:
 
 def is_person(run: Run) -> bool:
     """Tell whether a run works for a person, and for no key of theirs."""
-    return run.request.get("actor", {}).get("kind") == "user"
+    return bool(run.request.get("actor", {}).get("kind") == "user")
 
 
 def person_with(

@@ -133,8 +133,7 @@ async def run_execute(
         gone = asyncio.Event()
         watch = asyncio.create_task(stop_watch(ctx, run, stop, gone), name=f"stop-watch-{run.pk}")
         try:
-            if start.is_resumed:
-                # Voids half a turn, and makes any late write of the worker before us miss.
+            if start.is_resumed:  # Voids half a turn, and makes any late write of the worker before us miss.
                 recorder.add(STEP_RESET, {"step": len(start.turns)})
                 await recorder.flush()
                 toolset.restore(start.history)

@@ -36,7 +36,8 @@ async def after_first_search(
 ) -> tuple[Run, list[ToolCall]]:
     """Ask for two searches in one step, change something when the first has found its passages; return run and calls."""
     monkeypatch.setattr(prepare, "Limits", partial(Limits, max_parallel_tools=1))
-    search, made = document_search.search_run, []
+    search: Any = vars(document_search)["search_run"]
+    made: list[Any] = []
 
     def searched(**asked: Any) -> Any:
         found = search(**asked)
@@ -69,7 +70,7 @@ async def test_nothing_changed_and_both_calls_run(
 async def test_a_removed_member_makes_no_second_call(
     cast: Cast, library: Library, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    person = cast.actor("member").user_id
+    person = cast.actor("member").user_id or 0
     run, calls = await after_first_search(
         cast, lane_threads, monkeypatch, lambda: Membership.objects.filter(user_id=person).delete()
     )
@@ -84,7 +85,7 @@ async def test_a_member_who_lost_the_right_to_read_finds_nothing_more(
 ) -> None:
     from tenancy import permissions
 
-    person = cast.actor("member").user_id
+    person = cast.actor("member").user_id or 0
     fewer = {**permissions.ROLE_ACTIONS, "viewer": frozenset({"tool.run", "conversation.write"})}
     monkeypatch.setattr("tenancy.selectors.ROLE_ACTIONS", fewer)
     _, calls = await after_first_search(
@@ -116,7 +117,7 @@ async def test_a_new_denial_stops_the_second_call(
 async def test_a_denial_of_the_role_that_somebody_just_got_counts(
     cast: Cast, library: Library, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    person = cast.actor("member").user_id
+    person = cast.actor("member").user_id or 0
 
     def demote() -> None:
         ToolGrant.objects.create(
