@@ -67,6 +67,7 @@ run first_text
 run streams
 run waiting_routes
 run concurrency
+run turn_cost
 run restarts
 run drain
 run tenants

@@ -1,4 +1,4 @@
-"""Wake up whoever listens: one channel, a topic in the payload, never content."""
+"""Wake up whoever listens: one channel, a topic in each line of the payload, never content."""
 
 from __future__ import annotations
 

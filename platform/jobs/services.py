@@ -46,19 +46,7 @@ def job_enqueue(
     Raises:
         LookupError: nothing runs this kind.
     """
-    known = registry.get(kind)
-    fields: dict[str, Any] = {
-        "tenant": tenant,
-        "kind": kind,
-        "payload": payload,
-        "lane": known.lane,
-        "max_attempts": known.max_attempts,
-        "dedupe_key": dedupe_key,
-        "topic": topic,
-        "user_id": actor.user_id,
-        "weight": weight,
-        "woken_at": timezone.now(),
-    }
+    fields = _fields(tenant, actor, kind, payload, dedupe_key=dedupe_key, topic=topic, weight=weight)
     with transaction.atomic(savepoint=False):
         if not dedupe_key:
             job: Job = Job.objects.create(**fields)
@@ -74,6 +62,40 @@ def job_enqueue(
                 return active.get()
         wake(job)
     return job
+
+
+def job_new(*, tenant: Tenant, actor: Actor, kind: str, payload: dict[str, int | str]) -> Job:
+    """Return a job that isn't stored yet; whoever stores it calls ``wake`` in the same transaction.
+
+    Raises:
+        LookupError: nothing runs this kind.
+    """
+    return Job(**_fields(tenant, actor, kind, payload))
+
+
+def _fields(
+    tenant: Tenant,
+    actor: Actor,
+    kind: str,
+    payload: dict[str, int | str],
+    *,
+    dedupe_key: str = "",
+    topic: str = "",
+    weight: int | None = None,
+) -> dict[str, Any]:
+    known = registry.get(kind)
+    return {
+        "tenant": tenant,
+        "kind": kind,
+        "payload": payload,
+        "lane": known.lane,
+        "max_attempts": known.max_attempts,
+        "dedupe_key": dedupe_key,
+        "topic": topic,
+        "user_id": actor.user_id,
+        "weight": weight,
+        "woken_at": timezone.now(),
+    }
 
 
 def wake(job: Job) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.db import connection
@@ -18,8 +19,11 @@ from tenancy.selectors import key_collections, user_actor
 _MEMBER = """
 SELECT m.role, u.email FROM tenancy_membership m JOIN tenancy_user u ON u.id = m.user_id
     JOIN tenancy_tenant t ON t.id = m.tenant_id
-WHERE m.tenant_id = %s AND m.user_id = %s AND u.is_active AND t.is_active
+WHERE m.tenant_id = %(me_tenant)s AND m.user_id = %(me_user)s AND u.is_active AND t.is_active
 """
+_MEMBER_WITH = (
+    f"SELECT me.role, me.email, x.* FROM ({_MEMBER}) me LEFT JOIN LATERAL (%s) x ON true ORDER BY x.place"  # noqa: S608
+)
 
 
 def actor_facts(actor: Actor) -> dict[str, Any]:
@@ -56,15 +60,43 @@ def actor_again(actor: Actor) -> Actor:
     return _actor(actor.tenant_id, actor.user_id, actor.kind == "api_key", actor.api_key_id)
 
 
-def _actor(tenant_id: int, user_id: int | None, by_key: bool, key_id: int | None) -> Actor:
+def is_person(run: Run) -> bool:
+    """Tell whether a run works for a person, and for no key of theirs."""
+    return bool(run.request.get("actor", {}).get("kind") == "user")
+
+
+def person_with(
+    tenant_id: int, user_id: int | None, query: str, values: Mapping[str, Any]
+) -> tuple[Actor, list[tuple[Any, ...]]]:
+    """Return a person with the rights of now, and the rows of a query, both of one moment and by one statement.
+
+    Args:
+        query: its first column is ``place``, which orders the rows; it may ask for ``me.role``, the person's.
+        values: its parameters, by name.
+
+    Raises:
+        Denied: ``actor_gone``.
+    """
     with connection.cursor() as cursor:
-        cursor.execute(_MEMBER, [tenant_id, user_id])
-        found = cursor.fetchone()
+        cursor.execute(
+            _MEMBER_WITH.replace("%s", query, 1), {**values, "me_tenant": tenant_id, "me_user": user_id}
+        )
+        rows = cursor.fetchall()
+    actor = user_actor(_membership(tenant_id, user_id, rows[0][:2] if rows else None))
+    return actor, [row[3:] for row in rows if row[2] is not None]
+
+
+def _membership(tenant_id: int, user_id: int | None, found: tuple[str, str] | None) -> Membership:
     if found is None:
         raise Denied("actor_gone", "The person who asked is no longer a member of this workspace.")
     role, email = found
-    person = User(pk=user_id, email=email)
-    membership = Membership(tenant_id=tenant_id, user=person, role=role)
+    return Membership(tenant_id=tenant_id, user=User(pk=user_id, email=email), role=role)
+
+
+def _actor(tenant_id: int, user_id: int | None, by_key: bool, key_id: int | None) -> Actor:
+    with connection.cursor() as cursor:
+        cursor.execute(_MEMBER, {"me_tenant": tenant_id, "me_user": user_id})
+        membership = _membership(tenant_id, user_id, cursor.fetchone())
     if not by_key:
         return user_actor(membership)
     key = ApiKey.objects.filter(tenant_id=tenant_id, pk=key_id or 0, revoked_at=None).first()

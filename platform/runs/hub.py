@@ -119,9 +119,10 @@ class LoopHub:
                 waker.wake()
         while True:
             async for notification in listener.notifies(timeout=ALIVE_CHECK_S):
-                topic, _, _ = notification.payload.partition(" ")
-                for waker in self._topics.get(topic, ()):
-                    waker.wake()
+                for told in notification.payload.split("\n"):  # one for each run that was written together
+                    topic, _, _ = told.partition(" ")
+                    for waker in self._topics.get(topic, ()):
+                        waker.wake()
             await listener.execute("SELECT 1")  # a line that died silently shows itself here
 
 

@@ -2,7 +2,7 @@
 
 What must be known before anything else happens is written at once and durably: the start and the end of a call that must
 not run twice, with the turn that asked for it. Everything else may be lost with the process, because a resumed run does
-it again without harm; it is written together with what follows, within ``recorder.FLUSH_S``. An attempt after the first
+it again without harm; it is written together with what follows, within ``pace.FLUSH_S``. An attempt after the first
 writes each step before the next begins: the job counts a worker's death against the step that is not written.
 """
 

@@ -1,20 +1,25 @@
-"""Write a run's events and journal: coalesced, each flush one fenced statement, nothing once the job is lost."""
+"""Write a run's events and journal: coalesced, with those of other runs, each fenced, nothing once the job is lost.
+
+Text is written at moments that runs share (``runs.pace``); what several runs of a workspace want written in the same
+moment, or while the write before is under way, is one statement and one commit (``runs.writes``).
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.db import transaction
 
+from basics.gathering import Crowd, Gathered
 from jobs.context import JobContext
+from runs.pace import pace_here
 from runs.transcript import TEXT, TOOL_PROGRESS, Transcript
-from runs.writes import Batch, batch_write
+from runs.writes import Batch, RunWrite, batch_write, runs_write
 from toolloop.storable import json_storable
 
-FLUSH_S = 0.08
 FLUSH_CHARS = 2048
 
 
@@ -39,8 +44,10 @@ class Recorder:
         self._pending = Batch()
         self._size = 0
         self._flushed_at = 0.0
-        self._due = 0.0
-        self._dirty, self._now = asyncio.Event(), asyncio.Event()
+        self._is_dirty, self._due = False, 0.0
+        self._now = asyncio.Event()
+        self._pace = pace_here()
+        self._writes = _writes_here(ctx)
         self._lock = asyncio.Lock()
         self._pump_task: asyncio.Task[None] | None = None
         self._closed = False
@@ -53,7 +60,6 @@ class Recorder:
         """Stop writing in the background; what is pending stays unwritten."""
         # Never cancelled: a statement that goes on in its thread would race with the next one.
         self._closed = True
-        self._dirty.set()
         self._now.set()
         if self._pump_task is not None:
             await self._pump_task
@@ -82,9 +88,11 @@ class Recorder:
         else:
             self.add(kind, {"step": step, "text": text})
         self._size += len(text)
-        self._wake(self._flushed_at + FLUSH_S)
+        self._pace.spoken(self._run_id)
         if not self._flushed_at or self._size >= FLUSH_CHARS:
-            self._now.set()
+            self._wake(0.0)
+        else:
+            self._wake(self._pace.next_after(self._flushed_at))
 
     def progress(self, step: int, call_id: str, text: str) -> None:
         """Add a piece of what a running tool yields; pieces of one call are written together."""
@@ -102,19 +110,18 @@ class Recorder:
         else:
             self.add(TOOL_PROGRESS, {"step": step, "call_id": call_id, "text": text})
         self._size += len(text)
-        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
-        if self._size >= FLUSH_CHARS:
-            self._now.set()
+        self._pace.spoken(self._run_id)
+        self._wake(0.0 if self._size >= FLUSH_CHARS else self._soon())
 
     def step_keep(self, index: int, turn: dict[str, Any]) -> None:
         """Keep a finished turn; see ``call_keep`` for when it is written."""
         self._pending.steps.append((index, json_storable(turn)))
-        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
+        self._wake(self._soon())
 
     def usage_keep(self, columns: dict[str, Any]) -> None:
         """Keep what a request used; what is kept in the same moment is written in one transaction with it."""
         self._pending.usage.append(columns)
-        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
+        self._wake(self._soon())
 
     def call_keep(self, call: dict[str, Any]) -> None:
         """Keep a tool call as it stands now (the columns of its row).
@@ -122,7 +129,7 @@ class Recorder:
         Written soon, or with whatever is flushed before that. Who relies on it (a call that must not run twice) flushes.
         """
         self._pending.calls[call["step"], call["call_id"]] = call
-        self._wake(asyncio.get_running_loop().time() + FLUSH_S)
+        self._wake(self._soon())
 
     def reads_keep(self, reads: list[dict[str, Any]]) -> None:
         """Keep which passages a call has fetched; written in one transaction with the call, which is kept next."""
@@ -141,7 +148,7 @@ class Recorder:
             if not self._pending:
                 return
             batch, first = self._take()
-            if await self._ctx.in_db(self._write, batch, first, durable):
+            if await self._writes.ask(RunWrite(self._ctx, self._run_id, batch, first, durable)):
                 self._stop.set()
 
     async def settle(self) -> None:
@@ -174,37 +181,46 @@ class Recorder:
             batch, first = self._take()
             await self._ctx.in_db(self._write_last, batch, first, also, before)
 
+    def _soon(self) -> float:
+        return self._pace.next_after(self._pace.now)
+
     def _wake(self, due: float) -> None:
-        self._due = min(self._due, due) if self._dirty.is_set() else due
-        self._dirty.set()
+        """Have the pump write at a time of the loop's clock, or before."""
+        if self._is_dirty and due >= self._due:
+            return
+        self._is_dirty, self._due = True, due
+        if due <= self._pace.now:
+            self._now.set()
+        else:
+            self._pace.call_at(due, self._ring)
+
+    def _ring(self) -> None:
+        if not self._is_dirty:
+            return
+        if self._due <= self._pace.now:
+            self._now.set()
+        else:  # It was set for what was written long ago, with something that could not wait; or a timer is early.
+            self._pace.call_at(self._due, self._ring)
 
     def _take(self) -> tuple[Batch, int]:
         """Take what is pending, with the number of the last event before it."""
         batch, self._pending, self._size = self._pending, Batch(), 0
-        self._dirty.clear()
-        self._now.clear()
-        self._flushed_at = asyncio.get_running_loop().time()
+        self._is_dirty = False
+        self._flushed_at = self._pace.now
         first = self._written
         self._written += len(batch.events)
         return batch, first
 
     async def _pump(self) -> None:
-        loop = asyncio.get_running_loop()
         try:
             while not self._closed:
-                await self._dirty.wait()
-                pause = self._due - loop.time()
-                if pause > 0 and not self._closed:
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._now.wait(), pause)
-                if self._dirty.is_set() and not self._closed:
+                await self._now.wait()
+                self._now.clear()
+                if self._is_dirty and not self._closed:
                     await self.flush()
         except Exception as error:  # noqa: BLE001 - raised again by the run, which is told to stop
             self.error = error
             self._stop.set()
-
-    def _write(self, batch: Batch, first: int, durable: bool) -> bool:
-        return batch_write(self._ctx, self._run_id, batch, first, durable=durable)
 
     def _write_last(
         self,
@@ -219,3 +235,23 @@ class Recorder:
                 batch.events[-1][1].update(json_storable(before()))
             also(batch_write(self._ctx, self._run_id, batch, first, durable=True))
             self._ctx.complete()
+
+
+Writes = Gathered[RunWrite, bool]
+# By tenant; held by the recorders that use them.
+_writes: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, weakref.WeakValueDictionary[int, Writes]] = (
+    weakref.WeakKeyDictionary()
+)
+
+
+def _writes_here(ctx: JobContext) -> Writes:
+    """Return what writes for the runs of this event loop that are of the job's workspace."""
+    found = _writes.setdefault(asyncio.get_running_loop(), weakref.WeakValueDictionary())
+    writes = found.get(ctx.tenant_id)
+    if writes is None:
+
+        async def write(group: list[RunWrite]) -> Sequence[bool | Exception]:
+            return await ctx.in_db(runs_write, group)
+
+        writes = found[ctx.tenant_id] = Gathered(write, Crowd(1))
+    return writes

@@ -1,7 +1,7 @@
 """Follow a run: rows after a position, then live ones, from a small connection pool of its own.
 
 Streams are many and long, so they hold no database connection while they wait. Reads that ask for the same thing at the
-same moment (many tabs on one run) share one query.
+same moment (many tabs on one run) share one query, and so do those of a workspace's runs that are woken together.
 """
 
 from __future__ import annotations
@@ -31,11 +31,17 @@ LOOK_S = 60.0
 POOL_SIZE = 4
 READ_LIMIT = 1000
 
+TOGETHER = 50
+"""Runs that one statement reads at most."""
+
 _AFTER = """
-SELECT r.status IN ('queued', 'running', 'parked') AS is_active, e.seq, e.kind, e.data
-FROM runs_run r LEFT JOIN LATERAL (
-    SELECT seq, kind, data FROM runs_runevent WHERE tenant_id = r.tenant_id AND run_id = r.id AND seq > %s ORDER BY seq LIMIT %s) e ON true
-WHERE r.tenant_id = own_tenant() AND r.id = %s ORDER BY e.seq
+SELECT g.place, r.status IN ('queued', 'running', 'parked') AS is_active, e.seq, e.kind, e.data
+FROM unnest(%s::bigint[], %s::bigint[]) WITH ORDINALITY AS g(run, after, place)
+JOIN runs_run r ON r.tenant_id = own_tenant() AND r.id = g.run
+LEFT JOIN LATERAL (
+    SELECT seq, kind, data FROM runs_runevent WHERE tenant_id = r.tenant_id AND run_id = r.id AND seq > g.after
+    ORDER BY seq LIMIT %s) e ON true
+ORDER BY g.place, e.seq
 """
 
 T = TypeVar("T")
@@ -57,6 +63,23 @@ class _Reader:
         self._pool: AsyncConnectionPool[AsyncConnection[Any]] | None = None
         self._opening = asyncio.Lock()
         self._shared: dict[tuple[Any, ...], asyncio.Task[Any]] = {}
+        self._asked: dict[int, dict[tuple[int, int], None]] = {}
+
+    async def events(self, tenant_id: int, run_id: int, after: int) -> list[dict[str, Any]]:
+        """Return the rows of ``_AFTER`` for a run; those who ask for runs of one workspace in one moment share a read."""
+        self._asked.setdefault(tenant_id, {})[run_id, after] = None
+        found = await self.share((tenant_id, _AFTER), lambda: self._events_read(tenant_id))
+        return found[run_id, after]
+
+    async def _events_read(self, tenant_id: int) -> dict[tuple[int, int], list[dict[str, Any]]]:
+        asked = list(self._asked.pop(tenant_id))
+        found: dict[tuple[int, int], list[dict[str, Any]]] = {one: [] for one in asked}
+        for begin in range(0, len(asked), TOGETHER):
+            some = asked[begin : begin + TOGETHER]
+            given = ([run for run, _ in some], [after for _, after in some], READ_LIMIT)
+            for row in await self.read(tenant_id, _AFTER, given):
+                found[some[row["place"] - 1]].append(row)
+        return found
 
     async def pool(self) -> AsyncConnectionPool[AsyncConnection[Any]]:
         async with self._opening:
@@ -147,7 +170,7 @@ async def events_after(tenant_id: int, run_id: int, seq: int) -> tuple[list[Even
     found: list[EventRow] = []
     while True:
         after = found[-1][0] if found else seq
-        rows = await rows_read(tenant_id, _AFTER, (after, READ_LIMIT, run_id))
+        rows = await _reader().events(tenant_id, run_id, after)
         events = [(r["seq"], r["kind"], r["data"]) for r in rows if r["seq"] is not None]
         found += events
         if len(events) < READ_LIMIT:

@@ -20,8 +20,6 @@ from typing import Any
 
 from django.db.models import Exists, QuerySet, Value
 
-from basics.errors import Denied
-from runs.actors import actor_now
 from runs.models import ChunkRead, Run, ToolCall
 from runs.transcript import FINISHED, REASONING, TEXT, Transcript
 from tenancy.actors import Actor
@@ -304,18 +302,9 @@ def _lost(actor: Actor) -> QuerySet[ChunkRead]:
     return rows.exclude(_judges[0](actor)) if actor.can("collection.read") else rows
 
 
-def run_require(run: Run) -> None:
-    """Let a run go on only while its person or key is here, and may still read what it has read.
-
-    Its model would be told again what they have lost.
-
-    Raises:
-        Denied: ``actor_gone``; ``source_lost``.
-    """
-    if run.request.get("actor", {}).get("kind") == "system":
-        return
-    if withheld_of(actor=actor_now(run), runs=[run.pk]):
-        raise Denied("source_lost", SOURCE_LOST)
+def lost_of(actor: Actor, run_id: int) -> QuerySet[ChunkRead] | None:
+    """Return what a run has read that an actor may not read now; None where nobody keeps documents."""
+    return _lost(actor).filter(run_id=run_id) if _judges else None
 
 
 def events_withheld(events: Sequence[tuple[int, str, Any]], found: Withheld) -> list[tuple[int, str, Any]]:

@@ -161,14 +161,13 @@ SCRIPTS = {
 
 def install(monkeypatch: pytest.MonkeyPatch, process: Process, *, eager: bool) -> None:
     """Make every write from now on this process's."""
-    write, write_last = Recorder._write, Recorder._write_last
-    begin, batch_write = execute._run_begin, writes.batch_write
-    monkeypatch.setattr(Recorder, "_write", lambda *args: process.write(write, *args))
+    write_last, begin = Recorder._write_last, execute._run_begin
+    runs_write, batch_write = writes.runs_write, writes.batch_write
+    monkeypatch.setattr(recorder_module, "runs_write", lambda *args: process.write(runs_write, *args))
     monkeypatch.setattr(Recorder, "_write_last", lambda *args: process.write(write_last, *args))
     monkeypatch.setattr(execute, "_run_begin", lambda *args: process.write(begin, *args))
-    monkeypatch.setattr(
-        recorder_module, "batch_write", lambda *a, **k: process.statement(batch_write, *a, **k)
-    )
+    for module in (recorder_module, writes):
+        monkeypatch.setattr(module, "batch_write", lambda *a, **k: process.statement(batch_write, *a, **k))
     if eager:
         monkeypatch.setattr(execute, "RunJournal", EagerJournal)
 

@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from jobs.models import Job
-from runs import recorder as recorder_module
+from runs import pace
 from runs.models import Run, RunStep, ToolCall, UsageRecord
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -92,7 +92,7 @@ async def test_run_goes_on_when_its_process_dies_between_any_two_writes(
 async def test_run_goes_on_when_facts_are_written_together_and_its_process_dies(
     cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    monkeypatch.setattr(recorder_module, "FLUSH_S", 0.0)
+    monkeypatch.setattr(pace, "FLUSH_S", 0.0)
     for when in ("before", "after"):
         for point in range(100):
             victim = Process(point, when)

@@ -11,7 +11,8 @@ from asgiref.sync import sync_to_async
 from runs import stream
 from runs.models import Run, RunEvent, RunStatus
 from tenancy.scope import tenant_scope
-from tests.cast import Cast
+from tests.cast import Cast, make_cast
+from tests.patience import PATIENCE_S
 from tests.runs.support import make_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -98,3 +99,45 @@ async def test_equal_reads_of_one_moment_are_one_and_a_later_one_reads_for_itsel
         events, _ = await later
     assert [kind for _, kind, _ in events] == ["text"]
     assert began == 2
+
+
+async def test_runs_that_are_woken_together_are_read_together_and_each_reader_gets_its_own(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [(await sync_to_async(make_run)(cast))[0] for _ in range(5)]
+    for run in runs[1:]:
+        for seq in range(1, run.pk % 3 + 2):
+            await sync_to_async(_event)(run, seq, f"text of {run.pk}")
+    reader, reads = stream._reader(), 0
+    read = reader.read
+
+    async def counted(*args: Any) -> list[dict[str, Any]]:
+        nonlocal reads
+        reads += 1
+        return await read(*args)
+
+    monkeypatch.setattr(reader, "read", counted)
+    monkeypatch.setattr(stream, "TOGETHER", 3)
+    asked = [(run, after) for run in runs for after in (0, 1)]
+    async with asyncio.timeout(PATIENCE_S):
+        found = await asyncio.gather(
+            *(stream.events_after(cast.tenant.pk, run.pk, after) for run, after in asked),
+            stream.events_after(cast.tenant.pk, runs[0].pk + 10_000, 0),
+        )
+    assert reads == 4  # eleven questions, three at a time
+    *known, gone = found
+    assert gone == ([], False)
+    for (run, after), (events, is_active) in zip(asked, known, strict=True):
+        wanted = range(after + 1, 0 if run == runs[0] else run.pk % 3 + 2)
+        assert [(seq, kind) for seq, kind, _ in events] == [(seq, f"text of {run.pk}") for seq in wanted]
+        assert is_active
+
+
+async def test_another_workspace_s_run_is_not_read_along(cast: Cast) -> None:
+    other = await sync_to_async(make_cast)()
+    runs = [(await sync_to_async(make_run)(whose))[0] for whose in (cast, other)]
+    for run in runs:
+        await sync_to_async(_event)(run, 1, "text")
+    async with asyncio.timeout(PATIENCE_S):
+        found = await asyncio.gather(*(stream.events_after(cast.tenant.pk, run.pk, 0) for run in runs))
+    assert [len(events) for events, _ in found] == [1, 0]

@@ -85,6 +85,7 @@ def search_run(
     reranker: Reranker | None = None,
     trace: bool = False,
     billing_account: BillingAccount | None = None,
+    is_scope_new: bool = False,
 ) -> SearchResult:
     """Find the passages that answer a question.
 
@@ -100,6 +101,7 @@ def search_run(
             chosen, if all legs run.
         trace: tell how it came to the result, which costs a second statement.
         billing_account: on whose account models are asked, where that is more than the actor: the run that searches, say.
+        is_scope_new: the collections were read for this very search, so that nothing of them is read anew.
 
     Raises:
         Denied: the actor may not search.
@@ -132,7 +134,7 @@ def search_run(
     with ThreadPoolExecutor(1) as aside:  # a thread per search: it must not be inherited by a fork
         embedding = _embed_begin(aside, tenant, billing_account, scope, query) if "vector" in legs else []
         indexes = indexes_for(actor, scope, conditions, as_of)
-        terms = _terms(scope, query) if "lexical" in legs else []
+        terms = _terms(scope, query, is_new=is_scope_new) if "lexical" in legs else []
         postings = candidates_find(actor, pks, terms, indexes.postings, conditions, as_of)
         looked_up = time.perf_counter()
         vectors, note = _vectors(embedding, indexes, language_or_script(query))
@@ -265,14 +267,17 @@ def _scope(tenant: Tenant, actor: Actor, collections: Sequence[Collection] | Non
     return list(collections)
 
 
-def _terms(scope: Sequence[Collection], query: str) -> list[int]:
+def _terms(scope: Sequence[Collection], query: str, *, is_new: bool) -> list[int]:
     """Return the question's terms in each form that rows of the scope have now.
 
     The forms are read anew: a document may have brought one since the caller read the collection.
     """
-    forms = dict(Collection.objects.filter(pk__in=[c.pk for c in scope]).values_list("pk", "lexical_forms"))
-    for collection in scope:
-        collection.lexical_forms = forms.get(collection.pk, [])
+    if not is_new:
+        forms = dict(
+            Collection.objects.filter(pk__in=[c.pk for c in scope]).values_list("pk", "lexical_forms")
+        )
+        for collection in scope:
+            collection.lexical_forms = forms.get(collection.pk, [])
     return query_term_ids(query, dict.fromkeys(f for c in scope for f in c.lexical_forms))
 
 

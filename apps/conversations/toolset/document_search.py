@@ -85,6 +85,7 @@ def documents_search(
                 billing_account=run_billing_account(scope.run),
                 legs=scope.searching.legs,
                 trace=trace,
+                is_scope_new=True,
             )
 
         found = search({})

@@ -14,7 +14,6 @@ from apps.conversations.attachments.selectors import ATTACHED, FilesInScope
 from apps.conversations.models import Attachment, Conversation
 from apps.conversations.transcript import selectors
 from apps.tools.toolset.bundles import CallGuard
-from runs.actors import actor_now
 from runs.models import Run
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -75,8 +74,7 @@ def is_attached(names: Sequence[str]) -> bool:
 
 def rights_now(scope: Scope) -> tuple[Actor, list[Collection]]:
     """Return the person as they may act at this moment, and the collections that the running tool may touch for them."""
-    actor = actor_now(scope.run)
-    rows = selectors.scope_collections(actor=actor, conversation=scope.conversation)
+    actor, rows = selectors.run_scope_now(scope.run, scope.conversation)
     if scope.only is not None:
         rows = [row for row in rows if row.pk in scope.only]
     return actor, scope.guard.collections(rows, lambda row: row.pk)

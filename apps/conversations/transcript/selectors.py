@@ -28,6 +28,7 @@ from apps.conversations.models import (
 from apps.conversations.transcript.branch_tree import branch_before, tree_read
 from apps.conversations.transcript.shown import turns_for
 from basics.errors import Missing
+from runs.actors import actor_now, is_person, person_with
 from runs.models import ACTIVE, Run, RunStatus
 from runs.parking import decided_data
 from runs.providers import models_available
@@ -217,19 +218,37 @@ WHERE c.tenant_id = %(tenant)s AND c.owner_id IS NULL
     AND (%(key)s::bigint[] IS NULL OR c.id = ANY (%(key)s::bigint[]))
     AND (%(conversation)s::bigint IS NULL OR c.id IN (SELECT collection_id FROM conversations_conversationcollection
         WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s))
-ORDER BY c.name
 """
 
 
 def scope_collections(*, actor: Actor, conversation: Conversation | None) -> list[Collection]:
     """Return the collections a conversation searches that the actor may read now (None: all there are)."""
-    found = []
-    for row in _scope(f"{_COLLECTION}, {_SPACE}", actor, conversation):
-        values = iter(row)
-        collection = _COLLECTION.take(values)
-        collection.space = _SPACE.take(values)
-        found.append(collection)
-    return found
+    return [_collection(row) for row in _scope(f"{_COLLECTION}, {_SPACE}", actor, conversation)]
+
+
+def run_scope_now(run: Run, conversation: Conversation | None) -> tuple[Actor, list[Collection]]:
+    """Return whom a run acts for with the rights of now, and what ``scope_collections`` returns for them; by one statement.
+
+    A key's owner and the key itself are read before.
+
+    Raises:
+        Denied: ``actor_gone``; no right to read collections.
+    """
+    if not is_person(run):
+        actor = actor_now(run)
+        return actor, scope_collections(actor=actor, conversation=conversation)
+    query = f"SELECT row_number() OVER (ORDER BY c.name) AS place, {_COLLECTION}, {_SPACE} {_SCOPE}"
+    values = _scope_values(run.tenant_id, None, conversation)
+    actor, rows = person_with(run.tenant_id, run.user_id, query, values)
+    actor.require("collection.read")
+    return actor, [_collection(row) for row in rows]
+
+
+def _collection(row: tuple[Any, ...]) -> Collection:
+    values = iter(row)
+    collection: Collection = _COLLECTION.take(values)
+    collection.space = _SPACE.take(values)
+    return collection
 
 
 def scope_names(
@@ -242,17 +261,23 @@ def scope_names(
 
 def _scope(columns: str, actor: Actor, conversation: Conversation | None) -> list[tuple[Any, ...]]:
     actor.require("collection.read")
-    if conversation is not None and conversation.searches_all:
-        conversation = None
-    values: dict[str, Any] = {
-        "tenant": actor.tenant_id,
-        "key": None if actor.collections is None else list(actor.collections),
-        "conversation": None if conversation is None else conversation.pk,
-    }
+    values = _scope_values(actor.tenant_id, actor.collections, conversation)
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {columns} {_SCOPE}", values)
+        cursor.execute(f"SELECT {columns} {_SCOPE} ORDER BY c.name", values)
         found: list[tuple[Any, ...]] = cursor.fetchall()
     return found
+
+
+def _scope_values(
+    tenant_id: int, limited: frozenset[int] | None, conversation: Conversation | None
+) -> dict[str, Any]:
+    if conversation is not None and conversation.searches_all:
+        conversation = None
+    return {
+        "tenant": tenant_id,
+        "key": None if limited is None else list(limited),
+        "conversation": None if conversation is None else conversation.pk,
+    }
 
 
 def scope_pks(conversation: Conversation) -> list[int]:

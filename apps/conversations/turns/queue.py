@@ -11,7 +11,8 @@ from django.db import transaction
 from apps.conversations.attachments.services import attachments_checked
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
 from apps.conversations.transcript.locks import conversation_locked, draft_after, model_checked, text_checked
-from apps.conversations.turns.services import CheckedQuestion, turn_add, turn_ends, turn_submit
+from apps.conversations.turns.ends import turn_ends
+from apps.conversations.turns.services import CheckedQuestion, turn_add, turn_submit
 from basics.errors import Conflict, DomainError, Missing
 from runs.actors import actor_facts, actor_now
 from runs.models import Run

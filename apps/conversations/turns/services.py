@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from apps.conversations.attachments.services import (
@@ -33,17 +33,19 @@ from apps.conversations.turns.conversations import (
     scope_set,
     tools_off_set,
 )
+from apps.conversations.turns.ends import TurnEnds, turn_ends
 from basics.errors import Conflict, Missing
-from jobs.services import job_enqueue
+from jobs.services import job_enqueue, job_new, wake
 from runs.actors import actor_facts
 from runs.call_log import PRIVATE
 from runs.deciders import approver_labels
 from runs.models import CallPath, PendingDecision, Run, RunStatus
 from runs.selectors import decision_list
 from runs.services import call_decide as run_call_decide
-from runs.services import run_create, run_stop
+from runs.services import run_new, run_stop
 from tenancy import origin
 from tenancy.actors import Actor
+from tenancy.inserting import rows_insert
 from tenancy.models import Tenant
 from tenancy.services import audit_record
 from toolloop.deferred import Decision
@@ -100,47 +102,6 @@ class CheckedQuestion:
     after: Turn | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnds:
-    """What decides whether a question can be asked, and how.
-
-    Attributes:
-        known: id of the turn that it is already.
-        active: id of the turn whose answer is under way.
-        newest: index of the newest turn.
-        is_queue: questions wait already.
-        has_files: something was attached to the conversation.
-    """
-
-    known: int | None
-    active: int | None
-    newest: int | None
-    is_queue: bool
-    has_files: bool
-
-
-_ENDS = """
-SELECT max(id) FILTER (WHERE client_id = %(client)s::uuid), max(id) FILTER (WHERE is_active), max(index),
-    EXISTS (SELECT FROM conversations_queuedquestion
-        WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s),
-    EXISTS (SELECT FROM conversations_attachment
-        WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s)
-FROM conversations_turn WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s
-"""
-
-
-def turn_ends(conversation: Conversation, client_id: uuid.UUID) -> TurnEnds:
-    """Return them for a conversation whose lock is held, by one statement on the way to the first text."""
-    values: dict[str, int | str] = {
-        "tenant": conversation.tenant_id,
-        "conversation": conversation.pk,
-        "client": str(client_id),
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_ENDS, values)
-        return TurnEnds(*cursor.fetchone())
-
-
 def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, asked: CheckedQuestion) -> Turn:
     """Do what ``turn_submit`` does, in its transaction and under the conversation's lock."""
     if ends.known is not None:
@@ -151,7 +112,12 @@ def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, as
     files = attachments_checked(actor, row, asked.attachments, asked.beside)
     attachments_seen(tenant, files, row.model)
     run = _run(tenant, actor, row, version, has_files=ends.has_files)
-    turn = Turn.objects.create(
+    payload: dict[str, int | str] = {"turn_id": ends.turn, "run_id": ends.run}
+    job = job_new(tenant=tenant, actor=actor, kind=JOB_KIND, payload=payload)
+    job.pk, run.pk = ends.job, ends.run
+    run.job = job
+    turn = Turn(
+        pk=ends.turn,
         tenant=tenant,
         conversation=row,
         run=run,
@@ -160,12 +126,14 @@ def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, as
         index=0 if ends.newest is None else ends.newest + 1,
         client_id=asked.client_id,
     )
+    said = Message(pk=ends.message, tenant=tenant, turn=turn, author=Message.Author.USER, text=asked.text)
+    rows_insert([job, run, turn, said])
     row.title, row.head = row.title or title_of(asked.text), turn
     row.updated_at, row.draft = timezone.now(), draft_after(row.draft, asked.text)
     row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
-    Message.objects.create(tenant=tenant, turn=turn, author=Message.Author.USER, text=asked.text)
     turn.attached = attachments_send(turn, files)
-    _start(tenant, actor, turn, run)
+    wake(job)
+    _submit_record(tenant, actor, turn, run)
     turn.asked = asked.text  # what a page needs to show the new turn without reading it back
     return turn
 
@@ -309,6 +277,7 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
         row.citations.all().delete()
         has_files = Attachment.objects.filter(conversation=conversation).exists()
         row.run = _run(tenant, actor, conversation, version, has_files=has_files)
+        row.run.save()
         row.assistant_version = version
         row.is_active, row.removed_markers = True, 0
         row.save(update_fields=["run", "assistant_version", "is_active", "removed_markers"])
@@ -342,7 +311,7 @@ def _run(
         PRIVATE: has_files,
         "request_id": origin.current().request_id,
     }
-    return run_create(tenant=tenant, actor=actor, kind=RUN_KIND, model=conversation.model, request=facts)
+    return run_new(tenant=tenant, actor=actor, kind=RUN_KIND, model=conversation.model, request=facts)
 
 
 def _start(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
@@ -350,6 +319,10 @@ def _start(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
         tenant=tenant, actor=actor, kind=JOB_KIND, payload={"turn_id": turn.pk, "run_id": run.pk}
     )
     run.save(update_fields=["job"])
+    _submit_record(tenant, actor, turn, run)
+
+
+def _submit_record(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
     audit_record(
         tenant=tenant,
         actor=actor,

@@ -15,10 +15,10 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from apps.datasets.generation.gathering import Crowd, Gathered
 from apps.datasets.models import Dataset, GenerationJob, ItemState
 from apps.datasets.records.record import Record
 from apps.datasets.rows.services import NewRow, rows_insert
+from basics.gathering import Crowd, Gathered
 from jobs.notify import CHANNEL
 from runs.services import AnsweredRun, runs_record
 from tenancy.actors import Actor

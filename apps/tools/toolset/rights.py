@@ -7,7 +7,7 @@ lies between a question and its first word.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -17,15 +17,16 @@ from django.utils import timezone
 
 from apps.tools.policy.engine import Grant, Policy, Subject, policy_compile
 from apps.tools.toolset.guard import EntryFacts
+from runs.actors import person_with
 from tenancy.actors import Actor
 from toolloop.deferred import Approval
 
 _READ = """
 WITH grants AS MATERIALIZED (
     SELECT * FROM tools_toolgrant WHERE tenant_id = %(tenant)s AND (%(is_all)s OR subject_kind = 'everyone'
-        OR (subject_kind, subject) IN (('role', %(role)s), ('member', %(user)s), ('api_key', %(key)s)))
+        OR (subject_kind, subject) IN (('role', {role}), ('member', %(user)s), ('api_key', %(key)s)))
 )
-SELECT
+SELECT 1 AS place,
     (SELECT jsonb_agg(jsonb_build_array(
         id, effect, target_kind, target, toolkit_id, calls, subject_kind, subject, collection_id, arguments, expires_at,
         note, approver_kind, approver, approval_hours, needs_reason) ORDER BY id) FROM grants),
@@ -39,6 +40,7 @@ SELECT
             OR (kind = 'key' AND (api_key_id IS NULL OR api_key_id::text = %(key)s)))),
     EXISTS (SELECT FROM tools_toolsource WHERE tenant_id = %(tenant)s AND is_enabled)
 """
+_RULES, _RULES_OF_PERSON = _READ.replace("{role}", "%(role)s"), _READ.replace("{role}", "me.role")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,19 +66,36 @@ def tool_rules(*, actor: Actor, subject: Subject | None = None) -> ToolRules:
     Args:
         subject: leave out grants and limits that are about others; None leaves out no grant.
     """
-    who = subject or Subject()
+    values = _values(actor, subject)
     with connection.cursor() as cursor:
-        cursor.execute(
-            _READ,
-            {
-                "tenant": actor.tenant_id,
-                "is_all": subject is None,
-                "role": who.role,
-                "user": str(who.user_id),
-                "key": str(who.api_key_id),
-            },
-        )
-        *lists, has_sources = cursor.fetchone()
+        cursor.execute(_RULES, values)
+        return _rules(cursor.fetchone()[1:])
+
+
+def person_and_rules(person: Actor) -> tuple[Actor, ToolRules]:
+    """Return a person with the rights of now and the rules that are about them, of one moment and by one statement.
+
+    Raises:
+        Denied: ``actor_gone``.
+    """
+    who = Subject(user_id=person.user_id)  # the role is that of now, which the statement finds by itself
+    actor, (row,) = person_with(person.tenant_id, person.user_id, _RULES_OF_PERSON, _values(person, who))
+    return actor, _rules(row)
+
+
+def _values(actor: Actor, subject: Subject | None) -> dict[str, Any]:
+    who = subject or Subject()
+    return {
+        "tenant": actor.tenant_id,
+        "is_all": subject is None,
+        "role": who.role,
+        "user": str(who.user_id),
+        "key": str(who.api_key_id),
+    }
+
+
+def _rules(row: Sequence[Any]) -> ToolRules:
+    *lists, has_sources = row
     grants, members, entries, limited = (json.loads(found) if found else [] for found in lists)
     kits: dict[int, set[str]] = {}
     for kit, name in members:

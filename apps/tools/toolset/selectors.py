@@ -13,7 +13,7 @@ from apps.tools.models import CollectionToolkit, ToolEntry, ToolGrant, Toolkit, 
 from apps.tools.policy.engine import Subject
 from apps.tools.toolset.bundles import ToolChange, bundle_list
 from apps.tools.toolset.guard import Guard, Rights
-from apps.tools.toolset.rights import tool_rules
+from apps.tools.toolset.rights import ToolRules, person_and_rules, tool_rules
 from apps.tools.toolset.tenant_bundles import tenant_bundles
 from basics.errors import Missing
 from runs.actors import actor_again
@@ -45,7 +45,7 @@ def guard_for(
     rights, has_sources = _rights(actor)
     return Guard(
         rights,
-        again=lambda: _rights(actor_again(actor))[0],
+        again=lambda: _rights_again(actor),
         scope=scope,
         clock=timezone.now,
         bundles=(*bundle_list(), *(tenant_bundles(actor=actor) if has_sources else ())),
@@ -59,9 +59,20 @@ def _rights(actor: Actor) -> tuple[Rights, bool]:
     """Return what an actor may do by the rules of now, and whether the workspace has tools of its own."""
     subject = subject_of(actor)
     rules = tool_rules(actor=actor, subject=subject)
+    return _rights_of(actor, subject, rules), rules.has_sources
+
+
+def _rights_again(actor: Actor) -> Rights:
+    """Return what an actor that was let in may do by the rules and with the rights of now. Raises Denied."""
+    if actor.kind == "user":
+        now, rules = person_and_rules(actor)
+        return _rights_of(now, subject_of(now), rules)
+    return _rights(actor_again(actor))[0]
+
+
+def _rights_of(actor: Actor, subject: Subject, rules: ToolRules) -> Rights:
     limits = ToolLimits(actor.tenant_id, subject, rules.limited)
-    rights = Rights(rules.policy, subject, rules.entries, actor.can, limits.rule)
-    return rights, rules.has_sources
+    return Rights(rules.policy, subject, rules.entries, actor.can, limits.rule)
 
 
 def grant_list(*, actor: Actor) -> QuerySet[ToolGrant]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from typing import Any, Literal
 
 import structlog
@@ -19,6 +20,7 @@ from django.utils import timezone
 from budgets.ledger import run_holds_release
 from jobs.context import JobContext, LeaseLost
 from runs.actors import gone_of
+from runs.going_on import GoingOn
 from runs.journal import RunJournal, call_key, history_rebuilt
 from runs.models import CallPath, Run, RunStatus, RunStep, ToolCall, ToolCallStatus
 from runs.parking import decisions_of, pending_store
@@ -33,7 +35,6 @@ from runs.stopping import stop_watch
 from runs.telemetry import run_telemetry
 from runs.transcript import FINISHED, LIMIT, PARKED, REASONING, STEP_RESET, TEXT, Transcript
 from runs.usage import attribution_of, usage_recorded
-from runs.withheld import run_require
 from tenancy.database.cursors import not_waited
 from toolloop.batches.base import AnswersLater
 from toolloop.deferred import Decision
@@ -132,8 +133,7 @@ async def run_execute(
         gone = asyncio.Event()
         watch = asyncio.create_task(stop_watch(ctx, run, stop, gone), name=f"stop-watch-{run.pk}")
         try:
-            if start.is_resumed:
-                # Voids half a turn, and makes any late write of the worker before us miss.
+            if start.is_resumed:  # Voids half a turn, and makes any late write of the worker before us miss.
                 recorder.add(STEP_RESET, {"step": len(start.turns)})
                 await recorder.flush()
                 toolset.restore(start.history)
@@ -143,7 +143,7 @@ async def run_execute(
                 toolset=toolset,
                 path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
-                require=lambda: ctx.in_db(run_require, run),
+                require=partial(ctx.in_db, GoingOn(run).require),
                 has_begun=start.is_resumed,
                 remember=lambda step, key: ctx.in_db(_response_keep, ctx, run.pk, step, key),
                 responses=start.responses,

@@ -49,6 +49,15 @@ def run_create(
         Invalid: ``model`` names none.
         BudgetExceeded: the model may cost money, and there is none left.
     """
+    run = run_new(tenant=tenant, actor=actor, kind=kind, model=model, request=request)
+    run.save()
+    return run
+
+
+def run_new(
+    *, tenant: Tenant, actor: Actor, kind: str, model: str, request: Mapping[str, Any] | None = None
+) -> Run:
+    """Return what ``run_create`` creates, checked and not stored yet; arguments and errors are the same."""
     try:
         provider, _ = parse_model(model)
     except ConfigurationError as error:
@@ -66,7 +75,6 @@ def run_create(
         except BudgetExceeded:
             if not model_is_free(tenant, model):
                 raise
-    run.save()
     return run
 
 

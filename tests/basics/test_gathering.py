@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from apps.datasets.generation import gathering
-from apps.datasets.generation.gathering import Crowd, Gathered
+from basics import gathering
+from basics.gathering import Crowd, Gathered
 
 
 class Answers:

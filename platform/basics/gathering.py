@@ -1,7 +1,7 @@
-"""Do for many rows at once what each of them asks the database for.
+"""Do for many at once what each of them asks the database for: rows of a dataset, runs that write down what they say.
 
-A row's question to the database costs the worker more in building and fetching than the database in answering, and rows
-ask the same again and again. Here those that ask within a moment are answered together. The moment costs no throughput as
+One question to the database costs the worker more in building and fetching than the database in answering, and many ask
+the same again and again. Here those that ask within a moment are answered together. The moment costs no throughput as
 long as more rows are under way than calls, so it is as long as there are more.
 """
 
@@ -91,7 +91,7 @@ class Gathered(Generic[T, R]):
                 for (_, done), said in zip(group, await self._said(group), strict=True):
                     if done.done():
                         continue
-                    if isinstance(said, Exception):
+                    if isinstance(said, BaseException):
                         done.set_exception(said)
                         done.exception()  # Seen here: who was cancelled meanwhile does not ask.
                     else:
@@ -99,8 +99,12 @@ class Gathered(Generic[T, R]):
         finally:
             self._pump = None
 
-    async def _said(self, group: list[tuple[T, asyncio.Future[R]]]) -> Sequence[R | Exception]:
+    async def _said(self, group: list[tuple[T, asyncio.Future[R]]]) -> Sequence[R | BaseException]:
         try:
             return await self._answer([wanted for wanted, _ in group])
-        except Exception as error:  # noqa: BLE001 - told to each that waits
+        except asyncio.CancelledError:
+            for _, done in group:
+                done.cancel()
+            raise
+        except BaseException as error:  # noqa: BLE001 - told to each that waits, and nobody waits for ever
             return [error] * len(group)

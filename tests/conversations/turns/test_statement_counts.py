@@ -1,0 +1,114 @@
+"""How many statements a turn costs: the committed numbers. A turn that asks more, or less, than its number fails.
+
+After a change that is meant to cost (or save) statements, set the number in statement_counts.json in the same commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from apps.conversations.models import Conversation
+from apps.conversations.turns.conversations import conversation_create
+from runs import recorder
+from runs.pace import Pace
+from runs.recorder import Recorder
+from runs.transcript import TEXT, Transcript
+from tenancy.scope import tenant_scope
+from tests.cast import Cast
+from tests.conversations.support import Library, answer, ask
+from tests.patience import PATIENCE_S
+from tests.runs.clock import Clock
+from tests.runs.support import make_run, take
+from tests.statements import statements_noted
+from toolloop.providers.scripted import ScriptedTurn, call, says
+
+COUNTS: dict[str, int] = json.loads(Path(__file__).with_name("statement_counts.json").read_text())
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def conversation_of(cast: Cast) -> Conversation:
+    with tenant_scope(cast.tenant.pk):
+        return conversation_create(tenant=cast.tenant, actor=cast.actor("member"))
+
+
+async def cost_of(
+    cast: Cast, conversation: Conversation, lane: Executor, monkeypatch: Any, script: Sequence[ScriptedTurn]
+) -> tuple[int, int]:
+    """Return how many statements a question's submission takes, and its answer."""
+    with statements_noted() as submitted:
+        turn = await sync_to_async(ask)(cast, conversation=conversation)
+    with statements_noted() as answered:
+        await answer(turn, lane, monkeypatch, script)
+    # What takes the job in a test, and the look for somebody who wants it stopped, which is asked at any moment.
+    own = [one for one in answered if '"stop_requested_at" IS NULL' not in one]
+    return len(submitted), len(own)
+
+
+def search(number: int) -> Any:
+    return call("search_documents", query="duty on cars", limit=number + 1)
+
+
+async def test_statements_of_a_turn(
+    cast: Cast, library: Library, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing is written because time has passed: what nobody waits for goes with what somebody does.
+    monkeypatch.setattr(Recorder, "_wake", lambda self, due: None)
+    conversation = await sync_to_async(conversation_of)(cast)
+
+    async def cost(*script: ScriptedTurn) -> tuple[int, int]:
+        return await cost_of(cast, conversation, lane_threads, monkeypatch, script)
+
+    end = says("It is 2.5 percent.")
+    await cost(end)  # loads what a process loads once
+    submit, plain = await cost(end)
+    _, one_step = await cost(says("", search(0)), end)
+    _, three_steps = await cost(says("", search(0)), says("", search(1)), says("", search(2)), end)
+    _, three_calls = await cost(says("", search(0), search(1), search(2)), end)
+    found = {
+        "submit": submit,
+        "answer": plain,
+        "step with a search": (three_steps - one_step) // 2,
+        "further search of a step": (three_calls - one_step) // 2,
+    }
+    assert (three_steps - one_step) % 2 == 0
+    assert (three_calls - one_step) % 2 == 0
+    assert found == {name: COUNTS[name] for name in found}
+
+
+async def test_statements_of_a_second_of_streamed_text(
+    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Forty answers that say twenty words a second, by a clock that goes on when all that is due is written."""
+    clock = Clock()
+    pace = Pace(clock)  # type: ignore[arg-type]
+    monkeypatch.setattr(recorder, "pace_here", lambda: pace)
+    made = [await sync_to_async(make_run)(cast) for _ in range(40)]
+    contexts = [(await sync_to_async(take)(job, "w1", lane_threads), run) for run, job in made]
+    with tenant_scope(cast.tenant.pk):
+        recorders = [Recorder(ctx, run.pk, Transcript(), asyncio.Event()) for ctx, run in contexts]
+        for one in recorders:
+            one.open()
+        await say(clock, recorders, words=20)  # in the first second it is found out how many speak
+        with statements_noted() as sent:
+            await say(clock, recorders, words=20)
+        for one in recorders:
+            await one.close()
+    assert len(sent) == COUNTS["second of streamed text, forty answers"]
+
+
+async def say(clock: Clock, recorders: Sequence[Recorder], *, words: int) -> None:
+    for _ in range(words):
+        for one in recorders:
+            one.delta(TEXT, 0, "word ")
+        clock.turn(0.05)
+        async with asyncio.timeout(PATIENCE_S):
+            while any(one._now.is_set() or one._lock.locked() for one in recorders):  # noqa: ASYNC110
+                await asyncio.sleep(0.001)
