@@ -106,6 +106,7 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
+        gc.set_threshold(50_000, 20, 100)  # requests leave little garbage, and looking for it takes its time
         gc.enable()
 
 

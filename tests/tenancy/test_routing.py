@@ -20,7 +20,7 @@ from tenancy.database.cursors import OWN, tenant_named
 from tenancy.models import Membership
 from tenancy.scope import platform_scope, tenant_scope
 from tests.cast import Cast
-from tests.one_tenant import ACROSS, ROOT, AcrossTenants, loose
+from tests.one_tenant import ACROSS, ROOT, AcrossTenants, loose, shortened
 from tests.routing import tables_loose
 
 TABLES = {"a", "b", "c"}
@@ -72,6 +72,15 @@ STATEMENTS: list[tuple[str, list[str]]] = [
 @pytest.mark.parametrize(("sql", "wanted"), STATEMENTS)
 def test_what_a_router_reads(sql: str, wanted: list[str]) -> None:
     assert tables_loose(sql, TABLES) == wanted
+    assert tables_loose(shortened(sql), TABLES) == wanted
+
+
+def test_longer_lists_of_values_are_read_as_two() -> None:
+    several = [f"SELECT x FROM a WHERE tenant_id IN ({', '.join(['%s'] * n)})" for n in (1, 2, 3, 300)]
+    assert [tables_loose(shortened(sql), TABLES) for sql in several] == [[], ["a"], ["a"], ["a"]]
+    assert shortened(several[2]) == shortened(several[3])
+    rows = [f"INSERT INTO a (x, tenant_id) VALUES {', '.join(['(%s, %s)'] * n)}" for n in (1, 300)]
+    assert shortened(rows[0]) == shortened(rows[1])
 
 
 def _collections() -> Any:
