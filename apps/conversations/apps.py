@@ -21,8 +21,19 @@ class ConversationsConfig(AppConfig):
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "codes: support_model",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "AssistantVersion": "plain: output_schema starters",
+        "Message": "text: text compared",
+        "Citation": "numbers: chunk_ref=collections.Chunk; plain: markers",
+        "ConversationShare": (
+            "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document"
+        ),
+        "QueuedQuestion": "stays: passing",
+    }
 
     def ready(self) -> None:
+        from erasure.moving import keys_tell, on_workspace_import
+        from apps.conversations.turns.arriving import conversations_arrived
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
         from apps.conversations.toolset.bundle import BUNDLE
@@ -52,3 +63,11 @@ class ConversationsConfig(AppConfig):
         content_kind_register(CONVERSATIONS)
         retention_told_by(retention_rule)
         bundle_register(TRADE_BUNDLE)
+        keys_tell(
+            {
+                "conversation_id": "conversations.Conversation",
+                "turn_id": "conversations.Turn",
+                "assistant_id": "conversations.Assistant",
+            }
+        )
+        on_workspace_import(conversations_arrived)
