@@ -28,14 +28,6 @@ from tests.permissions.world import Side
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-MADE_AGAIN = {
-    # hashes that hold numbers, and what the move ends
-    "datasets.DatasetRow": {"content_hash"},
-    "datasets.RowContent": {"hash"},
-    "datasets.RowReview": {"content_hash"},
-    "datasets.DatasetVersion": {"content_hash", "signature"},
-}
-
 
 def files_name(side: Side) -> list[str]:
     """Give the rows that name files real ones; returns the keys."""
@@ -97,7 +89,7 @@ def test_a_row_of_every_table_moves_or_stays_as_declared(home: Path, tmp_path: P
     people_forget()
     sequences_begin(NEW)
     made = workspace_import(tmp_path / "first.zip", slug="elsewhere")
-    assert '\n'.join(old_numbers(made.tenant.pk)) == ''
+    assert "\n".join(old_numbers(made.tenant.pk)) == ""
     with platform_scope():
         for model in tenant_models():
             label = model._meta.label

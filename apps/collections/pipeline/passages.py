@@ -100,7 +100,7 @@ def _words_written(ctx: IngestContext, collection_id: int) -> bool:
         else:
             terms.rows_write(collection=collection, document_id=row.pk, chunks=tokens, before=(done, known))
         row.lexical_count, row.code_form = done + len(batch), kinds.form
-        row.save(update_fields=["lexical_count", "code_form", "language", "lexical_form", "updated_at"])
+        row.save(update_fields=["lexical_count", "code_form", "language", "lexical_form"])
         ctx.advanced()
     return True
 
