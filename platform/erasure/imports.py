@@ -130,10 +130,15 @@ class _Import:
         self._later: list[tuple[type[TenantModel], str, list[tuple[int, int]]]] = []
         self._people: list[str] = []
         self._written: set[str] = set()
+        self._naming: set[tuple[str, int]] = set()
 
     def carry_out(self) -> Imported:
         for model in arrival_order():
-            self._numbers.rows_take(model._meta.label, [row["id"] for row in self._from.rows(model)])
+            self._take(model)
+        for label, old in sorted(self._naming):
+            if label != USER:  # people are found, not numbered
+                self._numbers.name(label, old)
+        self._naming.clear()
         files = self._files_place()
         rows = 0
         with transaction.atomic():
@@ -158,6 +163,16 @@ class _Import:
         return Imported(
             self._tenant, rows, files, sorted(self._people), self._from.staying(), self._from.left()
         )
+
+    def _take(self, model: type[TenantModel]) -> None:
+        """Give a table's rows their numbers, and rows that its columns name."""
+        ids, named = [], moves_of(model).numbers
+        for row in self._from.rows(model):
+            ids.append(row["id"])
+            for column, label in named.items():
+                if type(row[column]) is int:
+                    self._naming.add((label, row[column]))
+        self._numbers.rows_take(model._meta.label, ids)
 
     def _files_place(self) -> int:
         told = {part.name: part.sha256 for part in self._from.told.parts}
@@ -229,6 +244,8 @@ class _Import:
             made[column] = None if made[column] is None else json.dumps(made[column], ensure_ascii=False)
         for column in told.text:
             made[column] = self._rewriter.text(row[column]) if isinstance(row[column], str) else row[column]
+        for column, words in told.words.items():
+            made[column] = self._rewriter.words(row[column], words)
         for column in told.files:
             made[column] = self._rewriter.key(row[column]) if row[column] else row[column]
         for column in told.new:

@@ -15,6 +15,8 @@ json
     that hold them everywhere. ``manifest.collections/id`` is the key below another.
 text
     text in which programs or models name rows: ``[c12]``, ``"document_id": 12``.
+words
+    of a text, the word before a number of a row: ``words: decision_why.rule=tools.ToolGrant`` (“rule 12 allows this call”).
 plain
     JSON columns that come from documents or people: nothing is changed in them.
 files
@@ -50,6 +52,7 @@ REASONS = {
     "passing": "work and counts of the moment",
     "sealed": "the sealed trail stays in the file; the new one begins with the file's SHA-256",
 }
+_PARTS = {"stays", "numbers", "without", "json", "text", "words", "plain", "files", "new", "last"}
 USER = User._meta.label
 KEYS: dict[str, str] = {}
 """Keys that hold the number of a row in every JSON column, with the model; each app adds its own (``keys_tell``)."""
@@ -74,6 +77,7 @@ class Moves:
     without: Mapping[str, frozenset[str]] = field(default_factory=dict)
     json: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     text: frozenset[str] = frozenset()
+    words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     plain: frozenset[str] = frozenset()
     files: frozenset[str] = frozenset()
     new: frozenset[str] = frozenset()
@@ -180,25 +184,11 @@ def _read(name: str, line: str) -> Moves:
             by.append(By(column, teller, _pairs(targets)))
         else:
             told[kind] = words.split()
-    if unknown := set(told) - {
-        "stays",
-        "numbers",
-        "without",
-        "json",
-        "text",
-        "plain",
-        "files",
-        "new",
-        "last",
-    }:
+    if unknown := set(told) - _PARTS:
         raise ValueError(f"{name}: {sorted(unknown)} isn't known")
     stays = "".join(told.get("stays", []))
     if stays and stays not in REASONS:
         raise ValueError(f"{name}: {stays!r} is no reason")
-    json: dict[str, dict[str, str]] = {}
-    for path, target in _pairs(told.get("json", [])).items():
-        column, _, key = path.partition(".")
-        json.setdefault(column, {})[key] = target
     without = {
         w.partition("=")[0]: frozenset(filter(None, w.partition("=")[2].split(",")))
         for w in told.get("without", [])
@@ -208,13 +198,22 @@ def _read(name: str, line: str) -> Moves:
         numbers=_pairs(told.get("numbers", [])),
         by=tuple(by),
         without=without,
-        json=json,
+        json=_paths(told.get("json", [])),
+        words=_paths(told.get("words", [])),
         text=frozenset(told.get("text", ())),
         plain=frozenset(told.get("plain", ())),
         files=frozenset(told.get("files", ())),
         new=frozenset(told.get("new", ())),
         last="last" in told,
     )
+
+
+def _paths(words: list[str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for path, target in _pairs(words).items():
+        column, _, key = path.partition(".")
+        found.setdefault(column, {})[key] = target
+    return found
 
 
 def _pairs(words: list[str]) -> dict[str, str]:

@@ -30,6 +30,8 @@ _WHOLE = re.compile(r"c(\d{1,19})|person:(\d{1,19})|(?:resp_g|chatcmpl-)(\d{1,19
 _KEY = re.compile(r"((?:[a-z]+/)?)t(\d{1,19})/(\d{1,19})/(.*)")
 _FILE = re.compile(r"t\d+/\d+/[0-9a-f]{2}/[0-9a-f]{64}|[a-z]+/t\d+/\d+/[A-Za-z0-9._-]+")
 _WORK = re.compile(r"([a-z]+)-(\d{1,19})(-.*)")
+_PROMPTS = frozenset({"system"})
+"""Keys of instructions to a model, which show what a name looks like and name no row."""
 MOST = 2**63 - 1
 
 
@@ -45,6 +47,7 @@ class Numbers:
         self.source, self.target = source, target
         self._known: dict[str, dict[int, int]] = {}
         self._rows: dict[str, set[int]] = {}
+        self._named: set[tuple[str, int]] = set()
 
     def rows_take(self, label: str, old: list[int]) -> None:
         """Give rows of the file their numbers."""
@@ -56,6 +59,15 @@ class Numbers:
         """Note which row here stands for one of the file: a person, or a row that workspaces share."""
         self._known.setdefault(label, {})[old] = here
         self._rows.setdefault(label, set()).add(old)
+
+    def name(self, label: str, old: int) -> None:
+        """Note that a column names a row, which may be gone: texts that name it mean the same."""
+        if self.of(label, old) is not None:
+            self._named.add((label, old))
+
+    def is_told(self, label: str, old: int) -> bool:
+        """Tell whether a number in a text is that of a row: one that is in the file, or that a column names."""
+        return self.has(label, old) or (label, old) in self._named
 
     def has(self, label: str, old: int) -> bool:
         """Tell whether a number is that of a row in the file."""
@@ -107,6 +119,8 @@ class Rewriter:
         if isinstance(value, int):
             return self._numbers.of(target, value) if target else value
         if isinstance(value, str):
+            if key in _PROMPTS:
+                return value
             if target and value.isascii() and value.isdecimal() and len(value) < 20:
                 return _text(self._numbers.of(target, int(value)))
             return self.text(value)
@@ -124,6 +138,13 @@ class Rewriter:
             text = _LISTED.sub(self._list, _NAMED.sub(self._named, text))
         return text
 
+    def words(self, text: str, words: Mapping[str, str]) -> str:
+        """Return a text with the numbers of rows here behind these words, by the model's label."""
+        for word, label in words.items():
+            named = re.compile(rf"\b({re.escape(word)} )(\d{{1,19}})\b")
+            text = named.sub(lambda one, label=label: f"{one[1]}{self._told(label, one[2])}", text)
+        return text
+
     def key(self, key: str) -> str:
         """Return the key of a file here. Raises Invalid for one that isn't of the file's workspace."""
         found = _KEY.fullmatch(key)
@@ -139,32 +160,32 @@ class Rewriter:
 
     def _whole(self, found: re.Match[str]) -> str:
         if found[1]:
-            return f"c{_text(self._numbers.of(CHUNK, int(found[1])))}"
+            return f"c{self._told(CHUNK, found[1])}"
         if found[2]:
-            return f"person:{_text(self._numbers.of(USER, int(found[2])))}"
-        number = _text(self._numbers.of("runs.Run", int(found[3])))
-        return f"{found[0][: found.start(3)]}{number}{found[4] or ''}"
+            return f"person:{self._told(USER, found[2])}"
+        return f"{found[0][: found.start(3)]}{self._told('runs.Run', found[3])}{found[4] or ''}"
 
     def _mark(self, found: re.Match[str]) -> str:
-        return f"{found[1]}{_text(self._numbers.of(CHUNK, int(found[2])))}"
+        return f"{found[1]}{self._told(CHUNK, found[2])}"
 
     def _named(self, found: re.Match[str]) -> str:
         name, kind = found[2], found[4] or ""
         label = CHUNK if kind.endswith("c") and name == "id" else KEYS.get(name, "")
-        old = int(found[5])
-        if not name.endswith("id") or not label or not self._numbers.has(label, old):
+        if not name.endswith("id") or not label:
             return found[0]
-        return f"{found[1]}{name}{found[3]}{kind}{self._numbers.of(label, old)}"
+        return f"{found[1]}{name}{found[3]}{kind}{self._told(label, found[5])}"
 
     def _list(self, found: re.Match[str]) -> str:
-        label = KEYS.get(found[2])
+        label = KEYS.get(found[2], "")
         if not label or not found[2].endswith("ids"):
             return found[0]
-        listed = re.sub(r"\d+", lambda one: self._known(label, one[0]), found[4])
+        listed = re.sub(r"\d+", lambda one: self._told(label, one[0]), found[4])
         return f"{found[1]}{found[2]}{found[3]}{listed}"
 
-    def _known(self, label: str, old: str) -> str:
-        return _text(self._numbers.of(label, int(old))) if self._numbers.has(label, int(old)) else old
+    def _told(self, label: str, old: str) -> str:
+        """Return a number of a text as it is here; one that is no row's means something else, and stays."""
+        number = int(old)
+        return _text(self._numbers.of(label, number)) if self._numbers.is_told(label, number) else old
 
 
 def _text(number: int | None) -> str:

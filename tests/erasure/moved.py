@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.db import connection, models
 from psycopg import sql
 
-from erasure.moving import staying
+from erasure.moving import moves_of, staying
 from tenancy.database.base import as_login_role
 from tenancy.models import Tenant, User
 from tenancy.row_security import tenant_models
@@ -81,8 +82,8 @@ def rows_in(path: Path) -> dict[str, list[dict[str, Any]]]:
         }
 
 
-def canonical(path: Path) -> dict[str, list[str]]:
-    """Return the rows of a file that move, with each large number as the place of its row in its table.
+def canonical(path: Path) -> dict[str, str]:
+    """Return the values of a file that move, by table, place and column, with each large number as the place of its row in its table.
 
     Columns that an import makes again are left out.
     """
@@ -94,14 +95,24 @@ def canonical(path: Path) -> dict[str, list[str]]:
         if row.get("id", 0) > OLD
     }
     number = re.compile(r"\d{10}")
-    found = {}
+    found: dict[str, str] = {}
     for label, every in rows.items():
         if label not in staying() and label != Tenant._meta.label:
-            left = MADE_AGAIN.get(label, set())
+            left = MADE_AGAIN.get(label, set()) | _staying_columns(label)
             kept = [{column: value for column, value in row.items() if column not in left} for row in every]
-            texts = [json.dumps(row, sort_keys=True) for row in kept]
-            found[label] = [number.sub(lambda n: places.get(n[0], "<none>"), text) for text in texts]
+            for place, row in enumerate(kept):
+                for column, value in row.items():
+                    text = json.dumps(value, sort_keys=True, ensure_ascii=False)
+                    told = number.sub(lambda n: places.get(n[0], "<none>"), text)
+                    found[f"{label} {place} {column}"] = told
     return found
+
+
+def _staying_columns(label: str) -> set[str]:
+    """Return the columns that refer to what stays in the file."""
+    model = apps.get_model(label)
+    columns = {f.attname: f.related_model._meta.label for f in model._meta.concrete_fields if f.is_relation}
+    return {c for c, target in {**columns, **moves_of(model).numbers}.items() if target in staying()}
 
 
 def files_in(path: Path) -> Iterator[tuple[str, bytes]]:
