@@ -86,7 +86,8 @@ class CollectionsConfig(AppConfig):
         from blobs.leases import rows_hold
         from blobs.references import named_by
         from erasure.kinds import content_kind_register
-        from erasure.moving import Place, files_kept, keys_tell, on_workspace_import, shared_as
+        from erasure.moving import keys_tell, on_workspace_import, shared_as
+        from erasure.places import Place, files_kept
         from erasure.rules import on_person_erase, on_workspace_erase
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by

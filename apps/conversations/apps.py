@@ -32,13 +32,12 @@ class ConversationsConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from erasure.moving import keys_tell, on_workspace_import
-        from apps.conversations.turns.arriving import conversations_arrived
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
         from apps.conversations.toolset.bundle import BUNDLE
         from apps.conversations.toolset.trade import TRADE_BUNDLE
         from apps.conversations.transcript.shown import conversations_unnamed, runs_related
+        from apps.conversations.turns.arriving import conversations_arrived
         from apps.conversations.turns.erasing import person_conversations_erase
         from apps.conversations.turns.erasing_content import CONVERSATIONS, conversations_made_erase
         from apps.conversations.turns.lost_titles import titles_later
@@ -46,6 +45,7 @@ class ConversationsConfig(AppConfig):
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
         from erasure.kinds import content_kind_register, on_content_erase
+        from erasure.moving import keys_tell, on_workspace_import
         from erasure.retention import retention_told_by
         from erasure.rules import on_person_erase
         from jobs.registry import on_sweep

@@ -50,8 +50,9 @@ class DatasetsConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from erasure.moving import Place, files_kept, keys_tell, on_workspace_import
         from apps.datasets.versions.arriving import datasets_arrived
+        from erasure.moving import keys_tell, on_workspace_import
+        from erasure.places import Place, files_kept
 
         """Register the jobs that do not stand in ``tasks``, the files that rows name, the function that searches rows, and
         what makes questions to begin with.

@@ -44,12 +44,12 @@ class EvaluationsConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from erasure.moving import keys_tell, on_workspace_import
-        from apps.evaluations.experiments.arriving import evaluations_arrived
         from apps.conversations.answering.listeners import on_answer
+        from apps.evaluations.experiments.arriving import evaluations_arrived
         from apps.evaluations.results.erasing import evaluations_made_erase
         from apps.evaluations.sampling.services import answer_sample
         from erasure.kinds import on_content_erase
+        from erasure.moving import keys_tell, on_workspace_import
 
         on_answer(answer_sample)
         on_content_erase(evaluations_made_erase)

@@ -26,8 +26,8 @@ class ErasureConfig(AppConfig):
     def ready(self) -> None:
         from backups.restoring import after_rows
         from blobs.caches import on_look
-        from erasure.moving import USER, keys_tell
         from erasure import checks  # noqa: F401 - registers itself
+        from erasure.moving import USER, keys_tell
         from erasure.restored import restored_check, restored_erase
         from erasure.rounds import rounds_start
         from erasure.workspaces import copies_look

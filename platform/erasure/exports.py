@@ -11,12 +11,12 @@ its rows refer to, and the migrations that its tables have.
 from __future__ import annotations
 
 import base64
+import dataclasses
 import hashlib
 import json
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Sequence
-import dataclasses
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -32,7 +32,8 @@ from pgvector.django import HalfVectorField, SparseVectorField
 from basics.errors import Invalid
 from blobs.leases import lease
 from blobs.stores import store
-from erasure.moving import USER, file_places, moves_of, shared_models
+from erasure.moving import USER, moves_of, shared_models
+from erasure.places import file_prefixes
 from erasure.rules import models_all
 from erasure.signing import is_signed, own_keys, public_key, sign
 from tenancy.fields import CASCADE
@@ -111,8 +112,7 @@ def workspace_export(tenant: Tenant, target: Path) -> Export:
                 columns = PERSON_COLUMNS if label == USER else None
                 writer.rows(model_of, model_of._base_manager.filter(pk__in=ids), columns)
         with tenant_scope(tenant.pk):
-            prefixes = [f"{place.prefix}t{tenant.pk}/" for place in file_places()]
-            keys = [kept.key for prefix in prefixes for kept in store().below(prefix)]
+            keys = [kept.key for prefix in file_prefixes(tenant.pk) for kept in store().below(prefix)]
         for key in sorted(keys):
             with lease(key) as path:
                 writer.file(f"files/{key}", path)
@@ -125,8 +125,10 @@ def _referred(tenant_id: int) -> dict[str, set[int]]:
     for model in tenant_models():
         told = moves_of(model)
         columns = {
-            f.attname: f.related_model._meta.label for f in model._meta.concrete_fields if f.is_relation
-        }  # type: ignore[union-attr]
+            f.attname: f.related_model._meta.label
+            for f in model._meta.concrete_fields
+            if f.related_model is not None
+        }
         for column, label in {**columns, **told.numbers}.items():
             if label in found:
                 rows = model._base_manager.filter(tenant_id=tenant_id).exclude(**{column: None})

@@ -34,7 +34,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
 
 from django.apps import apps
 from django.db import models
@@ -42,9 +41,6 @@ from django.db import models
 from erasure.workspaces import deletion_order
 from tenancy.models import Tenant, TenantModel, User
 from tenancy.row_security import tenant_models
-
-if TYPE_CHECKING:
-    from erasure.renumbering import Numbers
 
 REASONS = {
     "secret": "secrets and what hangs on them: set them up again",
@@ -89,32 +85,17 @@ class Arrival:
     """A workspace whose rows have just been written, in the transaction that wrote them.
 
     Attributes:
-        numbers: which number here stands for which in the file.
+        chunk: returns the number here of a passage that a text of the file names; None for no passage of it.
         was_under_way: a sentence for work that the export interrupted.
     """
 
     tenant: Tenant
-    numbers: Numbers
+    chunk: Callable[[int], int | None]
     was_under_way: str = "This was under way when the workspace was exported."
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where an app keeps files: ``<prefix>t<workspace>/<owner>/…``.
-
-    Attributes:
-        owner: the model of the second number.
-        works: first word of a file's name -> model of the number behind it (``export-12-…``).
-    """
-
-    prefix: str
-    owner: str
-    works: Mapping[str, str] = field(default_factory=dict)
 
 
 Shared = Callable[[Mapping[str, object], Tenant], int]
 _hooks: list[Callable[[Arrival], None]] = []
-_places: dict[str, Place] = {}
 _shared: dict[str, Shared] = {}
 
 
@@ -127,16 +108,6 @@ def on_workspace_import(hook: Callable[[Arrival], None]) -> None:
 def import_hooks() -> list[Callable[[Arrival], None]]:
     """Return the hooks in the order in which they came: lower rooms first."""
     return list(_hooks)
-
-
-def files_kept(place: Place) -> None:
-    """Make a place of files known; at start-up."""
-    _places[place.prefix] = place
-
-
-def file_places() -> list[Place]:
-    """Return the places, the longest prefix first."""
-    return sorted(_places.values(), key=lambda place: -len(place.prefix))
 
 
 def shared_as(label: str, find: Shared) -> None:

@@ -13,7 +13,8 @@ from django.apps import apps
 from django.db import connection
 
 from basics.errors import Invalid
-from erasure.moving import KEYS, USER, file_places, staying
+from erasure.moving import KEYS, USER, staying
+from erasure.places import file_places
 
 
 def refused(why: str) -> Invalid:
@@ -82,10 +83,9 @@ class Numbers:
             known[old] = self._fresh(label, 1)[0]
         return known[old]
 
-    def all(self, label: str) -> dict[int, int]:
-        """Return the numbers of the file's rows with those here."""
-        rows = self._rows.get(label, set())
-        return {old: new for old, new in self._known.get(label, {}).items() if old in rows}
+    def chunk_told(self, old: int) -> int | None:
+        """Return the number here of a passage that a text names, None if it names none."""
+        return self.of(CHUNK, old) if self.is_told(CHUNK, old) else None
 
     def _fresh(self, label: str, count: int) -> list[int]:
         table = apps.get_model(label)._meta.db_table
@@ -141,8 +141,10 @@ class Rewriter:
     def words(self, text: str, words: Mapping[str, str]) -> str:
         """Return a text with the numbers of rows here behind these words, by the model's label."""
         for word, label in words.items():
-            named = re.compile(rf"\b({re.escape(word)} )(\d{{1,19}})\b")
-            text = named.sub(lambda one, label=label: f"{one[1]}{self._told(label, one[2])}", text)
+            pattern = rf"\b{re.escape(word)} (\d{{1,19}})\b"
+            parts = re.split(pattern, text)
+            told = [f"{word} {self._told(label, old)}" for old in parts[1::2]]
+            text = "".join(a + b for a, b in zip(parts[::2], [*told, ""], strict=True))
         return text
 
     def key(self, key: str) -> str:

@@ -44,11 +44,11 @@ class RunsConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from erasure.moving import keys_tell, on_workspace_import
-        from runs.arriving import runs_arrived
         from erasure.kinds import on_content_erase
+        from erasure.moving import keys_tell, on_workspace_import
         from erasure.retention import retention_told_by
         from jobs.registry import before_exit, before_fork, on_sweep
+        from runs.arriving import runs_arrived
         from runs.erasing import runs_erase
         from runs.providers import providers_preload
         from runs.readings import runs_read

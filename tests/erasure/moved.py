@@ -37,7 +37,8 @@ def sequences_begin(base: int) -> dict[str, int]:
     """Let the numbers of every table begin at a place of its own; returns where they were."""
     found = {}
     with as_login_role(), connection.cursor() as cursor:
-        for place, model in enumerate([*tenant_models(), Tenant, User]):
+        every: list[type[models.Model]] = [*tenant_models(), Tenant, User]
+        for place, model in enumerate(every):
             if not isinstance(model._meta.pk, models.AutoField):
                 continue
             cursor.execute("SELECT pg_get_serial_sequence(%s, 'id')", [model._meta.db_table])
@@ -111,7 +112,11 @@ def canonical(path: Path) -> dict[str, str]:
 def _staying_columns(label: str) -> set[str]:
     """Return the columns that refer to what stays in the file."""
     model = apps.get_model(label)
-    columns = {f.attname: f.related_model._meta.label for f in model._meta.concrete_fields if f.is_relation}
+    columns = {
+        f.attname: f.related_model._meta.label
+        for f in model._meta.concrete_fields
+        if f.related_model is not None
+    }
     return {c for c, target in {**columns, **moves_of(model).numbers}.items() if target in staying()}
 
 

@@ -15,15 +15,14 @@ from apps.collections.models import Document, FileBlob, Import, RepositoryPack
 from apps.collections.storage.originals import file_key
 from apps.datasets.models import DatasetExport, DatasetImport
 from apps.datasets.rows.files import dataset_file_key, written_key
-
 from erasure.exports import workspace_export
 from erasure.imports import workspace_import
 from erasure.moving import staying
-from tenancy.models import AuditEvent, Membership, User
+from tenancy.models import User
 from tenancy.row_security import tenant_models
 from tenancy.scope import platform_scope, tenant_scope
 from tests.erasure.conftest import rows_of
-from tests.erasure.moved import NEW, OLD, canonical, old_numbers, rows_in, sequences_begin, sequences_set
+from tests.erasure.moved import NEW, OLD, old_numbers, sequences_begin, sequences_set
 from tests.permissions.world import Side
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -112,9 +112,6 @@ def test_it_is_found_cited_and_counted_as_it_was(
         workspace_export(made.tenant, tmp_path / "second.zip")
         first, second = canonical(tmp_path / "first.zip"), canonical(tmp_path / "second.zip")
         differ = {name: (told, second.get(name)) for name, told in first.items() if second.get(name) != told}
-        import pprint
-
-        print("DIFF", [(k, a, b) for k, (a, b) in differ.items()])
         assert differ == {}
         assert set(second) == set(first)
         assert len(first) > 300

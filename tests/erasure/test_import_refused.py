@@ -76,6 +76,7 @@ def source(home: Path, tmp_path: Path) -> tuple[Side, Side, Path]:
         "conversations.Citation",
         "datasets.DatasetCheck",
         "tools.ToolGrant",
+        "tenancy.AuditEvent",
     ):
         side.row(label, "owner")
         other.row(label, "owner")
@@ -213,3 +214,37 @@ def test_an_older_file_and_a_persons_are_refused(source: tuple[Side, Side, Path]
             workspace_import(bad, slug="elsewhere")
     assert not Tenant.objects.filter(slug="elsewhere").exists()
     assert side.tenant.is_active
+
+
+def test_the_command_tells_what_stays_and_who_is_new(
+    source: tuple[Side, Side, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    side, _, path = source
+    email = side.user("owner").email
+    User.objects.filter(email=email).update(email="someone-else@example.org")
+    with pytest.raises(CommandError, match="already taken"):
+        call_command("erasures", "import-workspace", str(path))
+    call_command("erasures", "import-workspace", str(path), "--slug", "elsewhere", "--key", public_key())
+    told = capsys.readouterr().out
+    assert "“elsewhere”" in told
+    assert f"new account without a password: {email}" in told
+    assert "tenancy.AuditEvent" in told
+    assert "the sealed trail stays in the file" in told
+    made = User.objects.get(email=email)
+    assert not made.has_usable_password()
+    assert (made.is_staff, made.is_superuser) == (False, False)
+
+
+def test_what_fails_in_the_middle_leaves_no_file_and_no_row(
+    source: tuple[Side, Side, Path], home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, _, path = source
+    before, kept = everything(), files(home)
+
+    def fail(arrival: object) -> None:
+        raise OSError("no more")
+
+    monkeypatch.setattr("erasure.imports.import_hooks", lambda: [fail])
+    with pytest.raises(OSError, match="no more"):
+        workspace_import(path, slug="elsewhere")
+    assert (everything(), files(home)) == (before, kept)
