@@ -153,7 +153,7 @@ class _Import:
                     raise Conflict(
                         "upload_expired", "Placing the files took longer than a day. Import it again."
                     )
-                arrival = Arrival(self._tenant, self._numbers.chunk_told)
+                arrival = Arrival(self._tenant, self._rewriter.marks)
                 for hook in import_hooks():
                     hook(arrival)
                 self._record(rows, files)

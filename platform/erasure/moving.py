@@ -12,7 +12,8 @@ without
     rows that stay behind by a column's value: ``without: kind=key``, or ``without: api_key_id`` for any value.
 json
     of JSON columns, further keys that hold numbers: ``json: lineage.item=datasets.GenerationItem``; see ``KEYS`` for those
-    that hold them everywhere. ``manifest.collections/id`` is the key below another.
+    that hold them everywhere. ``manifest.collections/id`` is the key below another; ``data.text=later`` leaves a text to
+    the app's hook.
 text
     text in which programs or models name rows: ``[c12]``, ``"document_id": 12``.
 words
@@ -48,6 +49,7 @@ REASONS = {
     "passing": "work and counts of the moment",
     "sealed": "the sealed trail stays in the file; the new one begins with the file's SHA-256",
 }
+LATER = "later"
 _PARTS = {"stays", "numbers", "without", "json", "text", "words", "plain", "files", "new", "last"}
 USER = User._meta.label
 KEYS: dict[str, str] = {}
@@ -85,12 +87,12 @@ class Arrival:
     """A workspace whose rows have just been written, in the transaction that wrote them.
 
     Attributes:
-        chunk: returns the number here of a passage that a text of the file names; None for no passage of it.
+        marks: finds the passages that a text of the file cites: where each marker begins and ends, and what it is here.
         was_under_way: a sentence for work that the export interrupted.
     """
 
     tenant: Tenant
-    chunk: Callable[[int], int | None]
+    marks: Callable[[str], list[tuple[int, int, str]]]
     was_under_way: str = "This was under way when the workspace was exported."
 
 

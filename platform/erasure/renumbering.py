@@ -13,7 +13,7 @@ from django.apps import apps
 from django.db import connection
 
 from basics.errors import Invalid
-from erasure.moving import KEYS, USER, staying
+from erasure.moving import KEYS, LATER, USER, staying
 from erasure.places import file_places
 
 
@@ -83,10 +83,6 @@ class Numbers:
             known[old] = self._fresh(label, 1)[0]
         return known[old]
 
-    def chunk_told(self, old: int) -> int | None:
-        """Return the number here of a passage that a text names, None if it names none."""
-        return self.of(CHUNK, old) if self.is_told(CHUNK, old) else None
-
     def _fresh(self, label: str, count: int) -> list[int]:
         table = apps.get_model(label)._meta.db_table
         with connection.cursor() as cursor:
@@ -117,9 +113,9 @@ class Rewriter:
             return value
         target = extra.get(f"{above}/{key}") or extra.get(key) or KEYS.get(key)
         if isinstance(value, int):
-            return self._numbers.of(target, value) if target else value
+            return self._numbers.of(target, value) if target and target != LATER else value
         if isinstance(value, str):
-            if key in _PROMPTS:
+            if key in _PROMPTS or target == LATER:
                 return value
             if target and value.isascii() and value.isdecimal() and len(value) < 20:
                 return _text(self._numbers.of(target, int(value)))
@@ -137,6 +133,10 @@ class Rewriter:
         if '"' in text:
             text = _LISTED.sub(self._list, _NAMED.sub(self._named, text))
         return text
+
+    def marks(self, text: str) -> list[tuple[int, int, str]]:
+        """Return where a text cites passages: begin, end and what stands there here, of each ``[c12, c13]``."""
+        return [(m.start(), m.end(), _ONE.sub(self._mark, m[0])) for m in _MARKS.finditer(text)]
 
     def words(self, text: str, words: Mapping[str, str]) -> str:
         """Return a text with the numbers of rows here behind these words, by the model's label."""

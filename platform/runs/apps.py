@@ -29,6 +29,7 @@ class RunsConfig(AppConfig):
             "text: answer error_message; json: request.conversation=conversations.Conversation "
             "request.assistant=conversations.Assistant request.collections=collections.Collection"
         ),
+        "RunEvent": "json: data.text=later",  # pieces of an answer, whose markers may be cut
         "ToolCall": "numbers: user_id=tenancy.User rule_id=tools.ToolGrant; text: content; words: decision_why.rule=tools.ToolGrant",
         "PendingDecision": "by: approver approver_kind member=tenancy.User; text: reason answer",
         "UsageRecord": (

@@ -11,13 +11,14 @@ from uuid import uuid4
 import pytest
 from django.conf import settings
 
-from apps.collections.models import Document, FileBlob, Import, RepositoryPack
+from apps.collections.models import Chunk, Document, FileBlob, Import, RepositoryPack
 from apps.collections.storage.originals import file_key
 from apps.datasets.models import DatasetExport, DatasetImport
 from apps.datasets.rows.files import dataset_file_key, written_key
 from erasure.exports import workspace_export
 from erasure.imports import workspace_import
 from erasure.moving import staying
+from runs.models import RunEvent
 from tenancy.models import User
 from tenancy.row_security import tenant_models
 from tenancy.scope import platform_scope, tenant_scope
@@ -98,3 +99,27 @@ def test_a_row_of_every_table_moves_or_stays_as_declared(home: Path, tmp_path: P
                 continue
             assert here == there - made.left.get(label, 0), label
     assert made.files == len(keys)
+
+
+def test_a_marker_that_was_cut_while_it_was_streamed_names_the_same_passage(
+    home: Path, tmp_path: Path, numbers: None
+) -> None:
+    side = Side()
+    run, chunk = side.row("runs.Run", "owner"), side.row("collections.Chunk", "owner")
+    files_name(side)
+    mark = f"c{chunk.pk}"
+    pieces = ["It is so [", mark, "], and so [" + mark[:4], mark[4:8], mark[8:] + f", {mark}] too", " [c5]."]
+    with tenant_scope(side.tenant.pk):
+        for seq, text in enumerate(pieces, 1):
+            RunEvent.objects.create(
+                tenant=side.tenant, run=run, seq=seq, kind="text", data={"step": 0, "text": text}
+            )
+    workspace_export(side.tenant, tmp_path / "first.zip")
+    sequences_begin(NEW)
+    made = workspace_import(tmp_path / "first.zip", slug="elsewhere")
+    with tenant_scope(made.tenant.pk):
+        here = f"c{Chunk.objects.get().pk}"
+        told = [event.data["text"] for event in RunEvent.objects.order_by("seq")]
+    assert "".join(told) == "".join(pieces).replace(mark, here)
+    assert told[0] == f"It is so [{here}]"
+    assert here != mark

@@ -75,6 +75,7 @@ def source(home: Path, tmp_path: Path) -> tuple[Side, Side, Path]:
         "conversations.Turn",
         "conversations.Citation",
         "datasets.DatasetCheck",
+        "datasets.DatasetRow",
         "tools.ToolGrant",
         "tenancy.AuditEvent",
     ):
@@ -120,6 +121,9 @@ def hostile(other: Side, path: Path) -> dict[str, dict[str, bytes]]:
             path,
             "datasets.DatasetCheck",
             put(options={"moves": f"datasets/t{other.tenant.pk}/1/splits-1-ab"}),
+        ),
+        "a dataset's row that can't be read": changed(
+            path, "datasets.DatasetRow", put(sources=[{"document": 5}])
         ),
         "a superuser": changed(path, user, put(is_superuser=True)),
         "a password": changed(path, user, put(password="pbkdf2_sha256$1$a$b")),

@@ -27,6 +27,7 @@ from apps.datasets.models import (
 from apps.datasets.records.columns import record_of
 from apps.datasets.records.record import hash_of
 from apps.datasets.versions.services import signature_of
+from basics.errors import Invalid
 from erasure.moving import Arrival
 from tenancy.database.base import as_login_role
 
@@ -44,7 +45,12 @@ def datasets_arrived(arrival: Arrival) -> None:
     open_jobs = GenerationJob.objects.filter(**mine, state__in=[*JOB_ACTIVE, GenerationState.PAUSED])
     open_jobs.update(state=GenerationState.STOPPED, reason=why[:300], finished_at=now)
     with as_login_role():  # versions and contents are append-only for everybody else
-        _hashes_make(arrival)
+        try:
+            _hashes_make(arrival)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise Invalid(
+                "import_refused", "This file can't be imported: a dataset has a row that can't be read."
+            ) from error
 
 
 def _hashes_make(arrival: Arrival) -> None:
