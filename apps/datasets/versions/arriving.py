@@ -47,7 +47,7 @@ def datasets_arrived(arrival: Arrival) -> None:
     with as_login_role():  # versions and contents are append-only for everybody else
         try:
             _hashes_make(arrival)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
+        except (Invalid, ValueError, TypeError, KeyError, AttributeError) as error:
             raise Invalid(
                 "import_refused", "This file can't be imported: a dataset has a row that can't be read."
             ) from error
