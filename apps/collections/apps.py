@@ -54,8 +54,26 @@ class CollectionsConfig(AppConfig):
         "FileBatch": "names: action note",
         "FileRevision": "content: path",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "Document": "files: file; plain: tags attributes warnings metadata timings",
+        "Page": "plain: layout",
+        "Chunk": "plain: headings metadata key_points",
+        "ChunkRevision": "plain: before after",
+        "Import": "files: file; plain: options entries problems",
+        "Repository": "plain: refs shallow left_out",
+        "RepositoryPack": "files: file index",
+        "DocumentTypeRules": "plain: rules",
+        "CodePatterns": "plain: patterns late",
+        "Embedding": "stays: computed",
+        "ChunkTerms": "stays: computed",
+        "SearchIndex": "stays: computed",
+        "Posting": "stays: computed",
+        "TermFrequency": "stays: computed",
+        "SpaceSwap": "stays: passing",
+    }
 
     def ready(self) -> None:
+        from apps.collections.collection.arriving import collections_arrived, space_here
         from apps.collections.collection.erasing import person_collections_erase, workspace_indexes_erase
         from apps.collections.collection.erasing_documents import DOCUMENTS
         from apps.collections.display.selectors import (
@@ -75,6 +93,8 @@ class CollectionsConfig(AppConfig):
         from blobs.leases import rows_hold
         from blobs.references import named_by
         from erasure.kinds import content_kind_register
+        from erasure.moving import keys_tell, on_workspace_import, shared_as
+        from erasure.places import Place, files_kept
         from erasure.rules import on_person_erase, on_workspace_erase
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
@@ -99,6 +119,21 @@ class CollectionsConfig(AppConfig):
         on_person_erase(person_collections_erase)
         on_workspace_erase(workspace_indexes_erase)
         content_kind_register(DOCUMENTS)
+        files_kept(Place("", "collections.Collection"))
+        keys_tell(
+            {
+                "chunk_id": "collections.Chunk",
+                "chunk_ids": "collections.Chunk",
+                "source_chunk_id": "collections.Chunk",
+                "chunk_ref": "collections.Chunk",
+                "document_id": "collections.Document",
+                "document_ids": "collections.Document",
+                "collection_id": "collections.Collection",
+                "collection_ids": "collections.Collection",
+            }
+        )
+        shared_as("collections.EmbeddingSpace", space_here)
+        on_workspace_import(collections_arrived)
         audit_names_judged_by("collections.document", documents_unnamed)
 
 

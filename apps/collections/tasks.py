@@ -17,7 +17,7 @@ from apps.collections.index import code_kinds, spaces
 from apps.collections.index import large as indexes
 from apps.collections.models import Collection, Document, DocumentStatus, Import, ImportStatus, SpaceSwap
 from apps.collections.pipeline import document_types as pipeline_types
-from apps.collections.pipeline import lexical_upgrade, scans, summaries_again
+from apps.collections.pipeline import lexical_upgrade, passages, scans, summaries_again
 from apps.collections.pipeline import publish as pipeline_live
 from apps.collections.pipeline import run as pipeline
 from basics.errors import Missing
@@ -183,6 +183,12 @@ def types_infer(ctx: JobContext) -> None:
 def terms_upgrade(ctx: JobContext, *, collection: int) -> None:
     """Make the terms of documents again that an earlier version, or another language, has made."""
     lexical_upgrade.terms_upgrade(ctx, collection_id=collection)
+
+
+@job(passages.KIND, lane="cpu", max_attempts=5)
+def passages_index(ctx: JobContext, *, collection: int) -> None:
+    """Make what search needs of passages that came without it."""
+    passages.passages_index(ctx, collection_id=collection)
 
 
 @job("collections.code_settle", lane="cpu", max_attempts=5)

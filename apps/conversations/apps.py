@@ -21,6 +21,15 @@ class ConversationsConfig(AppConfig):
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "codes: support_model",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "AssistantVersion": "plain: output_schema starters",
+        "Message": "text: text compared",
+        "Citation": "numbers: chunk_ref=collections.Chunk; plain: markers",
+        "ConversationShare": (
+            "new: key; json: snapshot.chunk_ref=collections.Chunk snapshot.document_id=collections.Document"
+        ),
+        "QueuedQuestion": "stays: passing",
+    }
 
     def ready(self) -> None:
         from apps.collections.storage.lost import on_document_lost
@@ -28,6 +37,7 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.toolset.bundle import BUNDLE
         from apps.conversations.toolset.trade import TRADE_BUNDLE
         from apps.conversations.transcript.shown import conversations_unnamed, runs_related
+        from apps.conversations.turns.arriving import conversations_arrived
         from apps.conversations.turns.erasing import person_conversations_erase
         from apps.conversations.turns.erasing_content import CONVERSATIONS, conversations_made_erase
         from apps.conversations.turns.lost_titles import titles_later
@@ -35,6 +45,7 @@ class ConversationsConfig(AppConfig):
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
         from erasure.kinds import content_kind_register, on_content_erase
+        from erasure.moving import keys_tell, on_workspace_import
         from erasure.retention import retention_told_by
         from erasure.rules import on_person_erase
         from jobs.registry import on_sweep
@@ -52,3 +63,11 @@ class ConversationsConfig(AppConfig):
         content_kind_register(CONVERSATIONS)
         retention_told_by(retention_rule)
         bundle_register(TRADE_BUNDLE)
+        keys_tell(
+            {
+                "conversation_id": "conversations.Conversation",
+                "turn_id": "conversations.Turn",
+                "assistant_id": "conversations.Assistant",
+            }
+        )
+        on_workspace_import(conversations_arrived)

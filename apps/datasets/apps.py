@@ -31,8 +31,29 @@ class DatasetsConfig(AppConfig):
         "GenerationItem": "names: reason; content: data; codes: type difficulty chunks state driver",
         "PaidCall": "content: turn results; codes: stage",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "DatasetRow": (
+            "text: answer rationale; json: lineage.generation=datasets.GenerationJob "
+            "lineage.item=datasets.GenerationItem lineage.import=datasets.DatasetImport lineage.turn=conversations.Turn "
+            "lineage.conversation=conversations.Conversation lineage.feedback_id=conversations.Feedback"
+        ),
+        "DatasetVersion": (
+            "json: manifest.generations/job=datasets.GenerationJob manifest.imports/import=datasets.DatasetImport "
+            "manifest.collections/id=collections.Collection"
+        ),
+        "RowContent": "json: data.data/id=datasets.DatasetRow",
+        "VersionRow": "numbers: row_ref=datasets.DatasetRow",
+        "DatasetImport": "files: file errors_file",
+        "DatasetExport": "files: file",
+        "GenerationJob": "json: options.collections=collections.Collection manifest.collections/id=collections.Collection",
+        "GenerationItem": "json: chunks.chunks=collections.Chunk data.run_id=runs.Run",
+    }
 
     def ready(self) -> None:
+        from apps.datasets.versions.arriving import datasets_arrived
+        from erasure.moving import keys_tell, on_workspace_import
+        from erasure.places import Place, files_kept
+
         """Register the jobs that do not stand in ``tasks``, the files that rows name, the function that searches rows, and
         what makes questions to begin with.
         """
@@ -50,3 +71,17 @@ class DatasetsConfig(AppConfig):
         questions_from(first_question)
         import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)
+        works = {
+            "export": "datasets.DatasetExport",
+            "errors": "datasets.DatasetImport",
+            "splits": "datasets.DatasetCheck",
+        }
+        files_kept(Place("datasets/", "datasets.Dataset", works))
+        keys_tell(
+            {
+                "dataset_id": "datasets.Dataset",
+                "row_id": "datasets.DatasetRow",
+                "row_ref": "datasets.DatasetRow",
+            }
+        )
+        on_workspace_import(datasets_arrived)

@@ -29,12 +29,35 @@ class EvaluationsConfig(AppConfig):
         "LiveSample": "names: error; codes: state",
         "LiveScore": "names: name author reason; codes: author_kind",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "Experiment": "numbers: budget_job=jobs.Job",
+        "Arm": "json: target.collections=collections.Collection target.version=conversations.AssistantVersion",
+        "Trial": "numbers: row_ref=datasets.DatasetRow; text: answer; plain: waits_for",
+        "AnnotationQueue": "json: assignees.assignees=tenancy.User",
+        "Score": "text: author reason evidence",
+        "Preference": "text: reason",
+        "LiveScore": "text: author reason",
+        "JudgeCalibration": "text: author",
+        "FailureGroups": "stays: computed",
+        "KeptScores": "stays: computed",
+        "ScoreCache": "stays: computed",
+    }
 
     def ready(self) -> None:
         from apps.conversations.answering.listeners import on_answer
+        from apps.evaluations.experiments.arriving import evaluations_arrived
         from apps.evaluations.results.erasing import evaluations_made_erase
         from apps.evaluations.sampling.services import answer_sample
         from erasure.kinds import on_content_erase
+        from erasure.moving import keys_tell, on_workspace_import
 
         on_answer(answer_sample)
         on_content_erase(evaluations_made_erase)
+        keys_tell(
+            {
+                "experiment_id": "evaluations.Experiment",
+                "arm_id": "evaluations.Arm",
+                "trial_id": "evaluations.Trial",
+            }
+        )
+        on_workspace_import(evaluations_arrived)

@@ -26,6 +26,17 @@ class ToolsConfig(AppConfig):
         "ToolLimitUse": "names: subject",
         "ToolVector": "codes: digest vector",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "ToolCredential": "stays: secret",
+        "ToolVector": "stays: computed",
+        "ToolLimitUse": "stays: passing",
+        "ToolLimit": "without: kind=key",
+        "ToolGrant": (
+            "without: subject_kind=api_key; by: subject subject_kind member=tenancy.User; "
+            "by: approver approver_kind member=tenancy.User"
+        ),
+        "ToolVersion": "plain: spec",
+    }
 
     def ready(self) -> None:
         from apps.tools.connectors import mcp, openapi, plugin

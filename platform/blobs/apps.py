@@ -9,6 +9,9 @@ class BlobsConfig(AppConfig):
     erasure = {  # what an erasure does to its columns: see erasure.rules
         "PendingBlob": "names: key",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "PendingBlob": "stays: passing",
+    }
 
     def ready(self) -> None:
         from blobs.caches import looking_start

@@ -3,28 +3,37 @@
 A ZIP with ``rows/<model>.jsonl``, one JSON object a line, ``files/<key>`` for a workspace, ``manifest.json`` with size and
 SHA-256 of each, and ``manifest.sig``, the installation's signature of the manifest. No password, key, token, session or
 computed column (vectors, indexes) is in it.
+
+Since format 2 a workspace's file can be imported elsewhere (``erasure.imports``): it names the people and shared rows that
+its rows refer to, and the migrations that its tables have.
 """
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import hashlib
 import json
 import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from django.apps import apps
 from django.contrib.postgres.search import SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
+from django.db.migrations.loader import MigrationLoader
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from basics.errors import Invalid
 from blobs.leases import lease
 from blobs.stores import store
+from erasure.moving import USER, moves_of, shared_models
+from erasure.places import file_prefixes
 from erasure.rules import models_all
 from erasure.signing import is_signed, own_keys, public_key, sign
 from tenancy.fields import CASCADE
@@ -32,11 +41,15 @@ from tenancy.models import OAuthToken, Tenant, User
 from tenancy.row_security import tenant_foreign_keys, tenant_models
 from tenancy.scope import platform_scope, tenant_scope
 
-FORMAT = 1
+FORMAT = 2
+_FORMATS = {1, FORMAT}
 MANIFEST, SIGNATURE = "manifest.json", "manifest.sig"
 MAX_MANIFEST = 64 << 20
 _PIECE = 1 << 20
 _SECRET = re.compile(r"password|.*_encrypted|.*sha256|session_data|session_key")
+_NO_SECRETS = {"collections.Document.sha256", "collections.FileBlob.sha256"}  # of contents
+_CONTENTS = {"collections.FileBlob.content"}  # bytes that nothing else has, in Base64
+PERSON_COLUMNS = ("id", "email", "first_name", "last_name")
 _COMPUTED = (models.BinaryField, models.GeneratedField, SearchVectorField, HalfVectorField, SparseVectorField)
 _LEFT_OUT = {OAuthToken._meta.label, "mfa.Authenticator", "sessions.Session", "account.EmailConfirmation"}
 _PART = re.compile(r"rows/[A-Za-z]\w*\.[A-Za-z]\w*\.jsonl|files/[A-Za-z0-9_-][A-Za-z0-9._/-]*")
@@ -66,6 +79,7 @@ class Export:
         kind: "person" or "workspace".
         subject: its number.
         key: public key that signed it, in Base64.
+        schema: last migration of each app with tables of workspaces; empty in files of format 1.
     """
 
     kind: str
@@ -73,6 +87,7 @@ class Export:
     made_at: str
     key: str
     parts: list[Part]
+    schema: dict[str, str] = dataclasses.field(default_factory=dict)
 
     @property
     def rows(self) -> int:
@@ -92,12 +107,61 @@ def workspace_export(tenant: Tenant, target: Path) -> Export:
             writer.rows(Tenant, Tenant.objects.filter(pk=tenant.pk))
             for model in tenant_models():
                 writer.rows(model, model._base_manager.filter(tenant_id=tenant.pk))
+            for label, ids in _referred(tenant.pk).items():
+                model_of = apps.get_model(label)
+                columns = PERSON_COLUMNS if label == USER else None
+                writer.rows(model_of, model_of._base_manager.filter(pk__in=ids), columns)
         with tenant_scope(tenant.pk):
-            keys = [kept.key for kept in store().below(f"t{tenant.pk}/")]
+            keys = [kept.key for prefix in file_prefixes(tenant.pk) for kept in store().below(prefix)]
         for key in sorted(keys):
             with lease(key) as path:
                 writer.file(f"files/{key}", path)
         return writer.close()
+
+
+def _referred(tenant_id: int) -> dict[str, set[int]]:
+    """Return the people, and the rows that workspaces share, to which a workspace's rows refer."""
+    found: dict[str, set[int]] = {label: set() for label in (USER, *shared_models())}
+    for model in tenant_models():
+        told = moves_of(model)
+        columns = {
+            f.attname: f.related_model._meta.label
+            for f in model._meta.concrete_fields
+            if f.related_model is not None
+        }
+        for column, label in {**columns, **told.numbers}.items():
+            if label in found:
+                rows = model._base_manager.filter(tenant_id=tenant_id).exclude(**{column: None})
+                found[label] |= set(rows.values_list(column, flat=True).distinct())
+    return found
+
+
+def schema_here() -> dict[str, str]:
+    """Return the last migration of each app that has tables of workspaces."""
+    ours = {model._meta.app_label for model in tenant_models()}
+    leaves = MigrationLoader(None, ignore_no_migrations=True).graph.leaf_nodes()
+    return {app: name for app, name in sorted(leaves) if app in ours}
+
+
+def columns_exported(model: type[models.Model]) -> list[str]:
+    """Return the columns of a table that an export holds: none that is secret or computed."""
+    return [
+        f.attname
+        for f in model._meta.concrete_fields
+        if f"{model._meta.label}.{f.name}" in _NO_SECRETS | _CONTENTS
+        or (not isinstance(f, _COMPUTED) and not _SECRET.fullmatch(f.name))
+    ]
+
+
+class _Encoder(DjangoJSONEncoder):
+    """Writes times to the microsecond, and bytes in Base64."""
+
+    def default(self, o: Any) -> Any:
+        if isinstance(o, date):  # a datetime too
+            return o.isoformat()
+        if isinstance(o, bytes | memoryview):
+            return base64.b64encode(o).decode("ascii")
+        return super().default(o)
 
 
 def person_export(person: User, target: Path) -> Export:
@@ -162,17 +226,19 @@ class _Writer:
         self._zip.close()
         self._draft.unlink(missing_ok=True)
 
-    def rows(self, model: type[models.Model], rows: models.QuerySet[Any]) -> None:
-        """Write the rows of a table, unless it has none to show."""
+    def rows(
+        self, model: type[models.Model], rows: models.QuerySet[Any], only: Sequence[str] | None = None
+    ) -> None:
+        """Write the rows of a table, unless it has none to show.
+
+        Args:
+            only: columns; None for all that an export holds.
+        """
         if model._meta.label in _LEFT_OUT:
             return
-        columns = [
-            f.attname
-            for f in model._meta.concrete_fields
-            if not isinstance(f, _COMPUTED) and not _SECRET.fullmatch(f.name)
-        ]
+        columns = only or columns_exported(model)
         lines = (
-            json.dumps(row, cls=DjangoJSONEncoder, ensure_ascii=False).encode() + b"\n"
+            json.dumps(row, cls=_Encoder, ensure_ascii=False).encode() + b"\n"
             for row in rows.order_by("pk").values(*columns).iterator(chunk_size=500)
         )
         first = next(lines, None)
@@ -195,7 +261,9 @@ class _Writer:
 
     def close(self) -> Export:
         """Sign it and put it in its place."""
-        made = Export(self._kind, self._subject, datetime.now(UTC).isoformat(), public_key(), self._parts)
+        now = datetime.now(UTC).isoformat()
+        schema = schema_here() if self._kind == "workspace" else {}
+        made = Export(self._kind, self._subject, now, public_key(), self._parts, schema)
         text = json.dumps({"format": FORMAT, **asdict(made)}, ensure_ascii=False).encode()
         self._zip.writestr(MANIFEST, text)
         self._zip.writestr(SIGNATURE, sign(text))
@@ -238,7 +306,7 @@ def _verified(archive: zipfile.ZipFile, keys: set[str]) -> Export:
         raise _damaged("its signature isn't that of the expected installation")
     try:
         raw = json.loads(text)
-        if raw.pop("format") != FORMAT:
+        if raw.pop("format") not in _FORMATS:
             raise _damaged("a newer version of Groundwork wrote it")
         found = Export(parts=[Part(**part) for part in raw.pop("parts")], **raw)
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -16,6 +16,7 @@ from psycopg import sql
 from blobs.hold import removal_may_begin
 from blobs.stores import store
 from erasure.models import Erasure
+from erasure.places import file_prefixes
 from erasure.reports import KEPT, REMOVED, Report
 from erasure.rules import workspace_hooks
 from tenancy.database.base import as_login_role
@@ -115,9 +116,10 @@ def workspace_files_erase(tenant_id: int, report: Report) -> bool:
     with platform_scope(), transaction.atomic():
         if not removal_may_begin():
             return False
-        prefix = f"t{tenant_id}/"
-        report.add("files", REMOVED, sum(1 for _ in store().below(prefix)))
-        store().remove_below(prefix)
+        prefixes = file_prefixes(tenant_id)
+        report.add("files", REMOVED, sum(1 for prefix in prefixes for _ in store().below(prefix)))
+        for prefix in prefixes:
+            store().remove_below(prefix)
     report.add("copies and caches of this machine", REMOVED, workspace_copies_erase(tenant_id))
     report.add(
         "copies and caches of other machines",

@@ -16,6 +16,9 @@ class JobsConfig(AppConfig):
         ),
         "Worker": "names: name; codes: version",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "Job": "stays: passing",
+    }
 
     def ready(self) -> None:
         from jobs import checks  # noqa: F401

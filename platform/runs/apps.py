@@ -24,11 +24,32 @@ class RunsConfig(AppConfig):
         "UsageRecord": "names: attribution; codes: kind provider model service_tier",
         "ChunkRead": "names: collection_name tool; content: document_name",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "Run": (
+            "text: answer error_message; json: request.conversation=conversations.Conversation "
+            "request.assistant=conversations.Assistant request.collections=collections.Collection"
+        ),
+        "RunEvent": "json: data.text=later",  # pieces of an answer, whose markers may be cut
+        "ToolCall": "numbers: user_id=tenancy.User rule_id=tools.ToolGrant; text: content; words: decision_why.rule=tools.ToolGrant",
+        "PendingDecision": "by: approver approver_kind member=tenancy.User; text: reason answer",
+        "UsageRecord": (
+            "numbers: run_id=runs.Run user_id=tenancy.User hold_id=budgets.BudgetHold; "
+            "json: attribution.assistant=conversations.Assistant attribution.collection=collections.Collection "
+            "attribution.document=collections.Document attribution.conversation=conversations.Conversation "
+            "attribution.experiment=evaluations.Experiment attribution.sampling_rule=evaluations.SamplingRule "
+            "attribution.dataset=datasets.Dataset attribution.generation=datasets.GenerationJob attribution.run=runs.Run"
+        ),
+        "ChunkRead": (
+            "numbers: run_id=runs.Run user_id=tenancy.User chunk_id=collections.Chunk document_id=collections.Document"
+        ),
+    }
 
     def ready(self) -> None:
         from erasure.kinds import on_content_erase
+        from erasure.moving import keys_tell, on_workspace_import
         from erasure.retention import retention_told_by
         from jobs.registry import before_exit, before_fork, on_sweep
+        from runs.arriving import runs_arrived
         from runs.erasing import runs_erase
         from runs.providers import providers_preload
         from runs.readings import runs_read
@@ -47,3 +68,5 @@ class RunsConfig(AppConfig):
         on_loss(runs_bereave)
         before_exit(sandbox_close)
         reads_for_metrics(runs_read)
+        keys_tell({"run_id": "runs.Run", "run_ids": "runs.Run"})
+        on_workspace_import(runs_arrived)

@@ -18,6 +18,16 @@ class SsoConfig(AppConfig):
         "ScimUser": "names: user_name user_key external_id email given_name family_name display_name",
         "ScimGroup": "names: display_name display_key external_id",
     }
+    moves = {  # what an import does with their rows: see erasure.moving
+        "ScimUser": "stays: secret",
+        "ScimGroup": "stays: secret",
+        "ScimToken": "stays: secret",
+        "SsoConnection": "stays: secret",
+        "SsoSignIn": "stays: secret",
+        "SsoIdentity": "stays: secret",
+        "GroupRole": "stays: secret",
+        "SsoDomain": "stays: secret",
+    }
 
     def ready(self) -> None:
         from jobs.registry import on_sweep

@@ -34,6 +34,20 @@ def tenant_start(tenant: Tenant) -> None:
         function(tenant)
 
 
+def tenant_names_check(name: str, slug: str) -> str:
+    """Return the name of a new workspace without needless white space. Raises Invalid for what can't be one's name or slug."""
+    name = " ".join(name.split())
+    if not 1 <= len(name) <= 120:
+        raise Invalid("invalid", "A workspace needs a name of 1 to 120 characters.", data={"field": "name"})
+    if not _SLUG.match(slug):
+        raise Invalid(
+            "invalid",
+            "Use 1 to 40 lower-case letters, digits and hyphens, without a hyphen at either end.",
+            data={"field": "slug"},
+        )
+    return name
+
+
 @transaction.atomic
 def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False) -> Tenant:
     """Create a workspace that the user owns.
@@ -53,15 +67,7 @@ def tenant_create(*, user: User, name: str, slug: str, is_operator: bool = False
             "permission_denied",
             "Only this server's operator can create workspaces. Ask them for one, or ask to be invited.",
         )
-    name = " ".join(name.split())
-    if not 1 <= len(name) <= 120:
-        raise Invalid("invalid", "A workspace needs a name of 1 to 120 characters.", data={"field": "name"})
-    if not _SLUG.match(slug):
-        raise Invalid(
-            "invalid",
-            "Use 1 to 40 lower-case letters, digits and hyphens, without a hyphen at either end.",
-            data={"field": "slug"},
-        )
+    name = tenant_names_check(name, slug)
     try:
         with transaction.atomic():
             tenant = Tenant.objects.create(name=name, slug=slug)

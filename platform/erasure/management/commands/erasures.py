@@ -10,8 +10,10 @@ from django.utils import timezone
 
 from basics.errors import DomainError
 from erasure.exports import Export, export_verify, person_export, workspace_export
+from erasure.imports import workspace_import
 from erasure.ledger import ledger_read
 from erasure.models import Erasure
+from erasure.moving import REASONS, staying
 from erasure.scrubbing import disk_scrub, superuser_known
 from erasure.services import (
     erasure_carry_out,
@@ -57,6 +59,12 @@ class Command(BaseCommand):
         verify = actions.add_parser("verify", help="tell whether such a file is what was signed")
         verify.add_argument("file", type=Path)
         verify.add_argument("--key", default="", help="public key of another installation that signed it")
+        brought = actions.add_parser(
+            "import-workspace", help="make a workspace from such a file, with new numbers"
+        )
+        brought.add_argument("file", type=Path)
+        brought.add_argument("--key", default="", help="public key of another installation that signed it")
+        brought.add_argument("--slug", default="", metavar="ADDRESS", help="instead of the one it had")
         actions.add_parser("list", help="list erasures, the newest first")
         report = actions.add_parser("report", help="print the report of one as JSON")
         report.add_argument("number", type=int)
@@ -86,6 +94,17 @@ class Command(BaseCommand):
 
     def _verify(self, options: dict[str, Any]) -> None:
         self._exported(export_verify(options["file"], key=options["key"]))
+
+    def _import_workspace(self, options: dict[str, Any]) -> None:
+        made = workspace_import(options["file"], key=options["key"], slug=options["slug"])
+        told = f"workspace {made.tenant.pk} “{made.tenant.slug}”: {made.rows:,} rows, {made.files:,} files"
+        self.stdout.write(f"{told}. Search finds passages as the worker indexes them.")
+        for email in made.people_made:
+            self.stdout.write(f"new account without a password: {email}")
+        for label, count in sorted({**made.stayed, **made.left}.items()):
+            why = REASONS[staying().get(label, "secret")]
+            self.stdout.write(f"stays in the file: {label}, {count:,} rows ({why})")
+        self.stdout.write("stays in the file: sign-in rules of the workspace (they name its company sign-in)")
 
     def _exported(self, made: Export) -> None:
         files = sum(1 for part in made.parts if not part.rows)
