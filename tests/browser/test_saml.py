@@ -29,7 +29,7 @@ class _Provider(BaseHTTPRequestHandler):
     """Signs everybody in as Ada, from the name localhost: to a browser another site than 127.0.0.1."""
 
     def do_GET(self) -> None:
-        port = self.server.server_address[1]
+        port = self.connection.getsockname()[1]
         if self.headers["Host"].startswith("127.0.0.1"):
             self.send_response(302)
             self.send_header("Location", f"http://localhost:{port}{self.path}")
