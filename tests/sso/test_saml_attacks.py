@@ -225,7 +225,7 @@ def before_signing(change: Callable[[Element], None], signs: str = "assertion") 
     return forge
 
 
-def put(path: str, name: str, value: str | None) -> Callable[[Element], None]:
+def put(path: str, name: str, value: str | Callable[[], str] | None) -> Callable[[Element], None]:
     """Set an attribute, or remove it with None."""
 
     def change(root: Element) -> None:
@@ -233,7 +233,7 @@ def put(path: str, name: str, value: str | None) -> Callable[[Element], None]:
             if value is None:
                 del one.attrib[name]
             else:
-                one.set(name, value)
+                one.set(name, value() if callable(value) else value)
 
     return change
 
@@ -258,8 +258,9 @@ def slashed(root: Element) -> None:
     found.text = f"{found.text}/"
 
 
-def at(**delta: int) -> str:
-    return iso(datetime.now(UTC) + timedelta(**delta))
+def at(**delta: int) -> Callable[[], str]:
+    """Tell the time before or after the moment of the attack, which comes long after this module was read."""
+    return lambda: iso(datetime.now(UTC) + timedelta(**delta))
 
 
 def dropped(path: str) -> Callable[[Element], None]:
