@@ -31,6 +31,11 @@ def transactional_db(django_db_setup: None, django_db_blocker: Any) -> Iterator[
         sweep()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _begin_empty() -> None:
+    """Keep the rows of ``site``, which is there for all modules of this package and sweeps by itself."""
+
+
 @pytest.fixture(scope="package")
 def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     logs = tmp_path_factory.mktemp("servers")
