@@ -69,7 +69,7 @@ class DatabaseOperations(operations.DatabaseOperations):
         behind = getattr(cursor, "called_behind", None)
         if behind is None:
             return super().last_executed_query(cursor, sql, params)
-        return behind + self.compose_sql(tenant_named(sql, scope_wanted()), params)  # type: ignore[attr-defined]
+        return behind + self.compose_sql(tenant_named(sql, scope_wanted()), params)
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
