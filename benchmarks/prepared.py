@@ -45,11 +45,19 @@ def used_ms(process: psutil.Process) -> float:
     return 1000 * total
 
 
+def private_mb(process: psutil.Process) -> float:
+    """Return the memory that Postgres' processes share with nobody, in megabytes per process."""
+    children = process.children()
+    return sum(one.memory_full_info().uss for one in children) / 1e6 / max(1, len(children))
+
+
 def turns_measure(turns: int, rounds: int) -> dict[str, dict[str, float]]:
-    """Return the medians over rounds of each side, per turn."""
+    """Return the medians over rounds of each side: CPU per turn, and private memory per process of Postgres."""
     import concurrency
 
-    found: dict[str, dict[str, list[float]]] = {side: {"postgres": [], "worker": []} for side in SIDES}
+    found: dict[str, dict[str, list[float]]] = {
+        side: {"postgres": [], "worker": [], "backend_mb": []} for side in SIDES
+    }
     with database():
         conversations: list[Any] = []
         for number in range(rounds):
@@ -66,6 +74,7 @@ def turns_measure(turns: int, rounds: int) -> dict[str, dict[str, float]]:
                         (used_ms(server()) - before["postgres"]) / len(conversations)
                     )
                     found[side]["worker"].append((used_ms(worker) - before["worker"]) / len(conversations))
+                    found[side]["backend_mb"].append(private_mb(server()))
     return {s: {k: round(statistics.median(v), 2) for k, v in of.items()} for s, of in found.items()}
 
 
