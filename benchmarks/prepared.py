@@ -55,82 +55,78 @@ def turns_measure(turns: int, rounds: int) -> dict[str, dict[str, float]]:
     """Return the medians over rounds of each side: CPU per turn, and private memory per process of Postgres."""
     import concurrency
 
+    concurrency.MODEL = MODEL
+
     found: dict[str, dict[str, list[float]]] = {
         side: {"postgres": [], "worker": [], "backend_mb": []} for side in SIDES
     }
-    with database():
-        conversations: list[Any] = []
-        for number in range(rounds):
-            for side in list(SIDES) if number % 2 == 0 else list(SIDES)[::-1]:
-                with product(MODEL, GROUNDWORK_WORKERS="2", **{SETTING: SIDES[side]}) as (stack, _):
-                    assert stack.worker is not None
-                    worker = psutil.Process(stack.worker.pid)
-                    if not conversations:
-                        conversations = concurrency.prepare(turns)
-                    concurrency.run(conversations)
-                    before = {"postgres": used_ms(server()), "worker": used_ms(worker)}
-                    concurrency.run(conversations)
-                    found[side]["postgres"].append(
-                        (used_ms(server()) - before["postgres"]) / len(conversations)
-                    )
-                    found[side]["worker"].append((used_ms(worker) - before["worker"]) / len(conversations))
-                    found[side]["backend_mb"].append(private_mb(server()))
+    conversations: list[Any] = []
+    for number in range(rounds):
+        for side in list(SIDES) if number % 2 == 0 else list(SIDES)[::-1]:
+            with product(MODEL, GROUNDWORK_WORKERS="2", **{SETTING: SIDES[side]}) as (stack, _):
+                assert stack.worker is not None
+                worker = psutil.Process(stack.worker.pid)
+                if not conversations:
+                    conversations = concurrency.prepare(turns)
+                concurrency.run(conversations)
+                before = {"postgres": used_ms(server()), "worker": used_ms(worker)}
+                concurrency.run(conversations)
+                found[side]["postgres"].append((used_ms(server()) - before["postgres"]) / len(conversations))
+                found[side]["worker"].append((used_ms(worker) - before["worker"]) / len(conversations))
+                found[side]["backend_mb"].append(private_mb(server()))
     return {s: {k: round(statistics.median(v), 2) for k, v in of.items()} for s, of in found.items()}
 
 
 def searches_measure(chunks: int, questions: int, rounds: int) -> dict[str, Any]:
     """Return the medians over rounds of each side, per search, in a collection without and one with indexes."""
-    with database():
-        import numpy as np
-        import search
-        from django.conf import settings
+    import numpy as np
+    import search
+    from django.conf import settings
 
-        from apps.collections.index import large as indexes
-        from apps.collections.models import Collection
-        from apps.collections.search.run import search_run
-        from jobs.context import JobContext
-        from jobs.models import Job
-        from tenancy.scope import tenant_scope
+    from apps.collections.index import large as indexes
+    from apps.collections.models import Collection
+    from apps.collections.search.run import search_run
+    from jobs.context import JobContext
+    from jobs.models import Job
+    from tenancy.scope import tenant_scope
 
-        search.PER_COLLECTION, search.COLLECTIONS = chunks, 2
-        tenant, actor, _ = search.tenant_of("benchmark-prepared", is_fresh=False)
-        rng = np.random.default_rng(7)
-        words = ["".join(chr(97 + i // 26**p % 26) for p in range(4)) + "o" for i in range(30_000)]
-        result: dict[str, Any] = {}
-        with tenant_scope(tenant.pk):
-            search.latency_load(tenant, actor, rng, words)
-            scanned, indexed = Collection.objects.order_by("pk")[:2]
-            job = Job.objects.create(
-                tenant=tenant, kind=indexes.BUILD_KIND, status="running", worker="benchmark"
-            )
-            indexes.indexes_build(JobContext(job), collection_id=indexed.pk)
-            search.analyse()
-            asked = [search.question(rng, words) for _ in range(questions)]
-            for name, pk in (("scanned", scanned.pk), ("indexed", indexed.pk)):
-                one = Collection.objects.select_related("space").get(pk=pk)
-                spent: dict[str, dict[str, list[float]]] = {s: {"postgres": [], "process": []} for s in SIDES}
-                answers: dict[str, Any] = {}
-                for number in range(rounds + 1):
-                    for side, is_on in SIDES.items():
-                        settings.PREPARE_STATEMENTS = is_on == "1"
-                        postgres, process = used_ms(server()), time.process_time()
-                        answers[side] = [
-                            [
-                                hit.chunk_id
-                                for hit in search_run(
-                                    tenant=tenant, actor=actor, collections=[one], query=text
-                                ).hits
-                            ]
-                            for text in asked
+    search.PER_COLLECTION, search.COLLECTIONS = chunks, 2
+    tenant, actor, _ = search.tenant_of("benchmark-prepared", is_fresh=False)
+    rng = np.random.default_rng(7)
+    words = ["".join(chr(97 + i // 26**p % 26) for p in range(4)) + "o" for i in range(30_000)]
+    result: dict[str, Any] = {}
+    with tenant_scope(tenant.pk):
+        search.latency_load(tenant, actor, rng, words)
+        scanned, indexed = Collection.objects.order_by("pk")[:2]
+        job = Job.objects.create(tenant=tenant, kind=indexes.BUILD_KIND, status="running", worker="benchmark")
+        indexes.indexes_build(JobContext(job), collection_id=indexed.pk)
+        search.analyse()
+        asked = [search.question(rng, words) for _ in range(questions)]
+        for name, pk in (("scanned", scanned.pk), ("indexed", indexed.pk)):
+            one = Collection.objects.select_related("space").get(pk=pk)
+            spent: dict[str, dict[str, list[float]]] = {s: {"postgres": [], "process": []} for s in SIDES}
+            answers: dict[str, Any] = {}
+            for number in range(rounds + 1):
+                for side, is_on in SIDES.items():
+                    settings.PREPARE_STATEMENTS = is_on == "1"
+                    postgres, process = used_ms(server()), time.process_time()
+                    answers[side] = [
+                        [
+                            hit.chunk_id
+                            for hit in search_run(
+                                tenant=tenant, actor=actor, collections=[one], query=text
+                            ).hits
                         ]
-                        if number:  # the first one warms up
-                            spent[side]["postgres"].append((used_ms(server()) - postgres) / questions)
-                            spent[side]["process"].append(1000 * (time.process_time() - process) / questions)
-                assert answers["text"] == answers["prepared"], "the sides differ in what they find"
-                result[name] = {
-                    s: {k: round(statistics.median(v), 2) for k, v in of.items()} for s, of in spent.items()
-                }
-        return result
+                        for text in asked
+                    ]
+                    if number:  # the first one warms up
+                        spent[side]["postgres"].append((used_ms(server()) - postgres) / questions)
+                        spent[side]["process"].append(1000 * (time.process_time() - process) / questions)
+            assert answers["text"] == answers["prepared"], "the sides differ in what they find"
+            result[name] = {
+                s: {k: round(statistics.median(v), 2) for k, v in of.items()} for s, of in spent.items()
+            }
+    return result
 
 
 def shares(sides: dict[str, dict[str, float]]) -> dict[str, float]:
@@ -149,12 +145,13 @@ def main() -> None:
     args = parser.parse_args()
     os.environ.setdefault("GROUNDWORK_DATA_DIR", str(data_dir()))
     result: dict[str, Any] = {"turns": args.turns, "chunks": args.chunks, "load_before": load()}
-    if args.only != "searches":
-        sides = turns_measure(args.turns, args.rounds)
-        result["turn_cpu_ms"] = sides | {"share": shares(sides)}
-    if args.only != "turns":
-        for name, sides in searches_measure(args.chunks, args.questions, args.rounds).items():
-            result[f"search_{name}_cpu_ms"] = sides | {"share": shares(sides)}
+    with database():
+        if args.only != "searches":
+            sides = turns_measure(args.turns, args.rounds)
+            result["turn_cpu_ms"] = sides | {"share": shares(sides)}
+        if args.only != "turns":
+            for name, sides in searches_measure(args.chunks, args.questions, args.rounds).items():
+                result[f"search_{name}_cpu_ms"] = sides | {"share": shares(sides)}
     result["load_after"] = load()
     for name, value in result.items():
         print(f"{name:24} {value}")
