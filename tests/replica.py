@@ -106,9 +106,10 @@ class Standby:
             wait_for(lambda: _one(line, query), "the replica to catch up")
 
     def statements(self, words: str) -> int:
-        """Return how many statements with these words it was ever sent."""
+        """Return how many statements with these words it has ever run; one that is prepared counts when it is executed."""
         lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return sum(words in line for line in lines)
+        # Of a prepared one PREPARE is logged as a statement, and each EXECUTE with a second line that has its text.
+        return sum(words in line and not ("statement: " in line and "; PREPARE " in line) for line in lines)
 
     def _superuser(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self._superuser_url, autocommit=True)

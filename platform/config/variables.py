@@ -42,6 +42,13 @@ VARIABLES: dict[str, Variable] = {
             values.as_bool,
         ),
         Variable(
+            "GROUNDWORK_PREPARE_STATEMENTS",
+            "0 sends every statement as text. 1 lets Postgres plan what comes again once per connection, except through a "
+            "pooler (each connection finds that out) or with Citus.",
+            "1",
+            values.as_bool,
+        ),
+        Variable(
             "GROUNDWORK_REPLICA_URL",
             "Streaming replica of the same database that web servers read searches, lists and exports from. Unset: none.",
             "",

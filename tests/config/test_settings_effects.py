@@ -109,6 +109,7 @@ EFFECTS: dict[str, tuple[Any, ...]] = {
         ["db.internal", "5433"],
     ),
     "GROUNDWORK_CITUS": ("1", "settings.CITUS", True),
+    "GROUNDWORK_PREPARE_STATEMENTS": ("0", "settings.PREPARE_STATEMENTS", False),
     "GROUNDWORK_REPLICA_URL": (
         "postgresql://groundwork@reads.internal:5434/groundwork?connect_timeout=7",
         "[settings.DATABASES['replica'][k] for k in ('HOST', 'PORT')] + "
@@ -264,6 +265,7 @@ BAD = {
     "DATABASE_URL": "mysql://localhost/name",
     "GROUNDWORK_LISTEN_URL": "mysql://localhost/name",
     "GROUNDWORK_CITUS": "maybe",
+    "GROUNDWORK_PREPARE_STATEMENTS": "maybe",
     "GROUNDWORK_REPLICA_URL": "mysql://localhost/name",
     "GROUNDWORK_REPLICA_LAG_SECONDS": "0",
     "GROUNDWORK_CREDENTIAL_KEYS": "not-a-key",

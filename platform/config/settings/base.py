@@ -51,6 +51,8 @@ LISTEN_DATABASE = (
 )
 # Role and tenant go to the database in messages of their own (tenancy.database.cursors).
 CITUS: bool = env.get("GROUNDWORK_CITUS")
+# Only where a connection is the server's own, which each finds out (tenancy.database.prepared).
+PREPARE_STATEMENTS: bool = env.get("GROUNDWORK_PREPARE_STATEMENTS")
 _REPLICA_URL = env.get("GROUNDWORK_REPLICA_URL")
 if _REPLICA_URL:
     DATABASES["replica"] = env.replica_settings(_REPLICA_URL, pool=_POOL)  # tenancy.database.replica

@@ -29,8 +29,11 @@ from tenancy.database.cursors import (
     ScopedServerCursor,
     as_login_role,
     scope_forget,
+    scope_wanted,
     scope_watch,
+    tenant_named,
 )
+from tenancy.database.prepared import Prepared
 from tenancy.database.replica import REPLICA
 from tenancy.database.waiting import use_noted
 
@@ -61,6 +64,13 @@ class PlainListDumper(ListDumper):
 class DatabaseOperations(operations.DatabaseOperations):
     compiler_module = "tenancy.database.compiler"
 
+    def last_executed_query(self, cursor: Any, sql: Any, params: Any) -> Any:
+        """Return what was sent, with the statement itself for one that is prepared; arguments and result are Django's."""
+        behind = getattr(cursor, "called_behind", None)
+        if behind is None:
+            return super().last_executed_query(cursor, sql, params)
+        return behind + self.compose_sql(tenant_named(sql, scope_wanted()), params)
+
 
 class DatabaseWrapper(base.DatabaseWrapper):
     ops_class = DatabaseOperations
@@ -75,6 +85,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
         connection = super().get_new_connection(conn_params)
         connection.adapters.register_dumper(list, PlainListDumper)
         scope_watch(connection)
+        if "prepared" not in vars(connection):  # a pool hands out those that have it
+            connection.prepared = Prepared(connection)
         return connection
 
     def _savepoint_rollback(self, sid: str) -> None:

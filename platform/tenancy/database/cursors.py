@@ -5,6 +5,8 @@ message: no round trip of its own, and nothing that stays on the connection. So 
 distributed Postgres (Citus) carries nothing from one request into another, and a connection that nobody gave a scope
 sees no tenant's rows.
 
+What comes again is prepared, and its EXECUTE stands in its place (``tenancy.database.prepared``).
+
 On a database that Citus distributes (``GROUNDWORK_CITUS``) they are messages of their own, in a transaction that is opened for them.
 
 A statement outside a transaction is a transaction of its own: Postgres takes the statements of one message as one. What
@@ -38,6 +40,8 @@ OWN = "own_tenant()"
 """In a statement: the id of the tenant in whose scope it runs (``tenant_named``)."""
 _SET = 2
 """Statements that a prefix holds, whose results come first."""
+_STALE = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
+"""What a prepared statement fails with when its table's columns have changed, or somebody has reset the connection."""
 
 _login_role: ContextVar[bool] = ContextVar("login_role", default=False)
 
@@ -57,10 +61,14 @@ def scope_wanted() -> str:
     return LOGIN if _login_role.get() else current()
 
 
+def _role(wanted: str) -> str:
+    return {LOGIN: "NONE", ALL: PLATFORM_ROLE}.get(wanted, APP_ROLE)
+
+
 @lru_cache(maxsize=4096)
 def scope_statements(wanted: str) -> tuple[str, str]:
     """Return the two statements that put a scope in force until the end of the transaction."""
-    role, tenant = {LOGIN: ("NONE", ""), ALL: (PLATFORM_ROLE, "")}.get(wanted, (APP_ROLE, wanted))
+    role, tenant = _role(wanted), "" if wanted in (LOGIN, ALL) else wanted
     if tenant and not tenant.isdecimal():  # it becomes part of a statement
         raise ValueError("a tenant scope is a number")
     return f"SET LOCAL ROLE {role}", f"SET LOCAL app.tenant_id = '{tenant}'"
@@ -176,19 +184,51 @@ class _Scoped(psycopg.Cursor[Any]):
 
 
 class ScopedCursor(_Scoped, Cursor):
-    """Django's cursor; the scope goes in front of a statement, in its message."""
+    """Django's cursor; the scope goes in front of a statement, in its message.
+
+    Attributes:
+        called_behind: what stood in front of the EXECUTE that was sent last; None when the statement itself was sent.
+    """
+
+    called_behind: str | None = None
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
         query = tenant_named(query, scope_wanted())
+        self.called_behind = None
         wanted = _missing(self._conn)
-        if wanted is None:
-            return super().execute(query, params, **options)
-        if settings.CITUS:
+        if wanted is not None and settings.CITUS:
             # It sends the whole message of a SET LOCAL to its other machines, with whatever else is in there.
             with self._transaction():
                 self._apply()
                 return super().execute(query, params, **options)
+        is_first = self._conn.pgconn.transaction_status == TransactionStatus.IDLE
+        call = None if options else self._call(query, params)
+        if call is None:
+            return self._send(wanted, query, params, **options)
+        try:
+            self._send(wanted, call, None)
+        except _STALE:
+            self._conn.prepared.forget()
+            if not is_first:
+                raise  # what came before in this transaction is lost; the next one runs what isn't prepared
+            if self._conn.pgconn.transaction_status == TransactionStatus.INERROR:
+                self._conn.rollback()
+            return self._send(_missing(self._conn), query, params)
+        self.called_behind = "" if wanted is None else scope_sql(wanted)
+        return self
+
+    def _call(self, query: Any, params: Any) -> bytes | None:
+        scope = scope_wanted()
+        if scope == LOGIN or settings.CITUS or not settings.PREPARE_STATEMENTS:
+            return None
+        call: bytes | None = self._conn.prepared.call(query, params, _role(scope))
+        return call
+
+    def _send(self, wanted: str | None, query: Any, params: Params | None, **options: Any) -> Self:
+        """Send a statement, behind the scope that its transaction lacks."""
+        if wanted is None:
+            return super().execute(query, params, **options)
         # Unknown until it is done: a value that psycopg cannot send leaves the transaction as it was.
         self._conn.scope_applied = UNKNOWN
         super().execute(_behind(scope_sql(wanted), query), params, **options)

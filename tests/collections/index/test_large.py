@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -27,6 +28,7 @@ from apps.collections.search import indexed as search_indexed
 from jobs.context import JobContext
 from jobs.models import Job
 from jobs.runner import run_here
+from tenancy.database import prepared
 from tenancy.database.base import as_login_role
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -105,7 +107,9 @@ def test_indexed_search_finds_what_a_scan_finds(cast: Cast, filled: Collection) 
         assert found(result) == scanned[query]
 
 
-def test_graph_is_used_by_the_plan(cast: Cast, filled: Collection) -> None:
+@contextmanager
+def graph_preferred(cast: Cast, filled: Collection) -> Iterator[tuple[Any, str, dict[str, Any]]]:
+    """Build the graph, and let Postgres prefer it over a scan of its few rows; yields cursor, statement and parameters."""
     build(filled)
     from apps.collections.search.statement import search_sql, statement_of
     from apps.collections.search.types import QueryVector
@@ -128,12 +132,34 @@ def test_graph_is_used_by_the_plan(cast: Cast, filled: Collection) -> None:
         cursor.execute("SET enable_seqscan = off")
         cursor.execute("SET enable_bitmapscan = off")
         cursor.execute("SET enable_sort = off")
-        cursor.execute("EXPLAIN " + statement_of(sql), sql.parameters)
-        plan = "\n".join(line[0] for line in cursor.fetchall())
+        yield cursor, statement_of(sql), sql.parameters
         cursor.execute("RESET enable_seqscan")
         cursor.execute("RESET enable_bitmapscan")
         cursor.execute("RESET enable_sort")
+
+
+def test_graph_is_used_by_the_plan(cast: Cast, filled: Collection) -> None:
+    with graph_preferred(cast, filled) as (cursor, statement, parameters):
+        cursor.execute("EXPLAIN " + statement, parameters)
+        plan = "\n".join(line[0] for line in cursor.fetchall())
     assert graphs()[0] in plan, plan
+
+
+def test_graph_is_used_by_a_plan_that_holds_for_every_question(cast: Cast, filled: Collection) -> None:
+    with graph_preferred(cast, filled) as (cursor, statement, parameters):
+        cursor.execute("SET plan_cache_mode = force_generic_plan")
+        found = []
+        for _ in range(prepared.LITERAL_TIMES + 1):
+            cursor.execute(statement, parameters)
+            found.append(cursor.fetchall())
+        call = connection.connection.prepared.call(statement, parameters, "groundwork_rw")
+        cursor.execute("EXPLAIN " + call.decode())
+        plan = "\n".join(line[0] for line in cursor.fetchall())
+        cursor.execute("RESET plan_cache_mode")
+    assert "$1" in plan  # the plan of a prepared statement
+    assert graphs()[0] in plan, plan
+    assert found[0]
+    assert found[-1] == found[0]
 
 
 def test_document_that_comes_later_is_found_at_once(cast: Cast, filled: Collection) -> None:
