@@ -81,7 +81,7 @@ ACROSS = {
     "erasure.persons:person_close": _PERSON,
     "erasure.persons:person_rows_erase": _PERSON,
     "erasure.persons:person_names_erase": _PERSON,
-    "erasure.exports:person_export": _PERSON,
+    "exports.files:person_export": _PERSON,
     "apps.collections.collection.erasing:person_collections_erase": _PERSON,
     "erasure.services:ledger_apply": _OPERATOR,
     "erasure.services:ledger_round": _OPERATOR,

@@ -50,6 +50,7 @@ RUN_BY = {
     ("docs/running.md", "sql"): "tests/test_docs_examples.py",
     ("docs/backups.md", ""): "tests/test_docs_examples.py",
     ("docs/erasure.md", ""): "tests/test_docs_examples.py",
+    ("docs/exports.md", ""): "tests/test_docs_examples.py",
     ("docs/upgrading.md", ""): "tests/test_docs_examples.py",
     ("docs/upgrading.md", "python"): "tests/tenancy/upgrades/test_rules.py",
     ("README.md", ""): LIVE,

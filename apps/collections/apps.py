@@ -54,7 +54,7 @@ class CollectionsConfig(AppConfig):
         "FileBatch": "names: action note",
         "FileRevision": "content: path",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "Document": "files: file; plain: tags attributes warnings metadata timings",
         "Page": "plain: layout",
         "Chunk": "plain: headings metadata key_points",
@@ -93,9 +93,9 @@ class CollectionsConfig(AppConfig):
         from blobs.leases import rows_hold
         from blobs.references import named_by
         from erasure.kinds import content_kind_register
-        from erasure.moving import keys_tell, on_workspace_import, shared_as
         from erasure.places import Place, files_kept
         from erasure.rules import on_person_erase, on_workspace_erase
+        from exports.moves import keys_tell, on_workspace_import, shared_as
         from jobs.registry import before_fork, on_sweep
         from runs.withheld import documents_judged_by
         from tenancy.audit_names import audit_names_judged_by

@@ -21,7 +21,7 @@ class ConversationsConfig(AppConfig):
         "QueuedQuestion": "names: text request problem; codes: model",
         "ConversationRules": "codes: support_model",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "AssistantVersion": "plain: output_schema starters",
         "Message": "text: text compared",
         "Citation": "numbers: chunk_ref=collections.Chunk; plain: markers",
@@ -45,9 +45,9 @@ class ConversationsConfig(AppConfig):
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
         from erasure.kinds import content_kind_register, on_content_erase
-        from erasure.moving import keys_tell, on_workspace_import
         from erasure.retention import retention_told_by
         from erasure.rules import on_person_erase
+        from exports.moves import keys_tell, on_workspace_import
         from jobs.registry import on_sweep
         from runs.withheld import runs_related_by
         from tenancy.audit_names import audit_names_judged_by

@@ -31,7 +31,7 @@ class DatasetsConfig(AppConfig):
         "GenerationItem": "names: reason; content: data; codes: type difficulty chunks state driver",
         "PaidCall": "content: turn results; codes: stage",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "DatasetRow": (
             "text: answer rationale; json: lineage.generation=datasets.GenerationJob "
             "lineage.item=datasets.GenerationItem lineage.import=datasets.DatasetImport lineage.turn=conversations.Turn "
@@ -51,8 +51,8 @@ class DatasetsConfig(AppConfig):
 
     def ready(self) -> None:
         from apps.datasets.versions.arriving import datasets_arrived
-        from erasure.moving import keys_tell, on_workspace_import
         from erasure.places import Place, files_kept
+        from exports.moves import keys_tell, on_workspace_import
 
         """Register the jobs that do not stand in ``tasks``, the files that rows name, the function that searches rows, and
         what makes questions to begin with.

@@ -29,7 +29,7 @@ class EvaluationsConfig(AppConfig):
         "LiveSample": "names: error; codes: state",
         "LiveScore": "names: name author reason; codes: author_kind",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "Experiment": "numbers: budget_job=jobs.Job",
         "Arm": "json: target.collections=collections.Collection target.version=conversations.AssistantVersion",
         "Trial": "numbers: row_ref=datasets.DatasetRow; text: answer; plain: waits_for",
@@ -49,7 +49,7 @@ class EvaluationsConfig(AppConfig):
         from apps.evaluations.results.erasing import evaluations_made_erase
         from apps.evaluations.sampling.services import answer_sample
         from erasure.kinds import on_content_erase
-        from erasure.moving import keys_tell, on_workspace_import
+        from exports.moves import keys_tell, on_workspace_import
 
         on_answer(answer_sample)
         on_content_erase(evaluations_made_erase)

@@ -26,7 +26,7 @@ class ToolsConfig(AppConfig):
         "ToolLimitUse": "names: subject",
         "ToolVector": "codes: digest vector",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "ToolCredential": "stays: secret",
         "ToolVector": "stays: computed",
         "ToolLimitUse": "stays: passing",

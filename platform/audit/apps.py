@@ -12,7 +12,7 @@ class AuditConfig(AppConfig):
         ),
         "AuditStream": "names: url error; codes: kind lease secret_encrypted",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "AuditStream": "stays: secret",
         "ContentRead": "stays: sealed",
     }

@@ -13,7 +13,7 @@ class BatchesConfig(AppConfig):
             "state error_code"
         ),
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "Batch": "stays: passing",
         "BatchLine": "stays: passing",
     }

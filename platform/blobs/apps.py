@@ -9,7 +9,7 @@ class BlobsConfig(AppConfig):
     erasure = {  # what an erasure does to its columns: see erasure.rules
         "PendingBlob": "names: key",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "PendingBlob": "stays: passing",
     }
 

@@ -10,7 +10,7 @@ class BudgetsConfig(AppConfig):
         "Budget": "codes: kind period",
         "BudgetHold": "codes: spends",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         # Last: the database charges budgets that are there for each usage record that is written.
         "Budget": "without: kind=key,job; last; by: subject_id kind member=tenancy.User assistant=conversations.Assistant",
         "BudgetHold": "stays: passing",

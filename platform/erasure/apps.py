@@ -19,7 +19,7 @@ class ErasureConfig(AppConfig):
         "account.EmailConfirmation": "codes: key",
         "mfa.Authenticator": "codes: type data",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "LegalHold": "numbers: placed_by=tenancy.User released_by=tenancy.User",
     }
 
@@ -27,7 +27,6 @@ class ErasureConfig(AppConfig):
         from backups.restoring import after_rows
         from blobs.caches import on_look
         from erasure import checks  # noqa: F401 - registers itself
-        from erasure.moving import USER, keys_tell
         from erasure.restored import restored_check, restored_erase
         from erasure.rounds import rounds_start
         from erasure.workspaces import copies_look
@@ -36,6 +35,3 @@ class ErasureConfig(AppConfig):
         after_rows(restored_check, restored_erase)
         on_look(copies_look)
         after_start(rounds_start)
-        keys_tell(
-            {"user_id": USER, "api_key_id": "tenancy.ApiKey", "job_id": "jobs.Job", "budget_job": "jobs.Job"}
-        )

@@ -16,7 +16,7 @@ class JobsConfig(AppConfig):
         ),
         "Worker": "names: name; codes: version",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "Job": "stays: passing",
     }
 

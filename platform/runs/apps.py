@@ -24,7 +24,7 @@ class RunsConfig(AppConfig):
         "UsageRecord": "names: attribution; codes: kind provider model service_tier",
         "ChunkRead": "names: collection_name tool; content: document_name",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "Run": (
             "text: answer error_message; json: request.conversation=conversations.Conversation "
             "request.assistant=conversations.Assistant request.collections=collections.Collection"
@@ -46,8 +46,8 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         from erasure.kinds import on_content_erase
-        from erasure.moving import keys_tell, on_workspace_import
         from erasure.retention import retention_told_by
+        from exports.moves import keys_tell, on_workspace_import
         from jobs.registry import before_exit, before_fork, on_sweep
         from runs.arriving import runs_arrived
         from runs.erasing import runs_erase

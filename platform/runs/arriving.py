@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from django.utils import timezone
 
-from erasure.moving import Arrival
+from exports.moves import Arrival
 from runs.models import (
     ACTIVE,
     UNENDED,

@@ -18,7 +18,7 @@ class SsoConfig(AppConfig):
         "ScimUser": "names: user_name user_key external_id email given_name family_name display_name",
         "ScimGroup": "names: display_name display_key external_id",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "ScimUser": "stays: secret",
         "ScimGroup": "stays: secret",
         "ScimToken": "stays: secret",

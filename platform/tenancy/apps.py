@@ -33,7 +33,7 @@ class TenancyConfig(AppConfig):
         ),
         "AuditChain": "codes: hash",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "AuditChain": "stays: sealed",
         "AuditEvent": "stays: sealed",
         "ApiKey": "stays: secret",

@@ -10,7 +10,7 @@ class WebhooksConfig(AppConfig):
         "Webhook": "names: url description; codes: events secret_encrypted previous_secret_encrypted",
         "WebhookDelivery": "names: event object_key payload error; codes: status",
     }
-    moves = {  # what an import does with their rows: see erasure.moving
+    moves = {  # what an import does with their rows: see exports.moves
         "Webhook": "stays: secret",
         "WebhookDelivery": "stays: secret",
     }

@@ -17,7 +17,7 @@ from apps.collections.models import (
     ImportStatus,
 )
 from apps.collections.pipeline.passages import passages_later
-from erasure.moving import Arrival
+from exports.moves import Arrival
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 

@@ -20,15 +20,6 @@ from tenancy.models import Tenant
 POLL_S = 0.3
 
 
-def tenant_named(slug: str) -> Tenant:
-    """Return an active tenant. Raises CommandError that names those there are."""
-    tenant = Tenant.objects.filter(slug=slug, is_active=True).first()
-    if tenant is None:
-        known = ", ".join(Tenant.objects.filter(is_active=True).values_list("slug", flat=True)[:20])
-        raise CommandError(f"There is no workspace “{slug}”. Known: {known or 'none yet'}.")
-    return tenant
-
-
 def collection_named(tenant: Tenant, name: str) -> Collection | None:
     """Return a tenant's collection by name (any case) or id; the caller is in the tenant's scope."""
     rows = Collection.objects.filter(tenant=tenant).select_related("space")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.conversations.models import Turn
-from erasure.moving import Arrival
+from exports.moves import Arrival
 
 
 def conversations_arrived(arrival: Arrival) -> None:

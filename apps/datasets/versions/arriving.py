@@ -28,7 +28,7 @@ from apps.datasets.records.columns import record_of
 from apps.datasets.records.record import hash_of
 from apps.datasets.versions.services import signature_of
 from basics.errors import Invalid
-from erasure.moving import Arrival
+from exports.moves import Arrival
 from tenancy.database.base import as_login_role
 
 _BATCH = 500

@@ -14,7 +14,7 @@ from apps.evaluations.models import (
     Trial,
     TrialState,
 )
-from erasure.moving import Arrival
+from exports.moves import Arrival
 
 
 def evaluations_arrived(arrival: Arrival) -> None:

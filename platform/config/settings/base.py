@@ -85,6 +85,7 @@ INSTALLED_APPS = [
     "jobs",
     "blobs",
     "backups",
+    "exports",
     "erasure",
     "webhooks",
     "audit",

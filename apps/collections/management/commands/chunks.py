@@ -11,10 +11,11 @@ from apps.collections.chunks.links import chain_walk, chunk_links
 from apps.collections.chunks.selectors import ChunkFilter, ReaderCursor, chunk_rows, reader_next
 from apps.collections.chunks.statistics import chunk_statistics
 from apps.collections.display.selectors import chunk_get
-from apps.collections.documents.operator import collection_named, tenant_named
+from apps.collections.documents.operator import collection_named
 from apps.collections.models import Chunk, ChunkKind
 from basics.errors import DomainError
 from tenancy.actors import Actor, system_actor
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 
 _SHOWN = 200

@@ -18,7 +18,6 @@ from apps.collections.documents.operator import (
     import_documents,
     import_finish,
     ingestion_finish,
-    tenant_named,
 )
 from apps.collections.documents.services import document_upload
 from apps.collections.imports.services import ImportOptions, import_start
@@ -36,6 +35,7 @@ from apps.collections.models import (
 from basics.errors import DomainError
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 
 _BLOCK = 1024 * 1024

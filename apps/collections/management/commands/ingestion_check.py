@@ -7,8 +7,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from apps.collections.collection.reconcile import ingestion_check
-from apps.collections.documents.operator import collection_named, tenant_named
+from apps.collections.documents.operator import collection_named
 from tenancy.actors import system_actor
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.documents.operator import collection_named, tenant_named
+from apps.collections.documents.operator import collection_named
 from apps.collections.search import SearchHit, search_run
 from basics.errors import DomainError
 from tenancy.actors import system_actor
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 
 _SHOWN = 300

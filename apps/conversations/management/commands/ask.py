@@ -9,7 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.documents.operator import collection_named, is_worker_alive, tenant_named
+from apps.collections.documents.operator import collection_named, is_worker_alive
 from apps.conversations.citations.markers import passages_of
 from apps.conversations.display.marks import marks_of
 from apps.conversations.display.terminal import PlainAnswer
@@ -24,6 +24,7 @@ from runs.selectors import payload_list
 from runs.transcript import FINISHED, TOOL_FINISHED, TOOL_STARTED, Transcript
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 from tenancy.selectors import user_actor
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.documents.operator import tenant_named
 from apps.conversations.assistants.examples import EXAMPLES, example_install
 from basics.errors import DomainError
 from tenancy.actors import system_actor
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 
 

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 from django.utils import timezone
 
-from apps.collections.documents.operator import collection_named, is_worker_alive, tenant_named
+from apps.collections.documents.operator import collection_named, is_worker_alive
 from apps.datasets.formats import Card, format_get
 from apps.datasets.generation.claiming import job_spend
 from apps.datasets.generation.services import DRIVE, generation_pause, generation_resume, generation_start
@@ -30,6 +30,7 @@ from jobs.runner import run_here
 from jobs.sweeper import sweep
 from tenancy.actors import Actor
 from tenancy.models import Membership, Tenant
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 from tenancy.selectors import user_actor
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.documents.operator import tenant_named
 from apps.evaluations.compare.gate import PASSED, GateResult, gate_run
 from apps.evaluations.compare.gate_reports import to_junit, to_sarif
 from apps.evaluations.compare.services import baseline_set
@@ -16,6 +15,7 @@ from apps.evaluations.judges.trust import BAR
 from apps.evaluations.results.selectors import arm_list
 from basics.errors import DomainError
 from tenancy.actors import system_actor
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 
 USAGE_CODE = 2

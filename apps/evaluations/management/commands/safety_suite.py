@@ -4,12 +4,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from apps.collections.documents.operator import collection_named, tenant_named
+from apps.collections.documents.operator import collection_named
 from apps.evaluations.attacks.values import Carrier, Category
 from apps.evaluations.safety.services import suite_create
 from basics.errors import DomainError
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
+from tenancy.operator import tenant_named
 from tenancy.scope import tenant_scope
 
 

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -9,11 +8,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from basics.errors import DomainError
-from erasure.exports import Export, export_verify, person_export, workspace_export
-from erasure.imports import workspace_import
 from erasure.ledger import ledger_read
 from erasure.models import Erasure
-from erasure.moving import REASONS, staying
 from erasure.scrubbing import disk_scrub, superuser_known
 from erasure.services import (
     erasure_carry_out,
@@ -24,21 +20,7 @@ from erasure.services import (
     workspace_erase_undo,
 )
 from tenancy.actors import system_actor
-from tenancy.models import Tenant, User
-
-
-def _tenant(slug: str) -> Tenant:
-    tenant = Tenant.objects.filter(slug=slug).first()
-    if tenant is None:
-        raise CommandError(f"There is no workspace “{slug}”.")
-    return tenant
-
-
-def _user(email: str) -> User:
-    person = User.objects.filter(email=email.strip().lower()).first()
-    if person is None:
-        raise CommandError(f"There is no account “{email}”.")
-    return person
+from tenancy.operator import person_named, tenant_named
 
 
 class Command(BaseCommand):
@@ -52,19 +34,6 @@ class Command(BaseCommand):
             one.add_argument("--confirm", default="", metavar=what, help="the same once more")
             one.add_argument("--now", action="store_true", help="at once, without days to undo it")
             one.add_argument("--undo", action="store_true", help="take it back")
-        for name, what in (("workspace", "ADDRESS"), ("person", "EMAIL")):
-            one = actions.add_parser(f"export-{name}", help=f"write a {name}'s data to one signed file")
-            one.add_argument("subject", metavar=what)
-            one.add_argument("file", type=Path)
-        verify = actions.add_parser("verify", help="tell whether such a file is what was signed")
-        verify.add_argument("file", type=Path)
-        verify.add_argument("--key", default="", help="public key of another installation that signed it")
-        brought = actions.add_parser(
-            "import-workspace", help="make a workspace from such a file, with new numbers"
-        )
-        brought.add_argument("file", type=Path)
-        brought.add_argument("--key", default="", help="public key of another installation that signed it")
-        brought.add_argument("--slug", default="", metavar="ADDRESS", help="instead of the one it had")
         actions.add_parser("list", help="list erasures, the newest first")
         report = actions.add_parser("report", help="print the report of one as JSON")
         report.add_argument("number", type=int)
@@ -82,37 +51,12 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            getattr(self, f"_{options['action'].replace('-', '_')}")(options)
+            getattr(self, f"_{options['action']}")(options)
         except DomainError as error:
             raise CommandError(error.message) from error
 
-    def _export_workspace(self, options: dict[str, Any]) -> None:
-        self._exported(workspace_export(_tenant(options["subject"]), options["file"]))
-
-    def _export_person(self, options: dict[str, Any]) -> None:
-        self._exported(person_export(_user(options["subject"]), options["file"]))
-
-    def _verify(self, options: dict[str, Any]) -> None:
-        self._exported(export_verify(options["file"], key=options["key"]))
-
-    def _import_workspace(self, options: dict[str, Any]) -> None:
-        made = workspace_import(options["file"], key=options["key"], slug=options["slug"])
-        told = f"workspace {made.tenant.pk} “{made.tenant.slug}”: {made.rows:,} rows, {made.files:,} files"
-        self.stdout.write(f"{told}. Search finds passages as the worker indexes them.")
-        for email in made.people_made:
-            self.stdout.write(f"new account without a password: {email}")
-        for label, count in sorted({**made.stayed, **made.left}.items()):
-            why = REASONS[staying().get(label, "secret")]
-            self.stdout.write(f"stays in the file: {label}, {count:,} rows ({why})")
-        self.stdout.write("stays in the file: sign-in rules of the workspace (they name its company sign-in)")
-
-    def _exported(self, made: Export) -> None:
-        files = sum(1 for part in made.parts if not part.rows)
-        told = f"{made.kind} {made.subject}: {made.rows:,} rows, {files:,} files, written {made.made_at}"
-        self.stdout.write(f"{told}, signed by {made.key}")
-
     def _workspace(self, options: dict[str, Any]) -> None:
-        tenant = _tenant(options["subject"])
+        tenant = tenant_named(options["subject"], open_only=False)
         actor = system_actor(tenant.pk)
         if options["undo"]:
             workspace_erase_undo(tenant=tenant, actor=actor)
@@ -124,7 +68,7 @@ class Command(BaseCommand):
         )
 
     def _person(self, options: dict[str, Any]) -> None:
-        person = _user(options["subject"])
+        person = person_named(options["subject"])
         if options["undo"]:
             person_erase_undo(person=person, by=None)
             self.stdout.write("The account stays.")

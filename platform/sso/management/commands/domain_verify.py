@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from basics.errors import DomainError
 from sso.domains import domain_add, domain_mark
 from tenancy.actors import system_actor
-from tenancy.selectors import tenant_find
+from tenancy.operator import tenant_named
 
 
 class Command(BaseCommand):
@@ -24,9 +24,7 @@ class Command(BaseCommand):
         parser.add_argument("domain", help="For example example.com.")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tenant = tenant_find(slug=options["slug"])
-        if tenant is None:
-            raise CommandError(f"There is no workspace “{options['slug']}”.")
+        tenant = tenant_named(options["slug"])
         actor = system_actor(tenant.pk)
         try:
             row = domain_add(tenant=tenant, actor=actor, domain=options["domain"])

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from basics.errors import DomainError
 from tenancy.models import Membership, Role, Tenant
+from tenancy.operator import tenant_named
 from tenancy.permissions import BY_NAME_ALONE, KEY_SCOPES
 from tenancy.scope import tenant_scope
 from tenancy.selectors import user_actor
@@ -34,9 +35,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        tenant = Tenant.objects.filter(slug=options["tenant"], is_active=True).first()
-        if tenant is None:
-            raise CommandError(f"There is no workspace “{options['tenant']}”.")
+        tenant = tenant_named(options["tenant"])
         days = options["expires_days"]
         try:
             row, key = api_key_create(

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from tenancy.audit_chain import ChainReport, audit_chain_verify
 from tenancy.models import Tenant
+from tenancy.operator import tenant_named
 
 Anchors = dict[int, dict[int, str]]  # by tenant id: a slug can change
 
@@ -31,9 +32,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         tenants = Tenant.objects.order_by("slug")
         if options["tenant"]:
-            tenants = tenants.filter(slug=options["tenant"])
-            if not tenants.exists():
-                raise CommandError(f"There is no workspace “{options['tenant']}”.")
+            tenants = tenants.filter(pk=tenant_named(options["tenant"], open_only=False).pk)
         anchors = _anchors_read(options["anchors"]) if options["anchors"] else {}
         broken = 0
         for tenant in tenants.iterator():

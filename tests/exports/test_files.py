@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 
 from apps.conversations.models import Conversation
 from basics.errors import Invalid
-from erasure.exports import MANIFEST, SIGNATURE, export_verify, person_export, workspace_export
-from erasure.signing import public_key, sign
+from exports.files import MANIFEST, SIGNATURE, export_verify, person_export, workspace_export
+from exports.signing import public_key, sign
 from tenancy.models import ProviderCredential
 from tenancy.row_security import tenant_models
 from tenancy.scope import platform_scope, tenant_scope
@@ -177,11 +177,11 @@ def test_what_somebody_changed_is_refused(home: Path, tmp_path: Path, settings: 
 def test_the_command_writes_and_verifies(home: Path, tmp_path: Path) -> None:
     side = Side()
     target = tmp_path / "person.zip"
-    call_command("erasures", "export-person", side.user("owner").email, str(target))
-    call_command("erasures", "verify", str(target))
-    call_command("erasures", "export-workspace", side.tenant.slug, str(tmp_path / "team.zip"))
+    call_command("exports", "person", side.user("owner").email, str(target))
+    call_command("exports", "verify", str(target))
+    call_command("exports", "workspace", side.tenant.slug, str(tmp_path / "team.zip"))
     target.write_bytes(target.read_bytes().replace(b"manifest.sig", b"manifest.sik"))
     with pytest.raises(CommandError, match="whole export"):
-        call_command("erasures", "verify", str(target))
+        call_command("exports", "verify", str(target))
     with pytest.raises(CommandError, match="no account"):
-        call_command("erasures", "export-person", "nobody@example.org", str(target))
+        call_command("exports", "person", "nobody@example.org", str(target))

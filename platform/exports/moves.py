@@ -27,7 +27,7 @@ new
 last
     rows that come after all others.
 
-A model that nobody declared moves, with its references. ``tests/erasure/test_import.py`` finds numbers that stay old.
+A model that nobody declared moves, with its references. ``tests/exports/test_import.py`` finds numbers that stay old.
 """
 
 from __future__ import annotations

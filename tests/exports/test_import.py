@@ -15,15 +15,15 @@ from apps.collections.models import Chunk, Document, FileBlob, Import, Repositor
 from apps.collections.storage.originals import file_key
 from apps.datasets.models import DatasetExport, DatasetImport
 from apps.datasets.rows.files import dataset_file_key, written_key
-from erasure.exports import workspace_export
-from erasure.imports import workspace_import
-from erasure.moving import staying
+from exports.files import workspace_export
+from exports.imports import workspace_import
+from exports.moves import staying
 from runs.models import RunEvent
 from tenancy.models import User
 from tenancy.row_security import tenant_models
 from tenancy.scope import platform_scope, tenant_scope
 from tests.erasure.conftest import rows_of
-from tests.erasure.moved import NEW, OLD, old_numbers, sequences_begin, sequences_set
+from tests.exports.moved import NEW, OLD, old_numbers, sequences_begin, sequences_set
 from tests.permissions.world import Side
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Import a workspace from its file (``erasure.exports``): the same rows and files, with new numbers.
+"""Import a workspace from its file (``exports.files``): the same rows and files, with new numbers.
 
 The workspace is made first, closed, so that its files can be placed (``blobs.services``); then all rows are written in one
 transaction, which opens it. Whatever fails, the closed workspace is erased again. A process that is killed leaves it closed and
@@ -27,12 +27,12 @@ from basics.errors import Conflict
 from blobs.leases import content_of, file_digest
 from blobs.models import PendingBlob
 from blobs.services import keep, receive
-from erasure.arrivals import Arriving
-from erasure.exports import Export, columns_exported, export_verify, schema_here
-from erasure.moving import USER, Arrival, arrival_order, import_hooks, moves_of, shared_models, staying
-from erasure.renumbering import Numbers, Rewriter, refused
 from erasure.reports import Report
 from erasure.workspaces import workspace_files_erase, workspace_rows_erase
+from exports.arrivals import Arriving
+from exports.files import Export, columns_exported, export_verify, schema_here
+from exports.moves import USER, Arrival, arrival_order, import_hooks, moves_of, shared_models, staying
+from exports.renumbering import Numbers, Rewriter, refused
 from tenancy.actors import system_actor
 from tenancy.database.base import as_login_role
 from tenancy.fields import OrderedJSONField

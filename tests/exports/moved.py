@@ -13,7 +13,7 @@ from django.apps import apps
 from django.db import connection, models
 from psycopg import sql
 
-from erasure.moving import moves_of, staying
+from exports.moves import moves_of, staying
 from tenancy.database.base import as_login_role
 from tenancy.models import Tenant, User
 from tenancy.row_security import tenant_models

@@ -12,9 +12,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import models
 
-from erasure.exports import PERSON_COLUMNS, Export, columns_exported
-from erasure.moving import USER, arrival_order, moves_of, shared_models, staying
-from erasure.renumbering import MOST, refused
+from exports.files import PERSON_COLUMNS, Export, columns_exported
+from exports.moves import USER, arrival_order, moves_of, shared_models, staying
+from exports.renumbering import MOST, refused
 from tenancy.models import AuditChain, Tenant
 from tenancy.row_security import tenant_models
 

@@ -15,14 +15,14 @@ from apps.collections.models import Collection, Document
 from apps.conversations.models import Conversation
 from basics.errors import Conflict, Invalid
 from blobs.models import PendingBlob
-from erasure.exports import MANIFEST, SIGNATURE, workspace_export
-from erasure.imports import workspace_import
-from erasure.signing import public_key, sign
+from exports.files import MANIFEST, SIGNATURE, workspace_export
+from exports.imports import workspace_import
+from exports.signing import public_key, sign
 from tenancy.models import Tenant, User
 from tenancy.row_security import tenant_models
 from tenancy.scope import platform_scope, tenant_scope
-from tests.erasure.test_exports import content_of, rewritten
-from tests.erasure.test_import import files_name
+from tests.exports.test_files import content_of, rewritten
+from tests.exports.test_import import files_name
 from tests.permissions.world import Side
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -227,8 +227,8 @@ def test_the_command_tells_what_stays_and_who_is_new(
     email = side.user("owner").email
     User.objects.filter(email=email).update(email="someone-else@example.org")
     with pytest.raises(CommandError, match="already taken"):
-        call_command("erasures", "import-workspace", str(path))
-    call_command("erasures", "import-workspace", str(path), "--slug", "elsewhere", "--key", public_key())
+        call_command("exports", "import", str(path))
+    call_command("exports", "import", str(path), "--slug", "elsewhere", "--key", public_key())
     told = capsys.readouterr().out
     assert "“elsewhere”" in told
     assert f"new account without a password: {email}" in told
@@ -248,7 +248,7 @@ def test_what_fails_in_the_middle_leaves_no_file_and_no_row(
     def fail(arrival: object) -> None:
         raise OSError("no more")
 
-    monkeypatch.setattr("erasure.imports.import_hooks", lambda: [fail])
+    monkeypatch.setattr("exports.imports.import_hooks", lambda: [fail])
     with pytest.raises(OSError, match="no more"):
         workspace_import(path, slug="elsewhere")
     assert (everything(), files(home)) == (before, kept)

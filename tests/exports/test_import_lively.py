@@ -19,8 +19,8 @@ from apps.datasets.records.columns import record_of
 from apps.datasets.rows.dataset_services import dataset_create
 from apps.datasets.versions.services import version_create, version_is_intact
 from blobs.leases import blob_read
-from erasure.exports import workspace_export
-from erasure.imports import workspace_import
+from exports.files import workspace_export
+from exports.imports import workspace_import
 from jobs import registry, runner
 from jobs.context import JobContext
 from jobs.models import Job, JobStatus
@@ -32,7 +32,7 @@ from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
 from tests.collections.conftest import LAMPS, WordEmbedder, embedder, ingest
 from tests.conversations.support import answer, ask
-from tests.erasure.moved import NEW, OLD, canonical, old_numbers, sequences_begin, sequences_set
+from tests.exports.moved import NEW, OLD, canonical, old_numbers, sequences_begin, sequences_set
 from tests.factories import make_collection
 from tests.runs.conftest import _streams_closed, lane_threads
 

@@ -13,8 +13,8 @@ from django.apps import apps
 from django.db import connection
 
 from basics.errors import Invalid
-from erasure.moving import KEYS, LATER, USER, staying
 from erasure.places import file_places
+from exports.moves import KEYS, LATER, USER, staying
 
 
 def refused(why: str) -> Invalid:

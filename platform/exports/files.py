@@ -4,7 +4,7 @@ A ZIP with ``rows/<model>.jsonl``, one JSON object a line, ``files/<key>`` for a
 SHA-256 of each, and ``manifest.sig``, the installation's signature of the manifest. No password, key, token, session or
 computed column (vectors, indexes) is in it.
 
-Since format 2 a workspace's file can be imported elsewhere (``erasure.imports``): it names the people and shared rows that
+Since format 2 a workspace's file can be imported elsewhere (``exports.imports``): it names the people and shared rows that
 its rows refer to, and the migrations that its tables have.
 """
 
@@ -32,10 +32,10 @@ from pgvector.django import HalfVectorField, SparseVectorField
 from basics.errors import Invalid
 from blobs.leases import lease
 from blobs.stores import store
-from erasure.moving import USER, moves_of, shared_models
 from erasure.places import file_prefixes
 from erasure.rules import models_all
-from erasure.signing import is_signed, own_keys, public_key, sign
+from exports.moves import USER, moves_of, shared_models
+from exports.signing import is_signed, own_keys, public_key, sign
 from tenancy.fields import CASCADE
 from tenancy.models import OAuthToken, Tenant, User
 from tenancy.row_security import tenant_foreign_keys, tenant_models
