@@ -90,6 +90,7 @@ run document_list
 run usage_page
 run swap
 run search_plan
+run prepared
 run search_scale
 run dataset_pipeline --needs "$data"
 run dataset_throughput
