@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 from django.conf import settings
-from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
-from django.contrib.sessions.backends.db import SessionStore
 from django.test import Client
 from django.urls import reverse
 
@@ -72,15 +70,9 @@ def url_arguments(row: Row, *, slug: str, ids: Side, role: str) -> dict[str, Any
 
 
 def signed_in(side: Side, role: str) -> Client:
-    """Return the browser of somebody signed in: with the session that a sign-in leaves, in one statement of its six."""
-    user = side.user(role)
-    session = SessionStore()
-    session[SESSION_KEY] = str(user.pk)
-    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
-    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
-    session.create()
+    """Return the browser of somebody signed in."""
     client = Client(raise_request_exception=False)
-    client.cookies[settings.SESSION_COOKIE_NAME] = str(session.session_key)
+    client.cookies[settings.SESSION_COOKIE_NAME] = side.session(role)
     return client
 
 

@@ -10,10 +10,14 @@ from typing import Any
 
 from django.apps import apps
 from django.conf import settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.search import SearchVectorField
+from django.contrib.sessions.backends.db import SessionStore
+from django.contrib.sessions.models import Session
 from django.db import models
 from django.utils import timezone
+from django.utils.crypto import get_random_string
 from pgvector import SparseVector
 from pgvector.django import HalfVectorField, SparseVectorField
 
@@ -21,7 +25,7 @@ from apps.collections.models import Document
 from tenancy.database.base import as_login_role
 from tenancy.models import Membership, Tenant, TenantModel, User
 from tenancy.scope import platform_scope
-from tests.factories import make_member, make_space, make_tenant, make_user
+from tests.factories import make_member, make_members, make_space, make_tenant, make_user
 
 _numbers = itertools.count(1)
 
@@ -109,8 +113,11 @@ class People(dict[str, Membership]):
         return self[role]
 
     def everyone(self) -> list[Membership]:
-        """Return one member of every role."""
-        return [self[role] for role in ("owner", "admin", "member", "viewer")]
+        """Return one member of every role; those not met so far are made together."""
+        roles = ("owner", "admin", "member", "viewer")
+        new = [role for role in roles if role not in self]
+        self.update(zip(new, make_members(*((self._tenant, role) for role in new)), strict=True))
+        return [self[role] for role in roles]
 
 
 class Side:
@@ -120,6 +127,32 @@ class Side:
         self.tenant = tenant or make_tenant()
         self.people = People(self.tenant)
         self._rows: dict[tuple[str, str], Any] = {}
+        self._sessions: dict[str, str] = {}
+
+    def sign_in(self, *roles: str) -> dict[str, str]:
+        """Return the keys of new sessions, as sign-ins leave them: in one statement, where each of those takes six."""
+        store, made = SessionStore(), {}
+        for role in roles:
+            user = self.user(role)
+            data = {
+                SESSION_KEY: str(user.pk),
+                BACKEND_SESSION_KEY: "django.contrib.auth.backends.ModelBackend",
+                HASH_SESSION_KEY: user.get_session_auth_hash(),
+            }
+            ends = store.get_expiry_date()
+            made[role] = Session(
+                session_key=get_random_string(32), session_data=store.encode(data), expire_date=ends
+            )
+        Session.objects.bulk_create(made.values())
+        return {role: row.session_key for role, row in made.items()}
+
+    def sign_in_everyone(self) -> None:
+        """Let ``session`` answer with one session a role from now on."""
+        self._sessions = self.sign_in(*self.people)
+
+    def session(self, role: str) -> str:
+        """Return the key of a session of the role: a new one each time, unless everyone is signed in."""
+        return self._sessions.get(role) or self.sign_in(role)[role]
 
     def user(self, role: str) -> User:
         user: User = self.people[role].user
