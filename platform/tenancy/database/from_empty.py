@@ -58,7 +58,9 @@ def make_from_empty(connection: Any, targets: Iterable[tuple[str, str | None]] |
                 model = state.apps.get_model(*key)
                 if Operation().allow_migrate_model(connection.alias, model):
                     editor.create_model(model)
-        with connection.schema_editor() as editor:  # the first one has now added what tables need of each other
+        with (
+            connection.schema_editor() as editor
+        ):  # the first one has now added what tables need of each other
             _run(migrations, state, editor, is_before=False)
         executor.recorder.ensure_schema()
         executor.recorder.migration_qs.bulk_create(
