@@ -7,12 +7,12 @@ rendered once, in their last state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.contrib.postgres.operations import CreateCollation, CreateExtension
 from django.db import transaction
-from django.db.migrations import Migration
+from django.db.migrations import Migration, SeparateDatabaseAndState
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.operations.base import Operation
 from django.db.migrations.operations.fields import FieldOperation
@@ -48,12 +48,17 @@ def make_from_empty(connection: Any, targets: Iterable[tuple[str, str | None]] |
     every = executor.loader.graph.leaf_nodes()
     wanted = {m for m, _ in executor.migration_plan(every if targets is None else targets)}
     migrations = [m for m, _ in executor.migration_plan(every) if m in wanted]
+    steps = [(m, one) for m in migrations for one in _in_database(m.operations)]
+    # Of the tables, which may have a column that the models have forgotten: it goes one release after them.
     state = ProjectState(real_apps=executor.loader.unmigrated_apps)
-    for migration in migrations:
-        migration.mutate_state(state, preserve=False)
+    for migration, step in steps:
+        if isinstance(step, _OF_TABLES):
+            step.state_forwards(migration.app_label, state)
     with transaction.atomic(using=connection.alias):
         with connection.schema_editor() as editor:
-            _run(migrations, state, editor, is_before=True)
+            for migration, step in steps:
+                if isinstance(step, _BEFORE_TABLES):
+                    _run(migration, step, state, editor)
             for key in state.models:
                 model = state.apps.get_model(*key)
                 if Operation().allow_migrate_model(connection.alias, model):
@@ -61,7 +66,9 @@ def make_from_empty(connection: Any, targets: Iterable[tuple[str, str | None]] |
         with (
             connection.schema_editor() as editor
         ):  # the first one has now added what tables need of each other
-            _run(migrations, state, editor, is_before=False)
+            for migration, step in steps:
+                if not isinstance(step, (*_OF_TABLES, *_BEFORE_TABLES)) and not step.elidable:
+                    _run(migration, step, state, editor)
         executor.recorder.ensure_schema()
         executor.recorder.migration_qs.bulk_create(
             executor.recorder.Migration(app=m.app_label, name=m.name) for m in migrations
@@ -69,17 +76,20 @@ def make_from_empty(connection: Any, targets: Iterable[tuple[str, str | None]] |
     return len(migrations)
 
 
-def _run(migrations: list[Migration], state: ProjectState, editor: Any, *, is_before: bool) -> None:
-    for migration in migrations:
-        for operation in migration.operations:
-            if operation.elidable or isinstance(operation, _OF_TABLES):
-                continue
-            if isinstance(operation, _BEFORE_TABLES) == is_before:
-                try:
-                    operation.database_forwards(migration.app_label, editor, state, state)
-                except Exception as error:
-                    error.add_note(
-                        f"In {migration}, {operation.describe()}: an empty database has its tables in their last state "
-                        "already when this runs. Mark it elidable=True if it only concerns what was there before."
-                    )
-                    raise
+def _in_database(operations: Iterable[Operation]) -> Iterator[Operation]:
+    for operation in operations:
+        if isinstance(operation, SeparateDatabaseAndState):
+            yield from _in_database(operation.database_operations)
+        else:
+            yield operation
+
+
+def _run(migration: Migration, step: Operation, state: ProjectState, editor: Any) -> None:
+    try:
+        step.database_forwards(migration.app_label, editor, state, state)
+    except Exception as error:
+        error.add_note(
+            f"In {migration}, {step.describe()}: an empty database has its tables in their last state already when this "
+            "runs. Mark it elidable=True if it only concerns what was there before."
+        )
+        raise
