@@ -20,7 +20,6 @@ from django.db.migrations.state import ModelState
 
 from tenancy.database.base import as_login_role
 from tenancy.database.from_empty import make_from_empty
-from tenancy.redundant_indexes import redundant_indexes
 from tests.old_schema import dumped
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -79,8 +78,6 @@ def test_models_are_rendered_once_to_make_tables_and_once_for_what_follows(
     assert set(MigrationRecorder(connection).applied_migrations()) == set(
         MigrationLoader(None).disk_migrations
     )
-    with connection.cursor() as cursor:
-        assert redundant_indexes(cursor) == []
 
 
 def test_the_schema_is_that_of_all_migrations_one_after_the_other(empty: str) -> None:
