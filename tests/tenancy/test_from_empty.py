@@ -85,10 +85,8 @@ def test_the_schema_is_that_of_all_migrations_one_after_the_other(empty: str) ->
         executor = MigrationExecutor(connection)
         executor.migrate(executor.loader.graph.leaf_nodes())
     call_command("migrate", verbosity=0)  # the walls
-    template = connection.settings_dict["NAME"]
     step_by_step = dumped(empty)
     assert len(step_by_step) > 1000
-    _work_on(template)
     with connection._nodb_cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {empty}_too")
     try:
@@ -96,7 +94,7 @@ def test_the_schema_is_that_of_all_migrations_one_after_the_other(empty: str) ->
         call_command("migrate", verbosity=0)
         at_once = dumped(f"{empty}_too")
     finally:
-        _work_on(template)
+        _work_on(empty)
         with connection._nodb_cursor() as cursor:
             cursor.execute(f"DROP DATABASE {empty}_too")
     assert at_once == step_by_step

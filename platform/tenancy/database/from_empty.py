@@ -7,7 +7,7 @@ rendered once, in their last state.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from django.contrib.postgres.operations import CreateCollation, CreateExtension
@@ -26,7 +26,7 @@ _OF_TABLES = (ModelOperation, FieldOperation, IndexOperation, DropKeyIndexesConc
 _BEFORE_TABLES = (CreateExtension, CreateCollation)
 
 
-def make_from_empty(connection: Any, targets: Iterable[tuple[str, str | None]] | None = None) -> int:
+def make_from_empty(connection: Any, targets: Sequence[tuple[str, str | None]] | None = None) -> int:
     """Make the tables of a database without any, run what else its migrations do, and record them: all or nothing.
 
     SQL and code of the migrations run in their order once all tables are there; those marked ``elidable``, which only
