@@ -114,7 +114,7 @@ def tables() -> list[str]:
 
 
 def columns() -> set[str]:
-    with connection.cursor() as cursor:
+    with as_login_role(), connection.cursor() as cursor:
         return {c.name for c in connection.introspection.get_table_description(cursor, "webhooks_webhook")}
 
 
@@ -171,7 +171,7 @@ def test_a_database_with_a_table_is_left_to_the_migrations(empty: str) -> None:
 
 def test_only_the_wanted_migrations_are_made_and_the_rest_follows(empty: str) -> None:
     with as_login_role():
-        assert make_from_empty(connection, [("webhooks", "0001_initial")]) > 5
+        assert make_from_empty(connection, [("webhooks", "0001_initial")]) == 4
     assert "previous_secret_encrypted" not in columns()
     said = StringIO()
     call_command("migrate", "webhooks", verbosity=1, stdout=said)
