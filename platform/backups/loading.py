@@ -31,6 +31,7 @@ from backups.tables import (
 from blobs.leases import file_digest
 from tenancy.database.base import as_login_role
 from tenancy.database.direct import direct_connection
+from tenancy.database.from_empty import make_from_empty
 from tenancy.row_security import row_security_apply
 
 MADE_BY_SETUP = frozenset({"django_content_type", "auth_permission", *SELF_KEPT})
@@ -95,7 +96,8 @@ def schema_make(manifest: Manifest) -> bool:
             for node in sorted(applied)
             if not any(c.key in applied for c in graph.node_map[node].children)
         ]
-        executor.migrate(targets)
+        if not make_from_empty(connection, targets):
+            executor.migrate(targets)
         return True
 
 

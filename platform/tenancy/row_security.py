@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any
 
 from django.apps import apps
@@ -77,33 +78,43 @@ def row_security_apply(connection: Any, *, contract: bool = False) -> None:
     """
     with as_login_role(), connection.cursor() as cursor:
         roles_make(cursor)
-        existing = set(connection.introspection.table_names(cursor))
-        walled = [m for m in tenant_models() if m._meta.db_table in existing]
-        tables = [m._meta.db_table for m in walled]
-        # Who clears references when a row goes: our querysets, or the database where servers of the version before run.
-        cleared = contract or not _used(cursor)
-        free = tables if contract else _unused(cursor, tables)
-        keys_widen(cursor, free)
-        for table in tables:
-            _secure(cursor, table)
-        wide = tables_wide(cursor)
-        for table in _with_spare_key(cursor, wide.intersection(free)):
-            _key_spare(cursor, table)
-        for model in walled:
-            for field in tenant_foreign_keys(model):
-                _bind(cursor, model, field, wide=wide, cleared=cleared)
-        for model in walled:
-            _grant(cursor, [model._meta.db_table], _rights(model))
-            if model.append_only:
-                _grant_clearing(cursor, model)
-        _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
-        _grant(cursor, ["django_migrations"], "SELECT")  # "is everything migrated?"
-        for signature, (sql, needed) in _functions.items():
-            if needed <= existing:
-                cursor.execute(sql)
-                cursor.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
-                cursor.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {APP_ROLE}, {PLATFORM_ROLE}")
-        cursor.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}")
+        # Nobody has a right on tables without walls. Then all is one transaction, where each of a thousand statements
+        # else is one, so that nobody waits long for a table.
+        with nullcontext() if _used(cursor) else whole(connection):
+            _apply(cursor, set(connection.introspection.table_names(cursor)), contract=contract)
+
+
+def _apply(cursor: Any, existing: set[str], *, contract: bool) -> None:
+    walled = [m for m in tenant_models() if m._meta.db_table in existing]
+    tables = [m._meta.db_table for m in walled]
+    # Who clears references when a row goes: our querysets, or the database where servers of the version before run.
+    cleared = contract or not _used(cursor)
+    free = tables if contract else _unused(cursor, tables)
+    keys_widen(cursor, free)
+    _secure(cursor, tables)
+    wide = tables_wide(cursor)
+    for table in _with_spare_key(cursor, wide.intersection(free)):
+        _key_spare(cursor, table)
+    bound = _bound(cursor)
+    for model in walled:
+        for field in tenant_foreign_keys(model):
+            _bind(cursor, model, field, bound=bound, wide=wide, cleared=cleared)
+    rights: dict[str, list[str]] = {}
+    for model in walled:
+        rights.setdefault(_rights(model), []).append(model._meta.db_table)
+    for right, of_tables in rights.items():
+        _grant(cursor, of_tables, right)
+    for model in walled:
+        if model.append_only:
+            _grant_clearing(cursor, model)
+    _grant(cursor, _shared_tables(existing, walled), "SELECT, INSERT, UPDATE, DELETE")
+    _grant(cursor, ["django_migrations"], "SELECT")  # "is everything migrated?"
+    for signature, (sql, needed) in _functions.items():
+        if needed <= existing:
+            cursor.execute(sql)
+            cursor.execute(f"REVOKE ALL ON FUNCTION {signature} FROM PUBLIC")
+            cursor.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO {APP_ROLE}, {PLATFORM_ROLE}")
+    cursor.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO {APP_ROLE}, {PLATFORM_ROLE}")
 
 
 def _unused(cursor: Any, tables: list[str]) -> list[str]:
@@ -190,42 +201,54 @@ def roles_make(cursor: Any) -> None:
             time.sleep(0.05 * 2**attempt)
 
 
-def _secure(cursor: Any, table: str) -> None:
+def _secure(cursor: Any, tables: Iterable[str]) -> None:
     cursor.execute(
-        "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = %s::regclass",
-        [f'public."{table}"'],
+        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relrowsecurity AND relforcerowsecurity"
     )
-    if not cursor.fetchone()[0]:
-        cursor.execute(f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY')
-        cursor.execute(f'ALTER TABLE "{table}" FORCE ROW LEVEL SECURITY')
-    for policy, role, predicate in ((POLICY, APP_ROLE, PREDICATE), (PLATFORM_POLICY, PLATFORM_ROLE, "true")):
-        cursor.execute(
-            "SELECT 1 FROM pg_policies WHERE schemaname='public' AND tablename=%s AND policyname=%s",
-            [table, policy],
-        )
-        if not cursor.fetchone():
-            cursor.execute(
-                f'CREATE POLICY {policy} ON "{table}" TO {role} USING ({predicate}) WITH CHECK ({predicate})'
-            )
+    secured = {name for (name,) in cursor.fetchall()}
+    cursor.execute("SELECT tablename, policyname FROM pg_policies WHERE schemaname = 'public'")
+    policies = set(cursor.fetchall())
+    for table in tables:
+        if table not in secured:
+            cursor.execute(f'ALTER TABLE "{table}" ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY')
+        for policy, role, predicate in (
+            (POLICY, APP_ROLE, PREDICATE),
+            (PLATFORM_POLICY, PLATFORM_ROLE, "true"),
+        ):
+            if (table, policy) not in policies:
+                cursor.execute(
+                    f'CREATE POLICY {policy} ON "{table}" TO {role} USING ({predicate}) WITH CHECK ({predicate})'
+                )
+
+
+def _bound(cursor: Any) -> dict[tuple[str, str], tuple[str, bool]]:
+    """Return the action at deletion, as Postgres codes it, and whether it is validated, of each (table, foreign key)."""
+    cursor.execute(
+        """SELECT t.relname, n.conname, n.confdeltype, n.convalidated FROM pg_constraint n JOIN pg_class t ON t.oid = n.conrelid
+           WHERE n.contype = 'f' AND t.relnamespace = 'public'::regnamespace"""
+    )
+    return {(table, name): (action, is_valid) for table, name, action, is_valid in cursor.fetchall()}
 
 
 def _bind(
-    cursor: Any, model: type[models.Model], field: TenantForeignKey, *, wide: set[str], cleared: bool
+    cursor: Any,
+    model: type[models.Model],
+    field: TenantForeignKey,
+    *,
+    bound: dict[tuple[str, str], tuple[str, bool]],
+    wide: set[str],
+    cleared: bool,
 ) -> None:
     table, column = model._meta.db_table, field.column
     target = field.related_model._meta.db_table
     key = str(field.target_field.column)
     name = constraint_name(model, field)
-    cursor.execute(
-        "SELECT confdeltype, convalidated FROM pg_constraint WHERE conname = %s AND conrelid = %s::regclass",
-        [name, f'public."{table}"'],
-    )
-    row = cursor.fetchone()
+    row = bound.get((table, name))
     wanted = [field.db_on_delete]
     if field.db_on_delete == SET_NULL:  # as tenancy.clearing does it, or still as Postgres does
         wanted = ["NO ACTION"] if cleared else [SET_NULL, "NO ACTION"]
-    is_right = bool(row) and row[0] in {_ACTION_CODES[w] for w in wanted}
-    if is_right and row[1]:
+    is_right = row is not None and row[0] in {_ACTION_CODES[w] for w in wanted}
+    if row and is_right and row[1]:
         return
     is_filled = has_rows(cursor, table)
     if not is_right:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import lzma
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 import psycopg
 import pytest
@@ -20,39 +18,13 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from config.embedded.account import programs
 from tenancy.database.base import as_login_role
 from tenancy.database.history import LAST, adopt
+from tests.old_schema import database_url, dumped
 
 ROOT = Path(__file__).resolve().parents[2]
 BEFORE = Path(__file__).with_name("data") / "before_new_history.sql.xz"
 MARK = ("tenancy", "0002_model_entries_and_endpoints")
-
-
-def _url(name: str) -> str:
-    at = connection.settings_dict
-    person = ":".join(quote(at[key], safe="") for key in ("USER", "PASSWORD") if at[key])
-    return f"postgresql://{person}@{at['HOST']}:{at['PORT']}/{name}"
-
-
-def _schema(name: str) -> list[str]:
-    """Return a database's schema with its rights and policies; the columns of a table in the order of their names."""
-    said = subprocess.run(
-        [programs(None, Path("/nonexistent")) / "pg_dump", "--schema-only", "-d", _url(name)],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    said = re.sub(r"^(--.*|\\(un)?restrict .*)$", "", said, flags=re.MULTILINE)
-    # What a dump gave back says the same with other casts: (ARRAY['a'::varchar])::text[], ARRAY[('a'::varchar)::text].
-    said = re.sub(r"::(text|character varying)(\[\])?", "", said)
-    statements = (s.strip() for s in said.split(";\n"))
-    tables = (re.sub(r"(?s)(^CREATE (?:UNLOGGED )?TABLE [^(]+\()(.*)\)$", _columns, s) for s in statements)
-    return sorted(re.sub(r"[()]", "", s) for s in tables)
-
-
-def _columns(table: re.Match[str]) -> str:
-    return table[1] + "\n".join(sorted(line.strip().rstrip(",") for line in table[2].strip().split("\n")))
 
 
 @contextmanager
@@ -61,7 +33,7 @@ def _database_from_before() -> Iterator[str]:
     with connection._nodb_cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name}")
     try:
-        with psycopg.connect(_url(name)) as other:
+        with psycopg.connect(database_url(name)) as other:
             other.execute(lzma.decompress(BEFORE.read_bytes()))
         yield name
     finally:
@@ -72,7 +44,7 @@ def _database_from_before() -> Iterator[str]:
 def _manage(name: str, *arguments: str) -> str:
     return subprocess.run(
         [sys.executable, ROOT / "manage.py", *arguments],
-        env={**os.environ, "DATABASE_URL": _url(name)},
+        env={**os.environ, "DATABASE_URL": database_url(name)},
         cwd=ROOT,
         check=True,
         capture_output=True,
@@ -89,11 +61,11 @@ def test_a_database_from_before_opens_with_its_data_and_has_the_schema_of_a_new_
                 name, "search", "--tenant", "harbour", "--json", "how long is the brake of the Model 7 used"
             )
         )
-        with psycopg.connect(_url(name)) as other:
+        with psycopg.connect(database_url(name)) as other:
             rows = set(other.execute("SELECT app, name FROM django_migrations").fetchall())
-        opened = _schema(name)
+        opened = dumped(name)
     assert "every 400 hours" in json.dumps(hits)
-    new = _schema(str(connection.settings_dict["NAME"]))
+    new = dumped(str(connection.settings_dict["NAME"]))
     assert len(new) > 1000
     assert opened == new
     assert rows == set(MigrationLoader(connection).disk_migrations)

@@ -8,12 +8,10 @@ from django.conf import settings
 from django.db import migrations, models
 
 import tenancy.fields
+from tenancy.database.initial import InitialMigration
 
 
-class Migration(migrations.Migration):
-
-    initial = True
-
+class Migration(InitialMigration):
     dependencies = [
         ('tenancy', '0004_tenant_sign_in_rules'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

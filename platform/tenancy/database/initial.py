@@ -1,7 +1,7 @@
-"""The first migration of an app: all its tables from one rendering of the models.
+"""The first migration of an app that comes to a database in use: all its tables from one rendering of the models.
 
-Django renders the models anew after each operation, and with them all that refer to one another: of 110 models that all
-know the tenant some 8,700 times, two thirds of what preparing an empty database costs.
+Django renders the models again after each operation, and with them all that refer to one another: as all know the
+tenant, 3,100 times for the ten tables of the app ``sso``. An empty database is made by ``tenancy.database.from_empty``.
 """
 
 from __future__ import annotations

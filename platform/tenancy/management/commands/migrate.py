@@ -9,6 +9,7 @@ from django.core.management.commands.migrate import Command as Base
 from django.db import connections
 
 from tenancy.database.base import as_login_role
+from tenancy.database.from_empty import make_from_empty
 from tenancy.database.history import adopt
 from tenancy.sharding import breaches
 from tenancy.upgrades.locks import TRIES, WAIT_S, direct_line, in_tries, only_one
@@ -39,10 +40,15 @@ class Command(Base):
         once = partial(super().handle, *args, **options)
 
         is_look = options["plan"] or options["check_unapplied"]
+        is_all = not (is_look or options["app_label"] or options["fake"] or options["prune"])
 
         def work() -> Any:
             if not is_look:
                 adopt(connection)
+            if is_all:
+                made = make_from_empty(connection)
+                if made and options["verbosity"] > 0:
+                    self._say(f"Empty database: made its tables as all {made} migrations leave them.")
             return once()
 
         def say(words: str) -> None:
