@@ -43,8 +43,8 @@ _LABEL = re.compile(rf"(?:(?:{'|'.join(_NAMED)}|no)\b[\s.:#§|*\-–—]*)+", re
 # Behind a code that a sentence or a list of codes goes on from, or ends in.
 _IN_SENTENCE = re.compile(r"\s*(?:[)\]]|[;,](?:\s|\Z)|\.(?:\s|\Z)|(?:and|or|to|through)\b)", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s+([^\W\d_]+)")
-_LAST_WORD = re.compile(r"([^\W\d_]+|[,(/§–—-])\W{0,2}\Z")
-_BETWEEN_CELLS = re.compile(r"\s*[|\t;,]\s*")
+_LAST_WORD = re.compile(r"([^\W\d_]+|[,(§–—-])\W{0,2}\Z")
+_BETWEEN_CELLS = re.compile(r"\s*[|\t]\s*|[;,](?!\s)")
 
 Find = Callable[[str], Sequence[Code]]
 
