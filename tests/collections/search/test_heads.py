@@ -38,7 +38,6 @@ SCHEDULE = b"""Subchapter III, rates that apply for a time
 """
 
 
-
 def told(text: str, written: str, headings: Sequence[str] = ()) -> int:
     (code,) = EVERYWHERE.find(written)
     return heads_of(text, headings, {code.lexeme: code.text}, EVERYWHERE.find).get(code.lexeme, 0)
