@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.collections.index import code_patterns
-from apps.collections.ingestion.codes import EVERYWHERE, Code
+from apps.collections.ingestion.codes import EVERYWHERE
 from apps.collections.models import Collection
 from apps.collections.search import SearchResult, search_run
 from apps.collections.search.heads import HEAD, LISTED, heads_of, is_about_codes
