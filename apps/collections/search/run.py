@@ -86,6 +86,7 @@ def search_run(
     trace: bool = False,
     billing_account: BillingAccount | None = None,
     is_scope_new: bool = False,
+    is_lookup: bool = False,
 ) -> SearchResult:
     """Find the passages that answer a question.
 
@@ -102,6 +103,8 @@ def search_run(
         trace: tell how it came to the result, which costs a second statement.
         billing_account: on whose account models are asked, where that is more than the actor: the run that searches, say.
         is_scope_new: the collections were read for this very search, so that nothing of them is read anew.
+        is_lookup: the question asks for the codes in it, whatever else it says: passages that tell of them come before
+            those that mention them, as they do for a question with hardly another word.
 
     Raises:
         Denied: the actor may not search.
@@ -119,8 +122,9 @@ def search_run(
     attributes_check(scope, conditions)
     # A code has a digit: other questions need not know the workspace's patterns.
     kinds = code_kinds(tenant.pk) if any(map(str.isdigit, query)) else EVERYWHERE
-    named = CodeQuestion(kinds, query)
+    named = CodeQuestion(kinds, query, is_lookup=is_lookup)
     has_codes = bool(named) and "exact" in legs
+    is_ordered = has_codes or (named.is_lookup and "exact" in legs)
     unranked = ""  # why the passages were not reranked, where they should have been
     if reranker is None and set(legs) == set(LEGS):
         try:
@@ -149,14 +153,14 @@ def search_run(
         lexemes=named.lexemes if "exact" in legs else [],
         conditions=conditions,
         as_of=as_of,
-        limit=len(LEGS) * DEPTH if trace or has_codes or fuses else wanted,
+        limit=len(LEGS) * DEPTH if trace or is_ordered or fuses else wanted,
     )
     rows = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
     wants = WantedDocuments(query if fuses else "")
     if fuses:
         rows = wants.rows_ordered(rows)
     passages = Passages(tenant.pk)
-    if has_codes:
+    if is_ordered:
         # One statement for those whose text decides their place and those that are shown if it decides nothing.
         passages.hits([row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None])
         rows = codes_placed(named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits)
@@ -171,7 +175,7 @@ def search_run(
             log.warning("search_without_reranker", reranker=reranker.name, code=error.code)
             unranked = error.message
         extra["rerank"] = (time.perf_counter() - fetched) * 1000
-    if has_codes:
+    if is_ordered:
         hits = named.ordered(hits)
     if unranked:
         note = f"{note} Not reranked: {unranked}".strip()

@@ -53,6 +53,7 @@ class SearchHit:
         bm25: BM25 score.
         rerank_score: what the reranker gave, None without one.
         match: how it answers the codes of the question: ``exact``, ``near``, ``parent``, or "" for by its words.
+        head: how plainly it tells of those codes, 0 where it mentions them; see ``apps.collections.search.heads``.
         before, after: texts of the neighbouring chunks asked for with ``expand``, in reading order, without what they
             share with this one.
     """
@@ -80,6 +81,7 @@ class SearchHit:
     bm25: float | None
     rerank_score: float | None = None
     match: str = ""
+    head: int = 0
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
 

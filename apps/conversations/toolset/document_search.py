@@ -47,6 +47,7 @@ def documents_search(
     types: Sequence[str] = (),
     limit: int = 0,
     is_lookup: bool = False,
+    is_of_code: bool = False,
 ) -> ToolOutput:
     """Search where the running tool may look, and return passages as a tool's result; for the tools' database threads.
 
@@ -57,6 +58,7 @@ def documents_search(
         types: passages of documents of these types come first; a type orders what is found and hides nothing.
         limit: passages, 1 to 30; 0 for as many as the run's searches return.
         is_lookup: the question is a code and nothing else: passages without it, or one near it, are no answer.
+        is_of_code: the question asks for the code in it, whatever else it says: the code's own lines come first.
 
     Raises:
         ToolError: what a model can do better.
@@ -86,6 +88,7 @@ def documents_search(
                 legs=scope.searching.legs,
                 trace=trace,
                 is_scope_new=True,
+                is_lookup=is_lookup or is_of_code,
             )
 
         found = search({})
@@ -146,13 +149,14 @@ def _similarity(chosen: Sequence[Collection], query: str, hits: Sequence[SearchH
 
 
 def _first(typed: Sequence[SearchHit], others: Sequence[SearchHit], many: int) -> list[SearchHit]:
-    """Merge passages of the types that come first with all passages: by how they answer a code, then by type.
+    """Merge passages of the types that come first with all passages: by how they answer a code and tell of it, then by type.
 
     Where no code decides, every fourth place is kept for other types, so that a type never hides the better passage.
     """
     ids = {hit.chunk_id for hit in typed}
     others = [hit for hit in others if hit.chunk_id not in ids]
     both = [hit for match in _MATCHES[:-1] for part in (typed, others) for hit in part if hit.match == match]
+    both.sort(key=lambda hit: (_MATCHES.index(hit.match), -hit.head))
     typed, others = [h for h in typed if not h.match], [h for h in others if not h.match]
     room = max(0, many - len(both))
     share = max(room - room // 4, room - len(others))

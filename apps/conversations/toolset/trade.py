@@ -39,7 +39,8 @@ async def lookup_hts_code(
     if not named and not goods.strip():
         raise ToolError("Give a code, the goods, or both.")
     query = " ".join(filter(None, [named, goods.strip()]))
-    return await _search(context, query, collections, SCHEDULES, is_lookup=not goods.strip())
+    is_alone = not goods.strip()
+    return await _search(context, query, collections, SCHEDULES, is_lookup=is_alone, is_of_code=bool(named))
 
 
 @tool
@@ -93,9 +94,14 @@ def hts_code(text: str) -> str:
 
 
 async def _search(
-    context: ToolContext, query: str, collections: list[str] | None, *types: str, is_lookup: bool = False
+    context: ToolContext,
+    query: str,
+    collections: list[str] | None,
+    *types: str,
+    is_lookup: bool = False,
+    is_of_code: bool = False,
 ) -> ToolOutput:
     scope: Scope = context.data[SCOPE]
-    search = partial(documents_search, types=types, is_lookup=is_lookup)
+    search = partial(documents_search, types=types, is_lookup=is_lookup, is_of_code=is_of_code)
     output: ToolOutput = await scope.in_db(search, scope, query, collections or [])
     return output

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 from PIL import ImageOps
+from reportlab.lib.utils import ImageReader
+from reportlab.pdfgen.canvas import Canvas
 
 from apps.collections.display.waiting import document_waits
 from apps.collections.documents import page_images as page_views
@@ -80,6 +82,40 @@ def test_mixed_pdf_loses_no_page_and_says_what_was_read_from_pictures(
     assert box.top == pytest.approx(top, abs=0.03)
     assert 0.04 < box.left < 0.08
     assert 0.5 < box.width < 0.8
+
+
+def test_page_that_is_half_text_and_half_scan_loses_neither(
+    cast: Cast, collection: Collection, tmp_path: Path
+) -> None:
+    """Half a page of text is plenty, and half a page of picture, within margins, covers less than half of the page."""
+    typed = [f"Typed line {n} of the notice names reference ABC-770{n} and its keeper." for n in range(6)]
+    lines = LINES[1:3]
+    picture = page_picture(lines, size=(1000, 230))
+    path = tmp_path / "half.pdf"
+    canvas = Canvas(str(path), pagesize=PAGE)
+    for shows_text, shows_picture in ((True, False), (True, True), (False, True)):
+        canvas.setFont("Helvetica", 6)
+        for place, line in enumerate(typed if shows_text else ()):
+            canvas.drawString(20, 128 - 9 * place, line)
+        if shows_picture:
+            canvas.drawImage(ImageReader(picture), 15, 5, 270, 62)
+        canvas.showPage()
+    canvas.save()
+    document = read_all(ingest(cast, collection, "half.pdf", path.read_bytes()))
+    assert document.status == "ready", document.error_message
+    only_typed, half, only_scanned = (
+        page.text for page in Page.objects.filter(document=document).order_by("number")
+    )
+    for line in typed:
+        assert line in only_typed
+        assert half.count(line) == 1
+    for line in lines:
+        assert half.count(line) == 1
+        assert line in only_scanned
+    assert "INV-20417" not in only_typed
+    found = "\n".join(Chunk.objects.filter(document=document).values_list("text", flat=True))
+    assert found.count("INV-20417") == 2
+    assert found.count("ABC-7705") == 2
 
 
 def test_images_are_read_and_shown(cast: Cast, collection: Collection, storage: Path) -> None:

@@ -40,8 +40,14 @@ def library(cast: Cast) -> Library:
     return make_library(cast)
 
 
-def close(cast: Cast, library: Library, *statements: str, model: str = "compatible/writer") -> Turn:
-    """End a turn as its job does, with an answer of these statements, each of which names the first passage."""
+def close(
+    cast: Cast, library: Library, *statements: str, model: str = "compatible/writer", passage: str = ""
+) -> Turn:
+    """End a turn as its job does, with an answer of these statements, each of which names the first passage.
+
+    Args:
+        passage: what that passage says; "" for its own text.
+    """
     turn = ask(cast, "What is the duty on cars?")
     chunk = library.chunks[0]
     row = {
@@ -49,7 +55,7 @@ def close(cast: Cast, library: Library, *statements: str, model: str = "compatib
         "document_id": library.document.pk,
         "document": library.document.name,
         "collection": "Tariff",
-        "text": chunk.text,
+        "text": passage or chunk.text,
         "page": 1,
         "char_start": 0,
     }
@@ -157,6 +163,23 @@ def test_model_checks_again_in_a_job_and_its_call_is_usage(cast: Cast, library: 
         assert [row.kind for row in UsageRecord.objects.filter(model="judge")] == ["support"]
     again(cast, turn)  # the job runs again: nothing is asked twice
     assert len(script.requests) == 1
+
+
+def test_exchanged_names_that_the_rules_miss_are_marked_when_the_model_says_so(
+    cast: Cast, library: Library, judge: Any
+) -> None:
+    passage = "The duty on cars was proposed by Peru. Chile voted against it."
+    right = "The duty on cars was proposed by Peru, while Chile voted against it"
+    exchanged = "Chile proposed the duty and Peru voted against it"
+    turn = close(cast, library, right, exchanged, passage=passage)
+    assert marked(turn) == {}, "the rules compare words, names and their order"
+    script = judge(verdicts("supported", "contradicted"))
+    again(cast, turn)
+    assert marked(turn) == {exchanged: "unsupported"}
+    asked = str(script.requests[0])
+    assert passage in asked
+    assert right in asked
+    assert exchanged in asked
 
 
 def test_check_that_fails_changes_no_mark_and_is_told(cast: Cast, library: Library, judge: Any) -> None:
