@@ -116,13 +116,21 @@ class Elsewhere:
             self.settings.DATA_DIR, self.settings.MEDIA_ROOT = before
 
 
+def _drop_target(line: psycopg.Connection[Any]) -> None:
+    # Not WITH (FORCE): that is refused while autovacuum is at work there, which a plain DROP ends and waits for.
+    line.execute(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'target' AND usename = current_user"
+    )
+    line.execute("DROP DATABASE IF EXISTS target")
+
+
 @pytest.fixture
 def elsewhere(
     bare_server: EmbeddedPostgres, settings: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Elsewhere]:
     """An empty database on a server that has none of our roles, and an empty data directory."""
     with psycopg.connect(bare_server.url, autocommit=True) as line:
-        line.execute("DROP DATABASE IF EXISTS target WITH (FORCE)")
+        _drop_target(line)
         for role in (APP_ROLE, PLATFORM_ROLE):
             line.execute(f"DROP ROLE IF EXISTS {role}")
         line.execute("CREATE DATABASE target")
@@ -131,4 +139,4 @@ def elsewhere(
     url = bare_server.url.rpartition("/")[0] + "/target"
     yield Elsewhere(url, tmp_path_factory.mktemp("elsewhere"), settings)
     with psycopg.connect(bare_server.url, autocommit=True) as line:
-        line.execute("DROP DATABASE IF EXISTS target WITH (FORCE)")
+        _drop_target(line)
