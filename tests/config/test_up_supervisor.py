@@ -133,9 +133,11 @@ class Group:
 
     def child(self, name: str) -> psutil.Process:
         """The leader of a service."""
-        for process in psutil.Process(self.process.pid).children():
-            if f"/{name}/" in process.environ().get(processes.MARK, ""):
-                return process
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                is_leader = os.getsid(process.pid) == process.pid
+                if is_leader and f"/{name}/" in process.environ().get(processes.MARK, ""):
+                    return process
         raise AssertionError(f"no {name}")
 
     def mark(self) -> str:
