@@ -83,10 +83,10 @@ class Run:
     def memory(self) -> dict[str, dict[str, float]]:
         """Return MB per service."""
         groups: dict[str, list[psutil.Process]] = {"supervisor": [psutil.Process(self.process.pid)]}
-        for child in psutil.Process(self.process.pid).children():
+        for child in psutil.Process(self.process.pid).children(recursive=True):
             mark = child.environ().get(processes.MARK, "")
             if mark:
-                groups[mark.split("/")[1]] = processes.marked(mark)
+                groups.setdefault(mark.split("/")[1], []).append(child)
         groups["database"] = processes.postgres_on(EmbeddedPostgres(self.data_dir).pgdata)
         found = {}
         for name, members in groups.items():
@@ -146,7 +146,7 @@ def main() -> None:
     for name, values in memory.items():
         print(f"{name:<12}{values['processes']:>10}{values['pss_mb']:>10.0f}{values['rss_mb']:>10.0f}")
     total = {key: sum(v[key] for v in memory.values()) for key in ("processes", "pss_mb", "rss_mb")}
-    print(f"{'all':<12}{total['processes']:>10}{total['pss_mb']:>10.0f}{total['rss_mb']:>10.0f}   (bar: 700)")
+    print(f"{'all':<12}{total['processes']:>10}{total['pss_mb']:>10.0f}{total['rss_mb']:>10.0f}   (bar: 400)")
     path = write_result(
         "startup",
         {

@@ -129,7 +129,9 @@ def test_all_are_started_again_when_the_process_they_are_forked_from_is_killed(f
     for _ in ("web", "worker"):
         group.wait_for("starting it again")
     found = processes.marked
-    assert eventually(lambda: len({process.pid for process in found(mark)} - before) == 4), group.said_so_far()
+    assert eventually(lambda: len({process.pid for process in found(mark)} - before) == 4), (
+        group.said_so_far()
+    )
     assert eventually(lambda: not before & {process.pid for process in found(mark)})
     assert group.imports() == 2
     assert group.end() == 0
@@ -185,7 +187,9 @@ def test_next_start_ends_what_everything_killed_has_left(folder: Path) -> None:
         ("raise SystemExit('no such module')", "no such module"),
     ],
 )
-def test_services_are_started_on_their_own_when_forking_is_not_safe(folder: Path, first: str, why: str) -> None:
+def test_services_are_started_on_their_own_when_forking_is_not_safe(
+    folder: Path, first: str, why: str
+) -> None:
     group = ForkedGroup(folder, first=first)
     assert group.wait_for(why).startswith("zygote |")
     group.ready()
