@@ -181,6 +181,7 @@ def test_next_start_ends_what_everything_killed_has_left(folder: Path) -> None:
             "2 threads run",
         ),
         (
+            "import os; os.environ['OPENBLAS_NUM_THREADS'] = '1'\n"
             "import django; django.setup(); from django.db import connection; connection.connection = object()",
             "a connection to the database is open",
         ),
