@@ -159,7 +159,7 @@ class Zygote:
         if self._channel is None:
             return None
         reading, writing = os.pipe2(os.O_CLOEXEC)
-        forked = Forked(self, os.fdopen(reading, "rb", buffering=0))  # type: ignore[arg-type]
+        forked = Forked(self, os.fdopen(reading, "rb", buffering=0))
         try:
             message = json.dumps({"argv": list(argv), "mark": mark}).encode()
             socket.send_fds(self._channel, [message], [writing])

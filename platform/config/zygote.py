@@ -55,8 +55,7 @@ def main(descriptor: int) -> Sequence[str]:
     # Its threads would be running at each fork. Matrices here are small, and the machine's cores are shared.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     chosen_pool = os.environ.get(POOL)
-    for name in _IMPORTED:
-        import_module(name)
+    import_all()
     refuse_unsafe()
     tie = die_with_parent(signal.SIGTERM, os.getpid())
     heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -66,11 +65,11 @@ def main(descriptor: int) -> Sequence[str]:
     gc.freeze()
     gc.disable()
     while True:
-        readable, _, _ = select.select([channel, heard], [], [])
+        readable, _, _ = select.select([channel.fileno(), heard], [], [])
         if heard in readable:
             os.read(heard, 4096)
             _tell_ended(channel)
-        if channel in readable:
+        if channel.fileno() in readable:
             message, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
             if not message:
                 sys.exit(0)
@@ -93,6 +92,24 @@ def main(descriptor: int) -> Sequence[str]:
             channel.send(json.dumps({"started": pid, "mark": wanted["mark"]}).encode())
 
 
+def import_all() -> None:
+    """Import what web and worker do, and check the settings as the worker would.
+
+    Checks touch every model, and so would make a fifth of the shared pages the worker's own.
+
+    Raises:
+        CannotFork: an error was found, which is printed.
+    """
+    for name in _IMPORTED:
+        import_module(name)
+    from django.core.management.base import BaseCommand, CommandError
+
+    try:
+        BaseCommand().check()
+    except CommandError as error:
+        raise CannotFork(str(error)) from error
+
+
 def is_worker(argv: Sequence[str]) -> bool:
     """Tell whether a command is the worker's; else it is the web server's."""
     return list(argv[1:3]) != _SERVER
@@ -103,7 +120,7 @@ def run(argv: Sequence[str]) -> None:
     if is_worker(argv):
         from django.core.management import execute_from_command_line
 
-        sys.argv = list(argv[1:])
+        sys.argv = [*argv[1:], "--skip-checks"]  # done by import_all
         execute_from_command_line(sys.argv)
         return
     from uvicorn.main import main as serve

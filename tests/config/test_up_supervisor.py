@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 import psutil
 import psycopg
@@ -123,7 +123,7 @@ class Group:
             if text in line:
                 return line
 
-    def ready(self) -> Group:
+    def ready(self) -> Self:
         self.wait_for("Groundwork is ready")
         return self
 
