@@ -146,7 +146,7 @@ def main() -> None:
     for name, values in memory.items():
         print(f"{name:<12}{values['processes']:>10}{values['pss_mb']:>10.0f}{values['rss_mb']:>10.0f}")
     total = {key: sum(v[key] for v in memory.values()) for key in ("processes", "pss_mb", "rss_mb")}
-    print(f"{'all':<12}{total['processes']:>10}{total['pss_mb']:>10.0f}{total['rss_mb']:>10.0f}   (bar: 400)")
+    print(f"{'all':<12}{total['processes']:>10}{total['pss_mb']:>10.0f}{total['rss_mb']:>10.0f}   (bar: 700)")
     path = write_result(
         "startup",
         {
