@@ -18,19 +18,40 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import BinaryIO, Protocol, TextIO
 
 from basics.processes import die_with_parent
 from config import processes
-
-if TYPE_CHECKING:
-    from config.forking import Forked, Zygote
 
 _COLOURS = {"db": 36, "setup": 35, "web": 32, "worker": 33, "up": 1}
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
 _MARK_LENGTH = 14
 _STABLE_S = 10.0
 """A service that lived this long is forgiven its earlier crashes."""
+
+
+class Forked(Protocol):
+    """A process that was forked for a service, with as much of the interface of ``subprocess.Popen`` as that needs."""
+
+    stdout: BinaryIO
+    is_refused: bool
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def wait(self) -> int: ...
+
+
+class Forks(Protocol):
+    """What forks processes for services; see ``config.forking``."""
+
+    def fork(self, argv: Sequence[str], mark: str) -> Forked | None: ...
 
 
 class Output:
@@ -77,7 +98,7 @@ class Service:
     mark: str
     output: Output
     grace_s: float
-    zygote: Zygote | None = None
+    zygote: Forks | None = None
     pass_fds: Sequence[int] = ()
     crashes: int = 0
     restart_at: float | None = None
