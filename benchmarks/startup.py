@@ -83,10 +83,10 @@ class Run:
     def memory(self) -> dict[str, dict[str, float]]:
         """Return MB per service."""
         groups: dict[str, list[psutil.Process]] = {"supervisor": [psutil.Process(self.process.pid)]}
-        for child in psutil.Process(self.process.pid).children():
+        for child in psutil.Process(self.process.pid).children(recursive=True):
             mark = child.environ().get(processes.MARK, "")
             if mark:
-                groups[mark.split("/")[1]] = processes.marked(mark)
+                groups.setdefault(mark.split("/")[1], []).append(child)
         groups["database"] = processes.postgres_on(EmbeddedPostgres(self.data_dir).pgdata)
         found = {}
         for name, members in groups.items():

@@ -112,6 +112,12 @@ def database_settings(url: str, *, pool: bool, variable: str = "DATABASE_URL") -
     }
 
 
+def pool_leave(chosen: dict[str, Any]) -> None:
+    """Change settings of ``database_settings`` with a pool, in place, into those without."""
+    chosen["OPTIONS"].pop("pool", None)
+    chosen |= {"CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS": True}
+
+
 def replica_settings(url: str, *, pool: bool) -> dict[str, Any]:
     """Return Django's settings of the replica: those of ``database_settings``, and nobody waits long for one that is away.
 

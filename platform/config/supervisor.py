@@ -18,15 +18,40 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, Protocol, TextIO
 
 from basics.processes import die_with_parent
 from config import processes
 
 _COLOURS = {"db": 36, "setup": 35, "web": 32, "worker": 33, "up": 1}
 _BACKOFF_S = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0)
+_MARK_LENGTH = 14
 _STABLE_S = 10.0
 """A service that lived this long is forgiven its earlier crashes."""
+
+
+class Forked(Protocol):
+    """A process that was forked for a service, with as much of the interface of ``subprocess.Popen`` as that needs."""
+
+    stdout: BinaryIO
+    is_refused: bool
+
+    @property
+    def pid(self) -> int: ...
+
+    def poll(self) -> int | None: ...
+
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def wait(self) -> int: ...
+
+
+class Forks(Protocol):
+    """What forks processes for services; see ``config.forking``."""
+
+    def fork(self, argv: Sequence[str], mark: str) -> Forked | None: ...
 
 
 class Output:
@@ -63,6 +88,8 @@ class Service:
         mark: mark of the group; this service adds its name and a number.
         output: where its lines go.
         grace_s: seconds between SIGTERM and SIGKILL.
+        zygote: what it is forked from where that is possible, None for a process of its own.
+        pass_fds: descriptors that a process of its own inherits.
     """
 
     name: str
@@ -71,11 +98,13 @@ class Service:
     mark: str
     output: Output
     grace_s: float
+    zygote: Forks | None = None
+    pass_fds: Sequence[int] = ()
     crashes: int = 0
     restart_at: float | None = None
-    _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
+    starts: int = 0
+    _process: subprocess.Popen[bytes] | Forked | None = field(default=None, init=False)
     _started_at: float = field(default=0.0, init=False)
-    _starts: int = field(default=0, init=False)
     _rest: bytes = field(default=b"", init=False)
 
     @property
@@ -85,17 +114,18 @@ class Service:
 
     def start(self) -> None:
         """Start the process. Must be called from the main thread, to which its life is tied."""
-        self._starts += 1
+        self.starts += 1
         self._rest = b""
         self.restart_at = None
         self._started_at = time.monotonic()
-        self._process = subprocess.Popen(
+        self._process = (self.zygote and self.zygote.fork(self.argv, self._own_mark)) or subprocess.Popen(
             list(self.argv),
             env={**self.environment, processes.MARK: self._own_mark},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
+            pass_fds=self.pass_fds,
             preexec_fn=die_with_parent(signal.SIGTERM, os.getpid()),
         )
         assert self._process.stdout is not None  # noqa: S101 - said to mypy
@@ -109,9 +139,13 @@ class Service:
             return None
         code = self._process.poll()
         if code is not None:
+            is_refused = getattr(self._process, "is_refused", False)
             self._close(self._process)
             self._process = None
             processes.end(processes.marked(self._own_mark), grace_s=0)
+            if is_refused:
+                self.start()
+                return None
         return code
 
     def plan_restart(self, code: int) -> float:
@@ -139,11 +173,28 @@ class Service:
             else:
                 await asyncio.sleep(0.02)
 
+    def end_now(self, *, patience_s: float = 0.0) -> int:
+        """Kill the process and all of its group; return the exit code, 0 if it was not started.
+
+        Args:
+            patience_s: how long it may take to end by itself before.
+        """
+        if self._process is None:
+            return 0
+        if patience_s and isinstance(self._process, subprocess.Popen):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(patience_s)
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        return self.poll() or 0
+
     @property
     def _own_mark(self) -> str:
-        return f"{self.mark}/{self.name}/{self._starts}"
+        # All of one length: a forked process writes its own over the zygote's.
+        return f"{self.mark}/{self.name}/{self.starts:0{_MARK_LENGTH - len(self.name)}d}"
 
-    def _read(self, process: subprocess.Popen[bytes]) -> None:
+    def _read(self, process: subprocess.Popen[bytes] | Forked) -> None:
         assert process.stdout is not None  # noqa: S101 - said to mypy
         try:
             data = os.read(process.stdout.fileno(), 65536)
@@ -156,7 +207,7 @@ class Service:
         for line in lines:
             self.output.line(self.name, line.decode("utf-8", "replace").rstrip("\r"))
 
-    def _close(self, process: subprocess.Popen[bytes]) -> None:
+    def _close(self, process: subprocess.Popen[bytes] | Forked) -> None:
         """Write out what the process said last and give the pipe back."""
         if process.stdout is None or process.stdout.closed:
             return

@@ -27,6 +27,8 @@ from config import env, processes
 from config.data_dir import data_dir_open
 from config.embedded import EmbeddedPostgres, EmbeddedPostgresError
 from config.embedded.ports import is_free
+from config.embedded.state import read_state
+from config.forking import CHANNEL, Zygote
 from config.healthcheck import probe_host
 from config.records import read_record, try_lock, write_record
 from config.supervisor import LogFollower, Output, Service, describe_exit, http_get, stdout
@@ -50,12 +52,14 @@ class Commands:
     Attributes:
         worker: is waited for where it is told a ``{health_port}``.
         setup_public: in place of ``setup`` where other machines reach the web server, () for the same.
+        zygote: what web and worker are forked from (``config.forking``), () to start each on its own.
     """
 
     setup: Sequence[str]
     web: Sequence[str]
     worker: Sequence[str]
     setup_public: Sequence[str] = ()
+    zygote: Sequence[str] = ()
 
 
 _MANAGE = (sys.executable, str(ROOT / "manage.py"))
@@ -68,6 +72,7 @@ GROUNDWORK = Commands(
         *("--no-access-log", "--no-server-header", "--log-level", "warning", "--ws", "none"),
     ),
     worker=(*_MANAGE, "worker", "--health-port", "{health_port}"),
+    zygote=(sys.executable, "-m", "config.zygote", CHANNEL) if sys.platform == "linux" else (),
 )
 
 
@@ -149,8 +154,10 @@ class Up:
         setup = commands.setup_public if self._is_public else commands.setup
         self.setup = service("setup", setup or commands.setup, 5.0)
         self.web = service("web", commands.web, 6.0)
+        self._zygote = Zygote(commands.zygote, environment, self.mark, output) if commands.zygote else None
         drain_s: int = env.get("GROUNDWORK_DRAIN_SECONDS")
         self.worker = service("worker", commands.worker, _WORKER_GRACE_S + drain_s)
+        self.web.zygote = self.worker.zygote = self._zygote
         self._probes = {"web": (reached(self.host), self.port)}
 
     @property
@@ -168,7 +175,12 @@ class Up:
         try:
             self._end_leftovers()
             write_record(self._record, {"mark": self.mark, "pid": os.getpid(), "url": self.url})
+            database = read_state(self.data_dir)
+            if self._zygote and database and self._prepared.exists():
+                self._zygote.start()  # it imports while the database starts
             self._start_database()
+            if self._zygote and read_state(self.data_dir) != database:
+                self._zygote.end()  # its settings name another one
             if self._stops:
                 return 0
             return await self._serve()
@@ -349,6 +361,8 @@ class Up:
         write_record(self._record, {**(read_record(self._record) or {}), "stopping": True})
         for service in (self.setup, self.web, self.worker):
             await service.stop(hurry)
+        if self._zygote:
+            self._zygote.end()
         processes.end(processes.marked(self.mark), grace_s=1.0)
         if self._postgres is not None and not self._postgres.stop():
             self.output.line("db", "left running: another process uses it")

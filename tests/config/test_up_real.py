@@ -60,6 +60,8 @@ def test_it_recovers_when_any_one_process_is_killed(group: RealGroup, folder: Pa
     assert (group.status("/healthz"), group.status("/readyz")) == (200, 200)
     mark = group.mark()
     worker = group.child("worker")
+    if sys.platform == "linux":
+        assert {group.child("web").ppid(), worker.ppid()} == {group.child("zygote").pid}
     cluster = {process.pid for process in worker.children(recursive=True)}
     assert cluster
     for victim in (group.child("web"), worker, group.postmaster()):

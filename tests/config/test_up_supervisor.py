@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 import psutil
 import psycopg
@@ -123,7 +123,7 @@ class Group:
             if text in line:
                 return line
 
-    def ready(self) -> Group:
+    def ready(self) -> Self:
         self.wait_for("Groundwork is ready")
         return self
 
@@ -133,9 +133,11 @@ class Group:
 
     def child(self, name: str) -> psutil.Process:
         """The leader of a service."""
-        for process in psutil.Process(self.process.pid).children():
-            if f"/{name}/" in process.environ().get(processes.MARK, ""):
-                return process
+        for process in psutil.Process(self.process.pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess, ProcessLookupError):
+                is_leader = os.getsid(process.pid) == process.pid
+                if is_leader and f"/{name}/" in process.environ().get(processes.MARK, ""):
+                    return process
         raise AssertionError(f"no {name}")
 
     def mark(self) -> str:

@@ -87,12 +87,16 @@ class Checked:
 
 
 class FolderEmbedder(OnnxEmbedder):
-    """Embeds with a model of a folder that was checked before; see ``folder_check``."""
+    """Embeds with a model of a folder that was checked before; see ``folder_check``.
 
-    def __init__(self, model: FolderModel) -> None:
+    Args:
+        loaded: the model itself, where it is at hand.
+    """
+
+    def __init__(self, model: FolderModel, *, loaded: SentenceModel | None = None) -> None:
         super().__init__(
             model.space,
-            lambda: _load(model_verify(model), model.options),
+            lambda: loaded or _load(model_verify(model), model.options),
             query_prefix=model.options.query_prefix,
             passage_prefix=model.options.passage_prefix,
         )
@@ -135,8 +139,7 @@ def folder_check(path: Path, *, name: str = "", said: Mapping[str, Any] | None =
 
 
 def _measured(described: FolderModel, model: SentenceModel) -> Checked:
-    embedder = FolderEmbedder(described)
-    embedder._loaded = model
+    embedder = FolderEmbedder(described, loaded=model)
     first, second, other = embedder.embed_documents([*ALIKE, APART])
     alike, apart = float(first @ second), float(first @ other)
     if min(alike, apart) > _SAME:

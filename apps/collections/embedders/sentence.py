@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage
+from apps.collections.embedders.kept import KeptModel
 from apps.collections.embedders.onnx_files import first_line, refused
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ class SentenceModel:
 class OnnxEmbedder:
     """Embeds with a sentence model on this machine's processor; see ``Embedder``.
 
-    The model loads with the first text, not before, and is then shared by all threads of the process.
+    The model loads with the first text, not before, and is then shared by all threads of the process until none has had
+    a text for a while.
 
     Args:
         space: identity of the vectors.
@@ -113,11 +115,11 @@ class OnnxEmbedder:
         query_prefix: str = "",
         passage_prefix: str = "",
     ) -> None:
-        self._space, self._load_model = space, load
+        self._space = space
+        self._kept = KeptModel(load)
         self._query_prefix, self._passage_prefix = query_prefix, passage_prefix
         self._usage = EmbeddingUsage()
         self._lock = threading.Lock()
-        self._loaded: SentenceModel | None = None
 
     @property
     def space(self) -> EmbeddingSpace:
@@ -140,19 +142,14 @@ class OnnxEmbedder:
         apart._usage = EmbeddingUsage()
         return apart
 
-    def load(self) -> SentenceModel:
+    def load(self) -> None:
         """Load model and tokenizer now instead of with the first text.
 
         Raises:
             EmbeddingError: ``embedder_misconfigured``.
         """
-        loaded = self._loaded
-        if loaded is None:
-            with self._lock:
-                loaded = self._loaded
-                if loaded is None:
-                    loaded = self._loaded = self._load_model()
-        return loaded
+        with self._kept.use():
+            pass
 
     def embed_documents(
         self, texts: Sequence[str], *, on_progress: Callable[[int, int], None] | None = None
@@ -171,15 +168,15 @@ class OnnxEmbedder:
         result = np.empty((len(texts), self._space.dims), dtype=np.float32)
         if not texts:
             return result
-        model = self.load()
-        encoded = model.encode(texts)
-        # One text a run: activations are quantised with one scale a run, so in a batch a text's vector would depend on
-        # its company. On one thread it costs nothing either (28.8 against 27.9 chunks of 256 tokens a second in
-        # batches), because a small run stays in the processor's cache and nothing is padded.
-        for i, tokens in enumerate(encoded):
-            result[i] = _unit(model.vector(tokens), self._space)
-            if on_progress is not None and ((i + 1) % _PROGRESS_EVERY == 0 or i + 1 == len(texts)):
-                on_progress(i + 1, len(texts))
+        with self._kept.use() as model:
+            encoded = model.encode(texts)
+            # One text a run: activations are quantised with one scale a run, so in a batch a text's vector would depend
+            # on its company. On one thread it costs nothing either (28.8 against 27.9 chunks of 256 tokens a second in
+            # batches), because a small run stays in the processor's cache and nothing is padded.
+            for i, tokens in enumerate(encoded):
+                result[i] = _unit(model.vector(tokens), self._space)
+                if on_progress is not None and ((i + 1) % _PROGRESS_EVERY == 0 or i + 1 == len(texts)):
+                    on_progress(i + 1, len(texts))
         with self._lock:
             self._usage = self._usage.plus(
                 texts=len(texts),

@@ -1,0 +1,225 @@
+"""The process that imports everything once and is then forked into web server and worker (Linux; see ``config.forking``).
+
+Two processes that import the same three thousand modules pay for them twice, at each start and in memory for as long as
+they run. Forked from one, they share the pages that nobody writes to. What must not be open or running in the moment of a
+fork is checked before the first one: threads (a fork copies their locks, not them) and connections to the database.
+
+Started by ``manage.py up`` as ``python -m config.zygote <descriptor>``, with a socket of type SOCK_SEQPACKET. Each message
+is a JSON object. To it come ``{"argv": [...], "mark": "..."}`` together with the descriptor to which the new process
+writes; from it ``{"started": pid, "mark": "..."}`` and ``{"ended": pid, "code": as subprocess.Popen.returncode}``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+from basics.processes import die_with_parent
+from config.processes import MARK
+
+POOL = "DJANGO_DB_POOL"
+_IMPORTED = (
+    "config.asgi",
+    "jobs.management.commands.worker",
+    "django_q.cluster",
+    "uvicorn.lifespan.on",
+    "uvicorn.loops.auto",
+    "uvicorn.main",
+    "uvicorn.protocols.http.auto",
+)
+_SERVER = ["-m", "uvicorn"]
+_TITLE = "groundwork "
+
+
+class CannotFork(Exception):
+    """A fork of this process would not be safe; the message says why."""
+
+
+def main(descriptor: int) -> Sequence[str]:
+    """Import, then fork a process for each message; return only in such a process, with the command that it is to be.
+
+    Raises:
+        CannotFork: something runs or is open that a fork would break.
+        SystemExit: the supervisor has closed the channel.
+    """
+    channel = socket.socket(fileno=descriptor)
+    # Its threads would be running at each fork. Matrices here are small, and the machine's cores are shared.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    chosen_pool = os.environ.get(POOL)
+    import_all()
+    refuse_unsafe()
+    tie = die_with_parent(signal.SIGTERM, os.getpid())
+    heard, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    signal.set_wakeup_fd(told)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    # What is old here is never garbage, and the pages stay shared only while no collector walks them.
+    gc.freeze()
+    gc.disable()
+    while True:
+        readable, _, _ = select.select([channel.fileno(), heard], [], [])
+        if heard in readable:
+            os.read(heard, 4096)
+            _tell_ended(channel)
+        if channel.fileno() in readable:
+            message, descriptors, _, _ = socket.recv_fds(channel, 65536, 1)
+            if not message:
+                sys.exit(0)
+            wanted = json.loads(message)
+            refuse_unsafe()
+            if not (pid := os.fork()):
+                signal.set_wakeup_fd(-1)
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                for own in (heard, told):
+                    os.close(own)
+                channel.close()
+                _become(wanted["argv"], wanted["mark"], descriptors[0])
+                if tie:
+                    tie()
+                if is_worker(wanted["argv"]) and chosen_pool is None:
+                    _pool_leave()
+                gc.enable()
+                return list(wanted["argv"])
+            os.close(descriptors[0])
+            channel.send(json.dumps({"started": pid, "mark": wanted["mark"]}).encode())
+
+
+def import_all() -> None:
+    """Import what web and worker do, and check the settings as the worker would.
+
+    Checks touch every model, and so would make a fifth of the shared pages the worker's own.
+
+    Raises:
+        CannotFork: an error was found, which is printed.
+    """
+    for name in _IMPORTED:
+        import_module(name)
+    from django.core.management.base import BaseCommand, CommandError
+
+    try:
+        BaseCommand().check()
+    except CommandError as error:
+        raise CannotFork(str(error)) from error
+
+
+def is_worker(argv: Sequence[str]) -> bool:
+    """Tell whether a command is the worker's; else it is the web server's."""
+    return list(argv[1:3]) != _SERVER
+
+
+def run(argv: Sequence[str]) -> None:
+    """Do what a fresh Python with these arguments would do, without its imports."""
+    if is_worker(argv):
+        from django.core.management import execute_from_command_line
+
+        sys.argv = [*argv[1:], "--skip-checks"]  # done by import_all
+        execute_from_command_line(sys.argv)
+        return
+    from uvicorn.main import main as serve
+
+    sys.argv = ["uvicorn", *argv[3:]]
+    serve(sys.argv[1:], prog_name="uvicorn")
+
+
+def refuse_unsafe() -> None:
+    """Make sure that this process can be forked.
+
+    Raises:
+        CannotFork: it has threads (Python's or a library's), or a connection to a database, or nobody could later
+            tell by its mark what was forked from it.
+    """
+    threads = len(os.listdir("/proc/self/task"))
+    if threads != 1:
+        raise CannotFork(f"{threads} threads run after the imports")
+    from django.db import connections
+
+    if any(one.connection is not None for one in connections.all(initialized_only=True)):
+        raise CannotFork("a connection to the database is open after the imports")
+    _mark_place()
+
+
+def _tell_ended(channel: socket.socket) -> None:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not pid:
+            return
+        channel.send(json.dumps({"ended": pid, "code": os.waitstatus_to_exitcode(status)}).encode())
+
+
+def _become(argv: Sequence[str], mark: str, output: int) -> None:
+    """Leave the zygote's session, output, mark and title behind."""
+    os.setsid()
+    for number in (1, 2):
+        os.dup2(output, number)
+    os.close(output)
+    os.environ[MARK] = mark
+    address, length = _mark_place()
+    written = mark.encode()
+    if len(written) != length:
+        raise CannotFork(f"the mark {mark} is not as long as the zygote's")
+    ctypes.memmove(address, written, length)
+    _title_set(_TITLE + ("worker" if is_worker(argv) else "web"))
+
+
+def _mark_place() -> tuple[int, int]:
+    """Return address and length of this process's mark in the memory that the kernel shows as its environment.
+
+    The kernel shows what the process was started with, and so would show the zygote's mark for each process forked from
+    it. A new value of the same length is written over it: /proc/<pid>/environ in proc_pid_environ(5).
+    """
+    _, _, begin, end = _areas()
+    if begin:
+        block = b"\0" + ctypes.string_at(begin, end - begin)
+        name = f"\0{MARK}=".encode()
+        found = block.find(name)
+        if found >= 0:
+            offset = found + len(name)
+            return begin + offset - 1, block.index(b"\0", offset) - offset
+    raise CannotFork("the kernel does not say where its environment is")
+
+
+def _title_set(title: str) -> None:
+    """Have ``ps`` show a title in place of the zygote's command."""
+    begin, end, _, _ = _areas()
+    length = end - begin
+    if length > 1:
+        # Its last byte is not NUL: the kernel's sign that the title ends at the first one (proc_pid_cmdline(5)).
+        written = title.encode()[: length - 2].ljust(length - 1, b"\0") + b" "
+        ctypes.memmove(begin, written, length)
+
+
+def _areas() -> tuple[int, int, int, int]:
+    """Return where arguments and environment begin and end: fields 48 to 51 of proc_pid_stat(5), 0 where not shown."""
+    fields = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    first, second, third, fourth = (int(field) for field in fields[45:49])
+    return first, second, third, fourth
+
+
+def _pool_leave() -> None:
+    """Take the pool of connections, which only the web server uses, out of the settings."""
+    from django.conf import settings
+
+    from config import env
+
+    os.environ.pop(POOL, None)
+    for chosen in settings.DATABASES.values():
+        env.pool_leave(chosen)
+
+
+if __name__ == "__main__":
+    try:
+        command = main(int(sys.argv[1]))
+    except CannotFork as error:
+        sys.exit(f"Web server and worker are started without sharing memory: {error}.")
+    run(command)

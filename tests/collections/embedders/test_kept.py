@@ -1,0 +1,73 @@
+"""A model leaves the memory when it is not used, never while it is, and comes back when it is wanted."""
+
+from __future__ import annotations
+
+import weakref
+
+import pytest
+
+from apps.collections.embedders.kept import KeptModel
+
+LONG_S = 3600.0
+
+
+class Model:
+    """Stands for hundreds of megabytes."""
+
+
+def test_model_is_loaded_once_and_shared_while_it_is_used() -> None:
+    made: list[Model] = []
+
+    def load() -> Model:
+        made.append(Model())
+        return made[-1]
+
+    kept = KeptModel(load, idle_s=LONG_S)
+    assert not kept.is_loaded
+    with kept.use() as first, kept.use() as second:
+        assert first is second
+    with kept.use() as third:
+        assert third is first
+    assert len(made) == 1
+    assert kept.is_loaded
+
+
+def test_idle_model_is_freed_and_loaded_again_when_it_is_wanted() -> None:
+    kept = KeptModel(Model, idle_s=0.001)
+    with kept.use() as model:
+        known = weakref.ref(model)
+    del model
+    kept.idle_wait()
+    assert not kept.is_loaded
+    assert known() is None
+    with kept.use() as again:
+        assert isinstance(again, Model)
+
+
+def test_model_in_use_is_not_idle_however_long_it_takes() -> None:
+    kept = KeptModel(Model, idle_s=LONG_S)
+    with kept.use():
+        kept._used_at = -2 * LONG_S  # long ago by any clock
+        assert kept._left_s() == LONG_S
+        with kept.use():
+            pass
+        kept._used_at = -2 * LONG_S
+        assert kept._left_s() == LONG_S  # the first one still holds it
+    kept._used_at = -2 * LONG_S
+    assert kept._left_s() <= 0
+
+
+def test_next_use_tries_again_when_loading_fails() -> None:
+    answers = [ValueError("damaged"), None]
+
+    def load() -> Model:
+        if error := answers.pop(0):
+            raise error
+        return Model()
+
+    kept = KeptModel(load, idle_s=LONG_S)
+    with pytest.raises(ValueError, match="damaged"), kept.use():
+        pass
+    assert not kept.is_loaded
+    with kept.use() as model:
+        assert isinstance(model, Model)
