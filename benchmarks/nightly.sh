@@ -68,6 +68,7 @@ run streams
 run waiting_routes
 run concurrency
 run turn_cost
+run prepared
 run restarts
 run drain
 run tenants
