@@ -265,16 +265,9 @@ def _run_begin(
         "limits": asdict(limits),
     }
     with connection.cursor() as cursor:
-        cursor.execute(
-            _BEGIN + f"{ANY_BUDGET}, {not_waited()}",
-            {
-                "run": run.pk,
-                "request": json.dumps(request),
-                "job": ctx.job_id,
-                "worker": ctx.worker,
-                "attempt": ctx.attempt,
-            },
-        )
+        fence = {"job": ctx.job_id, "worker": ctx.worker, "attempt": ctx.attempt}
+        values = {**fence, "run": run.pk, "request": json.dumps(request)}
+        cursor.execute(_BEGIN + f"{ANY_BUDGET}, {not_waited()}", values)
         row = cursor.fetchone()
     if row is not None:
         run.status, run.started_at, run.request = RunStatus.RUNNING, row[0], request
