@@ -64,7 +64,7 @@ def rows_insert(
 def _update(row: models.Model, fields: Collection[str], connection: Any) -> tuple[str, Sequence[Any]]:
     """Return what ``save(update_fields=fields)`` sends, with its values."""
     meta = row._meta
-    query = type(row)._base_manager.filter(pk=row.pk).query.chain(UpdateQuery)
+    query: Any = type(row)._base_manager.filter(pk=row.pk).query.chain(UpdateQuery)
     new = [field for field in meta.local_concrete_fields if field.name in fields]
     query.add_update_fields([(field, None, field.pre_save(row, add=False)) for field in new])
     statement, given = query.get_compiler(connection=connection).as_sql()
