@@ -266,7 +266,7 @@ def _run_begin(
     }
     with connection.cursor() as cursor:
         fence = {"job": ctx.job_id, "worker": ctx.worker, "attempt": ctx.attempt}
-        values = {**fence, "run": run.pk, "request": json.dumps(request)}
+        values: dict[str, Any] = {**fence, "run": run.pk, "request": json.dumps(request)}
         cursor.execute(_BEGIN + f"{ANY_BUDGET}, {not_waited()}", values)
         row = cursor.fetchone()
     if row is not None:
