@@ -1,7 +1,7 @@
-"""Benchmarks, each a program: ``python -m benchmarks.NAME`` finds what they share, as ``python benchmarks/NAME.py`` does."""
+"""Benchmarks, run as modules from the root or as scripts: both find what they share, and the product, all the same."""
 
 import sys
 from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(_HERE), str(_HERE.parent / "platform")]
+sys.path += [str(_HERE), str(_HERE.parent / "platform")]

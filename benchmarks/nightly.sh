@@ -68,6 +68,7 @@ run streams
 run waiting_routes
 run concurrency
 run turn_cost
+run prepared
 run restarts
 run drain
 run tenants
@@ -90,7 +91,6 @@ run document_list
 run usage_page
 run swap
 run search_plan
-run prepared
 run search_scale
 run dataset_pipeline --needs "$data"
 run dataset_throughput

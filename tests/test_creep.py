@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,6 +50,17 @@ def test_every_benchmark_is_run_at_night() -> None:
     apart = {"figures", "creep", "search_scale_chroma"}  # no benchmarks, or of a library that is not ours
     own = {file.stem for file in (ROOT / "benchmarks").glob("[a-z]*.py")}
     assert run == own - apart
+
+
+@pytest.mark.parametrize("name", ["concurrency", "turn_cost"])
+def test_benchmarks_start_as_the_night_runs_them(name: str) -> None:
+    """What they share is found both by ``-m`` and by their own path."""
+    env = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'platform'}"}
+    for start in (["-m", f"benchmarks.{name}"], [str(ROOT / "benchmarks" / f"{name}.py")]):
+        done = subprocess.run(
+            [sys.executable, *start, "--help"], cwd=ROOT, env=env, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
 
 
 def test_comparison_fails_when_something_crept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

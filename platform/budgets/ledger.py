@@ -15,6 +15,8 @@ from budgets.models import BudgetHold
 from budgets.money import dollars
 
 EXCEEDED = "budget_exceeded"
+ANY_BUDGET = "EXISTS (SELECT FROM budgets_budget WHERE tenant_id = own_tenant())"
+"""In a statement of a workspace: whether it has any budget. While it has none, no call is held money for."""
 # A call of the function sees what those before it hold.
 _RESERVE = """
 SELECT r.*, set_config('synchronous_commit', 'off', true)

@@ -21,9 +21,6 @@ SELECT m.role, u.email FROM tenancy_membership m JOIN tenancy_user u ON u.id = m
     JOIN tenancy_tenant t ON t.id = m.tenant_id
 WHERE m.tenant_id = %(me_tenant)s AND m.user_id = %(me_user)s AND u.is_active AND t.is_active
 """
-_MEMBER_WITH = (
-    f"SELECT me.role, me.email, x.* FROM ({_MEMBER}) me LEFT JOIN LATERAL (%s) x ON true ORDER BY x.place"  # noqa: S608
-)
 
 
 def actor_facts(actor: Actor) -> dict[str, Any]:
@@ -77,10 +74,9 @@ def person_with(
     Raises:
         Denied: ``actor_gone``.
     """
+    both = f"SELECT me.role, me.email, x.* FROM ({_MEMBER}) me LEFT JOIN LATERAL ({query}) x ON true ORDER BY x.place"  # noqa: S608
     with connection.cursor() as cursor:
-        cursor.execute(
-            _MEMBER_WITH.replace("%s", query, 1), {**values, "me_tenant": tenant_id, "me_user": user_id}
-        )
+        cursor.execute(both, {**values, "me_tenant": tenant_id, "me_user": user_id})
         rows = cursor.fetchall()
     actor = user_actor(_membership(tenant_id, user_id, rows[0][:2] if rows else None))
     return actor, [row[3:] for row in rows if row[2] is not None]

@@ -24,6 +24,8 @@ HELD_WAIT_S = 20.0
 """How long a call waits for money that other calls hold."""
 _FIRST_PAUSE_S, _LAST_PAUSE_S = 0.1, 1.0
 _SLACK_S = 60
+_KNOWN_S = 0.5
+"""Seconds for which a call that begins takes it as given that there is no budget: it was found out just before."""
 
 
 class InDb(Protocol):
@@ -52,6 +54,7 @@ class RunReservations:
         in_db: how to reach the database from the loop.
         run_id: so that an interrupted run's holds are found again.
         reserve: reserves instead of a statement of its own, for many runs of one billing account at once.
+        has_budget: see ``known``.
     """
 
     def __init__(
@@ -61,18 +64,34 @@ class RunReservations:
         *,
         run_id: int | None = None,
         reserve: Callable[[ReservationRequest], Awaitable[Reserved]] | None = None,
+        has_budget: bool | None = None,
     ) -> None:
         self._billing_account, self._in_db, self._run_id = billing_account, in_db, run_id
         self._reserve = reserve or self._reserve_alone
         self._held: list[int] = []
+        self._none_until = 0.0
+        self.known(has_budget)
 
     @property
     def is_used(self) -> bool:
         """Tell whether any budget applied, so that there is something to close."""
         return bool(self._held)
 
+    def known(self, has_budget: bool | None) -> None:
+        """Take what was found out on the way to the next call, which need not ask for it again where there is no budget.
+
+        Good for one call, and for no later one: that asks again, so a budget that is set meanwhile counts there.
+
+        Args:
+            has_budget: whether the workspace has any budget; None for not found out.
+        """
+        self._none_until = time.monotonic() + _KNOWN_S if has_budget is False else 0.0
+
     async def reserve(self, quote: CostEstimate) -> Reservation:
-        """See ``BudgetReservations``: one statement, again while other calls hold what is left."""
+        """See ``BudgetReservations``: one statement, again while other calls hold what is left; none where ``known``."""
+        until, self._none_until = self._none_until, 0.0
+        if time.monotonic() < until:
+            return Reservation()
         asked = reservation_request(quote)
         until, pause = time.monotonic() + HELD_WAIT_S, _FIRST_PAUSE_S
         while True:

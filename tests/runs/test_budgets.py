@@ -17,17 +17,20 @@ from budgets.models import Budget, BudgetHold, BudgetSpend
 from budgets.services import budget_set, job_budget_set
 from jobs.models import Job
 from runs import reservations as reservations
+from runs.actors import actor_facts
 from runs.models import Run, RunStatus, UsageRecord
-from runs.reservations import run_billing_account
+from runs.reservations import RunReservations, run_billing_account
 from runs.services import CompletionFailed, completion_run, run_abandon, run_execute
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.budgets.test_ledger import CALL
 from tests.cast import Cast
 from tests.runs.support import make_run, take
+from tests.statements import statements_noted
 from toolloop.errors import ProviderUnavailable
 from toolloop.messages import UserMessage
 from toolloop.providers.scripted import ScriptedProvider, call, calls, fails, says
+from toolloop.reservations import CostEstimate
 from toolloop.tokens import Usage
 from toolloop.tools import Toolset, tool
 
@@ -53,7 +56,14 @@ def set_budget(cast: Cast, amount: str, **more: Any) -> Budget:
     )
 
 
-async def carry(cast: Cast, lane: Executor, provider: ScriptedProvider, *, budget: str = "") -> Run:
+async def carry(
+    cast: Cast,
+    lane: Executor,
+    provider: ScriptedProvider,
+    *,
+    budget: str = "",
+    toolset: Toolset | None = None,
+) -> Run:
     """Carry out a run; ``budget`` is set when it has been asked for and not begun."""
     run, job = await sync_to_async(make_run)(cast, MODEL)
     if budget:
@@ -61,7 +71,8 @@ async def carry(cast: Cast, lane: Executor, provider: ScriptedProvider, *, budge
     ctx = await sync_to_async(take)(job, "w1", lane)
     with tenant_scope(cast.tenant.pk):
         row = await ctx.in_db(Run.objects.get, pk=run.pk)
-        toolset = Toolset([look])
+        row.request["actor"] = actor_facts(cast.actor("member"))
+        toolset = toolset or Toolset([look])
         history = [UserMessage("Hi")]
         await run_execute(ctx, row, toolset=toolset, provider=provider, system="", history=history)
         return await ctx.in_db(Run.objects.get, pk=run.pk)
@@ -145,6 +156,60 @@ async def test_attempt_that_was_billed_in_vain_is_reserved_and_paid_apart(
             return [row is not None for row in rows] + [len(set(rows)) == 2]
 
     assert await sync_to_async(holds)() == [True, True, True]
+
+
+async def test_calls_ask_for_no_money_while_there_is_no_budget(
+    cast: Cast, lane_threads: Executor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reservations, "_KNOWN_S", 3600.0)
+    script = [calls(call("look"), usage=CENT), calls(call("look"), usage=CENT), says("Seen.", usage=CENT)]
+    with statements_noted() as sent:
+        run = await carry(cast, lane_threads, ScriptedProvider(script, name="anthropic"))
+    assert run.answer == "Seen."
+    assert [one for one in sent if "budget_reserve" in one] == []
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+async def test_budget_that_is_set_during_a_run_counts_at_its_next_call(
+    cast: Cast, lane_threads: Executor, after: int
+) -> None:
+    seen: list[int] = []
+
+    @tool(name="look")
+    def look_and_set() -> str:
+        """Look."""
+        seen.append(1)
+        if len(seen) == after:
+            set_budget(cast, "0")
+        return "Seen."
+
+    script = [*(calls(call("look"), usage=CENT) for _ in range(4)), says("Never said.")]
+    provider = ScriptedProvider(script, name="anthropic")
+    run = await carry(cast, lane_threads, provider, toolset=Toolset([look_and_set]))
+    assert (run.status, run.error_code) == ("failed", "budget_exceeded")
+    assert len(provider.requests) == after
+
+
+async def test_what_is_known_of_budgets_is_good_for_one_call(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reservations, "_KNOWN_S", 3600.0)
+    asked: list[Any] = []
+
+    async def in_db(function: Any, *args: Any) -> Any:
+        asked.append(function)
+        return await sync_to_async(function)(*args)
+
+    quote = CostEstimate("anthropic", "m", 0.01, 0.0, 1_000, 0.0, is_priced=True, seconds=60)
+    with tenant_scope(cast.tenant.pk):
+        account = RunReservations(BillingAccount(cast.tenant.pk), in_db)
+        for known, statements in ((False, 0), (True, 1), (None, 1), (False, 0)):
+            asked.clear()
+            account.known(known)
+            assert (await account.reserve(quote)).hold is None
+            assert len(asked) == statements
+        await account.reserve(quote)
+        assert len(asked) == 1
 
 
 async def test_model_that_costs_nothing_needs_no_money(cast: Cast, lane_threads: Executor) -> None:

@@ -113,6 +113,7 @@ class LiveAnswer:
         self._decisions: list[DecisionCard] = []
         self._decided: list[DecidedLine] = []
         self._footer = ""
+        self._footer_says: tuple[str, bool] | None = None
         self._plan: PlanView | None = None
         self._withheld, self._judged_at = NOTHING, 0.0
         self.is_finished = False
@@ -170,6 +171,7 @@ class LiveAnswer:
         target = self._target
         self._view = await in_db(_stored_view, target)
         self._footer, self._cards, self._sources, self._plan = "", {}, [], None
+        self._footer_says = None
         return self._pieces(self._view.blocks, all_blocks=True)
 
     @property
@@ -229,10 +231,13 @@ class LiveAnswer:
         if all_blocks:
             html = render_to_string("conversations/_answer_notes.html", context)
             pieces.append(_partial(f"#r{run_id}-notes", "innerHTML", html))
-        footer = render_to_string("conversations/_answer_footer.html", context)
-        if footer != self._footer:
-            pieces.append(_partial(f"#r{run_id}-foot", "innerHTML", footer))
-        self._footer = footer
+        # All that the footer of an answer under way says; drawing it costs as much as the rest of a frame.
+        says = (view.phase, view.is_extractive) if view.is_live else None
+        if says is None or says != self._footer_says:
+            footer = render_to_string("conversations/_answer_footer.html", context)
+            if footer != self._footer:
+                pieces.append(_partial(f"#r{run_id}-foot", "innerHTML", footer))
+            self._footer, self._footer_says = footer, says
         return "".join(pieces)
 
 

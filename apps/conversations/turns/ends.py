@@ -20,7 +20,7 @@ class TurnEnds:
         newest: index of the newest turn.
         is_queue: questions wait already.
         has_files: something was attached to the conversation.
-        turn, run, job, message: ids for what a new question adds.
+        turn, run, job, message, audit: ids for what a new question adds.
     """
 
     known: int | None
@@ -32,6 +32,7 @@ class TurnEnds:
     run: int
     job: int
     message: int
+    audit: int
 
 
 _ENDS = """
@@ -41,7 +42,7 @@ SELECT max(id) FILTER (WHERE client_id = %(client)s::uuid), max(id) FILTER (WHER
     EXISTS (SELECT FROM conversations_attachment
         WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s),
     nextval('conversations_turn_id_seq'), nextval('runs_run_id_seq'), nextval('jobs_job_id_seq'),
-    nextval('conversations_message_id_seq')
+    nextval('conversations_message_id_seq'), nextval('tenancy_auditevent_id_seq')
 FROM conversations_turn WHERE tenant_id = %(tenant)s AND conversation_id = %(conversation)s
 """
 

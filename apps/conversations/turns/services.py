@@ -47,7 +47,7 @@ from tenancy import origin
 from tenancy.actors import Actor
 from tenancy.inserting import rows_insert
 from tenancy.models import Tenant
-from tenancy.services import audit_record
+from tenancy.services import audit_event_new, audit_record
 from toolloop.deferred import Decision
 
 JOB_KIND = "conversations.turn_run"
@@ -127,13 +127,13 @@ def turn_add(tenant: Tenant, actor: Actor, row: Conversation, ends: TurnEnds, as
         client_id=asked.client_id,
     )
     said = Message(pk=ends.message, tenant=tenant, turn=turn, author=Message.Author.USER, text=asked.text)
-    rows_insert([job, run, turn, said])
     row.title, row.head = row.title or title_of(asked.text), turn
     row.updated_at, row.draft = timezone.now(), draft_after(row.draft, asked.text)
-    row.save(update_fields=[*CHOICE, "title", "updated_at", "draft", "head"])
+    trace = audit_event_new(pk=ends.audit, **_submitted(tenant, actor, turn, run))
+    fields = [*CHOICE, "title", "updated_at", "draft", "head"]
+    rows_insert([job, run, turn, said, trace], changed=row, fields=fields)
     turn.attached = attachments_send(turn, files)
     wake(job)
-    _submit_record(tenant, actor, turn, run)
     turn.asked = asked.text  # what a page needs to show the new turn without reading it back
     return turn
 
@@ -319,17 +319,18 @@ def _start(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
         tenant=tenant, actor=actor, kind=JOB_KIND, payload={"turn_id": turn.pk, "run_id": run.pk}
     )
     run.save(update_fields=["job"])
-    _submit_record(tenant, actor, turn, run)
+    audit_record(**_submitted(tenant, actor, turn, run))
 
 
-def _submit_record(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> None:
-    audit_record(
-        tenant=tenant,
-        actor=actor,
-        action="turn.submit",
-        object=turn,
-        data={"model": run.model, "run": run.pk},
-    )
+def _submitted(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> dict[str, Any]:
+    """Return what the audit trail says of a question."""
+    return {
+        "tenant": tenant,
+        "actor": actor,
+        "action": "turn.submit",
+        "object": turn,
+        "data": {"model": run.model, "run": run.pk},
+    }
 
 
 def _busy(turn: Turn) -> Conflict:

@@ -17,7 +17,7 @@ from django.db.models import Value
 from django.db.models.functions import Concat
 from django.utils import timezone
 
-from budgets.ledger import run_holds_release
+from budgets.ledger import ANY_BUDGET, run_holds_release
 from jobs.context import JobContext, LeaseLost
 from runs.actors import gone_of
 from runs.going_on import GoingOn
@@ -51,7 +51,6 @@ from toolloop.tools import Toolset
 
 log = structlog.get_logger(__name__)
 
-
 # One round trip on the way to the first text; losing this mark to a crash of the database does no harm.
 _BEGIN = """
 UPDATE runs_run SET status = 'running', started_at = now(), request = %(request)s::jsonb, job_id = %(job)s
@@ -75,6 +74,7 @@ class _Start:
     usage: Usage = Usage()  # noqa: RUF009 - frozen
     responses: dict[int, str] = field(default_factory=dict)
     is_resumed: bool = False
+    has_budget: bool | None = None
 
 
 async def run_execute(
@@ -137,20 +137,21 @@ async def run_execute(
                 recorder.add(STEP_RESET, {"step": len(start.turns)})
                 await recorder.flush()
                 toolset.restore(start.history)
+            account = run_billing_account(run)
+            reservations = RunReservations(account, ctx.in_db, run_id=run.pk, has_budget=start.has_budget)
             journal = RunJournal(
                 recorder,
                 start.rows,
                 toolset=toolset,
                 path=run.request.get("path", CallPath.JOB),
                 paused=bool(start.turns) and start.turns[-1].stop == "pause",
-                require=partial(ctx.in_db, GoingOn(run).require),
+                require=partial(ctx.in_db, GoingOn(run, reservations.known).require),
                 has_begun=start.is_resumed,
                 remember=lambda step, key: ctx.in_db(_response_keep, ctx, run.pk, step, key),
                 responses=start.responses,
                 begins=None if later is None else later.turn_begins,
                 leave=lambda: _leave(ctx, recorder),
             )
-            reservations = RunReservations(run_billing_account(run), ctx.in_db, run_id=run.pk)
             events = run_traced(
                 run_telemetry(),
                 LoopInput(
@@ -264,20 +265,13 @@ def _run_begin(
         "limits": asdict(limits),
     }
     with connection.cursor() as cursor:
-        cursor.execute(
-            _BEGIN + not_waited(),
-            {
-                "run": run.pk,
-                "request": json.dumps(request),
-                "job": ctx.job_id,
-                "worker": ctx.worker,
-                "attempt": ctx.attempt,
-            },
-        )
+        fence = {"job": ctx.job_id, "worker": ctx.worker, "attempt": ctx.attempt}
+        values: dict[str, Any] = {**fence, "run": run.pk, "request": json.dumps(request)}
+        cursor.execute(_BEGIN + f"{ANY_BUDGET}, {not_waited()}", values)
         row = cursor.fetchone()
     if row is not None:
         run.status, run.started_at, run.request = RunStatus.RUNNING, row[0], request
-        return _Start(history, system, Transcript(seq=row[1]), bool(row[2]))
+        return _Start(history, system, Transcript(seq=row[1]), bool(row[2]), has_budget=row[3])
     with transaction.atomic():
         ctx.hold()
         stored: Run = Run.objects.select_for_update().get(pk=run.pk)

@@ -1,6 +1,6 @@
 """Writes of the tenancy room. Each is one transaction with its permission check and its audit row."""
 
-from tenancy.services.audit import audit_record
+from tenancy.services.audit import audit_event_new, audit_record
 from tenancy.services.connections import (
     code_redeem,
     connection_allow,
@@ -21,6 +21,7 @@ __all__ = [
     "api_key_create",
     "api_key_revoke",
     "api_key_rotate",
+    "audit_event_new",
     "audit_record",
     "code_redeem",
     "connection_allow",

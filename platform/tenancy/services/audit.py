@@ -13,6 +13,46 @@ from tenancy.lagging import rights_noted
 from tenancy.models import AuditEvent, Tenant
 
 
+def audit_event_new(
+    *,
+    pk: int | None = None,
+    tenant: Tenant,
+    actor: Actor,
+    action: str,
+    object: models.Model | None = None,  # noqa: A002 - the word of the audit trail
+    object_name: str = "",
+    data: Mapping[str, Any] | None = None,
+) -> AuditEvent:
+    """Return what ``audit_record`` writes, for a caller who stores it together with other rows of the same transaction.
+
+    Args:
+        pk: the id it gets; None where it is stored alone.
+
+    Raises:
+        RuntimeError: when called outside a transaction (a programming error).
+    """
+    if not connection.in_atomic_block:
+        raise RuntimeError(f"audit_record({action!r}) outside a transaction: use transaction.atomic")
+    name = object_name or ("" if object is None else str(object))
+    where = origin.current()
+    rights_noted(tenant.pk, action)
+    return AuditEvent(
+        pk=pk,
+        tenant=tenant,
+        actor_kind=actor.kind,
+        actor_name=actor.name[:150],
+        user_id=actor.user_id,
+        api_key_id=actor.api_key_id,
+        action=action,
+        object_type="" if object is None else object._meta.label_lower,
+        object_id="" if object is None else str(object.pk)[:40],
+        object_name=name[:200],
+        data=dict(data or {}),
+        ip=where.ip or None,
+        request_id=where.request_id[:36],
+    )
+
+
 def audit_record(
     *,
     tenant: Tenant,
@@ -35,22 +75,8 @@ def audit_record(
     Raises:
         RuntimeError: when called outside a transaction (a programming error).
     """
-    if not connection.in_atomic_block:
-        raise RuntimeError(f"audit_record({action!r}) outside a transaction: use transaction.atomic")
-    name = object_name or ("" if object is None else str(object))
-    where = origin.current()
-    rights_noted(tenant.pk, action)
-    return AuditEvent.objects.create(
-        tenant=tenant,
-        actor_kind=actor.kind,
-        actor_name=actor.name[:150],
-        user_id=actor.user_id,
-        api_key_id=actor.api_key_id,
-        action=action,
-        object_type="" if object is None else object._meta.label_lower,
-        object_id="" if object is None else str(object.pk)[:40],
-        object_name=name[:200],
-        data=dict(data or {}),
-        ip=where.ip or None,
-        request_id=where.request_id[:36],
+    event = audit_event_new(
+        tenant=tenant, actor=actor, action=action, object=object, object_name=object_name, data=data
     )
+    event.save(force_insert=True)
+    return event
