@@ -176,7 +176,9 @@ def person_export(person: User, target: Path) -> Export:
             writer.rows(User, User.objects.filter(pk=person.pk))
             for model, ids in _of_person(person).items():
                 writer.rows(model, model._base_manager.filter(pk__in=ids))
-            factors = Authenticator.objects.filter(user_id=person.pk).annotate(name=KeyTextTransform("name", "data"))
+            factors = Authenticator.objects.filter(user_id=person.pk).annotate(
+                name=KeyTextTransform("name", "data")
+            )
             writer.rows(Authenticator, factors, FACTOR_COLUMNS)
         return writer.close()
 

@@ -36,7 +36,9 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
         """Tell whether its person may remove a factor: not the last one where a workspace asks for one."""
         person = authenticator.user
-        others = Authenticator.objects.filter(user_id=person.pk, type__in=_FACTORS).exclude(pk=authenticator.pk)
+        others = Authenticator.objects.filter(user_id=person.pk, type__in=_FACTORS).exclude(
+            pk=authenticator.pk
+        )
         return others.exists() or not any(
             rules.requires_second_factor or (rules.requires_sso and rules.break_glass == person.pk)
             for rules in (SignInRules.of(one.tenant) for one in membership_list(user=person))

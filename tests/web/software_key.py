@@ -26,9 +26,16 @@ HOST = "localhost"
 ORIGIN = "https://localhost"
 
 
+class _Secure(Client):
+    """Asks over https, whatever a call says."""
+
+    def generic(self, *args: Any, **kwargs: Any) -> Any:
+        return super().generic(*args, **kwargs | {"secure": True})
+
+
 def browser(**extra: Any) -> Client:
     """Return a browser at https://localhost."""
-    return Client(SERVER_NAME=HOST, SERVER_PORT="443", **{"wsgi.url_scheme": "https"}, **extra)
+    return _Secure(SERVER_NAME=HOST, **extra)
 
 
 def challenge_of(client: Client, purpose: str) -> dict[str, Any]:
@@ -52,7 +59,9 @@ class SoftwareKey:
     counts: bool = True
     counter: int = 0
     ident: bytes = field(default_factory=lambda: secrets.token_bytes(32))
-    private: ec.EllipticCurvePrivateKey = field(default_factory=lambda: ec.generate_private_key(ec.SECP256R1()))
+    private: ec.EllipticCurvePrivateKey = field(
+        default_factory=lambda: ec.generate_private_key(ec.SECP256R1())
+    )
 
     def create(self, options: dict[str, Any], **lies: Any) -> str:
         """Answer a registration.
@@ -99,7 +108,9 @@ class SoftwareKey:
             lies.get("cross_origin", False),
         )
 
-    def _data(self, rp_id: str, lies: dict[str, Any], made: AttestedCredentialData | None) -> AuthenticatorData:
+    def _data(
+        self, rp_id: str, lies: dict[str, Any], made: AttestedCredentialData | None
+    ) -> AuthenticatorData:
         flags = AuthenticatorData.FLAG.UP if lies.get("present", True) else AuthenticatorData.FLAG(0)
         if lies.get("verified", True):
             flags |= AuthenticatorData.FLAG.UV
@@ -112,7 +123,13 @@ class SoftwareKey:
     def _answer(self, response: dict[str, str], results: dict[str, Any]) -> str:
         ident = websafe_encode(self.ident)
         return json.dumps(
-            {"id": ident, "rawId": ident, "type": "public-key", "response": response, "clientExtensionResults": results}
+            {
+                "id": ident,
+                "rawId": ident,
+                "type": "public-key",
+                "response": response,
+                "clientExtensionResults": results,
+            }
         )
 
 
@@ -121,7 +138,9 @@ def prove_again(client: Client) -> None:
     client.post(reverse("account_reauthenticate"), {"password": "secret-password"})
 
 
-def add_passkey(client: Client, key: SoftwareKey | None = None, name: str = "Laptop", **lies: Any) -> SoftwareKey:
+def add_passkey(
+    client: Client, key: SoftwareKey | None = None, name: str = "Laptop", **lies: Any
+) -> SoftwareKey:
     """Add a passkey in the session of somebody who has just entered their password."""
     key = key or SoftwareKey()
     credential = key.create(challenge_of(client, "add"), **lies)

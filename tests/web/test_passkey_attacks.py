@@ -88,7 +88,17 @@ def test_lie_lets_nobody_in(key: SoftwareKey, lies: dict[str, Any]):
 
 
 @pytest.mark.parametrize(
-    "answer", ["", "null", "[]", "{}", "[" * 30_000, "x" * 40_000, '{"rawId": 1, "response": {"clientDataJSON": []}}', "\x00"]
+    "answer",
+    [
+        "",
+        "null",
+        "[]",
+        "{}",
+        "[" * 30_000,
+        "x" * 40_000,
+        '{"rawId": 1, "response": {"clientDataJSON": []}}',
+        "\x00",
+    ],
 )
 def test_rubbish_lets_nobody_in(key: SoftwareKey, answer: str):
     client = browser()
@@ -226,7 +236,9 @@ def test_copied_key_is_refused_and_told(cast: Cast):
     sign_in_with(copy, key, counter=8)
     assert is_in(copy)
     with platform_scope():
-        rows = list(AuditEvent.objects.filter(action="passkey.refuse").values_list("tenant_id", "user_id", "data"))
+        rows = list(
+            AuditEvent.objects.filter(action="passkey.refuse").values_list("tenant_id", "user_id", "data")
+        )
     assert rows == [(cast.tenant.pk, user.pk, {"reason": "counter"})] * 3
 
 
@@ -326,7 +338,9 @@ def test_challenge_without_a_token_of_the_form_is_refused():
 def test_wrong_passkeys_are_slowed_with_passwords_and_lock_nobody_out(person: User, key: SoftwareKey):
     for number in range(attempts.PER_ADDRESS):
         client = browser(REMOTE_ADDR="198.51.100.7")
-        client.post(reverse("mfa_login_webauthn"), {"credential": key.get({"rpId": "localhost", "challenge": ""})})
+        client.post(
+            reverse("mfa_login_webauthn"), {"credential": key.get({"rpId": "localhost", "challenge": ""})}
+        )
         assert not is_in(client), number
     refused = browser(REMOTE_ADDR="198.51.100.7").post(reverse("mfa_login_webauthn"), {"credential": "{}"})
     assert refused.status_code == 429

@@ -132,7 +132,11 @@ def registration_complete(request: HttpRequest, user: User, answer: str) -> NewP
         response = RegistrationResponse.from_dict(said)
         data = response.response.attestation_object.auth_data
         made = data.credential_data
-        if made is None or made.credential_id != response.raw_id or response.response.client_data.cross_origin:
+        if (
+            made is None
+            or made.credential_id != response.raw_id
+            or response.response.client_data.cross_origin
+        ):
             raise PasskeyRefused("malformed")
         if made.public_key.get(3) not in CoseKey.supported_algorithms():
             raise PasskeyRefused("algorithm")
@@ -268,7 +272,9 @@ def _kept(said: dict[str, Any], response: RegistrationResponse) -> dict[str, Any
             "clientDataJSON": response.response.client_data.b64,
             "attestationObject": websafe_encode(response.response.attestation_object),
         },
-        "clientExtensionResults": {"credProps": {"rk": is_discoverable}} if isinstance(is_discoverable, bool) else {},
+        "clientExtensionResults": {"credProps": {"rk": is_discoverable}}
+        if isinstance(is_discoverable, bool)
+        else {},
     }
 
 
@@ -316,4 +322,3 @@ def _counted(row: Authenticator, person: User, data: AuthenticatorData) -> Authe
     now.save(update_fields=["data", "last_used_at"])
     now.user = person
     return now
-

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from allauth.account.internal.flows.login import record_authentication
 from allauth.core import context
 from allauth.mfa import signals
 from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
-from allauth.account.internal.flows.login import record_authentication
 from django import forms
 from django.http import HttpRequest
 
@@ -53,9 +53,7 @@ class PasskeyForm(forms.Form):
 
     def save(self) -> None:
         """Note in the session what was shown."""
-        passkey_note(
-            context.request, self.cleaned_data["use"], reauthenticated=self.purpose is Purpose.AGAIN
-        )
+        passkey_note(context.request, self.cleaned_data["use"], reauthenticated=self.purpose is Purpose.AGAIN)
 
 
 class SecondForm(PasskeyForm):

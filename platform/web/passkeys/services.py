@@ -42,7 +42,9 @@ def passkey_add(*, user: User, name: str, made: NewPasskey) -> Authenticator:
     identifier = websafe_encode(made.credential_id)
     same = Authenticator.objects.filter(type=Authenticator.Type.WEBAUTHN, data__credential__rawId=identifier)
     if same.exists():
-        raise PasskeyRefused("already registered", "That passkey is already in use. Choose another device or key.")
+        raise PasskeyRefused(
+            "already registered", "That passkey is already in use. Choose another device or key."
+        )
     row = Authenticator.objects.create(
         user=user,
         type=Authenticator.Type.WEBAUTHN,

@@ -44,6 +44,12 @@ def _origin(text: str) -> Origin | None:
         port = parts.port
     except ValueError:  # no address at all
         return None
-    if parts.scheme not in _PORTS or not parts.hostname or parts.path or parts.query or parts.username is not None:
+    if (
+        parts.scheme not in _PORTS
+        or not parts.hostname
+        or parts.path
+        or parts.query
+        or parts.username is not None
+    ):
         return None
     return parts.scheme, parts.hostname.rstrip("."), port or _PORTS[parts.scheme]

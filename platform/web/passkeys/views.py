@@ -146,8 +146,8 @@ def add(request: UserRequest) -> HttpResponse:
     return render(request, "settings/passkey_add.html", {"form": form}, status=422 if form.errors else 200)
 
 
-@require_POST
 @signed_in
+@require_POST
 def rename(request: UserRequest, pk: int) -> HttpResponse:
     """Give a passkey another name; htmx gets the list, others the account page. Raises Missing, Invalid."""
     row = passkey_rename(user=request.user, pk=pk, name=request.POST.get("name", ""))
@@ -172,7 +172,9 @@ def remove(request: UserRequest, pk: int) -> HttpResponse:
             messages.error(request, error.message)
         else:
             account_adapter().send_notification_mail("mfa/email/webauthn_removed", request.user)
-            messages.success(request, f"The passkey “{row.data['name']}” was removed. Delete it on your device too.")
+            messages.success(
+                request, f"The passkey “{row.data['name']}” was removed. Delete it on your device too."
+            )
     return redirect(f"{reverse('web:profile')}#passkeys")
 
 
