@@ -42,9 +42,7 @@ def test_page_before_sign_in_wears_our_look(client: Client, name: str):
     assert_ours(response.content.decode())
 
 
-@pytest.mark.parametrize(
-    "name", ["account_email", "mfa_index", "mfa_reauthenticate_webauthn", "account_logout"]
-)
+@pytest.mark.parametrize("name", ["account_email", "mfa_index", "account_logout"])
 def test_page_of_the_own_account_wears_our_look(client: Client, cast: Cast, name: str):
     client.force_login(cast.owner.user)
     response = client.get(reverse(name))

@@ -18,7 +18,7 @@ Origin = tuple[str, str, int]
 
 def rp_id(request: HttpRequest) -> str:
     """Return the relying party id (WebAuthn, section 5.4.2): the host without its port."""
-    return split_domain_port(request.get_host())[0].rstrip(".")
+    return split_domain_port(request.get_host())[0]
 
 
 def origins(request: HttpRequest) -> set[Origin]:
@@ -52,4 +52,4 @@ def _origin(text: str) -> Origin | None:
         or parts.username is not None
     ):
         return None
-    return parts.scheme, parts.hostname.rstrip("."), port or _PORTS[parts.scheme]
+    return parts.scheme, parts.hostname, port or _PORTS[parts.scheme]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from allauth.account.adapter import get_adapter as account_adapter
 from allauth.account.decorators import reauthentication_required
 from allauth.account.internal.flows.login import perform_login
 from allauth.account.models import Login
@@ -138,7 +137,6 @@ def add(request: UserRequest) -> HttpResponse:
         except DomainError as error:
             add_refusal(form, error)
         else:
-            account_adapter().send_notification_mail("mfa/email/webauthn_added", request.user)
             messages.success(request, f"The passkey “{row.data['name']}” was added.")
             if auto_generate_recovery_codes(request):
                 return redirect("mfa_view_recovery_codes")
@@ -171,7 +169,6 @@ def remove(request: UserRequest, pk: int) -> HttpResponse:
                 raise
             messages.error(request, error.message)
         else:
-            account_adapter().send_notification_mail("mfa/email/webauthn_removed", request.user)
             messages.success(
                 request, f"The passkey “{row.data['name']}” was removed. Delete it on your device too."
             )
