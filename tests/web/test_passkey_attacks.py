@@ -193,6 +193,7 @@ def test_passkey_of_another_person_is_no_second_factor(person: User, key: Softwa
     thiefs = with_passkey(make_user())
     client = browser()
     client.post(reverse("account_login"), {"login": person.email, "password": "secret-password"})
+    lies: dict[str, Any]
     for lies in ({}, {"handle": key.handle}, {"handle": None}):
         answer = thiefs.get(challenge_of(client, "second"), **lies)
         assert client.post(reverse("mfa_authenticate"), {"credential": answer}).status_code == 200

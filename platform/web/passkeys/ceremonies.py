@@ -262,7 +262,8 @@ def _parsed(answer: str) -> dict[str, Any]:
 def _kept(said: dict[str, Any], response: RegistrationResponse) -> dict[str, Any]:
     """Return what is stored of an answer, in the form that allauth's model reads."""
     identifier = websafe_encode(response.raw_id)
-    props = said.get("clientExtensionResults", {}).get("credProps", {})
+    results = said.get("clientExtensionResults")
+    props = results.get("credProps") if isinstance(results, dict) else None
     is_discoverable = props.get("rk") if isinstance(props, dict) else None
     return {
         "id": identifier,

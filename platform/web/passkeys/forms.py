@@ -37,7 +37,7 @@ class PasskeyForm(forms.Form):
     @property
     def has_passkeys(self) -> bool:
         """Tell whether the person has one to show."""
-        return is_mfa_enabled(self.user, [Authenticator.Type.WEBAUTHN])
+        return bool(is_mfa_enabled(self.user, [Authenticator.Type.WEBAUTHN]))
 
     def clean(self) -> dict[str, Any]:
         """Check the answer. Raises TooManyAttempts: as for codes, with one count for both."""
