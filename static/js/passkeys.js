@@ -3,11 +3,16 @@
 // data-passkey-only, appear where passkeys work; what is marked data-passkey-missing, where they don't. A refusal
 // is said in its [data-passkey-problem].
 
-const WORKS = window.isSecureContext && "PublicKeyCredential" in window && !/^(\d+\.){3}\d+$|^\[/.test(location.hostname);
+const WORKS = window.isSecureContext && "PublicKeyCredential" in window &&
+  !/^(\d+\.){3}\d+$|^\[/.test(location.hostname);
 
-const bytes = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
+const bytes = (text) =>
+  Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
 const text = (buffer) =>
-  btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  btoa(String.fromCharCode(...new Uint8Array(buffer))).replaceAll("+", "-").replaceAll("/", "_").replaceAll(
+    "=",
+    "",
+  );
 
 const known = (list) => list?.map((one) => ({ ...one, id: bytes(one.id) }));
 
@@ -49,7 +54,9 @@ async function get(options) {
 
 function words(error) {
   if (error.name === "InvalidStateError") return "This device already has a passkey for your account.";
-  if (error.name === "NotAllowedError") return "No passkey was used: it was canceled, or took too long. Try again.";
+  if (error.name === "NotAllowedError") {
+    return "No passkey was used: it was canceled, or took too long. Try again.";
+  }
   if (error.name === "SecurityError") return "Passkeys don't work at this address. Ask the operator.";
   return error.message || "That passkey didn't work. Try again.";
 }
