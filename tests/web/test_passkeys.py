@@ -11,6 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from basics.errors import Conflict
+from erasure.persons import person_rows_erase
+from erasure.reports import Report
 from tenancy.models import AuditEvent, User
 from tenancy.scope import platform_scope
 from tenancy.services import member_remove
@@ -190,8 +192,12 @@ def test_person_who_left_gets_in_nowhere_with_a_passkey(cast: Cast):
 def test_passkey_goes_with_its_person(cast: Cast):
     user = make_user()
     add_passkey(at_home(user))
-    user.delete()
+    report = Report()
+    person_rows_erase(user, report)
     assert not Authenticator.objects.exists()
+    assert ("mfa.Authenticator", 2) in {(line.where, line.count) for line in report.lines}, (
+        "with its recovery codes"
+    )
 
 
 def test_operator_sees_the_name_and_removes_it(cast: Cast):
