@@ -25,7 +25,7 @@ _CLASSES: Final = {
 }
 _ENTITIES: Final = frozenset(
     "tenant key connection credential invite budget rate_limit retention outgoing_hosts webhook share "
-    "tool_grant toolkit tool_limit tool_source tool_credential tool_entry model_entry audit_stream".split()
+    "tool_grant toolkit tool_limit tool_source tool_credential tool_entry model_entry audit_stream passkey".split()
 )
 _CREATES: Final = frozenset("create add set upload begin allow import start submit ask save".split())
 _DELETES: Final = frozenset("delete remove revoke forget end leave expire prune archive".split())

@@ -48,6 +48,7 @@ def logging_settings(level: str, style: str) -> dict[str, Any]:
             "django-q": {"handlers": [], "level": "WARNING", "propagate": True},
             # It tells of each request that it began and ended.
             "mcp.server": {"level": "WARNING"},
+            "fido2": {"level": "WARNING"},  # else ids of passkeys
             # Addresses and headers of requests may hold secrets of a workspace's tools.
             "httpx2": {"level": "WARNING"},
             "httpcore2": {"level": "WARNING"},

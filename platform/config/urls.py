@@ -14,6 +14,7 @@ from web.views.api_docs import api_docs
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("admin/", admin.site.urls),
+    path("accounts/2fa/webauthn/", include("web.passkeys.urls")),  # before allauth's, in their place
     path("accounts/", include("allauth.urls")),
     path("api/v1/", include("config.api_urls")),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),

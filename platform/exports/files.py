@@ -22,11 +22,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
+from allauth.mfa.models import Authenticator
 from django.apps import apps
 from django.contrib.postgres.search import SearchVectorField
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import connection, models, transaction
 from django.db.migrations.loader import MigrationLoader
+from django.db.models.fields.json import KeyTextTransform
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from basics.errors import Invalid
@@ -50,6 +52,8 @@ _SECRET = re.compile(r"password|.*_encrypted|.*sha256|session_data|session_key")
 _NO_SECRETS = {"collections.Document.sha256", "collections.FileBlob.sha256"}  # of contents
 _CONTENTS = {"collections.FileBlob.content"}  # bytes that nothing else has, in Base64
 PERSON_COLUMNS = ("id", "email", "first_name", "last_name")
+FACTOR_COLUMNS = ("id", "type", "name", "created_at", "last_used_at")
+"""Of a second factor: that there is one and, of a passkey, how its person calls it. Never its secret or key."""
 _COMPUTED = (models.BinaryField, models.GeneratedField, SearchVectorField, HalfVectorField, SparseVectorField)
 _LEFT_OUT = {OAuthToken._meta.label, "mfa.Authenticator", "sessions.Session", "account.EmailConfirmation"}
 _PART = re.compile(r"rows/[A-Za-z]\w*\.[A-Za-z]\w*\.jsonl|files/[A-Za-z0-9_-][A-Za-z0-9._/-]*")
@@ -172,6 +176,10 @@ def person_export(person: User, target: Path) -> Export:
             writer.rows(User, User.objects.filter(pk=person.pk))
             for model, ids in _of_person(person).items():
                 writer.rows(model, model._base_manager.filter(pk__in=ids))
+            factors = Authenticator.objects.filter(user_id=person.pk).annotate(
+                name=KeyTextTransform("name", "data")
+            )
+            writer.rows(Authenticator, factors, FACTOR_COLUMNS)
         return writer.close()
 
 
@@ -234,7 +242,7 @@ class _Writer:
         Args:
             only: columns; None for all that an export holds.
         """
-        if model._meta.label in _LEFT_OUT:
+        if only is None and model._meta.label in _LEFT_OUT:
             return
         columns = only or columns_exported(model)
         lines = (

@@ -4,6 +4,9 @@ A session that was begun through a workspace's identity provider opens that work
 owners, and must not open what the same person has elsewhere. It is like any other once its person has also entered their
 password, and their code where they have a second factor.
 
+A passkey for which the authenticator has verified its person (PIN, fingerprint, face) is both: what one has, and what one
+knows or is. Without that it is only a second factor, after the password.
+
 API keys and connected applications don't sign in; they end with the membership.
 """
 
@@ -28,9 +31,11 @@ SIGN_INS = "company_sign_ins"
 COMPANY_ONLY = "company_only"
 """In the session: it was begun by such a sign-in."""
 CLOSED = re.compile(
-    r"^/(?:accounts/(?!logout/|reauthenticate/|2fa/reauthenticate/)|admin/|operate/|profile/erasure/|workspaces/)"
+    r"^/(?:accounts/(?!logout/|reauthenticate/|2fa/reauthenticate/|2fa/webauthn/reauthenticate/)|admin/|operate/|profile/erasure/|workspaces/)"
 )
 """What a session that was begun so can't open: everything that changes or uses the account beyond its workspace."""
+
+_PASSKEY = "webauthn"  # allauth's word
 
 Problem = Literal["company", "second_factor", "again", "password"]
 """What a session lacks: sign-in by the company's provider, a code, a newer sign-in, the person's password."""
@@ -66,7 +71,7 @@ def entrance_problem(request: Any, membership: Membership) -> Problem | None:
         return "company"
     records = get_authentication_records(request, request.user)
     needs_code = rules.requires_second_factor or rules.requires_sso
-    if needs_code and not any(one["method"] == "mfa" for one in records):
+    if needs_code and not _shows_second_factor(records):
         return "second_factor"
     if rules.session_hours is not None:
         newest = max((one["at"] for one in records), default=0.0)
@@ -89,8 +94,24 @@ def memberships_shown(request: Any) -> list[Membership]:
 
 
 def _has_proven(request: Any) -> bool:
-    methods = {one["method"] for one in get_authentication_records(request, request.user)}
+    records = get_authentication_records(request, request.user)
+    if any(_is_verified_passkey(one) for one in records):
+        return True
+    methods = {one["method"] for one in records}
     return "password" in methods and ("mfa" in methods or not is_mfa_enabled(request.user))
+
+
+def _shows_second_factor(records: list[dict[str, Any]]) -> bool:
+    """Tell whether a session's person has shown two factors: a code, or a passkey that counts as or follows another."""
+    has_password = any(one["method"] == "password" for one in records)
+    return any(
+        one["method"] == "mfa" and (one.get("type") != _PASSKEY or has_password or _is_verified_passkey(one))
+        for one in records
+    )
+
+
+def _is_verified_passkey(record: dict[str, Any]) -> bool:
+    return record["method"] == "mfa" and record.get("type") == _PASSKEY and record.get("verified") is True
 
 
 def _company_sign_in(request: Any, membership: Membership) -> datetime | None:

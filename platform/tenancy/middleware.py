@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+from allauth.mfa.models import Authenticator
 from allauth.mfa.utils import is_mfa_enabled
 from asgiref.sync import iscoroutinefunction, markcoroutinefunction
 from django.contrib import messages
@@ -53,7 +54,7 @@ def _asked_for(problem: Problem, request: Any, tenant: Tenant) -> HttpResponse:
         "password": (reverse("account_reauthenticate"), f"Enter your password to open {tenant.name}."),
         "again": (reverse("account_reauthenticate"), f"{tenant.name} asks you to sign in again."),
         "second_factor": (
-            reverse("mfa_reauthenticate" if is_mfa_enabled(request.user) else "mfa_activate_totp"),
+            reverse(_factor_page(request.user)),
             f"{tenant.name} asks for a second factor.",
         ),
     }[problem]
@@ -65,6 +66,13 @@ def _asked_for(problem: Problem, request: Any, tenant: Tenant) -> HttpResponse:
         response["HX-Redirect"] = target
         return response
     return HttpResponseRedirect(target)
+
+
+def _factor_page(user: Any) -> str:
+    """Return where somebody shows their second factor, or sets one up."""
+    if is_mfa_enabled(user, [Authenticator.Type.WEBAUTHN]):
+        return "mfa_reauthenticate_webauthn"
+    return "mfa_reauthenticate" if is_mfa_enabled(user) else "mfa_activate_totp"
 
 
 def _administered(request: Any) -> list[Tenant]:

@@ -6,23 +6,43 @@ import base64
 import logging
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
 
 from tenancy import crypto
+from tenancy.selectors import membership_list
+from tenancy.sign_in_rules import SignInRules
 
 logger = logging.getLogger(__name__)
 
 _NOBODYS = 0  # a person's, in no workspace
 _PURPOSE = "second factor"
+_FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)  # recovery codes replace one for once
 _FERNET = "gAAAA"
 """How every Fernet token of this era begins, and no secret in Base32 or hexadecimal digits does."""
 
 
 class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
-    """How allauth stores the secrets of second factors."""
+    """How allauth stores the secrets of second factors, and when one can't be removed."""
+
+    error_messages: ClassVar[dict[str, Any]] = {
+        **DefaultMFAAdapter.error_messages,
+        "cannot_delete_authenticator": "A workspace of yours asks for a second factor, and this is your only one. Add "
+        "another one first, or leave the workspace.",
+    }
+
+    def can_delete_authenticator(self, authenticator: Authenticator) -> bool:
+        """Tell whether its person may remove a factor: not the last one where a workspace asks for one."""
+        person = authenticator.user
+        others = Authenticator.objects.filter(user_id=person.pk, type__in=_FACTORS).exclude(
+            pk=authenticator.pk
+        )
+        return others.exists() or not any(
+            rules.requires_second_factor or (rules.requires_sso and rules.break_glass == person.pk)
+            for rules in (SignInRules.of(one.tenant) for one in membership_list(user=person))
+        )
 
     def encrypt(self, text: str) -> str:
         """Return a secret as it is stored."""

@@ -81,6 +81,14 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         attempt_undo(self._attempt)
         return user
 
+    def get_reauthentication_methods(self, user: Any) -> list[dict[str, Any]]:
+        """Call a passkey what it is called everywhere here."""
+        methods: list[dict[str, Any]] = super().get_reauthentication_methods(user)
+        return [
+            {**one, "description": "Use a passkey"} if one["id"] == "mfa_reauthenticate:webauthn" else one
+            for one in methods
+        ]
+
     def get_client_ip(self, request: HttpRequest) -> str:
         """Return the caller's address, as everywhere else here."""
         return client_ip(request)

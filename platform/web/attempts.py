@@ -8,7 +8,9 @@ An attempt is counted before the password is looked at, and taken back when it w
   wherever nobody has just tried wrong ones.
 - One address fails ``PER_ADDRESS`` times a minute over all accounts.
 
-- A second factor's code may be wrong ``PER_CODE`` times for an account: whoever is asked for one knows the password.
+- A second factor's code or passkey may be wrong ``PER_CODE`` times for an account: whoever is asked for one knows the password.
+- A passkey at sign-in counts by address alone, with the passwords: there is nothing to guess, and whose it is comes from
+  the browser, so a count by account would let anybody keep its owner out.
 
 Counts are kept in the database (``web.windows``), so that they hold over all web processes.
 """
@@ -35,6 +37,7 @@ PER_ACCOUNT = 5
 PER_BROWSER = 10
 PER_CODE = 5
 PER_ADDRESS = 30
+PASSKEYS_PER_ADDRESS = 60
 MANY = 100
 """More than one address alone can fail at an account in an hour: 12 times ``PER_ACCOUNT``."""
 WINDOW_S = 300
@@ -97,6 +100,24 @@ def code_attempt_take(user_pk: int) -> list[Window]:
         TooManyAttempts: there were too many wrong ones.
     """
     return _taken(Window(f"code:{user_pk}", PER_CODE, WINDOW_S), is_code=True)
+
+
+def passkey_attempt_take(request: HttpRequest) -> list[Window]:
+    """Count a sign-in by passkey before it is looked at; returns what ``attempt_undo`` takes back.
+
+    Raises:
+        TooManyAttempts: too many passwords and passkeys from this address were wrong.
+    """
+    return _taken(Window(f"address:{network_of(client_ip(request))}", PER_ADDRESS, 60))
+
+
+def passkey_start_take(request: HttpRequest) -> None:
+    """Count a challenge that somebody who isn't signed in asks for: each is kept in a session.
+
+    Raises:
+        TooManyAttempts: there were too many from this address.
+    """
+    _taken(Window(f"passkey:{network_of(client_ip(request))}", PASSKEYS_PER_ADDRESS, 60))
 
 
 def attempt_undo(taken: list[Window]) -> None:

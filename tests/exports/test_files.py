@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from allauth.mfa.models import Authenticator
 from django.core.management import CommandError, call_command
 
 from apps.conversations.models import Conversation
@@ -91,6 +92,9 @@ def test_a_person_gets_what_is_theirs(home: Path, tmp_path: Path) -> None:
         Conversation.objects.filter(user=person).update(title="Mine")
     with tenant_scope(other.tenant.pk):
         Conversation.objects.all().update(title="Not mine")
+    key = {"id": "pk-ident-1", "response": {"attestationObject": "pk-public-1"}}
+    Authenticator.objects.create(user=person, type="webauthn", data={"name": "My laptop", "credential": key})
+    Authenticator.objects.create(user=person, type="totp", data={"secret": "totp-secret-1"})
     made = person_export(person, tmp_path / "person.zip")
     found = content_of(tmp_path / "person.zip")
     assert export_verify(tmp_path / "person.zip") == made
@@ -103,6 +107,10 @@ def test_a_person_gets_what_is_theirs(home: Path, tmp_path: Path) -> None:
     whole = b"".join(found.values())
     assert b"Not mine" not in whole
     assert b'"password"' not in whole
+    assert b'"My laptop"' in found["rows/mfa.Authenticator.jsonl"]
+    assert b"pk-ident-1" not in whole
+    assert b"pk-public-1" not in whole
+    assert b"totp-secret-1" not in whole
     assert other.user("member").email.encode() not in whole
 
 

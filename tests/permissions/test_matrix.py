@@ -269,9 +269,10 @@ def test_public_page_is_open_and_shows_no_tenant(name: str, mine: Side):
 @pytest.mark.django_db
 def test_personal_page_needs_sign_in(name: str, mine: Side):
     how = PERSONAL[name]
-    anonymous = Client().get(reverse(name))
+    path = reverse(name, args=how.get("args"))
+    anonymous = Client().get(path)
     assert anonymous.status_code == 302
-    inside = signed_in(mine, "viewer").get(reverse(name))
+    inside = signed_in(mine, "viewer").get(path)
     assert inside.status_code in how.get("ok", (200,)), inside.content[:300]
 
 

@@ -381,7 +381,7 @@ def test_company_session_opens_no_other_workspace(door: Door, cast: Cast):
 
 CLOSED = (
     "/accounts/email/", "/accounts/password/change/", "/accounts/password/set/", "/accounts/2fa/",
-    "/accounts/2fa/totp/activate/", "/admin/", "/operate/", "/profile/erasure/", "/workspaces/new/",
+    "/accounts/2fa/totp/activate/", "/accounts/2fa/webauthn/add/", "/admin/", "/operate/", "/profile/erasure/", "/workspaces/new/",
 )  # fmt: skip
 
 

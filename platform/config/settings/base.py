@@ -168,8 +168,13 @@ ACCOUNT_RATE_LIMITS = {"login": None, "login_failed": None}
 ACCOUNT_FORMS = {"login": "web.sign_in.LoginForm", "signup": "web.signup.SignupForm"}
 CACHES = {"default": {"BACKEND": "web.shared_cache.SharedCache"}}  # of allauth: mails, sign-ups, used codes
 MFA_ADAPTER = "tenancy.second_factors.SecondFactorAdapter"
-MFA_FORMS = {"authenticate": "web.sign_in.CodeForm", "reauthenticate": "web.sign_in.CodeAgainForm"}
-MFA_SUPPORTED_TYPES = ["totp", "recovery_codes"]
+MFA_FORMS = {
+    "authenticate": "web.sign_in.CodeForm",
+    "reauthenticate": "web.sign_in.CodeAgainForm",
+    "authenticate_webauthn": "web.passkeys.forms.SecondForm",
+}
+MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
+MFA_PASSKEY_LOGIN_ENABLED = True
 SIGNUP: str = env.get("GROUNDWORK_SIGNUP")
 
 SESSION_COOKIE_HTTPONLY = True

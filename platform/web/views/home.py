@@ -11,10 +11,11 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_http_methods
 
 from basics.errors import DomainError
-from tenancy.entrances import memberships_shown
+from tenancy.entrances import is_contained, memberships_shown
 from tenancy.selectors import may_create_tenant
 from tenancy.services import tenant_create
 from web.forms import ProfileForm, TenantForm, add_refusal
+from web.passkeys.selectors import passkey_list
 from web.requests import TenantRequest, UserRequest, signed_in
 
 _LAST = "last_tenant"  # only which page to open first; rights come from the URL's tenant alone
@@ -75,5 +76,10 @@ def profile(request: UserRequest) -> HttpResponse:
         form.save()
         messages.success(request, "Saved.")
         return HttpResponseRedirect(request.path)
-    context = {"form": form, "has_mfa": is_mfa_enabled(request.user)}
+    context = {
+        "form": form,
+        "has_mfa": is_mfa_enabled(request.user),
+        "passkeys": passkey_list(user=request.user),
+        "is_contained": is_contained(request),
+    }
     return render(request, "settings/profile.html", context)

@@ -48,6 +48,9 @@ PUBLIC: dict[str, dict[str, Any]] = {
     # Steps of a sign-in that has begun: without one they lead back to its start.
     "account_confirm_login_code": {"ok": (302, 404)},
     "mfa_authenticate": {"ok": (302,)},
+    "mfa_login_webauthn": {"ok": (302,)},
+    # Begins a ceremony of passkeys: a sign-in for strangers, the others in a session that has come so far.
+    "passkey_challenge": {"kwargs": {"purpose": "login"}, "ok": (405,)},
 }
 # URLs of a workspace that its keys alone open, by POST; each thing that is asked for there needs its own right.
 KEYED: dict[str, dict[str, Any]] = {"mcp": {"data": {"jsonrpc": "2.0", "id": 1, "method": "ping"}}}
@@ -66,6 +69,11 @@ PERSONAL: dict[str, dict[str, Any]] = {
     "account_set_password": {"ok": (302,)},
     "mfa_index": {},
     "mfa_reauthenticate": {"ok": (200, 302)},
+    "mfa_list_webauthn": {"ok": (302,)},
+    "mfa_add_webauthn": {"ok": (200, 302)},
+    "mfa_edit_webauthn": {"args": [1], "ok": (405,)},
+    "mfa_remove_webauthn": {"args": [1], "ok": (302,)},
+    "mfa_reauthenticate_webauthn": {"ok": (200, 302)},
     "mfa_activate_totp": {"ok": (200, 302)},
     "mfa_deactivate_totp": {"ok": (200, 302, 404)},
     "mfa_view_recovery_codes": {"ok": (200, 302, 404)},
