@@ -23,7 +23,8 @@ from runs.models import (
     ToolCall,
     UsageRecord,
 )
-from runs.retention import MOST_DAYS, retention_set
+from erasure.retention import MOST_DAYS
+from runs.retention import retention_set
 from tenancy.admin_scope import JournalAdmin, JournalInline, TenantScopedAdmin, admin_actor, admin_tenant
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -9,7 +9,7 @@ from django import forms
 from django.utils import timezone
 
 from basics.errors import DomainError
-from runs.retention import MOST_DAYS
+from erasure.retention import MOST_DAYS
 from tenancy.actors import Actor
 from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
