@@ -81,7 +81,13 @@ class CollectionsConfig(AppConfig):
             document_readable,
             documents_unnamed,
         )
-        from apps.collections.documents.retention import BEING_READ, DOCUMENTS as OLD_DOCUMENTS, documents_expire
+        from apps.collections.documents.retention import (
+            BEING_READ,
+            documents_expire,
+        )
+        from apps.collections.documents.retention import (
+            DOCUMENTS as OLD_DOCUMENTS,
+        )
         from apps.collections.index import identifier_sql
         from apps.collections.index.code_kinds import codes_sweep
         from apps.collections.index.large import indexes_restore

@@ -43,9 +43,11 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.turns.lost_titles import titles_later
         from apps.conversations.turns.retention import (
             BATCH,
-            CONVERSATIONS as KEPT_CONVERSATIONS,
             UNDER_WAY,
             conversations_expire,
+        )
+        from apps.conversations.turns.retention import (
+            CONVERSATIONS as KEPT_CONVERSATIONS,
         )
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from

@@ -96,7 +96,9 @@ class RetentionRule(TenantModel):
     """
 
     kind = models.CharField(max_length=20)
-    days = models.PositiveIntegerField(null=True, help_text="0 keeps it forever; empty: the server's default.")
+    days = models.PositiveIntegerField(
+        null=True, help_text="0 keeps it forever; empty: the server's default."
+    )
     starts_at = models.DateTimeField(null=True, help_text="It removes nothing before.")
     removed = models.BigIntegerField(default=0, db_default=0)
     reported = models.BigIntegerField(default=0, db_default=0)

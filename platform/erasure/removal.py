@@ -57,7 +57,9 @@ def _tenant_round(kind: RetentionKind, tenant: Tenant, now: datetime.datetime, b
     try:
         with tenant_scope(tenant.pk):
             due = _due(kind, tenant, now)
-            pks = [] if due is None else list(due.order_by("since", "pk").values_list("pk", flat=True)[:batch])
+            pks = (
+                [] if due is None else list(due.order_by("since", "pk").values_list("pk", flat=True)[:batch])
+            )
             for start in range(0, len(pks), kind.step):
                 removed += _step(kind, tenant, now, pks[start : start + kind.step])
             if pks:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.conf import settings
@@ -147,7 +147,9 @@ def retention_kinds() -> list[RetentionKind]:
 
 
 def _old(kind: RetentionKind, tenant_id: int, before: datetime.datetime) -> Rows:
-    return kind.rows().filter(tenant_id=tenant_id, since__lt=before, **{f"{kind.column or 'since'}__lt": before})
+    return kind.rows().filter(
+        tenant_id=tenant_id, since__lt=before, **{f"{kind.column or 'since'}__lt": before}
+    )
 
 
 def due_rows(kind: RetentionKind, tenant_id: int, before: datetime.datetime) -> Rows:
@@ -212,7 +214,6 @@ class Overview:
 
     rules: list[Preview]
     hold: LegalHold | None
-    at: datetime.datetime
 
     @property
     def held(self) -> int:
@@ -226,12 +227,14 @@ def retention_overview(
     actor: Actor,
     changes: Mapping[str, int | None] | None = None,
     now: datetime.datetime | None = None,
+    is_counted: bool = True,
 ) -> Overview:
     """Return all rules of a workspace with what they would remove now; nothing is changed.
 
     Args:
         changes: by name of a kind, days to try instead of the workspace's own; None for the server's default.
         now: the moment to count from.
+        is_counted: False leaves the counts out, for who only wants the rules.
 
     Raises:
         Denied: without the right ``audit.read``.
@@ -244,10 +247,12 @@ def retention_overview(
     with tenant_scope(tenant.pk):
         stored = {row.kind: row for row in RetentionRule.objects.filter(tenant=tenant)}
         rules = [
-            _preview(tenant, kind, stored.get(kind.name), changes, now, _own(tenant, kind, stored))
+            _rule(kind, _own(tenant, kind, stored), stored.get(kind.name), changes, now)
             for kind in retention_kinds()
         ]
-        return Overview(rules, hold_of(tenant.pk), now)
+        if is_counted:
+            rules = [_counted(tenant, rule, now) for rule in rules]
+        return Overview(rules, hold_of(tenant.pk))
 
 
 def _own(tenant: Tenant, kind: RetentionKind, stored: Mapping[str, RetentionRule]) -> int | None:
@@ -263,31 +268,38 @@ def own_days(tenant: Tenant, kind: RetentionKind) -> int | None:
     return days
 
 
-def _preview(
-    tenant: Tenant,
+def _rule(
     kind: RetentionKind,
+    own: int | None,
     row: RetentionRule | None,
     changes: Mapping[str, int | None],
     now: datetime.datetime,
-    own: int | None,
 ) -> Preview:
+    """Return a rule as it is, or as a change would make it, without counts."""
     days_before = kind.days(own)
     own = changes.get(kind.name, own)
     days = kind.days(own)
     starts = row.starts_at if row is not None and row.starts_at and row.starts_at > now else None
     if _is_shorter(days_before, days):
         starts = _start(now)
-    facts: dict[str, Any] = {"starts_at": starts if days else None}
-    if row is not None:
-        facts |= {"removed": row.removed, "removed_at": row.removed_at}
-    if not days:
-        return Preview(kind, own, 0, **facts)
-    before = now - datetime.timedelta(days=days)
-    found = due_rows(kind, tenant.pk, before).aggregate(
+    return Preview(
+        kind,
+        own,
+        days,
+        starts_at=starts if days else None,
+        removed=0 if row is None else row.removed,
+        removed_at=None if row is None else row.removed_at,
+    )
+
+
+def _counted(tenant: Tenant, rule: Preview, now: datetime.datetime) -> Preview:
+    if not rule.days:
+        return rule
+    before = now - datetime.timedelta(days=rule.days)
+    found = due_rows(rule.kind, tenant.pk, before).aggregate(
         count=Count("pk"), oldest=Min("since"), size=Sum("bytes")
     )
-    kept = tuple(_kept_rows(kind, tenant.pk, before))
-    return Preview(kind, own, days, kept=kept, **found, **facts)
+    return replace(rule, kept=tuple(_kept_rows(rule.kind, tenant.pk, before)), **found)
 
 
 def retention_rules_set(
@@ -365,7 +377,9 @@ def _checked(changes: Mapping[str, int | None]) -> None:
 def _problem(name: str, days: int | None) -> str:
     kind = _kinds.get(name)
     if kind is None:
-        return f"“{name}” has no retention rule. Choose one of {', '.join(k.name for k in retention_kinds())}."
+        return (
+            f"“{name}” has no retention rule. Choose one of {', '.join(k.name for k in retention_kinds())}."
+        )
     if days is None:
         return ""
     longest = kind.longest_days()
@@ -375,4 +389,3 @@ def _problem(name: str, days: int | None) -> str:
     if days == 0 or kind.fewest_days <= days <= MOST_DAYS:
         return ""
     return f"Give {kind.fewest_days:,} to {MOST_DAYS:,} days, or 0 to keep it forever."
-

@@ -197,7 +197,9 @@ def delivery_succeeded(row: WebhookDelivery) -> None:
 def rotations_end() -> int:
     """Forget former secrets whose rotation is over; returns how many."""
     with platform_scope():
-        rows = Webhook.objects.filter(rotated_at__lt=_rotation_start(), previous_secret_encrypted__isnull=False)
+        rows = Webhook.objects.filter(
+            rotated_at__lt=_rotation_start(), previous_secret_encrypted__isnull=False
+        )
         count: int = rows.update(previous_secret_encrypted=None)
         return count
 

@@ -80,9 +80,7 @@ def dataset_update(*, tenant: Tenant, actor: Actor, dataset: Dataset, changes: d
     return row
 
 
-def dataset_delete(
-    *, tenant: Tenant, actor: Actor, dataset: Dataset, action: str = "dataset.delete"
-) -> None:
+def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset, action: str = "dataset.delete") -> None:
     """Delete a dataset with its rows, versions and jobs.
 
     Args:

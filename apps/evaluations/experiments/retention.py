@@ -29,7 +29,10 @@ def _is_active() -> Q:
 def _is_baseline() -> Q:
     mine = Baseline.objects.filter(tenant_id=OuterRef("tenant_id"), arm__experiment=OuterRef("pk"))
     newer = Baseline.objects.filter(
-        tenant_id=OuterRef("tenant_id"), dataset=OuterRef("dataset"), name=OuterRef("name"), pk__gt=OuterRef("pk")
+        tenant_id=OuterRef("tenant_id"),
+        dataset=OuterRef("dataset"),
+        name=OuterRef("name"),
+        pk__gt=OuterRef("pk"),
     )
     return Q(Exists(mine.filter(~Exists(newer))))
 
@@ -86,7 +89,10 @@ def _experiment_of() -> Q:
     return Q(Exists(Experiment.objects.filter(tenant_id=OuterRef("tenant_id"), dataset=OuterRef("pk"))))
 
 
-DATASET_USES = (Use("a gate compares with it", _gate_of), Use("an experiment was made with it", _experiment_of))
+DATASET_USES = (
+    Use("a gate compares with it", _gate_of),
+    Use("an experiment was made with it", _experiment_of),
+)
 
 
 def experiments_expire() -> int:
