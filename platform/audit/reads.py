@@ -10,11 +10,11 @@ from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import BigIntegerField, Exists, F, OuterRef, Q, Value
+from django.db.models import Exists, F, OuterRef, Q
 
 from audit.models import AuditStream, ContentRead
 from erasure.removal import removal_round
-from erasure.retention import RetentionKind, Rows, Use
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
 from tenancy import origin
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -109,7 +109,7 @@ def _rows() -> Rows:
     """Return the reads that have a position, but the newest of each workspace: positions go on from it."""
     later = ContentRead.objects.filter(tenant_id=OuterRef("tenant_id"), seq__gt=OuterRef("seq"))
     found: Rows = ContentRead.objects.filter(Exists(later), seq__isnull=False)
-    return found.annotate(since=F("at"), bytes=Value(None, output_field=BigIntegerField()))
+    return found.annotate(since=F("at"), bytes=UNKNOWN_SIZE)
 
 
 def _is_unsent() -> Q:

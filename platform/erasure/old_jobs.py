@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from django.db.models import BigIntegerField, F, Value
+from django.db.models import F
 
 from erasure.removal import removal_round
-from erasure.retention import RetentionKind, Rows
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows
 from jobs.models import ACTIVE, Job
 from tenancy.models import Tenant
 
@@ -14,11 +14,11 @@ STEP = 1000
 
 def _rows() -> Rows:
     found: Rows = Job.objects.filter(finished_at__isnull=False).exclude(status__in=ACTIVE)
-    return found.annotate(since=F("finished_at"), bytes=Value(None, output_field=BigIntegerField()))
+    return found.annotate(since=F("finished_at"), bytes=UNKNOWN_SIZE)
 
 
 def _remove(tenant: Tenant, rows: Rows) -> int:
-    ended = list(rows.select_for_update(skip_locked=True, of=("self",)).values_list("pk", flat=True))
+    ended = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
     Job.objects.filter(tenant=tenant, pk__in=ended).delete()
     return len(ended)
 

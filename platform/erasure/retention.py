@@ -13,7 +13,8 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Exists, Min, Q, QuerySet, Sum
+from django.db.models import BigIntegerField, Count, Exists, Min, Q, QuerySet, Sum, Value
+from django.db.models.functions import Cast
 from django.utils import timezone
 
 from basics.errors import Invalid
@@ -26,6 +27,10 @@ from tenancy.services import audit_record
 
 MOST_DAYS = 3650
 Rows = QuerySet[Any, Any]
+
+
+UNKNOWN_SIZE = Cast(Value(None), BigIntegerField())
+"""For ``bytes`` of kinds without files; Postgres can't add up a null without a type."""
 
 
 def _forever() -> int:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import BigIntegerField, F, Value
+from django.db.models import F
 from django.utils import timezone
 
 from basics.errors import Invalid
 from erasure.removal import removal_round
-from erasure.retention import MOST_DAYS, RetentionKind, Rows
+from erasure.retention import MOST_DAYS, UNKNOWN_SIZE, RetentionKind, Rows
 from runs.models import ACTIVE, PendingDecision, Run, RunEvent, RunRetention, RunStep, ToolCall
 from tenancy.actors import Actor
 from tenancy.models import Tenant
@@ -57,7 +57,7 @@ def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
 def _rows() -> Rows:
     found: Rows = Run.objects.filter(finished_at__isnull=False, pruned_at__isnull=True)
     found = found.exclude(status__in=ACTIVE)
-    return found.annotate(since=F("finished_at"), bytes=Value(None, output_field=BigIntegerField()))
+    return found.annotate(since=F("finished_at"), bytes=UNKNOWN_SIZE)
 
 
 def _remove(tenant: Tenant, rows: Rows) -> int:

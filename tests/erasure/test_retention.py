@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from apps.collections.models import Chunk, Collection, Document
 from apps.conversations.models import Conversation
-from apps.datasets.models import Dataset, DatasetRow, DatasetVersion, GenerationJob
+from apps.datasets.models import Dataset, DatasetRow, DatasetVersion, GenerationJob, RowContent
 from apps.evaluations.models import AnnotationItem, Arm, Baseline, Experiment, Trial
 from audit.models import AuditStream, ContentRead
 from basics.errors import Denied, Invalid
@@ -119,6 +119,14 @@ def experiment(side: Side, at: datetime, state: str = "completed") -> Experiment
         finished_at=at,
         scorers=[],
     )
+    return made
+
+
+def trial(side: Side, of: Experiment, **given: Any) -> Trial:
+    person = side.user("owner")
+    arm = make_row(Arm, side.tenant, person, experiment=of)
+    content = make_row(RowContent, side.tenant, person, dataset=of.dataset)
+    made: Trial = make_row(Trial, side.tenant, person, experiment=of, arm=arm, content=content, **given)
     return made
 
 
@@ -355,15 +363,9 @@ def test_experiments_go_with_the_runs_of_their_trials_and_free_their_datasets(si
     old = NOW - timedelta(days=90)
     row, running = experiment(side, old), experiment(side, old, "paused")
     graded, gated = experiment(side, old), experiment(side, old)
-    arm = make_row(Arm, side.tenant, side.user("owner"), experiment=row)
     asked = run(side, old)
-    trial = make_row(Trial, side.tenant, side.user("owner"), experiment=row, arm=arm, run=asked)
-    item = make_row(
-        AnnotationItem,
-        side.tenant,
-        side.user("owner"),
-        trial=make_row(Trial, side.tenant, side.user("owner"), experiment=graded),
-    )
+    asked_trial, graded_trial = trial(side, row, run=asked), trial(side, graded)
+    item = make_row(AnnotationItem, side.tenant, side.user("owner"), trial=graded_trial)
     best = make_row(Arm, side.tenant, side.user("owner"), experiment=gated)
     make_row(Baseline, side.tenant, side.user("owner"), dataset=gated.dataset, arm=best)
     told = preview(side, "experiments")
@@ -378,7 +380,7 @@ def test_experiments_go_with_the_runs_of_their_trials_and_free_their_datasets(si
     assert removal_round(kind_of("experiments"), now=NOW) == count
     with platform_scope():
         assert not Run.objects.filter(pk=asked.pk).exists()
-    assert not any(is_there(gone) for gone in (row, arm, trial))
+    assert not any(is_there(gone) for gone in (row, asked_trial.arm, asked_trial))
     assert all(is_there(kept) for kept in (running, graded, gated, item))
     removal_round(kind_of("datasets"), now=NOW)
     assert not is_there(row.dataset)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models import BigIntegerField, Exists, F, Max, OuterRef, Q, Subquery, Value
+from django.db.models import Exists, F, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Greatest
 
 from apps.datasets.models import (
@@ -19,7 +19,7 @@ from apps.datasets.models import (
 from apps.datasets.rows.dataset_services import dataset_delete
 from basics.errors import Conflict
 from erasure.removal import removal_round
-from erasure.retention import RetentionKind, Rows, Use
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 
@@ -32,7 +32,7 @@ def _last(model: type[DatasetRow] | type[DatasetVersion], column: str) -> Subque
 def _rows() -> Rows:
     found: Rows = Dataset.objects.annotate(
         since=Greatest(F("updated_at"), _last(DatasetRow, "updated_at"), _last(DatasetVersion, "created_at")),
-        bytes=Value(None, output_field=BigIntegerField()),
+        bytes=UNKNOWN_SIZE,
     )
     return found
 

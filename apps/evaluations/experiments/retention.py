@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from django.db.models import BigIntegerField, Exists, OuterRef, Q, QuerySet, Value
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps.evaluations.models import EXPERIMENT_ACTIVE, AnnotationItem, Baseline, Experiment, Trial
 from apps.evaluations.trials.batches import batches_finish
 from erasure.removal import removal_round
-from erasure.retention import RetentionKind, Rows, Use
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
 from runs.models import Run
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -17,7 +17,7 @@ from tenancy.services import audit_record
 
 def _rows() -> Rows:
     found: QuerySet[Experiment] = Experiment.objects.annotate(
-        since=Coalesce("finished_at", "created_at"), bytes=Value(None, output_field=BigIntegerField())
+        since=Coalesce("finished_at", "created_at"), bytes=UNKNOWN_SIZE
     )
     return found
 
