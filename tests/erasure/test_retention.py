@@ -63,7 +63,9 @@ def rule(side: Side, name: str, days: int | None, role: str = "owner", now: date
     retention_rules_set(tenant=side.tenant, actor=actor, changes={name: days}, now=now)
 
 
-def preview(side: Side, name: str, now: datetime = NOW, **changes: int | None) -> Preview:
+def preview(
+    side: Side, name: str, now: datetime = NOW, changes: dict[str, int | None] | None = None
+) -> Preview:
     actor = actor_of(side.people["admin"])
     found = retention_overview(tenant=side.tenant, actor=actor, changes=changes, now=now)
     return next(line for line in found.rules if line.kind.name == name)
@@ -521,7 +523,7 @@ def test_days_that_cannot_be_chosen_are_refused_and_nothing_is_saved(
     assert list(refused.value.data["fields"]) == [name]
     assert preview(side, "conversations").days == 0
     with pytest.raises(Invalid):
-        preview(side, "documents", **{name: days})
+        preview(side, "documents", changes={name: days})
 
 
 def test_the_operators_limit_wins_over_a_longer_rule(side: Side, settings: Any) -> None:
@@ -538,7 +540,7 @@ def test_the_operators_limit_wins_over_a_longer_rule(side: Side, settings: Any) 
 
 def test_a_preview_of_other_days_changes_nothing(side: Side) -> None:
     row = document(side, NOW - timedelta(days=90))
-    told = preview(side, "documents", documents=30)
+    told = preview(side, "documents", changes={"documents": 30})
     assert (told.own, told.days, told.count) == (30, 30, 1)
     assert preview(side, "documents").days == 0
     assert removal_round(kind_of("documents"), now=timezone.now() + timedelta(days=9999)) == 0
