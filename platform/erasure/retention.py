@@ -152,9 +152,8 @@ def retention_kinds() -> list[RetentionKind]:
 
 
 def _old(kind: RetentionKind, tenant_id: int, before: datetime.datetime) -> Rows:
-    return kind.rows().filter(
-        tenant_id=tenant_id, since__lt=before, **{f"{kind.column or 'since'}__lt": before}
-    )
+    rows = kind.rows().filter(tenant_id=tenant_id, since__lt=before)
+    return rows.filter(**{f"{kind.column}__lt": before}) if kind.column else rows
 
 
 def due_rows(kind: RetentionKind, tenant_id: int, before: datetime.datetime) -> Rows:
