@@ -159,14 +159,19 @@ def _model_checked(tenant: Tenant, model: str | None) -> None:
 
 
 def _rows() -> Rows:
-    files = Attachment.objects.filter(conversation=OuterRef("pk")).order_by().values("conversation")
+    files = (
+        Attachment.objects.filter(tenant_id=OuterRef("tenant_id"), conversation=OuterRef("pk"))
+        .order_by()
+        .values("conversation")
+    )
     size = Subquery(files.annotate(bytes=Sum("size")).values("bytes"), output_field=BigIntegerField())
     found: QuerySet[Conversation] = Conversation.objects.annotate(since=F("updated_at"), bytes=size)
     return found
 
 
 def _is_active() -> Q:
-    return Q(Exists(Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)))
+    active = Turn.objects.filter(tenant_id=OuterRef("tenant_id"), conversation=OuterRef("pk"), is_active=True)
+    return Q(Exists(active))
 
 
 def _remove(tenant: Tenant, rows: Rows) -> int:
