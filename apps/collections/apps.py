@@ -81,6 +81,13 @@ class CollectionsConfig(AppConfig):
             document_readable,
             documents_unnamed,
         )
+        from apps.collections.documents.retention import (
+            BEING_READ,
+            documents_expire,
+        )
+        from apps.collections.documents.retention import (
+            DOCUMENTS as OLD_DOCUMENTS,
+        )
         from apps.collections.index import identifier_sql
         from apps.collections.index.code_kinds import codes_sweep
         from apps.collections.index.large import indexes_restore
@@ -94,6 +101,7 @@ class CollectionsConfig(AppConfig):
         from blobs.references import named_by
         from erasure.kinds import content_kind_register
         from erasure.places import Place, files_kept
+        from erasure.retention import retention_kind_register
         from erasure.rules import on_person_erase, on_workspace_erase
         from exports.moves import keys_tell, on_workspace_import, shared_as
         from jobs.registry import before_fork, on_sweep
@@ -106,6 +114,8 @@ class CollectionsConfig(AppConfig):
         before_fork(_preload)
         on_sweep(codes_sweep, every_s=300)
         on_sweep(terms_sweep, every_s=300)
+        on_sweep(documents_expire, every_s=3600, batch=1)
+        retention_kind_register(OLD_DOCUMENTS, [BEING_READ])
         named_by(originals.files_named)
         rows_hold(originals.file_in_history)
         after_restore(indexes_restore)

@@ -41,11 +41,18 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.turns.erasing import person_conversations_erase
         from apps.conversations.turns.erasing_content import CONVERSATIONS, conversations_made_erase
         from apps.conversations.turns.lost_titles import titles_later
-        from apps.conversations.turns.retention import BATCH, conversations_expire, retention_rule
+        from apps.conversations.turns.retention import (
+            BATCH,
+            UNDER_WAY,
+            conversations_expire,
+        )
+        from apps.conversations.turns.retention import (
+            CONVERSATIONS as KEPT_CONVERSATIONS,
+        )
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
         from erasure.kinds import content_kind_register, on_content_erase
-        from erasure.retention import retention_told_by
+        from erasure.retention import retention_kind_register
         from erasure.rules import on_person_erase
         from exports.moves import keys_tell, on_workspace_import
         from jobs.registry import on_sweep
@@ -61,7 +68,7 @@ class ConversationsConfig(AppConfig):
         on_person_erase(person_conversations_erase)
         on_content_erase(conversations_made_erase)
         content_kind_register(CONVERSATIONS)
-        retention_told_by(retention_rule)
+        retention_kind_register(KEPT_CONVERSATIONS, [UNDER_WAY])
         bundle_register(TRADE_BUNDLE)
         keys_tell(
             {

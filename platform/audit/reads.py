@@ -6,17 +6,19 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import timedelta
 from typing import Any, Final
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.utils import timezone
+from django.db.models import Exists, F, OuterRef, Q
 
-from audit.models import ContentRead
+from audit.models import AuditStream, ContentRead
+from erasure.removal import removal_round
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
 from tenancy import origin
 from tenancy.actors import Actor
-from tenancy.scope import platform_scope, tenant_scope
+from tenancy.models import Tenant
+from tenancy.scope import tenant_scope
 
 MOST_DOCUMENTS: Final = 200
 """Ids of documents that one read names; an answer with more was a list of them."""
@@ -103,25 +105,43 @@ def reads_number(tenant_id: int) -> None:
         )
 
 
+def _rows() -> Rows:
+    """Return the reads that have a position, but the newest of each workspace: positions go on from it."""
+    later = ContentRead.objects.filter(tenant_id=OuterRef("tenant_id"), seq__gt=OuterRef("seq"))
+    found: Rows = ContentRead.objects.filter(Exists(later), seq__isnull=False)
+    return found.annotate(since=F("at"), bytes=UNKNOWN_SIZE)
+
+
+def _is_unsent() -> Q:
+    streams = AuditStream.objects.filter(tenant_id=OuterRef("tenant_id"), is_enabled=True, has_reads=True)
+    return Q(Exists(streams.filter(read_seq__lt=OuterRef("seq"))))
+
+
+def _remove(tenant: Tenant, rows: Rows) -> int:
+    found = list(rows.values_list("pk", flat=True))
+    return int(ContentRead.objects.filter(tenant=tenant, pk__in=found).delete()[0])
+
+
+READS = RetentionKind(
+    name="reads",
+    label="Read audit",
+    what="who read which documents",
+    since="the read",
+    rows=_rows,
+    column="at",
+    remove=_remove,
+    default_days=lambda: int(settings.READ_AUDIT_DAYS),
+    longest_days=lambda: int(settings.READ_AUDIT_DAYS),
+    fewest_days=30,
+    step=_PRUNED,
+    batch=_PRUNED,
+)
+UNSENT = Use("not sent to the audit stream yet", _is_unsent)
+
+
 def reads_prune() -> int:
-    """Remove reads older than ``READ_AUDIT_DAYS``, but the newest numbered one of each workspace; returns how many."""
-    days = settings.READ_AUDIT_DAYS
-    if not days:
-        return 0
-    before = timezone.now() - timedelta(days=days)
-    with platform_scope(), connection.cursor() as cursor:
-        # The newest keeps the count: positions go on from it.
-        cursor.execute(
-            """
-            DELETE FROM audit_contentread WHERE (tenant_id, id) IN (
-                SELECT r.tenant_id, r.id FROM audit_contentread r
-                WHERE r.at < %s AND r.seq IS NOT NULL AND r.seq < (
-                    SELECT max(m.seq) FROM audit_contentread m WHERE m.tenant_id = r.tenant_id)
-                LIMIT %s)
-            """,
-            [before, _PRUNED],
-        )
-        return int(cursor.rowcount)
+    """Remove reads that are kept no longer, but the newest numbered one of each workspace; returns how many."""
+    return removal_round(READS)
 
 
 def reads_unnumbered(tenant_id: int) -> bool:

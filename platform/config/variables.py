@@ -348,7 +348,8 @@ VARIABLES: dict[str, Variable] = {
         ),
         Variable(
             "GROUNDWORK_ERASURE_GRACE_DAYS",
-            "Days in which an erasure of a workspace or a person can be undone, after it was asked for.",
+            "Days in which an erasure of a workspace or a person can be undone, after it was asked for; also "
+            "before a new or shorter retention rule starts.",
             "7",
             values.as_count,
         ),

@@ -1,4 +1,4 @@
-"""Admin of erasures and legal holds: to look at. They are asked for and placed in the portal or by command."""
+"""Admin of erasures, legal holds and retention rules: to look at. They are asked for, placed and set in the portal or by command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.http import HttpRequest
 
-from erasure.models import Erasure, LegalHold
+from erasure.models import Erasure, LegalHold, RetentionRule
 from tenancy.admin_scope import JournalAdmin, is_operator
 
 
@@ -15,6 +15,13 @@ from tenancy.admin_scope import JournalAdmin, is_operator
 class LegalHoldAdmin(JournalAdmin):
     list_display = ("reason", "placed_at", "released_at")
     list_filter = ("placed_at",)
+    ordering = ("-pk",)
+
+
+@admin.register(RetentionRule)
+class RetentionRuleAdmin(JournalAdmin):
+    list_display = ("kind", "days", "starts_at", "removed", "removed_at", "updated_at")
+    list_filter = ("kind",)
     ordering = ("-pk",)
 
 

@@ -10,6 +10,7 @@ class ErasureConfig(AppConfig):
     erasure = {
         "Erasure": "names: report detail; codes: kind state",
         "LegalHold": "names: reason",
+        "RetentionRule": "codes: kind",
         "admin.LogEntry": "names: object_id object_repr change_message",
         "auth.Permission": "codes: name codename",
         "auth.Group": "names: name",
@@ -27,11 +28,15 @@ class ErasureConfig(AppConfig):
         from backups.restoring import after_rows
         from blobs.caches import on_look
         from erasure import checks  # noqa: F401 - registers itself
+        from erasure.old_jobs import JOBS, jobs_expire
         from erasure.restored import restored_check, restored_erase
+        from erasure.retention import retention_kind_register
         from erasure.rounds import rounds_start
         from erasure.workspaces import copies_look
-        from jobs.registry import after_start
+        from jobs.registry import after_start, on_sweep
 
         after_rows(restored_check, restored_erase)
         on_look(copies_look)
         after_start(rounds_start)
+        retention_kind_register(JOBS)
+        on_sweep(jobs_expire, every_s=3600, batch=1)

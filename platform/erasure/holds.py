@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -81,6 +81,23 @@ def hold_refuse(tenant_id: int) -> None:
             "legal_hold",
             "This workspace is under a legal hold, so nothing of it can be erased. An owner can release the hold.",
         )
+
+
+def removal_lock(tenant_id: int, *, waits: bool = True) -> bool:
+    """Take the lock under which retention rules remove a workspace's things, until the transaction ends.
+
+    Who places a hold or changes a rule takes it too: once that is saved, nothing more goes by the old state.
+
+    Args:
+        waits: False gives up when another transaction has it.
+
+    Returns:
+        Whether it was taken.
+    """
+    name = "pg_advisory_xact_lock" if waits else "pg_try_advisory_xact_lock"
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {name}(hashtext('erasure_retentionrule'), %s)", [tenant_id % 2**31])
+        return waits or bool(cursor.fetchone()[0])
 
 
 def _is_begun(tenant_id: int) -> bool:

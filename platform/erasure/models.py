@@ -1,4 +1,4 @@
-"""Erasures that were asked for, and legal holds."""
+"""Erasures that were asked for, legal holds, and retention rules."""
 
 from __future__ import annotations
 
@@ -81,3 +81,32 @@ class LegalHold(TenantModel):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class RetentionRule(TenantModel):
+    """How long a workspace keeps things of one kind, and what the rule has removed so far.
+
+    Attributes:
+        kind: name of a kind in ``erasure.retention``.
+        days: 0 keeps it forever; None where the server's default holds, or where the rule is stored with its room (runs,
+            conversations).
+        starts_at: a shortened rule removes nothing before, so that it can be undone.
+        removed: how many it removed so far; counted in the transaction that removes them.
+        reported: how many of these an audit event has told of.
+    """
+
+    kind = models.CharField(max_length=20)
+    days = models.PositiveIntegerField(
+        null=True, help_text="0 keeps it forever; empty: the server's default."
+    )
+    starts_at = models.DateTimeField(null=True, help_text="It removes nothing before.")
+    removed = models.BigIntegerField(default=0, db_default=0)
+    reported = models.BigIntegerField(default=0, db_default=0)
+    removed_at = models.DateTimeField(null=True, help_text="When it last removed something.")
+    updated_at = models.DateTimeField(auto_now=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["tenant", "kind"], name="retention_rule_one_per_kind")]
+
+    def __str__(self) -> str:
+        return self.kind

@@ -11,6 +11,7 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, StreamingHttpResponse
 
+from erasure.retention import MOST_DAYS
 from runs.call_export import calls_file
 from runs.call_log import PRIVATE, WITHHELD, calls_withhold
 from runs.models import (
@@ -23,7 +24,7 @@ from runs.models import (
     ToolCall,
     UsageRecord,
 )
-from runs.retention import MOST_DAYS, retention_set
+from runs.retention import retention_set
 from tenancy.admin_scope import JournalAdmin, JournalInline, TenantScopedAdmin, admin_actor, admin_tenant
 from tenancy.models import Tenant
 from tenancy.services import audit_record

@@ -6,25 +6,20 @@ usage, the audit trail, and which passages were read. So pages of old conversati
 
 from __future__ import annotations
 
-import datetime
-
 from django.conf import settings
 from django.db import transaction
-from django.db.models import OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import F
 from django.utils import timezone
 
 from basics.errors import Invalid
-from erasure.holds import tenants_held
-from erasure.retention import Rule
+from erasure.removal import removal_round
+from erasure.retention import MOST_DAYS, UNKNOWN_SIZE, RetentionKind, Rows
 from runs.models import ACTIVE, PendingDecision, Run, RunEvent, RunRetention, RunStep, ToolCall
 from tenancy.actors import Actor
 from tenancy.models import Tenant
-from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 
 REMOVED = "Removed by this workspace's retention rule."
-MOST_DAYS = 3650
 BATCH = 100
 _KEPT = ("actor", "path", "conversation", "collections", "request_id", "limits", "tools", "replay")
 
@@ -59,38 +54,41 @@ def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
         )
 
 
-def retention_rule(tenant: Tenant) -> Rule:
-    """Tell the rule of runs, and how many it would prune now."""
-    own = retention_own(tenant)
-    days = int(settings.RETENTION_DAYS) if own is None else own
-    due = _due(tenant.pk, days).count() if days else 0
-    return Rule("Runs", days, own is not None, due, "steps of answers, arguments and results of tool calls")
+def _rows() -> Rows:
+    found: Rows = Run.objects.filter(finished_at__isnull=False, pruned_at__isnull=True)
+    found = found.exclude(status__in=ACTIVE)
+    return found.annotate(since=F("finished_at"), bytes=UNKNOWN_SIZE)
 
 
-def _due(tenant_id: int, days: int) -> QuerySet[Run]:
-    before = timezone.now() - datetime.timedelta(days=days)
-    ended = Run.objects.filter(tenant_id=tenant_id, finished_at__lt=before, pruned_at__isnull=True)
-    found: QuerySet[Run] = ended.exclude(status__in=ACTIVE)
-    return found
+def _remove(tenant: Tenant, rows: Rows) -> int:
+    runs = list(rows.select_for_update(skip_locked=True, of=("self",)))
+    runs_empty(runs, REMOVED)
+    return len(runs)
+
+
+def _put(tenant: Tenant, actor: Actor, days: int | None) -> None:
+    retention_set(tenant=tenant, actor=actor, days=days)
+
+
+RUNS = RetentionKind(
+    name="runs",
+    label="Runs",
+    what="steps of answers, arguments and results of tool calls",
+    since="the end of the run",
+    rows=_rows,
+    column="finished_at",
+    remove=_remove,
+    default_days=lambda: int(settings.RETENTION_DAYS),
+    step=BATCH,
+    batch=BATCH,
+    own=lambda: RunRetention.objects.values_list("days", flat=True),
+    put=_put,
+)
 
 
 def runs_prune() -> int:
     """Prune up to ``BATCH`` runs of each workspace that has some to prune; returns how many."""
-    own = RunRetention.objects.filter(tenant=OuterRef("pk")).values("days")
-    with platform_scope():
-        tenants = Tenant.objects.annotate(keep_days=Coalesce(Subquery(own), settings.RETENTION_DAYS))
-        due = list(
-            tenants.filter(keep_days__gt=0).exclude(pk__in=tenants_held()).values_list("pk", "keep_days")
-        )
-    return sum(_tenant_prune(pk, days) for pk, days in due)
-
-
-def _tenant_prune(tenant_id: int, days: int) -> int:
-    with tenant_scope(tenant_id), transaction.atomic():
-        due = _due(tenant_id, days).select_for_update(skip_locked=True, of=("self",))
-        runs = list(due.order_by("finished_at")[:BATCH])
-        runs_empty(runs, REMOVED)
-    return len(runs)
+    return removal_round(RUNS, batch=BATCH)
 
 
 def runs_empty(runs: list[Run], why: str) -> None:

@@ -11,7 +11,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from basics.net_hosts import MAX_PATTERN
-from runs.retention import MOST_DAYS, retention_own, retention_set
+from erasure.retention import MOST_DAYS
+from runs.retention import retention_own, retention_set
 from tenancy.outgoing import outgoing_hosts
 from tenancy.services import outgoing_hosts_set
 from tenancy.services.outgoing_hosts import MAX_HOSTS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from web import api_audit, api_budgets, api_erasure, api_settings, api_webhooks
+from web import api_audit, api_budgets, api_erasure, api_retention, api_settings, api_webhooks
 from web.api import MembersView, MeView
 
 urlpatterns = [
@@ -17,6 +17,8 @@ urlpatterns = [
     path("erasure", api_erasure.ErasureView.as_view(), name="erasure"),
     path("legal-hold", api_erasure.HoldView.as_view(), name="legal-hold"),
     path("retention", api_settings.RetentionView.as_view(), name="retention"),
+    path("retention/rules", api_retention.RetentionRulesView.as_view(), name="retention-rules"),
+    path("retention/preview", api_retention.RetentionPreviewView.as_view(), name="retention-preview"),
     path("audit/events", api_audit.AuditEventsView.as_view(), name="audit-events"),
     path("webhooks", api_webhooks.WebhooksView.as_view(), name="webhooks-list"),
     path("webhooks/<int:pk>", api_webhooks.WebhookView.as_view(), name="webhooks-detail"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from django import forms
 from django.utils import timezone
 
 from basics.errors import DomainError
-from runs.retention import MOST_DAYS
+from erasure.retention import MOST_DAYS, Preview
 from tenancy.actors import Actor
 from tenancy.models import ModelEntry, Role, User
 from tenancy.permissions import KEY_SCOPES, rank
@@ -276,14 +277,31 @@ class ModelEntryForm(forms.Form):
 
 
 class RetentionForm(forms.Form):
-    days = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=MOST_DAYS,
-        label="Days to keep content",
-        help_text="0 keeps it forever. Empty: the server default.",
-        widget=forms.NumberInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
-    )
+    """Days for each kind of thing that has a retention rule; an empty field means the server's default."""
+
+    def __init__(self, rules: Iterable[Preview], data: Any = None) -> None:
+        super().__init__(data)
+        for rule in rules:
+            kind, default = rule.kind, rule.kind.days(None)
+            longest = kind.longest_days() or MOST_DAYS
+            self.fields[kind.name] = forms.IntegerField(
+                required=False,
+                min_value=0,
+                max_value=longest,
+                label=f"Days to keep: {kind.label}",
+                initial=rule.own,
+                widget=forms.NumberInput(
+                    attrs={
+                        "inputmode": "numeric",
+                        "autocomplete": "off",
+                        "placeholder": default or "Forever",
+                    }
+                ),
+            )
+
+    def changes(self) -> dict[str, int | None]:
+        """Return the days of the fields that were sent."""
+        return {name: self.cleaned_data[name] for name in self.fields if name in self.data}
 
 
 class OutgoingHostsForm(forms.Form):

@@ -14,3 +14,9 @@ class WebhooksConfig(AppConfig):
         "Webhook": "stays: secret",
         "WebhookDelivery": "stays: secret",
     }
+
+    def ready(self) -> None:
+        from erasure.retention import retention_kind_register
+        from webhooks.retention import DELIVERIES
+
+        retention_kind_register(DELIVERIES)

@@ -194,20 +194,14 @@ def delivery_succeeded(row: WebhookDelivery) -> None:
     Webhook.objects.filter(pk=row.webhook_id, failures__gt=0).update(failures=0)
 
 
-def deliveries_expire(limit: int = 1000) -> int:
-    """Forget deliveries that ended more than ``LOG_DAYS`` ago, of every tenant; returns how many.
-
-    Secrets whose rotation is over go as well.
-    """
+def rotations_end() -> int:
+    """Forget former secrets whose rotation is over; returns how many."""
     with platform_scope():
-        Webhook.objects.filter(
+        rows = Webhook.objects.filter(
             rotated_at__lt=_rotation_start(), previous_secret_encrypted__isnull=False
-        ).update(previous_secret_encrypted=None)
-        old = WebhookDelivery.objects.filter(
-            created_at__lt=timezone.now() - timedelta(days=LOG_DAYS)
-        ).exclude(status=DeliveryStatus.QUEUED)
-        due = list(old.values_list("pk", flat=True)[:limit])
-        return WebhookDelivery.objects.filter(pk__in=due).delete()[0] if due else 0
+        )
+        count: int = rows.update(previous_secret_encrypted=None)
+        return count
 
 
 def _outbox(

@@ -11,16 +11,18 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from apps.collections.models import Document
 from basics.errors import Denied
 from erasure.holds import hold_place, hold_release
-from erasure.models import Erasure
+from erasure.models import Erasure, RetentionRule
 from erasure.retention import retention_overview
 from erasure.services import erasures_round
 from runs.models import Run
 from runs.retention import runs_prune
-from tenancy.models import Tenant, User
-from tenancy.scope import tenant_scope
+from tenancy.models import AuditEvent, Tenant, User
+from tenancy.scope import platform_scope, tenant_scope
 from tests.factories import actor_of, make_user
+from tests.permissions.test_matrix import key_client
 from tests.permissions.world import Side
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -113,15 +115,85 @@ def test_all_retention_rules_are_on_one_page_with_what_they_would_remove(home: P
                 tenant=side.tenant, kind="conversation", model="m", status="completed", finished_at=old
             )
     shown = retention_overview(tenant=side.tenant, actor=actor_of(side.people["admin"]))
-    assert [(r.name, r.days, r.is_own, r.due) for r in shown.rules] == [
-        ("Runs", 30, False, 3),
-        ("Conversations", 0, False, 0),
+    assert [(r.kind.name, r.days, r.own, r.count) for r in shown.rules if r.days] == [
+        ("runs", 30, None, 3),
+        ("reads", 365, None, 0),
+        ("deliveries", 30, None, 0),
     ]
     assert shown.hold is None
     with pytest.raises(Denied):
         retention_overview(tenant=side.tenant, actor=actor_of(side.people["member"]))
-    assert "steps of answers" in text_of(client.get(page))
+    assert "3 to remove now" in text_of(client.get(page))
     hold_place(tenant=side.tenant, actor=actor_of(side.people["owner"]), reason="Case")
     assert runs_prune() == 0
     hold_release(tenant=side.tenant, actor=actor_of(side.people["owner"]))
     assert runs_prune() == 3
+
+
+def test_the_page_previews_rules_before_they_are_saved(home: Path, settings: Any) -> None:
+    settings.ERASURE_GRACE_DAYS = 7
+    side = Side()
+    client = signed_in(side.user("owner"))
+    page = reverse("web:settings-retention", args=[side.tenant.slug])
+    document = side.row("collections.Document", "owner")
+    with platform_scope():
+        Document.objects.filter(pk=document.pk).update(created_at="2020-03-04T12:00Z")
+    before = text_of(client.get(page))
+    assert "Kept forever (server default)" in before
+    assert "No rule removes these" in before
+    shown = text_of(client.post(page, {"documents": "365", "runs": "", "do": "preview"}))
+    assert "These rules aren't saved yet." in shown
+    assert "1 to remove now" in shown
+    assert "the oldest from 4 March 2020" in shown
+    assert "would start" in shown
+    assert not RetentionRule.objects.filter(tenant=side.tenant).exists()
+    refused = client.post(page, {"documents": "365", "reads": "7", "do": "save"})
+    assert refused.status_code == 422
+    assert "Give 30 to 365 days." in text_of(refused)
+    saved = text_of(client.post(page, {"documents": "365", "do": "save"}, follow=True))
+    assert "Retention rules saved." in saved
+    assert "1 to remove now" in saved
+    assert "starts" in saved
+    with tenant_scope(side.tenant.pk):
+        events = AuditEvent.objects.filter(action="retention.set").values_list("data", flat=True)
+        assert list(events) == [{"kind": "documents", "before": None, "after": 365}]
+
+
+def test_rest_sets_and_previews_all_rules(home: Path, settings: Any) -> None:
+    settings.ERASURE_GRACE_DAYS = 0
+    side = Side()
+    client = key_client(side, ["audit.read", "retention.manage"])
+    document = side.row("collections.Document", "owner")
+    with platform_scope():
+        Document.objects.filter(pk=document.pk).update(created_at="2020-03-04T12:00Z", size=12)
+
+    def of(answer: Any, kind: str) -> dict[str, Any]:
+        return next(rule for rule in answer.json()["rules"] if rule["kind"] == kind)
+
+    rules, preview = "/api/v1/retention/rules", "/api/v1/retention/preview"
+    assert of(client.get(rules), "documents")["days"] == 0
+    tried = of(client.get(preview, {"kind": "documents", "days": 30}), "documents")
+    assert (tried["due"], tried["bytes"], tried["oldest_at"][:10]) == (1, 12, "2020-03-04")
+    assert of(client.get(preview), "documents")["due"] == 0
+    for wrong in (
+        {"kind": "documents"},
+        {"days": 3},
+        {"kind": "audit", "days": 3},
+        {"kind": "runs", "days": "x"},
+    ):
+        assert client.get(preview, wrong).status_code == 400
+    sent = {"rules": [{"kind": "documents", "days": 30}]}
+    put = client.put(rules, sent, content_type="application/json")
+    assert of(put, "documents") == {
+        "kind": "documents",
+        "own_days": 30,
+        "days": 30,
+        "default_days": 0,
+        "longest_days": 0,
+        "starts_at": None,
+        "removed": 0,
+        "removed_at": None,
+    }
+    assert of(client.get(preview), "documents")["due"] == 1
+    wrong_kind = {"rules": [{"kind": "audit", "days": 30}]}
+    assert client.put(rules, wrong_kind, content_type="application/json").status_code == 400

@@ -179,11 +179,11 @@ def test_only_owners_set_the_rule_and_it_is_on_record(cast: Cast) -> None:
     client = Client()
     client.force_login(cast.owner.user, "django.contrib.auth.backends.ModelBackend")
     url = reverse("web:settings-retention", args=[cast.tenant.slug])
-    assert "kept forever" in client.get(url).content.decode()
-    assert client.post(url, {"days": "30"}).status_code == 302
-    assert "30 days after" in client.get(url).content.decode()
-    assert client.post(url, {"days": "-1"}).status_code == 422
-    assert client.post(url, {"days": ""}).status_code == 302
+    assert "Kept forever" in client.get(url).content.decode()
+    assert client.post(url, {"runs": "30"}).status_code == 302
+    assert 'value="30"' in client.get(url).content.decode()
+    assert client.post(url, {"runs": "-1"}).status_code == 422
+    assert client.post(url, {"runs": ""}).status_code == 302
     with tenant_scope(cast.tenant.pk):
         events = AuditEvent.objects.filter(action="retention.set").order_by("pk")
         assert [e.data for e in events] == [{"before": None, "after": 30}, {"before": 30, "after": None}]

@@ -40,6 +40,7 @@ from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall
 from webhooks import sending, services
 from webhooks.models import SUBSCRIBABLE, DeliveryStatus, Event, Webhook, WebhookDelivery
+from webhooks.retention import deliveries_expire
 from webhooks.signing import secret_make, signed_headers
 from webhooks.tasks import MAX_ATTEMPTS
 
@@ -192,7 +193,7 @@ def test_after_a_rotation_both_secrets_verify_for_a_day(cast: Cast, receiver: Re
             rotated_at=timezone.now() - timedelta(hours=services.ROTATION_HOURS, seconds=1)
         )
     assert verified(second, third) == [False, True]
-    services.deliveries_expire()
+    services.rotations_end()
     with tenant_scope(cast.tenant.pk):
         assert Webhook.objects.get().previous_secret_encrypted is None
     with pytest.raises(Denied):
@@ -415,7 +416,7 @@ def test_old_deliveries_are_forgotten(cast: Cast, receiver: Receiver):
     emit(cast)
     with tenant_scope(cast.tenant.pk):
         WebhookDelivery.objects.exclude(pk=deliveries(cast)[0].pk).update(created_at="2020-01-01T00:00Z")
-    assert services.deliveries_expire() == 1
+    assert deliveries_expire() == 1
     assert [d.status for d in deliveries(cast)] == ["delivered", "queued"]
 
 

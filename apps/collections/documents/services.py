@@ -300,7 +300,14 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
     return row
 
 
-def document_delete(*, tenant: Tenant, actor: Actor, document: Document, with_history: bool = True) -> None:
+def document_delete(
+    *,
+    tenant: Tenant,
+    actor: Actor,
+    document: Document,
+    with_history: bool = True,
+    action: str = "document.delete",
+) -> None:
     """Delete a document with pages, chunks, vectors, lexical rows and statistics, and its file when nothing needs it.
 
     The current version goes with all earlier ones: what is deleted answers no more, as of any time. An earlier version
@@ -309,6 +316,7 @@ def document_delete(*, tenant: Tenant, actor: Actor, document: Document, with_hi
     Args:
         with_history: delete what the history of files keeps of it too, for good; a deletion by a file tool can be
             undone, and leaves that.
+        action: what the audit event of each version is called.
 
     Raises:
         Missing: it was deleted meanwhile.
@@ -329,7 +337,7 @@ def document_delete(*, tenant: Tenant, actor: Actor, document: Document, with_hi
         if not any(row.pk == document.pk for row in rows):
             raise Missing("document")
         for row in rows:
-            document_remove(tenant, actor, collection, row, action="document.delete")
+            document_remove(tenant, actor, collection, row, action=action)
         if with_history and document.live_to is None:
             revisions_remove(tenant=tenant, collection=collection, path=document.path)
 

@@ -12,7 +12,7 @@ from apps.conversations.feedback.services import MAX_COMMENT
 from apps.conversations.models import ConversationShare, Feedback, Message
 from apps.conversations.transcript.locks import MAX_TEXT
 from apps.conversations.transcript.search import MAX_QUERY
-from runs.retention import MOST_DAYS
+from erasure.retention import MOST_DAYS
 
 _REASONS = sorted({code for codes in REASONS.values() for code in codes})
 

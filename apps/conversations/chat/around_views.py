@@ -27,7 +27,7 @@ from apps.conversations.turns.conversations import conversation_pin
 from apps.conversations.turns.retention import rules_get, rules_set
 from basics.errors import Invalid
 from budgets.selectors import budget_notices
-from runs.retention import MOST_DAYS
+from erasure.retention import MOST_DAYS
 from web.forms import add_refusal
 from web.reader_zone import reader_zone
 from web.requests import TenantRequest, allowed

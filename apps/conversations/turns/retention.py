@@ -10,20 +10,17 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, Exists, Min, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import BigIntegerField, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
 
-from apps.conversations.models import Conversation, ConversationRules, Turn
+from apps.conversations.models import Attachment, Conversation, ConversationRules, Turn
 from apps.conversations.turns.conversations import conversation_remove
 from basics.errors import DomainError, Invalid
-from erasure.holds import tenants_held
-from erasure.retention import Rule
+from erasure.removal import removal_round
+from erasure.retention import MOST_DAYS, RetentionKind, Rows, Use, due_rows
 from runs.providers import is_extractive, provider_for
-from runs.retention import MOST_DAYS
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
-from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 
 BATCH = 50
@@ -130,17 +127,11 @@ def rules_preview(*, tenant: Tenant, actor: Actor, days: int | None) -> Preview:
     days = int(settings.CONVERSATION_DAYS) if days is None else days
     if not days:
         return Preview(0, 0, 0, None)
-    found = _due(tenant, _before(days)).aggregate(
+    before = timezone.now() - datetime.timedelta(days=days)
+    found = due_rows(CONVERSATIONS, tenant.pk, before).aggregate(
         count=Count("pk"), users=Count("user_id", distinct=True), oldest_at=Min("updated_at")
     )
     return Preview(days, **found)
-
-
-def retention_rule(tenant: Tenant) -> Rule:
-    """Tell the rule of conversations, and how many it would delete now."""
-    rules = rules_get(tenant)
-    due = _due(tenant, _before(rules.days)).count() if rules.days else 0
-    return Rule("Conversations", rules.days, rules.own_days is not None, due, "whole conversations")
 
 
 def _checked(days: int | None) -> None:
@@ -167,40 +158,54 @@ def _model_checked(tenant: Tenant, model: str | None) -> None:
         )
 
 
-def conversations_expire() -> int:
-    """Delete up to ``BATCH`` conversations of each workspace that keeps them no longer; returns how many."""
-    own = ConversationRules.objects.filter(tenant=OuterRef("pk")).values("keep_days")
-    with platform_scope():
-        tenants = Tenant.objects.annotate(days=Coalesce(Subquery(own), settings.CONVERSATION_DAYS))
-        due = list(tenants.filter(days__gt=0).exclude(pk__in=tenants_held()))
-    return sum(_expire(tenant, tenant.days) for tenant in due)
+def _rows() -> Rows:
+    files = (
+        Attachment.objects.filter(tenant_id=OuterRef("tenant_id"), conversation=OuterRef("pk"))
+        .order_by()
+        .values("conversation")
+    )
+    size = Subquery(files.annotate(bytes=Sum("size")).values("bytes"), output_field=BigIntegerField())
+    found: QuerySet[Conversation] = Conversation.objects.annotate(since=F("updated_at"), bytes=size)
+    return found
 
 
-def _expire(tenant: Tenant, days: int) -> int:
-    before = _before(days)
-    with tenant_scope(tenant.pk):
-        old = _due(tenant, before).order_by("updated_at")
-        return sum(_delete(tenant, pk, before) for pk in list(old.values_list("pk", flat=True)[:BATCH]))
+def _is_active() -> Q:
+    active = Turn.objects.filter(tenant_id=OuterRef("tenant_id"), conversation=OuterRef("pk"), is_active=True)
+    return Q(Exists(active))
 
 
-def _before(days: int) -> datetime.datetime:
-    return timezone.now() - datetime.timedelta(days=days)
-
-
-def _due(tenant: Tenant, before: datetime.datetime) -> QuerySet[Conversation]:
-    """Return the conversations in which nobody has asked since, and nothing is under way."""
-    active = Turn.objects.filter(conversation=OuterRef("pk"), is_active=True)
-    return Conversation.objects.filter(~Exists(active), tenant=tenant, updated_at__lt=before)
-
-
-def _delete(tenant: Tenant, pk: int, before: datetime.datetime) -> int:
-    """Delete one conversation in a transaction of its own, unless somebody has asked in it meanwhile."""
-    with transaction.atomic():
-        rows = Conversation.objects.select_for_update(skip_locked=True)
-        row = rows.filter(tenant=tenant, pk=pk, updated_at__lt=before).first()
-        if row is None or Turn.objects.filter(conversation=row, is_active=True).exists():
-            return 0
-        actor = system_actor(tenant.pk)
+def _remove(tenant: Tenant, rows: Rows) -> int:
+    """Delete conversations, unless somebody has asked in them meanwhile."""
+    removed, actor = 0, system_actor(tenant.pk)
+    for row in rows.select_for_update(skip_locked=True, of=("self",)):
+        if Turn.objects.filter(tenant=tenant, conversation=row, is_active=True).exists():
+            continue  # begun between our look and our lock
         audit_record(tenant=tenant, actor=actor, action="conversation.expire", object=row)
         conversation_remove(tenant, actor, row)
-    return 1
+        removed += 1
+    return removed
+
+
+def _put(tenant: Tenant, actor: Actor, days: int | None) -> None:
+    rules_set(tenant=tenant, actor=actor, days=days, makes_titles=None)
+
+
+CONVERSATIONS = RetentionKind(
+    name="conversations",
+    label="Conversations",
+    what="whole conversations with their runs and attached files",
+    since="the last question",
+    rows=_rows,
+    column="updated_at",
+    remove=_remove,
+    default_days=lambda: int(settings.CONVERSATION_DAYS),
+    batch=BATCH,
+    own=lambda: ConversationRules.objects.filter(keep_days__isnull=False).values_list("keep_days", flat=True),
+    put=_put,
+)
+UNDER_WAY = Use("an answer is under way", _is_active)
+
+
+def conversations_expire() -> int:
+    """Delete up to ``BATCH`` conversations of each workspace that keeps them no longer; returns how many."""
+    return removal_round(CONVERSATIONS)

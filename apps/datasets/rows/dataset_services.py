@@ -80,8 +80,11 @@ def dataset_update(*, tenant: Tenant, actor: Actor, dataset: Dataset, changes: d
     return row
 
 
-def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset) -> None:
+def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset, action: str = "dataset.delete") -> None:
     """Delete a dataset with its rows, versions and jobs.
+
+    Args:
+        action: what the audit event is called.
 
     Raises:
         Conflict: a generation job of it is under way.
@@ -91,7 +94,7 @@ def dataset_delete(*, tenant: Tenant, actor: Actor, dataset: Dataset) -> None:
         row = Dataset.objects.visible_to(actor).select_for_update().get(pk=dataset.pk)
         if GenerationJob.objects.filter(dataset=row, state__in=JOB_ACTIVE).exists():
             raise Conflict("dataset_busy", "Rows are being generated; stop the job first.")
-        audit_record(tenant=tenant, actor=actor, action="dataset.delete", object=row)
+        audit_record(tenant=tenant, actor=actor, action=action, object=row)
         batched = GenerationJob.objects.filter(dataset=row, options__delivery=Delivery.BATCH)
         for job in batched:
             batches_end(tenant=tenant, actor=actor, owner=job.topic, ends=True)

@@ -51,6 +51,7 @@ NAMES: Final = {
     "runs.chunkread": "Passages in answers",
     "runs.pendingdecision": "Approvals",
     "runs.runretention": "Retention rules",
+    "erasure.retentionrule": "Retention by kind",
     "runs.runstep": "Steps of runs",
     "runs.runevent": "Events of runs",
     "runs.usagerecord": "Usage of models",

@@ -1,8 +1,9 @@
-"""Settings, Retention: how long what was said in runs is kept."""
+"""Settings, Retention: how long things of each kind are kept, with a preview of what the rules would remove."""
 
 from __future__ import annotations
 
-from django.conf import settings
+from typing import Any
+
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -10,9 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import Invalid
-from erasure.retention import retention_overview
-from runs.retention import retention_own, retention_set
-from web.forms import RetentionForm, add_refusal
+from erasure.retention import LASTING, Overview, retention_overview, retention_rules_set
+from web.forms import RetentionForm
 from web.requests import TenantRequest, allowed
 
 
@@ -20,18 +20,26 @@ from web.requests import TenantRequest, allowed
 @require_http_methods(["GET", "POST"])
 @allowed("retention.manage")
 def retention(request: TenantRequest, tenant_slug: str) -> HttpResponse:
-    """Show the rule; POST sets it, and an empty field goes back to the server's default."""
-    own = retention_own(request.tenant)
-    form = RetentionForm(request.POST or None, initial={"days": own})
+    """Show all rules; POST sets them, or with ``do`` preview tells what they would remove and sets nothing."""
+    who: dict[str, Any] = {"tenant": request.tenant, "actor": request.actor}
+    is_preview = request.method == "POST" and request.POST.get("do") == "preview"
+    overview = retention_overview(**who)
+    form = RetentionForm(overview.rules, request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
-            retention_set(tenant=request.tenant, actor=request.actor, days=form.cleaned_data["days"])
+            if is_preview:
+                overview = retention_overview(**who, changes=form.changes())
+            else:
+                retention_rules_set(**who, changes=form.changes())
+                messages.success(request, "Retention rules saved.")
+                return redirect("web:settings-retention", tenant_slug)
         except Invalid as error:
-            add_refusal(form, error)
-        else:
-            messages.success(request, "Retention rule saved.")
-            return redirect("web:settings-retention", tenant_slug)
-    context = {"section": "retention", "form": form, "own": own, "default": settings.RETENTION_DAYS}
-    overview = retention_overview(tenant=request.tenant, actor=request.actor)
-    context |= {"hold": overview.hold, "rules": overview.rules}
+            for name, problems in error.data["fields"].items():
+                form.add_error(name, problems)
+    context = {"section": "retention", "form": form, "is_preview": is_preview and not form.errors}
+    context |= {"overview": overview, "lines": _lines(form, overview), "lasting": LASTING}
     return render(request, "settings/retention.html", context, status=422 if form.errors else 200)
+
+
+def _lines(form: RetentionForm, overview: Overview) -> list[dict[str, Any]]:
+    return [{"rule": rule, "field": form[rule.kind.name]} for rule in overview.rules]

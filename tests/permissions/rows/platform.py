@@ -223,7 +223,7 @@ PORTAL: tuple[Row, ...] = (
         )
     ),
     Row("web:settings-retention", action="retention.manage"),
-    Row("web:settings-retention", "POST", "retention.manage", data=send(days="30"), ok=302),
+    Row("web:settings-retention", "POST", "retention.manage", data=send(documents="30", do="save"), ok=302),
     Row("web:settings-erasure", action="tenant.manage"),
     Row(
         "web:settings-erasure",
@@ -271,6 +271,14 @@ API: tuple[Row, ...] = (
     Row("api:legal-hold", "DELETE", "tenant.manage", before=hold_open),
     Row("api:retention", action="audit.read"),
     Row("api:retention", "PUT", "retention.manage", data=send(days=30)),
+    Row("api:retention-rules", action="audit.read"),
+    Row(
+        "api:retention-rules",
+        "PUT",
+        "retention.manage",
+        data=send(rules=[{"kind": "documents", "days": 30}]),
+    ),
+    Row("api:retention-preview", action="audit.read", data=send(kind="documents", days=30)),
     Row("api:audit-events", action="audit.read"),
     Row("api:webhooks-list", action="webhook.manage"),
     Row(

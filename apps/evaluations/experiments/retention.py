@@ -1,0 +1,100 @@
+"""The retention rule of experiments, and which datasets experiments and gates still need."""
+
+from __future__ import annotations
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from apps.evaluations.models import EXPERIMENT_ACTIVE, AnnotationItem, Baseline, Experiment, Trial
+from apps.evaluations.trials.batches import batches_finish
+from erasure.removal import removal_round
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
+from runs.models import Run
+from tenancy.actors import Actor, system_actor
+from tenancy.models import Tenant
+from tenancy.services import audit_record
+
+
+def _rows() -> Rows:
+    found: QuerySet[Experiment] = Experiment.objects.annotate(
+        since=Coalesce("finished_at", "created_at"), bytes=UNKNOWN_SIZE
+    )
+    return found
+
+
+def _is_active() -> Q:
+    return Q(state__in=EXPERIMENT_ACTIVE)
+
+
+def _is_baseline() -> Q:
+    mine = Baseline.objects.filter(tenant_id=OuterRef("tenant_id"), arm__experiment=OuterRef("pk"))
+    newer = Baseline.objects.filter(
+        tenant_id=OuterRef("tenant_id"),
+        dataset=OuterRef("dataset"),
+        name=OuterRef("name"),
+        pk__gt=OuterRef("pk"),
+    )
+    return Q(Exists(mine.filter(~Exists(newer))))
+
+
+def _is_graded() -> Q:
+    items = AnnotationItem.objects.filter(tenant_id=OuterRef("tenant_id"), trial__experiment=OuterRef("pk"))
+    return Q(Exists(items.filter(queue__closed_at=None)))
+
+
+def _remove(tenant: Tenant, rows: Rows) -> int:
+    """Delete experiments, unless they went on meanwhile."""
+    removed, actor = 0, system_actor(tenant.pk)
+    for pk in list(rows.values_list("pk", flat=True)):
+        Experiment.objects.select_for_update(of=("self",)).filter(tenant=tenant, pk=pk).first()
+        row = rows.filter(pk=pk).first()
+        if row is not None:
+            experiment_remove(tenant, actor, row)
+            removed += 1
+    return removed
+
+
+def experiment_remove(tenant: Tenant, actor: Actor, row: Experiment) -> None:
+    """Delete an ended experiment whose lock is held, with arms, trials, scores and the runs of its trials."""
+    audit_record(tenant=tenant, actor=actor, action="experiment.expire", object=row)
+    if row.is_batched:
+        batches_finish(row, ends=True)
+    trials = Trial.objects.filter(tenant=tenant, experiment=row, run__isnull=False)
+    runs = list(trials.values_list("run_id", flat=True))
+    row.delete()
+    Run.objects.filter(tenant=tenant, pk__in=runs, turns=None).delete()
+
+
+EXPERIMENTS = RetentionKind(
+    name="experiments",
+    label="Experiments",
+    what="experiments with answers, scores and the runs of their trials",
+    since="their end",
+    rows=_rows,
+    column="created_at",
+    remove=_remove,
+)
+EXPERIMENT_USES = (
+    Use("running or paused", _is_active),
+    Use("the baseline of a gate", _is_baseline),
+    Use("people are grading its answers", _is_graded),
+)
+
+
+def _gate_of() -> Q:
+    return Q(Exists(Baseline.objects.filter(tenant_id=OuterRef("tenant_id"), dataset=OuterRef("pk"))))
+
+
+def _experiment_of() -> Q:
+    return Q(Exists(Experiment.objects.filter(tenant_id=OuterRef("tenant_id"), dataset=OuterRef("pk"))))
+
+
+DATASET_USES = (
+    Use("a gate compares with it", _gate_of),
+    Use("an experiment was made with it", _experiment_of),
+)
+
+
+def experiments_expire() -> int:
+    """Delete experiments that a workspace keeps no longer; returns how many."""
+    return removal_round(EXPERIMENTS)

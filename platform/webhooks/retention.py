@@ -1,0 +1,44 @@
+"""The retention rule of webhook deliveries: at most ``LOG_DAYS``, and shorter where a workspace chooses so."""
+
+from __future__ import annotations
+
+from django.db.models import F
+
+from erasure.removal import removal_round
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows
+from tenancy.models import Tenant
+from webhooks.models import DeliveryStatus, WebhookDelivery
+from webhooks.services import LOG_DAYS
+
+STEP = 1000
+
+
+def _rows() -> Rows:
+    found: Rows = WebhookDelivery.objects.exclude(status=DeliveryStatus.QUEUED)
+    return found.annotate(since=F("created_at"), bytes=UNKNOWN_SIZE)
+
+
+def _remove(tenant: Tenant, rows: Rows) -> int:
+    ended = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    WebhookDelivery.objects.filter(tenant=tenant, pk__in=ended).delete()
+    return len(ended)
+
+
+DELIVERIES = RetentionKind(
+    name="deliveries",
+    label="Webhook deliveries",
+    what="the log of events sent to webhooks",
+    since="the event",
+    rows=_rows,
+    column="created_at",
+    remove=_remove,
+    default_days=lambda: LOG_DAYS,
+    longest_days=lambda: LOG_DAYS,
+    step=STEP,
+    batch=STEP,
+)
+
+
+def deliveries_expire() -> int:
+    """Forget deliveries that ended and are kept no longer; returns how many."""
+    return removal_round(DELIVERIES)
