@@ -108,8 +108,9 @@ def reads_number(tenant_id: int) -> None:
 def _rows() -> Rows:
     """Return the reads that have a position, but the newest of each workspace: positions go on from it."""
     later = ContentRead.objects.filter(tenant_id=OuterRef("tenant_id"), seq__gt=OuterRef("seq"))
-    found: Rows = ContentRead.objects.filter(Exists(later), seq__isnull=False)
-    return found.annotate(since=F("at"), bytes=UNKNOWN_SIZE)
+    numbered = ContentRead.objects.filter(Exists(later), seq__isnull=False)
+    found: Rows = numbered.annotate(since=F("at"), bytes=UNKNOWN_SIZE)
+    return found
 
 
 def _is_unsent() -> Q:

@@ -13,8 +13,9 @@ STEP = 1000
 
 
 def _rows() -> Rows:
-    found: Rows = Job.objects.filter(finished_at__isnull=False).exclude(status__in=ACTIVE)
-    return found.annotate(since=F("finished_at"), bytes=UNKNOWN_SIZE)
+    ended = Job.objects.filter(finished_at__isnull=False).exclude(status__in=ACTIVE)
+    found: Rows = ended.annotate(since=F("finished_at"), bytes=UNKNOWN_SIZE)
+    return found
 
 
 def _remove(tenant: Tenant, rows: Rows) -> int:

@@ -55,9 +55,9 @@ def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
 
 
 def _rows() -> Rows:
-    found: Rows = Run.objects.filter(finished_at__isnull=False, pruned_at__isnull=True)
-    found = found.exclude(status__in=ACTIVE)
-    return found.annotate(since=F("finished_at"), bytes=UNKNOWN_SIZE)
+    ended = Run.objects.filter(finished_at__isnull=False, pruned_at__isnull=True).exclude(status__in=ACTIVE)
+    found: Rows = ended.annotate(since=F("finished_at"), bytes=UNKNOWN_SIZE)
+    return found
 
 
 def _remove(tenant: Tenant, rows: Rows) -> int:

@@ -30,7 +30,9 @@ class RetentionRuleInput(serializers.Serializer[Any]):
 
 
 class RetentionRulesInput(serializers.Serializer[Any]):
-    rules = RetentionRuleInput(many=True, max_length=20, help_text="Rules to change; the others stay.")
+    rules = RetentionRuleInput(  # type: ignore[call-arg]
+        many=True, max_length=20, help_text="Rules to change; the others stay."
+    )
 
     class Meta:
         ref_name = "RetentionRulesChange"

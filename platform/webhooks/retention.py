@@ -14,8 +14,9 @@ STEP = 1000
 
 
 def _rows() -> Rows:
-    found: Rows = WebhookDelivery.objects.exclude(status=DeliveryStatus.QUEUED)
-    return found.annotate(since=F("created_at"), bytes=UNKNOWN_SIZE)
+    ended = WebhookDelivery.objects.exclude(status=DeliveryStatus.QUEUED)
+    found: Rows = ended.annotate(since=F("created_at"), bytes=UNKNOWN_SIZE)
+    return found
 
 
 def _remove(tenant: Tenant, rows: Rows) -> int:

@@ -118,7 +118,10 @@ class SoftwareKey:
             flags |= AuthenticatorData.FLAG.AT
         self.counter += self.counts
         counter = lies.get("counter", self.counter)
-        return AuthenticatorData.create(hashlib.sha256(rp_id.encode()).digest(), flags, counter, made or b"")
+        data: AuthenticatorData = AuthenticatorData.create(
+            hashlib.sha256(rp_id.encode()).digest(), flags, counter, made or b""
+        )
+        return data
 
     def _answer(self, response: dict[str, str], results: dict[str, Any]) -> str:
         ident = websafe_encode(self.ident)

@@ -35,8 +35,9 @@ def _rows() -> Rows:
     )
     since = same_bytes.values("path").annotate(first=Min("created_at")).values("first")
     size = _same_path().values("path").annotate(bytes=Sum("size")).values("bytes")
-    found: Rows = Document.objects.filter(~Exists(newer), live_to=None, collection__owner=None)
-    return found.annotate(since=Subquery(since), bytes=Subquery(size, output_field=BigIntegerField()))
+    newest = Document.objects.filter(~Exists(newer), live_to=None, collection__owner=None)
+    found: Rows = newest.annotate(since=Subquery(since), bytes=Subquery(size, output_field=BigIntegerField()))
+    return found
 
 
 def _is_read() -> Q:

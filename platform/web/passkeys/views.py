@@ -64,7 +64,7 @@ def challenge(request: HttpRequest, purpose: str) -> HttpResponse:
     """
     if purpose not in set(Purpose):
         raise Http404
-    person = cast("User", request.user) if request.user.is_authenticated else None
+    person = request.user if request.user.is_authenticated else None
     if purpose == Purpose.SIGN_IN:
         passkey_start_take(request)
         return JsonResponse(assertion_begin(request, Purpose.SIGN_IN, None))
