@@ -172,15 +172,16 @@ def test_rest_sets_and_previews_all_rules(home: Path, settings: Any) -> None:
 
     rules, preview = "/api/v1/retention/rules", "/api/v1/retention/preview"
     assert of(client.get(rules), "documents")["days"] == 0
-    tried = of(client.get(preview, {"kind": "documents", "days": 30}), "documents")
+    tried = of(client.get(f"{preview}?kind=documents&days=30"), "documents")
     assert (tried["due"], tried["bytes"], tried["oldest_at"][:10]) == (1, 12, "2020-03-04")
     assert of(client.get(preview), "documents")["due"] == 0
-    for wrong in (
+    wrongs: list[dict[str, Any]] = [
         {"kind": "documents"},
         {"days": 3},
         {"kind": "audit", "days": 3},
         {"kind": "runs", "days": "x"},
-    ):
+    ]
+    for wrong in wrongs:
         assert client.get(preview, wrong).status_code == 400
     sent = {"rules": [{"kind": "documents", "days": 30}]}
     put = client.put(rules, sent, content_type="application/json")
