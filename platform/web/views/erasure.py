@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -63,6 +64,7 @@ def erasure(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         "hold_form": reason,
         "hold": hold_of(request.tenant.pk),
         "open": erasure_open(Erasure.Kind.WORKSPACE, request.tenant.pk),
+        "grace_days": settings.ERASURE_GRACE_DAYS,
     }
     status = 422 if confirm.errors or reason.errors or request.method == "POST" else 200
     return render(request, "settings/erasure.html", context, status=status)
@@ -117,6 +119,7 @@ def account_erasure(request: UserRequest) -> HttpResponse:
     context = {
         "form": form,
         "open": erasure_open(Erasure.Kind.PERSON, request.user.pk),
+        "grace_days": settings.ERASURE_GRACE_DAYS,
         "rows": erasure_list(by=request.user),
     }
     return render(
