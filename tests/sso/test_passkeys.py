@@ -15,8 +15,10 @@ from tests.cast import Cast
 from tests.sso.conftest import Door
 from tests.sso.test_rules import Person, page, rules
 from tests.web.software_key import (
+    BACKEND,
     SoftwareKey,
     add_passkey,
+    at_home,
     browser,
     challenge_of,
     is_in,
@@ -24,15 +26,11 @@ from tests.web.software_key import (
     sign_in_with,
 )
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 pytestmark = pytest.mark.django_db
 
 
 def key_of(user: User) -> SoftwareKey:
-    client = browser()
-    client.force_login(user, BACKEND)
-    prove_again(client)
-    return add_passkey(client)
+    return add_passkey(at_home(user))
 
 
 def here(cast: Cast) -> str:

@@ -22,7 +22,10 @@ from fido2.webauthn import (
     CollectedClientData,
 )
 
+from tenancy.models import User
+
 HOST = "localhost"
+BACKEND = "django.contrib.auth.backends.ModelBackend"
 ORIGIN = "https://localhost"
 
 
@@ -139,6 +142,14 @@ class SoftwareKey:
 def prove_again(client: Client) -> None:
     """Enter the password once more."""
     client.post(reverse("account_reauthenticate"), {"password": "secret-password"})
+
+
+def at_home(user: User) -> Client:
+    """Return a browser whose person has just entered their password again."""
+    client = browser()
+    client.force_login(user, BACKEND)
+    prove_again(client)
+    return client
 
 
 def add_passkey(

@@ -16,8 +16,10 @@ from tenancy.scope import platform_scope
 from tests.cast import Cast
 from tests.factories import make_user
 from tests.web.software_key import (
+    BACKEND,
     SoftwareKey,
     add_passkey,
+    at_home,
     browser,
     challenge_of,
     is_in,
@@ -27,16 +29,12 @@ from tests.web.software_key import (
 from web import attempts
 from web.passkeys import ceremonies
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 pytestmark = pytest.mark.django_db
 
 
 def with_passkey(user: User, **options: Any) -> SoftwareKey:
     """Return a new passkey of a person."""
-    client = browser()
-    client.force_login(user, BACKEND)
-    prove_again(client)
-    return add_passkey(client, SoftwareKey(**options))
+    return add_passkey(at_home(user), SoftwareKey(**options))
 
 
 @pytest.fixture

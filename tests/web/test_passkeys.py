@@ -20,9 +20,11 @@ from tests.cast import Cast
 from tests.factories import make_user
 from tests.sso.test_rules import rules
 from tests.web.software_key import (
+    BACKEND,
     HOST,
     SoftwareKey,
     add_passkey,
+    at_home,
     browser,
     challenge_of,
     is_in,
@@ -31,16 +33,7 @@ from tests.web.software_key import (
 )
 from web.passkeys import services
 
-BACKEND = "django.contrib.auth.backends.ModelBackend"
 pytestmark = pytest.mark.django_db
-
-
-def at_home(user: User) -> Client:
-    """Return a browser whose person has just entered their password again."""
-    client = browser()
-    client.force_login(user, BACKEND)
-    prove_again(client)
-    return client
 
 
 def events() -> list[tuple[str, int]]:

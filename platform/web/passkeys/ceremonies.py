@@ -46,9 +46,16 @@ MAX_ANSWER = 32_768
 """Characters of a browser's answer: with the attestation of a security key it has about 3,000."""
 MAX_CREDENTIAL_ID = 1023  # bytes; section 7.1, step 25
 _UNREADABLE = (
-    ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, NotImplementedError,
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    AttributeError,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
     struct.error,
-)  # fmt: skip
+)
 """What fido2 raises for bytes that are no answer of an authenticator."""
 
 
