@@ -1,22 +1,32 @@
-"""The queue between a cluster's processes, with locks that die with their holder.
+"""The queue between a cluster's processes: nothing in it waits for, or is broken by, a process that was killed.
 
-``multiprocessing.Queue`` guards its pipe with semaphores. A worker that waits for work holds the reader's semaphore, so
-one killed there (kill -9, out of memory) keeps it for ever and every other worker hangs. A POSIX record lock is the
-kernel's: it is free again when its process is gone.
+``multiprocessing.Queue`` is a pipe and three semaphores. A reader that is killed (kill -9, out of memory) keeps the
+semaphore it waits in, and every other worker hangs; one killed between the length of a message and its bytes leaves
+the pipe out of step, and whoever reads next takes bytes for a length. Here a message is one datagram, which the kernel
+hands to one reader whole or not at all; what is left to exclude is held by record locks, which die with their holder.
 """
 
 from __future__ import annotations
 
+import array
+import contextlib
+import errno
 import fcntl
 import multiprocessing
+import os
+import pickle
+import select
 import signal
+import socket
+import struct
 import tempfile
 import time
 from types import TracebackType
 from typing import Any
 
 from django_q import cluster
-from django_q.queues import Queue
+
+STOP = "STOP"  # what django-q2 puts for "no more", once for each reader
 
 
 class ProcessLock:
@@ -51,13 +61,130 @@ class ProcessLock:
         self.release()
 
 
-class SurvivingQueue(Queue):  # type: ignore[misc]
-    """django-q2's queue, usable on after the death of any of its readers and writers."""
+class SurvivingQueue:
+    """What django-q2 uses of a ``multiprocessing.Queue``, over a pair of datagram sockets that processes share by fork.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._rlock = ProcessLock()
-        self._wlock = ProcessLock()
+    Messages are numbered, and readers note the number of what they took: the difference is how many wait. A reader
+    killed before it has noted one is made good by the next; a queue that has nothing to read always takes more.
+
+    Args:
+        maxsize: most messages that may wait before ``put`` blocks; 0: as many as the kernel holds.
+    """
+
+    _INLINE = 1_800  # bytes in the datagram itself; the systems with the smallest hold 2,048
+    _LOOK_S, _LOOK_MOST_S = (
+        0.0005,
+        0.05,
+    )  # how soon a full queue sees that it has room: twice as late each time
+    _WAKE_S = 1.0  # how soon a reader sees a stop whose message did not reach it
+
+    def __init__(self, maxsize: int = 0) -> None:
+        self._inlet, self._outlet = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        # Waited for in the kernel, which wakes one reader for a message; a timeout of Python's would wake all.
+        whole, part = int(self._WAKE_S), int(self._WAKE_S % 1 * 1e6)
+        self._outlet.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", whole, part))
+        self._limit = maxsize
+        self._writing = ProcessLock()
+        shared = multiprocessing.get_context("fork")
+        self._sent, self._taken = shared.RawValue("q", 0), shared.RawValue("q", 0)
+        self._is_stopped = SharedFlag()
+
+    def put(self, message: Any) -> None:
+        """Add a message; block while the queue is full. ``STOP`` never blocks, and reaches every reader.
+
+        Raises:
+            OSError: a large message could not be written to a temporary file.
+        """
+        if message == STOP:
+            self._is_stopped.set()
+            with contextlib.suppress(OSError):  # Full: readers that find nothing more look at the flag.
+                self._inlet.send(pickle.dumps((0, STOP)), socket.MSG_DONTWAIT)
+            return
+        data = pickle.dumps(message)
+        look_s = self._LOOK_S
+        while 0 < self._limit <= self.qsize():
+            time.sleep(look_s)
+            look_s = min(2 * look_s, self._LOOK_MOST_S)
+        with self._writing:
+            number = self._sent.value = self._sent.value + 1
+            if len(data) <= self._INLINE:
+                self._send(pickle.dumps((number, data)), [])
+                return
+            with tempfile.TemporaryFile() as file:
+                file.write(data)
+                file.flush()
+                self._send(pickle.dumps((number, None)), [file.fileno()])
+
+    def get(self) -> Any:
+        """Take the oldest message, waiting for one; ``STOP`` when there are no more and none will come."""
+        while True:
+            try:
+                # One descriptor's room; recv_fds would close none of those it cuts off, and there are none.
+                head, files, _, _ = socket.recv_fds(self._outlet, 2 * self._INLINE, 1)
+            except BlockingIOError:  # nothing came for so long
+                if self._is_stopped.is_set():
+                    return STOP
+                continue
+            number, data = pickle.loads(head)  # noqa: S301 - from a process of this cluster, over no network
+            if data == STOP:
+                return STOP
+            self._taken.value = max(self._taken.value, number)
+            if files:
+                with os.fdopen(files[0], "rb") as file:
+                    file.seek(0)
+                    data = file.read()
+            return pickle.loads(data)  # noqa: S301 - likewise
+
+    def qsize(self) -> int:
+        """Return how many messages wait."""
+        return 0 if self.empty() else max(1, self._sent.value - self._taken.value)
+
+    def empty(self) -> bool:
+        """Tell whether nothing waits."""
+        return not select.select([self._outlet], [], [], 0)[0]
+
+    def close(self) -> None:
+        """Do nothing: messages have left this process when ``put`` returns, and readers may still be at work."""
+
+    def join_thread(self) -> None:
+        """Do nothing: there is no thread."""
+
+    def _send(self, head: bytes, files: list[int]) -> None:
+        with_files = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
+        while True:
+            try:
+                self._inlet.sendmsg([head], with_files)
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:  # How macOS says that it is full; Linux waits.
+                    raise
+                time.sleep(self._LOOK_S)
+            else:
+                return
+
+
+class SharedNumber:
+    """What django-q2 uses of ``multiprocessing.Value``: a number in shared memory, its lock one that dies with its holder.
+
+    A worker holds that lock while it hands in a result. Killed there, a semaphore of it would hang the sentinel, which
+    then starts no process any more.
+    """
+
+    def __init__(self, typecode: str, value: float) -> None:
+        self._number: Any = multiprocessing.get_context("fork").RawValue(typecode, value)
+        self._lock = ProcessLock()
+
+    @property
+    def value(self) -> float:
+        """The number, as any of the processes set it last."""
+        return float(self._number.value)
+
+    @value.setter
+    def value(self, value: float) -> None:
+        self._number.value = value
+
+    def get_lock(self) -> ProcessLock:
+        """Return the lock to be held around reading and setting it in one go."""
+        return self._lock
 
 
 class SharedFlag:
@@ -105,5 +232,6 @@ class PatientSentinel(cluster.Sentinel):  # type: ignore[misc]
 def install() -> None:
     """Make clusters of this process use these classes; django-q2 has no setting for them."""
     cluster.Queue = SurvivingQueue
+    cluster.Value = SharedNumber
     cluster.Event = SharedFlag
     cluster.Sentinel = PatientSentinel
