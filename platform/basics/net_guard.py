@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
@@ -368,6 +369,12 @@ before_request: Callable[[], None] = _nothing
 """Called by the thread that is about to wait for an answer; the platform gives its database connections back here."""
 
 
+@cache
+def authorities() -> ssl.SSLContext:
+    """Return what checks the certificates of servers. Reading those of all authorities takes 25 ms of CPU: once a process."""
+    return httpx2.create_ssl_context(trust_env=False)
+
+
 class GuardedTransport(httpx2.BaseTransport):
     """A transport for httpx2 that reaches public addresses only; no proxy, no cookies, one deadline for everything.
 
@@ -388,7 +395,7 @@ class GuardedTransport(httpx2.BaseTransport):
     ) -> None:
         self._policy = policy
         self._pool = httpcore2.ConnectionPool(
-            ssl_context=verify or httpx2.create_ssl_context(trust_env=False),
+            ssl_context=verify or authorities(),
             max_connections=4,
             max_keepalive_connections=0,
             network_backend=GuardedBackend(policy, resolver, time.monotonic() + seconds),

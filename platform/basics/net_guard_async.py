@@ -21,6 +21,7 @@ from basics.net_guard import (
     NetPolicy,
     Resolver,
     addresses_checked,
+    authorities,
     error_translated,
     system_resolver,
     url_check,
@@ -105,7 +106,7 @@ class AsyncGuardedTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         self._policy = policy
         self._pool = httpcore2.AsyncConnectionPool(
-            ssl_context=verify or httpx2.create_ssl_context(trust_env=False),
+            ssl_context=verify or authorities(),
             max_connections=max(connections, keepalive),
             max_keepalive_connections=keepalive,
             network_backend=AsyncGuardedBackend(policy, resolver),

@@ -64,15 +64,20 @@ def _held_at_once(world: World, stack: Stack) -> tuple[int, list[int]]:
     be counted as one more.
     """
     statuses: list[int] = []
+    headers = {"Authorization": f"Bearer {world.key}"}
+    client = httpx2.Client(headers=headers, timeout=60, limits=httpx2.Limits(max_connections=None))
 
     def ask() -> None:
-        headers = {"Authorization": f"Bearer {world.key}"}
-        response = httpx2.get(f"{stack.url}/api/v1/webhooks", headers=headers, timeout=60)
+        response = client.get(f"{stack.url}/api/v1/webhooks")
         statuses.append(response.status_code)
 
     asking = [threading.Thread(target=ask) for _ in range(POOL)]
     blocked = 0
-    with psycopg.connect(database_url()) as holder, psycopg.connect(database_url(), autocommit=True) as other:
+    with (
+        client,
+        psycopg.connect(database_url()) as holder,
+        psycopg.connect(database_url(), autocommit=True) as other,
+    ):
         holder.execute("LOCK TABLE webhooks_webhook IN ACCESS EXCLUSIVE MODE")
 
         def all_are_blocked() -> bool:
