@@ -289,7 +289,7 @@ def reindexed(bench: Bench) -> dict[str, Any]:
     """Take the codes out of the index, and make them again as an upgrade does."""
     from django.db import connection
 
-    from apps.collections.index.code_kinds import codes_reindex
+    from apps.collections.index.codes import codes_reindex
     from apps.collections.models import Document
 
     with connection.cursor() as cursor:

@@ -89,7 +89,7 @@ class CollectionsConfig(AppConfig):
             DOCUMENTS as OLD_DOCUMENTS,
         )
         from apps.collections.index import identifier_sql
-        from apps.collections.index.code_kinds import codes_sweep
+        from apps.collections.index.codes import codes_sweep
         from apps.collections.index.large import indexes_restore
         from apps.collections.pipeline.lexical_upgrade import terms_sweep
         from apps.collections.storage import originals

@@ -13,7 +13,7 @@ from apps.collections.documents.services import document_retry
 from apps.collections.imports import job as import_job
 from apps.collections.imports.scratch import import_scratch_remove
 from apps.collections.imports.services import import_retry
-from apps.collections.index import code_kinds, spaces
+from apps.collections.index import codes, spaces
 from apps.collections.index import large as indexes
 from apps.collections.models import Collection, Document, DocumentStatus, Import, ImportStatus, SpaceSwap
 from apps.collections.pipeline import document_types as pipeline_types
@@ -167,10 +167,10 @@ def index_build(ctx: JobContext, *, collection: int) -> None:
     indexes.indexes_build(ctx, collection_id=collection)
 
 
-@job(code_kinds.KIND, lane="cpu", max_attempts=5)
+@job(codes.KIND, lane="cpu", max_attempts=5)
 def codes_reindex(ctx: JobContext) -> None:
     """Index the codes of documents again whose workspace recognises others now."""
-    code_kinds.codes_reindex(ctx, tenant_id=ctx.tenant_id)
+    codes.codes_reindex(ctx, tenant_id=ctx.tenant_id)
 
 
 @job(pipeline_types.KIND, lane="cpu", max_attempts=5)

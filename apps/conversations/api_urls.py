@@ -7,7 +7,8 @@ from django.urls import path
 from apps.conversations.assistants import api as assistant_api
 from apps.conversations.attachments import api as attachment_api
 from apps.conversations.branches import api as branch_api
-from apps.conversations.chat import api, around_api
+from apps.conversations.chat import api, list_api, queue_api
+from apps.conversations.feedback import api as feedback_api
 from apps.conversations.openai.api import ChatCompletionsView
 from apps.conversations.openai.embeddings_api import EmbeddingsView
 from apps.conversations.openai.models_api import ModelsView, ModelView
@@ -17,6 +18,8 @@ from apps.conversations.openai.responses_api import (
     ResponsesView,
     ResponseView,
 )
+from apps.conversations.rules import api as rules_api
+from apps.conversations.sharing import api as share_api
 from apps.conversations.traces import api as trace_api
 
 _VERSIONS = "assistants/<int:pk>/versions"
@@ -25,11 +28,11 @@ _TURNS = f"{_ONE}/turns"
 _FILES = f"{_ONE}/attachments"
 urlpatterns = [
     path("conversations", api.ConversationsView.as_view(), name="conversations-list"),
-    path("conversations/search", around_api.ConversationSearchView.as_view(), name="conversations-search"),
-    path("conversations/rules", around_api.ConversationRulesView.as_view(), name="conversations-rules"),
+    path("conversations/search", list_api.ConversationSearchView.as_view(), name="conversations-search"),
+    path("conversations/rules", rules_api.ConversationRulesView.as_view(), name="conversations-rules"),
     path(
         "conversations/rules/preview",
-        around_api.ConversationRulesPreviewView.as_view(),
+        rules_api.ConversationRulesPreviewView.as_view(),
         name="conversations-rules-preview",
     ),
     path("conversations/<int:pk>", api.ConversationView.as_view(), name="conversations-detail"),
@@ -44,7 +47,7 @@ urlpatterns = [
     path(f"{_TURNS}/<int:turn_pk>/continue", branch_api.TurnContinueView.as_view(), name="turns-continue"),
     path(f"{_TURNS}/<int:turn_pk>/choose", branch_api.TurnChooseView.as_view(), name="turns-choose"),
     path(f"{_TURNS}/<int:turn_pk>/fork", branch_api.TurnForkView.as_view(), name="turns-fork"),
-    path(f"{_TURNS}/<int:turn_pk>/feedback", around_api.TurnFeedbackView.as_view(), name="turns-feedback"),
+    path(f"{_TURNS}/<int:turn_pk>/feedback", feedback_api.TurnFeedbackView.as_view(), name="turns-feedback"),
     path(_FILES, attachment_api.AttachmentsView.as_view(), name="attachments-list"),
     path(f"{_FILES}/<int:attachment_pk>", attachment_api.AttachmentView.as_view(), name="attachments-detail"),
     path(
@@ -52,14 +55,14 @@ urlpatterns = [
         attachment_api.AttachmentRetryView.as_view(),
         name="attachments-retry",
     ),
-    path("feedback", around_api.FeedbackListView.as_view(), name="feedback-list"),
-    path(f"{_ONE}/draft", around_api.DraftView.as_view(), name="conversations-draft"),
-    path(f"{_ONE}/queue", around_api.QueueView.as_view(), name="queue-list"),
-    path(f"{_ONE}/queue/<int:queued_pk>", around_api.QueuedView.as_view(), name="queue-detail"),
-    path(f"{_ONE}/shares", around_api.SharesView.as_view(), name="shares-list"),
-    path(f"{_ONE}/shares/<int:share_pk>", around_api.ShareView.as_view(), name="shares-detail"),
-    path("shares/<uuid:key>", around_api.SharedView.as_view(), name="shares-read"),
-    path(f"{_ONE}/export", around_api.ConversationExportView.as_view(), name="conversations-export"),
+    path("feedback", feedback_api.FeedbackListView.as_view(), name="feedback-list"),
+    path(f"{_ONE}/draft", queue_api.DraftView.as_view(), name="conversations-draft"),
+    path(f"{_ONE}/queue", queue_api.QueueView.as_view(), name="queue-list"),
+    path(f"{_ONE}/queue/<int:queued_pk>", queue_api.QueuedView.as_view(), name="queue-detail"),
+    path(f"{_ONE}/shares", share_api.SharesView.as_view(), name="shares-list"),
+    path(f"{_ONE}/shares/<int:share_pk>", share_api.ShareView.as_view(), name="shares-detail"),
+    path("shares/<uuid:key>", share_api.SharedView.as_view(), name="shares-read"),
+    path(f"{_ONE}/export", share_api.ConversationExportView.as_view(), name="conversations-export"),
     path("runs/<int:pk>", api.RunView.as_view(), name="runs-detail"),
     path("runs/<int:pk>/trace", trace_api.RunTraceView.as_view(), name="runs-trace"),
     path("runs/<int:pk>/stop", api.RunStopView.as_view(), name="runs-stop"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from django.urls import path
 
 from apps.conversations.branches import views as branch_views
-from apps.conversations.chat import around_views, attachment_views, views
+from apps.conversations.chat import attachment_views, list_views, queue_views, views
+from apps.conversations.feedback import views as feedback_views
+from apps.conversations.rules import views as rules_views
 from apps.conversations.sharing import views as share_views
 from apps.conversations.traces import views as trace_views
 
@@ -14,9 +16,9 @@ urlpatterns = [
     path("", views.home, name="home"),
     path("new/", views.create, name="create"),
     path("attachments/", attachment_views.begin, name="attachment-begin"),
-    path("all/", around_views.index, name="list"),
-    path("recent/", around_views.recent, name="recent"),
-    path("settings/", around_views.rules, name="settings-rules"),
+    path("all/", list_views.index, name="list"),
+    path("recent/", list_views.recent, name="recent"),
+    path("settings/", rules_views.rules, name="settings-rules"),
     path("shared/<uuid:key>/", share_views.shared, name="shared"),
     path("tools/", views.tools_new, name="tools-new"),
     path("<int:pk>/", views.detail, name="detail"),
@@ -27,11 +29,11 @@ urlpatterns = [
         "<int:pk>/attachments/<int:attachment_pk>/remove/", attachment_views.remove, name="attachment-remove"
     ),
     path("<int:pk>/attachments/<int:attachment_pk>/retry/", attachment_views.retry, name="attachment-retry"),
-    path("<int:pk>/draft/", around_views.draft, name="draft"),
-    path("<int:pk>/queue/", around_views.queue, name="queue"),
-    path("<int:pk>/queue/ask/", around_views.queue_ask, name="queue-ask"),
-    path("<int:pk>/queue/<int:queued_pk>/remove/", around_views.queue_remove, name="queue-remove"),
-    path("<int:pk>/turns/<int:turn_pk>/feedback/", around_views.feedback, name="feedback"),
+    path("<int:pk>/draft/", queue_views.draft, name="draft"),
+    path("<int:pk>/queue/", queue_views.queue, name="queue"),
+    path("<int:pk>/queue/ask/", queue_views.queue_ask, name="queue-ask"),
+    path("<int:pk>/queue/<int:queued_pk>/remove/", queue_views.queue_remove, name="queue-remove"),
+    path("<int:pk>/turns/<int:turn_pk>/feedback/", feedback_views.feedback, name="feedback"),
     path("<int:pk>/shares/", share_views.shares, name="shares"),
     path("<int:pk>/shares/<int:share_pk>/revoke/", share_views.share_revoke, name="share-revoke"),
     path("<int:pk>/export/", share_views.export, name="export"),
@@ -50,7 +52,7 @@ urlpatterns = [
     path("<int:pk>/runs/<int:run_pk>/decisions/<int:decision_pk>/", views.run_decide, name="run-decide"),
     path("<int:pk>/sources/<slug:source>/", views.source, name="source"),
     path("<int:pk>/rename/", views.rename, name="rename"),
-    path("<int:pk>/pin/", around_views.pin, name="pin"),
+    path("<int:pk>/pin/", list_views.pin, name="pin"),
     path("<int:pk>/delete/", views.delete, name="delete"),
     path("<int:pk>/erase/", views.erase, name="erase"),
     path("<int:pk>/scope/", views.scope, name="scope"),

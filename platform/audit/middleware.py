@@ -1,4 +1,4 @@
-"""Before an answer with content is sent, write that it is: for every address of ``audit.doors``."""
+"""Before an answer with content is sent, write that it is: for every address of ``audit.content_addresses``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
-from audit.doors import ADMIN_MODELS, DOORS
+from audit.content_addresses import ADMIN_MODELS, DOORS
 from audit.reads import content_read, documents_noted
 from tenancy.actors import Actor
 from tenancy.database.waiting import in_db

@@ -62,7 +62,7 @@ def content_read(
 
     Args:
         door: name of the address.
-        kind: of ``audit.doors``.
+        kind: of ``audit.content_addresses``.
         named: ids that the address named.
         documents: ids of those that were found; the first ``MOST_DOCUMENTS`` are kept.
     """

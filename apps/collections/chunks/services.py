@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 
 from apps.collections.index import terms
-from apps.collections.index.code_kinds import code_kinds
+from apps.collections.index.codes import code_kinds
 from apps.collections.index.postings import postings_note_edit
 from apps.collections.index.spaces import vectors_make, vectors_replace
 from apps.collections.models import Chunk, ChunkRevision, Collection, Document, DocumentStatus, LinkOrigin

@@ -22,7 +22,7 @@ from apps.collections.display import selectors
 from apps.collections.documents import versions
 from apps.collections.documents.shapes import CountOutput
 from apps.collections.index import code_patterns
-from apps.collections.index.code_kinds import code_patterns_get
+from apps.collections.index.codes import code_patterns_get
 from web.drf.inputs import valid
 from web.drf.pages import Pagination
 from web.drf.views import TenantAPIView

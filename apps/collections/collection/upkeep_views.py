@@ -19,7 +19,7 @@ from apps.collections.documents import selectors as documents_selectors
 from apps.collections.documents import type_rules as documents_type_rules
 from apps.collections.documents import versions
 from apps.collections.index import code_patterns as index_code_patterns
-from apps.collections.index.code_kinds import code_patterns_get
+from apps.collections.index.codes import code_patterns_get
 from apps.collections.index.embedding import embedder_choices
 from apps.collections.ingestion.codes import SHIPPED, CodesInvalid, code_kinds_parse
 from apps.collections.ingestion.document_types import trade_compliance_data

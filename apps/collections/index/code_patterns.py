@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import transaction
 
-from apps.collections.index.code_kinds import codes_reindex_enqueue
+from apps.collections.index.codes import codes_reindex_enqueue
 from apps.collections.ingestion.codes import EVERYWHERE, code_kinds_parse
 from apps.collections.models import CodePatterns
 from tenancy.actors import Actor

@@ -162,7 +162,7 @@ class Migration(InitialMigration):
                 ('lexical_count', models.PositiveIntegerField(default=0)),
                 ('identifiers_found', models.PositiveIntegerField(default=0)),
                 ('identifiers_total', models.PositiveIntegerField(default=0)),
-                ('code_form', models.CharField(blank=True, help_text='Form in which the index stores its codes; see apps.collections.index.code_kinds.', max_length=40)),
+                ('code_form', models.CharField(blank=True, help_text='Form in which the index stores its codes; see apps.collections.index.codes.', max_length=40)),
                 ('timings', models.JSONField(default=dict, help_text='Seconds per stage.')),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 ('updated_at', models.DateTimeField(auto_now=True)),

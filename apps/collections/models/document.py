@@ -173,7 +173,7 @@ class Document(TenantModel):
     code_form = models.CharField(
         max_length=40,
         blank=True,
-        help_text="Form in which the index stores its codes; see apps.collections.index.code_kinds.",
+        help_text="Form in which the index stores its codes; see apps.collections.index.codes.",
     )
     timings = models.JSONField(default=dict, help_text="Seconds per stage.")
     created_at = models.DateTimeField(db_default=Now())

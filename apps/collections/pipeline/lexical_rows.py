@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from apps.collections.index import terms
-from apps.collections.index.code_kinds import code_kinds, late_note
+from apps.collections.index.codes import code_kinds, late_note
 from apps.collections.ingestion.lexical import form_for
 from apps.collections.models import Chunk, Collection, Document
 from apps.collections.pipeline.stage import IngestContext, Meter, stage_writing

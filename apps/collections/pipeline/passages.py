@@ -11,7 +11,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from apps.collections.embedders.base import normalised
 from apps.collections.index import terms
 from apps.collections.index.billing import EmbeddingBill
-from apps.collections.index.code_kinds import code_kinds, late_note
+from apps.collections.index.codes import code_kinds, late_note
 from apps.collections.index.embedding import embedder_for
 from apps.collections.index.large import indexes_consider
 from apps.collections.index.spaces import vectors_insert

@@ -20,7 +20,7 @@ from django.utils import timezone
 from apps.collections.embedders.base import normalised
 from apps.collections.index import terms
 from apps.collections.index.billing import EmbeddingBill
-from apps.collections.index.code_kinds import code_kinds
+from apps.collections.index.codes import code_kinds
 from apps.collections.index.embedding import embedder_for
 from apps.collections.index.large import indexes_consider
 from apps.collections.index.postings import postings_note_late

@@ -26,13 +26,14 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from apps.collections.index.billing import EmbeddingBill, billing_account_of
-from apps.collections.index.code_kinds import code_kinds, documents_behind
+from apps.collections.index.codes import code_kinds, documents_behind
 from apps.collections.index.embedding import embedder_for, languages_known
 from apps.collections.ingestion.codes import EVERYWHERE, plain
 from apps.collections.ingestion.identifiers import identifier_list
 from apps.collections.ingestion.lexical import query_term_ids
 from apps.collections.models import Collection, EmbeddingSpace
 from apps.collections.search.codes import CodeQuestion, codes_placed
+from apps.collections.search.document_order import WantedDocuments
 from apps.collections.search.expand import hits_expand
 from apps.collections.search.filters import SearchFilter, parse_filters
 from apps.collections.search.indexed import (
@@ -57,7 +58,6 @@ from apps.collections.search.types import (
     QueryVector,
     SearchResult,
 )
-from apps.collections.search.wanted import WantedDocuments
 from audit.reads import documents_note
 from basics.errors import DomainError, Invalid, Missing
 from basics.metrics import SEARCH_SECONDS

@@ -14,7 +14,7 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps.conversations.chat.around_shapes import QueuedOutput
+from apps.conversations.chat.queue_shapes import QueuedOutput
 from apps.conversations.chat.shapes import (
     AskInput,
     BranchesInput,

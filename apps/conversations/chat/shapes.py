@@ -8,9 +8,11 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps.conversations.attachments.shapes import AttachmentOutput
-from apps.conversations.display.marks import LABELS, compared_of, marks_of
+from apps.conversations.display.marks import compared_of, marks_of
+from apps.conversations.display.shapes import MarkOutput
 from apps.conversations.models import Message, Turn
 from apps.conversations.transcript.locks import MAX_TEXT
+from apps.conversations.transcript.search import MAX_QUERY
 from apps.conversations.transcript.selectors import live_state
 from runs.models import RunStatus
 
@@ -164,23 +166,6 @@ class CitationOutput(serializers.Serializer[Any]):
         ref_name = "Citation"
 
 
-class MarkOutput(serializers.Serializer[Any]):
-    """A sentence of an answer that its reader should check."""
-
-    start = serializers.IntegerField(help_text="First character in the answer.")
-    end = serializers.IntegerField(help_text="The character after its last one.")
-    reason = serializers.ChoiceField(
-        choices=list(LABELS),
-        help_text="unsupported, number, name and polarity: compared with its sources and not confirmed; "
-        "language: not compared, because its source is in another language.",
-    )
-    text = serializers.CharField(help_text="The sentence.")
-    note = serializers.CharField(help_text="The reason in words.")
-
-    class Meta:
-        ref_name = "Mark"
-
-
 class TurnOutput(serializers.Serializer[Turn]):
     id = serializers.IntegerField()
     index = serializers.IntegerField(
@@ -281,3 +266,25 @@ class RunOutput(serializers.Serializer[Any]):
 
     class Meta:
         ref_name = "Run"
+
+
+class SearchFilter(serializers.Serializer[Any]):
+    q = serializers.CharField(max_length=MAX_QUERY, allow_blank=True, default="")
+
+
+class FoundOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField(source="pk")
+    title = serializers.CharField()
+    updated_at = serializers.DateTimeField()
+    turn_id = serializers.IntegerField(
+        source="turn_pk", allow_null=True, help_text="Null if only the title matches."
+    )
+    author = serializers.CharField(help_text="user or assistant; empty if only the title matches.")
+    excerpt = serializers.CharField(help_text="Plain text.")
+    marks = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField(), min_length=2, max_length=2),
+        help_text="Where the words are in the excerpt: [start, end) in characters.",
+    )
+
+    class Meta:
+        ref_name = "FoundConversation"

@@ -1,12 +1,5 @@
 """Rows of assistants and conversations."""
 
-from apps.conversations.models.around import (
-    ConversationRules,
-    ConversationShare,
-    Feedback,
-    QueuedQuestion,
-    ShareReader,
-)
 from apps.conversations.models.assistant import (
     Assistant,
     AssistantCollection,
@@ -23,6 +16,10 @@ from apps.conversations.models.conversation import (
     Message,
     Turn,
 )
+from apps.conversations.models.feedback import Feedback
+from apps.conversations.models.queued import QueuedQuestion
+from apps.conversations.models.rules import ConversationRules
+from apps.conversations.models.sharing import ConversationShare, ShareReader
 
 __all__ = [
     "Assistant",

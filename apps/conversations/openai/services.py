@@ -13,7 +13,7 @@ from apps.collections.models import Collection
 from apps.conversations.models import AssistantVersion, Mode
 from apps.conversations.openai.wire import ParsedRequest, ToolChoice, call_ids_read
 from apps.conversations.transcript import selectors
-from apps.conversations.turns.choosing import assistant_answering
+from apps.conversations.turns.answerer import assistant_answering
 from basics.errors import Conflict, Denied, DomainError, Invalid
 from jobs.services import job_enqueue
 from runs.actors import actor_facts

@@ -16,7 +16,7 @@ from apps.conversations.transcript.locks import (
     title_checked,
     tools_off_checked,
 )
-from apps.conversations.turns.choosing import answerer_choose
+from apps.conversations.turns.answerer import answerer_choose
 from basics.errors import Denied, Invalid
 from runs.models import ACTIVE, Run
 from runs.services import run_stop

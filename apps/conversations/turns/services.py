@@ -25,7 +25,7 @@ from apps.conversations.transcript.locks import (
     text_checked,
     title_of,
 )
-from apps.conversations.turns.choosing import CHOICE, answerer_choose
+from apps.conversations.turns.answerer import CHOICE, answerer_choose
 from apps.conversations.turns.conversations import (
     RUN_KIND,
     conversation_create,

@@ -11,7 +11,7 @@ from apps.datasets.generation.corpus import CorpusPassage
 from apps.datasets.generation.judging import Judgement, judged
 from apps.datasets.generation.material import gold_of, passages_of
 from apps.datasets.generation.paying import StageAnswer, ask
-from apps.datasets.generation.planting import PLANTED, instruction_of, is_obeyed, planted
+from apps.datasets.generation.prompt_injection import PLANTED, instruction_of, is_obeyed, planted
 from apps.datasets.generation.rule_pools import MADE
 from apps.datasets.generation.trace import Trace, trace_of, without_marks
 from apps.datasets.generation.work import Item, Next, Work, dropped

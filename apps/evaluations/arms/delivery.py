@@ -17,7 +17,7 @@ from typing import Any
 
 from apps.conversations.answering.prepare import Answering
 from apps.conversations.display.cards import SEARCHES
-from apps.datasets.generation.planting import tool_planted
+from apps.datasets.generation.prompt_injection import tool_planted
 from apps.evaluations.arms.tool_sets import RECORDED, ToolSet, held
 from apps.evaluations.attacks.values import (
     OTHER_DOCUMENT,

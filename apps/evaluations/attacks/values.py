@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from apps.datasets.generation.planting import PLANTED, canary_of
+from apps.datasets.generation.prompt_injection import PLANTED, canary_of
 from apps.datasets.records.record import Record, RowType
 from basics.errors import Invalid
 

@@ -9,9 +9,9 @@ import pytest
 
 from apps.collections.ingestion.covers import MAX_CHARS, cover_of
 from apps.collections.ingestion.types import ExtractedDocument, PageText
+from apps.collections.search.document_order import WantedDocuments
 from apps.collections.search.named import MOST
 from apps.collections.search.types import SearchHit
-from apps.collections.search.wanted import WantedDocuments
 
 
 class Upload:

@@ -218,7 +218,7 @@ READERS = {
     "apps/conversations/transcript/selectors.py": {"chat"},
     "apps/conversations/transcript/shown.py": {"runs"},
     "apps/conversations/management/commands/ask.py": {"command"},
-    "apps/conversations/chat/around_shapes.py": "what readers have said of answers, which are read where they stand",
+    "apps/conversations/feedback/shapes.py": "what readers have said of answers, which are read where they stand",
     "apps/conversations/answering/closing.py": "makes the message",
     "apps/conversations/answering/memory.py": "hands on what was said before to a row or a score made of a turn",
     "apps/conversations/support/services.py": "compares it again, and stores the marks",

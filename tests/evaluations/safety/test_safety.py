@@ -17,7 +17,7 @@ from apps.conversations.answering import helpers
 from apps.conversations.assistants.options import VersionSpec
 from apps.conversations.assistants.services import assistant_create, version_publish
 from apps.conversations.toolset import bundle as tools
-from apps.datasets.generation.planting import PLANTED, canary_of, instruction_of
+from apps.datasets.generation.prompt_injection import PLANTED, canary_of, instruction_of
 from apps.datasets.models import DatasetVersion, VersionRow
 from apps.datasets.records.record import Record, RecordSource, RowType, from_values
 from apps.evaluations import tasks

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from apps.collections.chunks.services import chunk_edit
-from apps.collections.index import code_kinds, code_patterns
+from apps.collections.index import code_patterns, codes
 from apps.collections.ingestion.codes import CodesInvalid
 from apps.collections.models import ChunkTerms, CodePatterns, Collection, Document
 from apps.collections.search import CodeFound, SearchResult, search_run
@@ -147,17 +147,17 @@ def test_old_rows_are_indexed_again_and_a_search_says_what_is_behind(
     assert (told(printed), printed.behind) == ([("hts:8481803055", "exact")], 3)
     assert (told(bare), bare.behind) == ([("hts:8409911040", "none")], 3)
     # The sweep of any process finds them, once for all.
-    assert [code_kinds.codes_sweep() for _ in range(2)] == [1, 1]
-    assert Job.objects.filter(kind=code_kinds.KIND).count() == 1
+    assert [codes.codes_sweep() for _ in range(2)] == [1, 1]
+    assert Job.objects.filter(kind=codes.KIND).count() == 1
     # A worker that dies on the way leaves what it has done; its successor does the rest.
-    monkeypatch.setattr(code_kinds, "BATCH", 1)
+    monkeypatch.setattr(codes, "BATCH", 1)
     with pytest.raises(JobCancelled):
-        code_kinds.codes_reindex(Going(3), tenant_id=cast.tenant.pk)
+        codes.codes_reindex(Going(3), tenant_id=cast.tenant.pk)
     assert Document.objects.filter(code_form="1").count() < 3
-    code_kinds.codes_reindex(Going(), tenant_id=cast.tenant.pk)
+    codes.codes_reindex(Going(), tenant_id=cast.tenant.pk)
     assert set(Document.objects.values_list("code_form", flat=True)) == {"1"}
     assert dict(ChunkTerms.objects.values_list("pk", "lexemes")) == rows
-    assert code_kinds.codes_reindex(Going(), tenant_id=cast.tenant.pk) == 0
+    assert codes.codes_reindex(Going(), tenant_id=cast.tenant.pk) == 0
     assert told(asking("8409911040")) == [("hts:8409911040", "exact")]
 
 
@@ -166,10 +166,10 @@ def test_patterns_of_a_workspace_count_for_it_alone(cast: Cast, collection: Coll
     with tenant_scope(cast.other_tenant.pk):
         other = make_collection(cast.other_tenant, "Theirs")
     code_patterns.code_patterns_set(tenant=cast.tenant, actor=cast.actor("admin"), patterns=PARTS)
-    assert Job.objects.filter(kind=code_kinds.KIND, tenant=cast.tenant).count() == 1
+    assert Job.objects.filter(kind=codes.KIND, tenant=cast.tenant).count() == 1
     after = ingest(cast, collection, "after.md", b"# B\n\nThe pump px 5678 is here.")
     assert (told(asking("PX5678")), asking("PX5678").behind) == ([("part:px5678", "exact")], 1)
-    code_kinds.codes_reindex(Going(), tenant_id=cast.tenant.pk)
+    codes.codes_reindex(Going(), tenant_id=cast.tenant.pk)
     before.refresh_from_db()
     assert before.code_form == after.code_form != "1"
     assert told(asking("Where is px1234?")) == [("part:px1234", "exact")]
@@ -183,7 +183,7 @@ def test_patterns_of_a_workspace_count_for_it_alone(cast: Cast, collection: Coll
             tenant=cast.other_tenant, actor=cast.actor("outsider"), collections=[other], query="PX-5678"
         )
         assert theirs.codes == ()
-        assert code_kinds.code_kinds(cast.other_tenant.pk).own == ()
+        assert codes.code_kinds(cast.other_tenant.pk).own == ()
     code_patterns.code_patterns_set(tenant=cast.tenant, actor=cast.actor("admin"), patterns=None)
     assert not CodePatterns.objects.exists()
     assert asking("PX-5678").codes == ()

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
-from audit.doors import ADMIN_MODELS, DOORS
+from audit.content_addresses import ADMIN_MODELS, DOORS
 from audit.middleware import reads_recorded
 from audit.models import ContentRead
 from tenancy.models import User
@@ -43,7 +43,7 @@ def reads(side: Side) -> list[ContentRead]:
 def test_every_address_is_a_door_or_named_as_one_without_content() -> None:
     names = {name for name, _ in all_urls() if not name.startswith("admin:")}
     assert sorted(names - set(DOORS) - WITHOUT) == [], (
-        "audit/doors.py, or without_content.txt where it shows none"
+        "audit/content_addresses.py, or without_content.txt where it shows none"
     )
     assert sorted(set(DOORS) - names) == [], "no such address"
     assert sorted(WITHOUT - names) == [], "no such address"

@@ -1,0 +1,31 @@
+"""What the REST API of drafts and waiting questions takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from apps.conversations.transcript.locks import MAX_TEXT
+
+
+class DraftInput(serializers.Serializer[Any]):
+    text = serializers.CharField(
+        allow_blank=True, max_length=MAX_TEXT, trim_whitespace=False, help_text="Empty: no draft."
+    )
+
+
+class QueuedUpdate(serializers.Serializer[Any]):
+    text = serializers.CharField(max_length=MAX_TEXT, help_text="The question.")
+
+
+class QueuedOutput(serializers.Serializer[Any]):
+    id = serializers.IntegerField()
+    text = serializers.CharField()
+    model = serializers.CharField(help_text="Empty: the conversation's model.")
+    client_id = serializers.UUIDField()
+    problem = serializers.CharField(help_text="Why it wasn't asked when its turn came; empty: it is waiting.")
+    created_at = serializers.DateTimeField()
+
+    class Meta:
+        ref_name = "QueuedQuestion"

@@ -1,0 +1,64 @@
+"""REST of the rules for all conversations of a workspace."""
+
+from __future__ import annotations
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from apps.conversations.rules.shapes import (
+    ConversationRulesInput,
+    ConversationRulesOutput,
+    KeepDaysFilter,
+    RulesPreviewOutput,
+)
+from apps.conversations.transcript.api import ConversationAPIView
+from apps.conversations.turns.retention import rules_get, rules_preview, rules_set
+from web.drf.inputs import valid
+
+
+class ConversationRulesView(ConversationAPIView):
+    """What the workspace says about all its conversations."""
+
+    actions = {"GET": "audit.read", "PUT": "retention.manage"}
+
+    @extend_schema(
+        operation_id="conversations_rules", tags=["conversations"], responses=ConversationRulesOutput
+    )
+    def get(self, request: Request) -> Response:
+        """Return how long conversations are kept, and whether a model names them."""
+        return Response(ConversationRulesOutput(rules_get(self.tenant)).data)
+
+    @extend_schema(
+        operation_id="conversations_rules_set",
+        tags=["conversations"],
+        request=ConversationRulesInput,
+        responses=ConversationRulesOutput,
+    )
+    def put(self, request: Request) -> Response:
+        """Set these rules. Deletion is permanent: check `conversations_rules_preview` first."""
+        values = valid(ConversationRulesInput, request.data)
+        rules = rules_set(
+            **self.who(),
+            days=values["keep_days"],
+            makes_titles=values["makes_titles"],
+            support_model=values["support_model"],
+        )
+        return Response(ConversationRulesOutput(rules).data)
+
+
+class ConversationRulesPreviewView(ConversationAPIView):
+    """What a rule would delete."""
+
+    actions = {"GET": "audit.read"}
+
+    @extend_schema(
+        operation_id="conversations_rules_preview",
+        tags=["conversations"],
+        parameters=[KeepDaysFilter],
+        responses=RulesPreviewOutput,
+    )
+    def get(self, request: Request) -> Response:
+        """Return what a rule would delete now; nothing is changed."""
+        days = valid(KeepDaysFilter, request.query_params)["keep_days"]
+        return Response(RulesPreviewOutput(rules_preview(**self.who(), days=days)).data)

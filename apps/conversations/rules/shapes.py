@@ -1,0 +1,67 @@
+"""What the REST API of these rules takes and gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+from erasure.retention import MOST_DAYS
+
+_NULL = "null for the server's default; 0 keeps them forever."
+
+
+class ConversationRulesInput(serializers.Serializer[Any]):
+    keep_days = serializers.IntegerField(
+        allow_null=True,
+        min_value=0,
+        max_value=MOST_DAYS,
+        help_text=f"Days after the last question before a conversation is deleted; {_NULL}",
+    )
+    makes_titles = serializers.BooleanField(
+        allow_null=True, default=None, help_text="Omitted or null: unchanged."
+    )
+    support_model = serializers.CharField(
+        allow_null=True,
+        allow_blank=True,
+        default=None,
+        max_length=120,
+        help_text="Model that checks each finished answer against its sources again; empty for none; "
+        "omitted or null: unchanged.",
+    )
+
+
+class ConversationRulesOutput(serializers.Serializer[Any]):
+    keep_days = serializers.IntegerField(
+        source="own_days", allow_null=True, help_text=f"The workspace's own rule; {_NULL}"
+    )
+    days = serializers.IntegerField(help_text="The rule in effect; 0 keeps them forever.")
+    makes_titles = serializers.BooleanField(
+        help_text="A model names each conversation after its first answer."
+    )
+    support_model = serializers.CharField(
+        help_text="Model that checks each answer against its sources again; empty for none."
+    )
+
+    class Meta:
+        ref_name = "ConversationRules"
+
+
+class KeepDaysFilter(serializers.Serializer[Any]):
+    keep_days = serializers.IntegerField(
+        required=False,
+        default=None,
+        min_value=0,
+        max_value=MOST_DAYS,
+        help_text="The rule to try; default: the server's.",
+    )
+
+
+class RulesPreviewOutput(serializers.Serializer[Any]):
+    days = serializers.IntegerField(help_text="The rule that was tried; 0 keeps them forever.")
+    count = serializers.IntegerField(help_text="Conversations that it would delete now.")
+    users = serializers.IntegerField(help_text="Number of people they belong to.")
+    oldest_at = serializers.DateTimeField(allow_null=True, help_text="Last question in the oldest one.")
+
+    class Meta:
+        ref_name = "RulesPreview"
