@@ -7,6 +7,7 @@ of it. The test's side is ``Holds``. Every point lies where a crash hurts most: 
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -39,7 +40,15 @@ IMPORT = "import"  # a file of this name is written and not committed; by the im
 HELD_FILE = "held.md"
 NOTICES = "notices"
 QUICK = "quick"
-_document = 0  # the one this process ingests; the cpu lane has one thread
+
+
+class _Ingested(threading.local):
+    """What this thread ingests: a process has one for its regular slot, and may have others for small files and scans."""
+
+    document = 0
+
+
+_ingested = _Ingested()
 
 
 class Holds:
@@ -144,8 +153,8 @@ def _act(verb: str, query: str) -> str:
     return f"{verb} {number}"
 
 
-def _hold(point: str, number: int | None = None) -> None:
-    marker = Path(os.environ[FOLDER]) / f"{point}-{_document if number is None else number}"
+def _hold(point: str, number: int) -> None:
+    marker = Path(os.environ[FOLDER]) / f"{point}-{number}"
     if not marker.exists():
         return
     draft = marker.with_suffix(".draft")
@@ -163,7 +172,7 @@ def _after(point: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def make(inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
             result = inner(*args, **kwargs)
-            _hold(point)
+            _hold(point, _ingested.document)
             return result
 
         return call
@@ -173,10 +182,9 @@ def _after(point: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _whole(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, document_id: int, **kwargs: Any) -> Any:
-        global _document
-        _document = document_id
+        _ingested.document = document_id
         result = inner(*args, document_id=document_id, **kwargs)
-        _hold("done")
+        _hold("done", document_id)
         return result
 
     return call
@@ -184,10 +192,12 @@ def _whole(inner: Callable[..., Any]) -> Callable[..., Any]:
 
 def _reading(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, on_progress: Callable[[int, int], None], **kwargs: Any) -> Any:
+        document = _ingested.document
+
         def progress(current: int, total: int) -> None:
             on_progress(current, total)
             if current:
-                _hold("parse")
+                _hold("parse", document)
 
         return inner(*args, on_progress=progress, **kwargs)
 
@@ -219,18 +229,20 @@ def _embedding(inner: Callable[..., Any]) -> Callable[..., Any]:
     def call(space: Any, **kwargs: Any) -> Any:
         from apps.collections.models import Document
 
-        live = Document.objects.values_list("collection__space_id", flat=True).get(pk=_document)
-        embedder = inner(space, **kwargs)
-        return _Holding(embedder, "embed", 2) if space.pk == live else _Holding(embedder, "swap", 1)
+        document = _ingested.document
+        live = Document.objects.values_list("collection__space_id", flat=True).get(pk=document)
+        point, batch = ("embed", 2) if space.pk == live else ("swap", 1)
+        return _Holding(inner(space, **kwargs), point, batch, document)
 
     return call
 
 
 class _Holding:
-    """An embedder that holds after its n-th batch."""
+    """An embedder that holds after its n-th batch of the document."""
 
-    def __init__(self, inner: Any, point: str, batch: int) -> None:
+    def __init__(self, inner: Any, point: str, batch: int, document: int) -> None:
         self._inner, self._point, self._batch, self._batches = inner, point, batch, 0
+        self._document = document
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
@@ -241,5 +253,5 @@ class _Holding:
         vectors = self._inner.embed_documents(texts, **kwargs)
         self._batches += 1
         if self._batches == self._batch:
-            _hold(self._point)
+            _hold(self._point, self._document)
         return vectors
