@@ -48,23 +48,23 @@ class EvaluationsConfig(AppConfig):
         from apps.evaluations.experiments.arriving import evaluations_arrived
         from apps.evaluations.experiments.retention import (
             DATASET_USES,
+            DOCUMENTS_SEARCHED,
             EXPERIMENT_USES,
             EXPERIMENTS,
-            experiments_expire,
         )
         from apps.evaluations.results.erasing import evaluations_made_erase
         from apps.evaluations.sampling.services import answer_sample
         from erasure.kinds import on_content_erase
-        from erasure.retention import retention_kind_register, retention_used_by
+        from erasure.removal import retention_kind_register
+        from erasure.retention import retention_used_by
         from exports.moves import keys_tell, on_workspace_import
-        from jobs.registry import on_sweep
 
         on_answer(answer_sample)
         on_content_erase(evaluations_made_erase)
-        on_sweep(experiments_expire, every_s=3600, batch=1)
         retention_kind_register(EXPERIMENTS, EXPERIMENT_USES)
         for use in DATASET_USES:
             retention_used_by("datasets", use)
+        retention_used_by("documents", DOCUMENTS_SEARCHED)
         keys_tell(
             {
                 "experiment_id": "evaluations.Experiment",

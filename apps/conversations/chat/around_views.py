@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
@@ -27,6 +28,7 @@ from apps.conversations.turns.conversations import conversation_pin
 from apps.conversations.turns.retention import rules_get, rules_set
 from basics.errors import Invalid
 from budgets.selectors import budget_notices
+from erasure.models import RetentionRule
 from erasure.retention import MOST_DAYS
 from web.forms import add_refusal
 from web.reader_zone import reader_zone
@@ -229,4 +231,8 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             messages.success(request, "Rules saved.")
             return redirect("conversations:settings-rules", tenant_slug)
     context = {"section": "conversations", "form": form, "rules": now, "default": settings.CONVERSATION_DAYS}
+    waiting = RetentionRule.objects.filter(
+        tenant=request.tenant, kind="conversations", starts_at__gt=timezone.now()
+    )
+    context["starts_at"] = waiting.values_list("starts_at", flat=True).first()
     return render(request, "settings/conversations.html", context, status=422 if form.errors else 200)
