@@ -44,7 +44,14 @@ class DatasetsConfig(AppConfig):
         "RowContent": "json: data.data/id=datasets.DatasetRow",
         "VersionRow": "numbers: row_ref=datasets.DatasetRow",
         "DatasetImport": "files: file errors_file",
-        "DatasetExport": "files: file",
+        "DatasetExport": "files: file; json: findings.row=datasets.DatasetRow",
+        "Dataset": "json: options.against=datasets.Dataset",
+        "DatasetCheck": (
+            "json: options.rows=datasets.DatasetRow options.job=datasets.GenerationJob options.undo=datasets.DatasetCheck "
+            "result.row=datasets.DatasetRow result.kept=datasets.DatasetRow result.dropped=datasets.DatasetRow "
+            "result.evaluated=datasets.DatasetRow result.seen=datasets.DatasetRow "
+            "result.documents/id=collections.Document"
+        ),
         "GenerationJob": "json: options.collections=collections.Collection manifest.collections/id=collections.Collection",
         "GenerationItem": "json: chunks.chunks=collections.Chunk data.run_id=runs.Run",
     }

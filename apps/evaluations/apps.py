@@ -32,12 +32,16 @@ class EvaluationsConfig(AppConfig):
     moves = {  # what an import does with their rows: see exports.moves
         "Experiment": "numbers: budget_job=jobs.Job",
         "Arm": "json: target.collections=collections.Collection target.version=conversations.AssistantVersion",
-        "Trial": "numbers: row_ref=datasets.DatasetRow; text: answer; plain: waits_for",
+        "Trial": (
+            "numbers: row_ref=datasets.DatasetRow; text: answer; plain: waits_for; "
+            "json: outcome.chunks[0]=collections.Chunk"
+        ),
         "AnnotationQueue": "json: assignees.assignees=tenancy.User",
         "Score": "text: author reason evidence",
         "Preference": "text: reason",
         "LiveScore": "text: author reason",
         "JudgeCalibration": "text: author",
+        "JudgeCheck": "json: levels.levels{}=evaluations.AnnotationItem",
         "FailureGroups": "stays: computed",
         "KeptScores": "stays: computed",
         "ScoreCache": "stays: computed",
