@@ -230,7 +230,8 @@ def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> No
         assert client.get(preview, {"keep_days": wrong}).status_code == 400
         put = client.put(rules, {"keep_days": wrong}, content_type="application/json")
         assert put.status_code == 400
-    assert client.put(rules, {}, content_type="application/json").status_code == 400
+    unchanged = client.put(rules, {}, content_type="application/json").json()
+    assert (unchanged["keep_days"], unchanged["makes_titles"]) == (None, True)
     put = client.put(rules, {"keep_days": 30, "makes_titles": False}, content_type="application/json")
     assert put.json() == {"keep_days": 30, "days": 30, "makes_titles": False, "support_model": ""}
     put = client.put(rules, {"keep_days": 30}, content_type="application/json")
