@@ -90,24 +90,23 @@ JSON_OF_NO_ROW = {
     "collections.SearchCase.filters",  # conditions, whose fields are keys that all columns know
     "conversations.AssistantVersion.options",  # settings of a mode
     "conversations.Conversation.tools_off",  # names
-    "conversations.Message.data",
     "conversations.Message.unsupported",
+    "datasets.DatasetExport.problems",
     "datasets.DatasetImport.problems",
     "datasets.DatasetRow.extra",
     "datasets.DatasetRow.scores",
     "datasets.DatasetRow.sources",  # keys that all columns know
     "datasets.DatasetRow.steps",
-    "datasets.GenerationCall.results",
-    "datasets.GenerationCall.turn",
     "datasets.GenerationJob.actor",
     "datasets.GenerationJob.estimate",
     "datasets.GenerationJob.shortfall",
+    "datasets.PaidCall.results",  # keys that all columns know
+    "datasets.PaidCall.turn",
     "evaluations.AnnotationItem.gold",  # names of criteria
     "evaluations.Experiment.actor",
     "evaluations.Experiment.scorers",  # rubrics by name
     "evaluations.JudgeCalibration.curve",
     "evaluations.JudgeCheck.findings",
-    "evaluations.LiveScore.details",
     "evaluations.RubricVersion.criteria",
     "evaluations.SamplingRule.actor",
     "evaluations.SamplingRule.scorers",
@@ -121,6 +120,14 @@ JSON_OF_NO_ROW = {
     "runs.ToolCall.arguments",
     "runs.ToolCall.arguments_masked",
     "runs.ToolCall.payload",
+    "tenancy.ModelEntry.capabilities",
+    "tenancy.ModelEntry.prices",
+    "tools.ContractTest.arguments",
+    "tools.ContractTest.expected",
+    "tools.ToolEntry.tags",
+    "tools.ToolGrant.arguments",
+    "tools.ToolSource.allowed_hosts",
+    "tools.ToolSource.settings",  # addresses and names
 }
 """JSON columns without numbers of rows, or with those alone that ``exports.moves.KEYS`` names."""
 
