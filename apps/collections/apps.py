@@ -83,7 +83,6 @@ class CollectionsConfig(AppConfig):
         )
         from apps.collections.documents.retention import (
             BEING_READ,
-            documents_expire,
         )
         from apps.collections.documents.retention import (
             DOCUMENTS as OLD_DOCUMENTS,
@@ -101,7 +100,7 @@ class CollectionsConfig(AppConfig):
         from blobs.references import named_by
         from erasure.kinds import content_kind_register
         from erasure.places import Place, files_kept
-        from erasure.retention import retention_kind_register
+        from erasure.removal import retention_kind_register
         from erasure.rules import on_person_erase, on_workspace_erase
         from exports.moves import keys_tell, on_workspace_import, shared_as
         from jobs.registry import before_fork, on_sweep
@@ -114,7 +113,6 @@ class CollectionsConfig(AppConfig):
         before_fork(_preload)
         on_sweep(codes_sweep, every_s=300)
         on_sweep(terms_sweep, every_s=300)
-        on_sweep(documents_expire, every_s=3600, batch=1)
         retention_kind_register(OLD_DOCUMENTS, [BEING_READ])
         named_by(originals.files_named)
         rows_hold(originals.file_in_history)

@@ -42,33 +42,29 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.turns.erasing_content import CONVERSATIONS, conversations_made_erase
         from apps.conversations.turns.lost_titles import titles_later
         from apps.conversations.turns.retention import (
-            BATCH,
-            UNDER_WAY,
-            conversations_expire,
+            CONVERSATIONS as KEPT_CONVERSATIONS,
         )
         from apps.conversations.turns.retention import (
-            CONVERSATIONS as KEPT_CONVERSATIONS,
+            UNDER_WAY,
         )
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
         from erasure.kinds import content_kind_register, on_content_erase
-        from erasure.retention import retention_kind_register
+        from erasure.removal import retention_kind_register
         from erasure.rules import on_person_erase
         from exports.moves import keys_tell, on_workspace_import
-        from jobs.registry import on_sweep
         from runs.withheld import runs_related_by
         from tenancy.audit_names import audit_names_judged_by
 
         assistants_from(assistant_names)
         bundle_register(BUNDLE)
-        on_sweep(conversations_expire, every_s=300, batch=BATCH)
         runs_related_by(runs_related)
         audit_names_judged_by("conversations.conversation", conversations_unnamed)
         on_document_lost(titles_later)
         on_person_erase(person_conversations_erase)
         on_content_erase(conversations_made_erase)
         content_kind_register(CONVERSATIONS)
-        retention_kind_register(KEPT_CONVERSATIONS, [UNDER_WAY])
+        retention_kind_register(KEPT_CONVERSATIONS, [UNDER_WAY], every_s=300)
         bundle_register(TRADE_BUNDLE)
         keys_tell(
             {

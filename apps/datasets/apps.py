@@ -44,7 +44,14 @@ class DatasetsConfig(AppConfig):
         "RowContent": "json: data.data/id=datasets.DatasetRow",
         "VersionRow": "numbers: row_ref=datasets.DatasetRow",
         "DatasetImport": "files: file errors_file",
-        "DatasetExport": "files: file",
+        "DatasetExport": "files: file; json: findings.row=datasets.DatasetRow",
+        "Dataset": "json: options.against=datasets.Dataset",
+        "DatasetCheck": (
+            "json: options.rows=datasets.DatasetRow options.job=datasets.GenerationJob options.undo=datasets.DatasetCheck "
+            "result.row=datasets.DatasetRow result.kept=datasets.DatasetRow result.dropped=datasets.DatasetRow "
+            "result.evaluated=datasets.DatasetRow result.seen=datasets.DatasetRow "
+            "result.documents/id=collections.Document"
+        ),
         "GenerationJob": "json: options.collections=collections.Collection manifest.collections/id=collections.Collection",
         "GenerationItem": "json: chunks.chunks=collections.Chunk data.run_id=runs.Run",
     }
@@ -62,17 +69,17 @@ class DatasetsConfig(AppConfig):
         from apps.datasets.generation.first_questions import first_question
         from apps.datasets.rows import search as row_search
         from apps.datasets.rows.files import dataset_files_named
-        from apps.datasets.rows.retention import DATASETS, GENERATED, WORKED_ON, datasets_expire
+        from apps.datasets.rows.retention import DATASETS, DOCUMENTS_ASKED, GENERATED, WORKED_ON
         from blobs.references import named_by
         from erasure.kinds import on_content_erase
-        from erasure.retention import retention_kind_register
-        from jobs.registry import on_sweep
+        from erasure.removal import retention_kind_register
+        from erasure.retention import retention_used_by
         from tenancy.row_security import register_function
 
         named_by(dataset_files_named)
         on_content_erase(datasets_made_erase)
-        on_sweep(datasets_expire, every_s=3600, batch=1)
         retention_kind_register(DATASETS, [GENERATED, WORKED_ON])
+        retention_used_by("documents", DOCUMENTS_ASKED)
         questions_from(first_question)
         import_module("apps.datasets.curation.tasks")
         register_function(row_search.SIGNATURE, row_search.SQL, tables=row_search.TABLES)

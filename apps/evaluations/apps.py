@@ -32,12 +32,16 @@ class EvaluationsConfig(AppConfig):
     moves = {  # what an import does with their rows: see exports.moves
         "Experiment": "numbers: budget_job=jobs.Job",
         "Arm": "json: target.collections=collections.Collection target.version=conversations.AssistantVersion",
-        "Trial": "numbers: row_ref=datasets.DatasetRow; text: answer; plain: waits_for",
+        "Trial": (
+            "numbers: row_ref=datasets.DatasetRow; text: answer; plain: waits_for; "
+            "json: outcome.chunks[0]=collections.Chunk"
+        ),
         "AnnotationQueue": "json: assignees.assignees=tenancy.User",
         "Score": "text: author reason evidence",
         "Preference": "text: reason",
         "LiveScore": "text: author reason",
         "JudgeCalibration": "text: author",
+        "JudgeCheck": "json: levels.levels{}=evaluations.AnnotationItem",
         "FailureGroups": "stays: computed",
         "KeptScores": "stays: computed",
         "ScoreCache": "stays: computed",
@@ -48,23 +52,23 @@ class EvaluationsConfig(AppConfig):
         from apps.evaluations.experiments.arriving import evaluations_arrived
         from apps.evaluations.experiments.retention import (
             DATASET_USES,
+            DOCUMENTS_SEARCHED,
             EXPERIMENT_USES,
             EXPERIMENTS,
-            experiments_expire,
         )
         from apps.evaluations.results.erasing import evaluations_made_erase
         from apps.evaluations.sampling.services import answer_sample
         from erasure.kinds import on_content_erase
-        from erasure.retention import retention_kind_register, retention_used_by
+        from erasure.removal import retention_kind_register
+        from erasure.retention import retention_used_by
         from exports.moves import keys_tell, on_workspace_import
-        from jobs.registry import on_sweep
 
         on_answer(answer_sample)
         on_content_erase(evaluations_made_erase)
-        on_sweep(experiments_expire, every_s=3600, batch=1)
         retention_kind_register(EXPERIMENTS, EXPERIMENT_USES)
         for use in DATASET_USES:
             retention_used_by("datasets", use)
+        retention_used_by("documents", DOCUMENTS_SEARCHED)
         keys_tell(
             {
                 "experiment_id": "evaluations.Experiment",

@@ -20,12 +20,11 @@ class AuditConfig(AppConfig):
     def ready(self) -> None:
         from audit.pump import pump_start
         from audit.readings import streams_read
-        from audit.reads import READS, UNSENT, reads_prune
-        from erasure.retention import retention_kind_register
-        from jobs.registry import after_start, on_sweep
+        from audit.reads import READS, UNSENT
+        from erasure.removal import retention_kind_register
+        from jobs.registry import after_start
         from tenancy.readings import reads_for_metrics
 
         after_start(pump_start)
-        on_sweep(reads_prune, every_s=600, batch=1)
-        retention_kind_register(READS, [UNSENT])
+        retention_kind_register(READS, [UNSENT], every_s=600)
         reads_for_metrics(streams_read)

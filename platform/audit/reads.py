@@ -13,7 +13,6 @@ from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
 
 from audit.models import AuditStream, ContentRead
-from erasure.removal import removal_round
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
 from tenancy import origin
 from tenancy.actors import Actor
@@ -113,8 +112,8 @@ def _rows() -> Rows:
     return found
 
 
-def _is_unsent() -> Q:
-    streams = AuditStream.objects.filter(tenant_id=OuterRef("tenant_id"), is_enabled=True, has_reads=True)
+def _is_unsent(tenant_id: int) -> Q:
+    streams = AuditStream.objects.filter(tenant_id=tenant_id, is_enabled=True, has_reads=True)
     return Q(Exists(streams.filter(read_seq__lt=OuterRef("seq"))))
 
 
@@ -138,11 +137,6 @@ READS = RetentionKind(
     batch=_PRUNED,
 )
 UNSENT = Use("not sent to the audit stream yet", _is_unsent)
-
-
-def reads_prune() -> int:
-    """Remove reads that are kept no longer, but the newest numbered one of each workspace; returns how many."""
-    return removal_round(READS)
 
 
 def reads_unnumbered(tenant_id: int) -> bool:

@@ -28,15 +28,14 @@ class ErasureConfig(AppConfig):
         from backups.restoring import after_rows
         from blobs.caches import on_look
         from erasure import checks  # noqa: F401 - registers itself
-        from erasure.old_jobs import JOBS, jobs_expire
+        from erasure.old_jobs import JOBS
+        from erasure.removal import retention_kind_register
         from erasure.restored import restored_check, restored_erase
-        from erasure.retention import retention_kind_register
         from erasure.rounds import rounds_start
         from erasure.workspaces import copies_look
-        from jobs.registry import after_start, on_sweep
+        from jobs.registry import after_start
 
         after_rows(restored_check, restored_erase)
         on_look(copies_look)
         after_start(rounds_start)
         retention_kind_register(JOBS)
-        on_sweep(jobs_expire, every_s=3600, batch=1)

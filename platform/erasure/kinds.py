@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from basics.errors import Conflict
 from erasure.models import Erasure
 from erasure.reports import Report
 from tenancy.models import Tenant, TenantModel
@@ -69,9 +70,18 @@ def content_kind_register(kind: ContentKind) -> None:
     _kinds[kind.kind.value] = kind
 
 
-def content_kind(kind: str) -> ContentKind | None:
-    """Return a kind by its name; None for workspaces and people."""
-    return _kinds.get(kind)
+def content_kind(kind: str) -> ContentKind:
+    """Return a kind by its name.
+
+    Raises:
+        Conflict: ``erasure_kind_unknown``: no room of this server registered it, so nothing of it would be erased.
+    """
+    if kind not in _kinds:
+        raise Conflict(
+            "erasure_kind_unknown",
+            f"This server doesn't know how to erase a {kind}. Another version may have requested it: update this server.",
+        )
+    return _kinds[kind]
 
 
 def content_kind_of(row: TenantModel) -> ContentKind:

@@ -149,6 +149,9 @@ def subject_of(entry: Entry) -> Subject | None:
     """Return the row that an entry is about, if it is there; a later one with the same number isn't.
 
     In the platform's scope: an entry names no workspace.
+
+    Raises:
+        Conflict: ``erasure_kind_unknown``.
     """
     row: Subject | None
     if entry.kind == Erasure.Kind.WORKSPACE:
@@ -156,6 +159,5 @@ def subject_of(entry: Entry) -> Subject | None:
     elif entry.kind == Erasure.Kind.PERSON:
         row = User.objects.filter(pk=entry.subject).first()
     else:
-        kind = content_kind(entry.kind)
-        row = kind.model._base_manager.filter(pk=entry.subject).first() if kind else None
+        row = content_kind(entry.kind).model._base_manager.filter(pk=entry.subject).first()
     return row if row is not None and fingerprint(row) == entry.fingerprint else None

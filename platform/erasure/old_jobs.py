@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django.db.models import F
 
-from erasure.removal import removal_round
+from erasure.removal import ended_remove
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows
 from jobs.models import ACTIVE, Job
-from tenancy.models import Tenant
 
 STEP = 1000
 
@@ -18,12 +17,6 @@ def _rows() -> Rows:
     return found
 
 
-def _remove(tenant: Tenant, rows: Rows) -> int:
-    ended = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
-    Job.objects.filter(tenant=tenant, pk__in=ended).delete()
-    return len(ended)
-
-
 JOBS = RetentionKind(
     name="jobs",
     label="Ended jobs",
@@ -31,13 +24,8 @@ JOBS = RetentionKind(
     since="their end",
     rows=_rows,
     column="finished_at",
-    remove=_remove,
+    remove=ended_remove,
     fewest_days=7,
     step=STEP,
     batch=STEP,
 )
-
-
-def jobs_expire() -> int:
-    """Delete ended jobs that a workspace keeps no longer; returns how many."""
-    return removal_round(JOBS)

@@ -7,6 +7,7 @@ step's transaction, so that none is lost or told twice.
 from __future__ import annotations
 
 import datetime
+from collections.abc import Iterable
 
 import structlog
 from django.db import Error, transaction
@@ -15,13 +16,39 @@ from django.utils import timezone
 
 from erasure.holds import hold_of, removal_lock, tenants_held
 from erasure.models import RetentionRule
-from erasure.retention import RetentionKind, Rows, due_rows, own_days
+from erasure.retention import RetentionKind, Rows, Use, due_rows, kind_add, own_days
+from jobs.registry import on_sweep
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 
 log = structlog.get_logger(__name__)
+
+
+def retention_kind_register(
+    kind: RetentionKind, uses: Iterable[Use] = (), *, every_s: float = 3600.0
+) -> None:
+    """Give a kind a rule, and have the sweeper carry it out; at start-up.
+
+    Args:
+        uses: why a row is kept although it is old.
+        every_s: seconds from one look at it to the next; a workspace with more than a batch is continued at once.
+    """
+
+    def sweep() -> int:
+        return removal_round(kind)
+
+    sweep.__qualname__ = f"retention of {kind.name}"  # its name in the log
+    kind_add(kind, uses)
+    on_sweep(sweep, every_s=every_s, batch=kind.batch)
+
+
+def ended_remove(tenant: Tenant, rows: Rows) -> int:
+    """Delete rows that nobody else is writing, as a kind's ``remove``: for those that have no files and nothing below."""
+    ended = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
+    rows.model._base_manager.filter(tenant_id=tenant.pk, pk__in=ended).delete()
+    return len(ended)
 
 
 def removal_round(

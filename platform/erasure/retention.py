@@ -13,7 +13,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import BigIntegerField, Count, Exists, Min, Q, QuerySet, Sum, Value
+from django.db.models import BigIntegerField, Count, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast
 from django.utils import timezone
 
@@ -56,7 +56,7 @@ class RetentionKind:
         step: most things removed in one transaction.
         batch: most things of one workspace removed in one round.
         own: days of all workspaces that have a rule of their own, as one column of a query.
-        put: stores a workspace's own days and records the change, where the room keeps its rule itself.
+        put: stores a workspace's own days, where the room keeps its rule itself.
     """
 
     name: str
@@ -72,7 +72,7 @@ class RetentionKind:
     step: int = 1
     batch: int = 50
     own: Callable[[], Rows] | None = None
-    put: Callable[[Tenant, Actor, int | None], None] | None = None
+    put: Callable[[Tenant, int | None], None] | None = None
 
     def own_days(self) -> Rows:
         """Return the days of all workspaces that have a rule of their own."""
@@ -94,11 +94,11 @@ class Use:
 
     Attributes:
         why: the reason, in a few words.
-        rows: condition on a row of the kind: it holds while the row is in use.
+        rows: condition on a row of the kind, for a workspace's number: it holds while the row is in use.
     """
 
     why: str
-    rows: Callable[[], Q | Exists]
+    rows: Callable[[int], Q]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ _kinds: dict[str, RetentionKind] = {}
 _uses: dict[str, list[Use]] = {}
 
 
-def retention_kind_register(kind: RetentionKind, uses: Iterable[Use] = ()) -> None:
-    """Give a kind a rule; at start-up."""
+def kind_add(kind: RetentionKind, uses: Iterable[Use]) -> None:
+    """Give a kind a rule; see ``removal.retention_kind_register``, which also has it carried out."""
     _kinds[kind.name] = kind
     for use in uses:
         retention_used_by(kind.name, use)
@@ -160,7 +160,7 @@ def due_rows(kind: RetentionKind, tenant_id: int, before: datetime.datetime) -> 
     """Return what a rule removes of a workspace: what last changed before a moment and isn't in use."""
     rows = _old(kind, tenant_id, before)
     for use in _uses.get(kind.name, ()):
-        rows = rows.filter(~Q(use.rows()))
+        rows = rows.filter(~use.rows(tenant_id))
     return rows
 
 
@@ -168,7 +168,7 @@ def _kept_rows(kind: RetentionKind, tenant_id: int, before: datetime.datetime) -
     """Count what is old enough and in use; what has two reasons counts for the first."""
     rows, kept = _old(kind, tenant_id, before), []
     for use in _uses.get(kind.name, ()):
-        condition = Q(use.rows())
+        condition = use.rows(tenant_id)
         count = rows.filter(condition).count()
         if count:
             kept.append(Kept(use.why, count))
@@ -346,16 +346,16 @@ def _rule_set(
     elif not kind.days(days):
         row.starts_at = None
     if kind.put is not None:
-        kind.put(tenant, actor, days)
+        kind.put(tenant, days)
     else:
         row.days = days
-        audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="retention.set",
-            object=tenant,
-            data={"kind": kind.name, "before": before, "after": days},
-        )
+    audit_record(
+        tenant=tenant,
+        actor=actor,
+        action="retention.set",
+        object=tenant,
+        data={"kind": kind.name, "before": before, "after": days},
+    )
     row.save(update_fields=["days", "starts_at", "updated_at"])
 
 

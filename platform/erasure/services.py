@@ -290,8 +290,8 @@ def _erase(row: Erasure, report: Report) -> bool:
 
 def _content(row: Erasure, report: Report) -> bool:
     kind = content_kind(row.kind)
-    subject = content_subject(kind, row) if kind else None
-    if kind is not None and subject is not None:
+    subject = content_subject(kind, row)
+    if subject is not None:
         with tenant_scope(subject.tenant_id):
             same = kind.rows(subject)
         _missed(sorted({url for one in same for url in ledger_write(one)}), report)

@@ -2,7 +2,7 @@
 
 The workspace is made first, closed, so that its files can be placed (``blobs.services``); then all rows are written in one
 transaction, which opens it. Whatever fails, the closed workspace is erased again. A process that is killed leaves it closed and
-empty, and its files to the sweep of a day later: erase it, and import again.
+empty, and the next import removes it (``exports.unfinished``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import hashlib
 import json
 import shutil
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,11 @@ from basics.errors import Conflict
 from blobs.leases import content_of, file_digest
 from blobs.models import PendingBlob
 from blobs.services import keep, receive
-from erasure.reports import Report
-from erasure.workspaces import workspace_files_erase, workspace_rows_erase
 from exports.arrivals import Arriving
 from exports.files import Export, columns_exported, export_verify, schema_here
 from exports.moves import USER, Arrival, arrival_order, import_hooks, moves_of, shared_models, staying
 from exports.renumbering import Numbers, Rewriter, refused
+from exports.unfinished import import_noted, unfinished_remove
 from tenancy.actors import system_actor
 from tenancy.database.base import as_login_role
 from tenancy.fields import OrderedJSONField
@@ -53,6 +52,7 @@ class Imported:
         people_made: addresses of the accounts that weren't here; they have no password yet.
         stayed: table -> rows that stay in the file.
         left: table -> rows that stay in the file though others of the table moved.
+        removed: addresses of workspaces that killed imports had left, and this one has removed.
     """
 
     tenant: Tenant
@@ -61,6 +61,7 @@ class Imported:
     people_made: list[str]
     stayed: Mapping[str, int]
     left: Mapping[str, int]
+    removed: Sequence[str] = ()
 
 
 def workspace_import(source: Path, *, key: str = "", slug: str = "") -> Imported:
@@ -82,18 +83,18 @@ def workspace_import(source: Path, *, key: str = "", slug: str = "") -> Imported
         row = arriving.tenant()
         address = slug or str(row["slug"])
         name = tenant_names_check(str(row["name"]), address)
-        try:
-            with transaction.atomic():
-                tenant = Tenant.objects.create(name=name, slug=address, is_active=False)
-        except IntegrityError:
-            raise Conflict(
-                "slug_taken", f"The address “{address}” is already taken. Choose another one with --slug."
-            ) from None
-        try:
-            return _Import(arriving, tenant, file_digest(source)).carry_out()
-        except BaseException:
-            _take_back(tenant)
-            raise
+        removed = unfinished_remove()
+        with import_noted() as note:
+            try:
+                with transaction.atomic():
+                    tenant = Tenant.objects.create(name=name, slug=address, is_active=False)
+                    note(tenant)
+            except IntegrityError:
+                raise Conflict(
+                    "slug_taken", f"The address “{address}” is already taken. Choose another one with --slug."
+                ) from None
+            made = _Import(arriving, tenant, file_digest(source)).carry_out()
+    return replace(made, removed=removed)
 
 
 def _fits(told: Export) -> None:
@@ -113,13 +114,6 @@ def _fits(told: Export) -> None:
     free = shutil.disk_usage(settings.DATA_DIR).free
     if needed > free:
         raise refused(f"it needs {needed >> 20:,} MB of disk; {free >> 20:,} MB are free")
-
-
-def _take_back(tenant: Tenant) -> None:
-    """Remove the closed workspace and the files that were placed."""
-    report = Report()
-    workspace_rows_erase(tenant, report)
-    workspace_files_erase(tenant.pk, report)
 
 
 class _Import:

@@ -12,8 +12,8 @@ without
     rows that stay behind by a column's value: ``without: kind=key``, or ``without: api_key_id`` for any value.
 json
     of JSON columns, further keys that hold numbers: ``json: lineage.item=datasets.GenerationItem``; see ``KEYS`` for those
-    that hold them everywhere. ``manifest.collections/id`` is the key below another; ``data.text=later`` leaves a text to
-    the app's hook.
+    that hold them everywhere. ``manifest.collections/id`` is the key below another, ``outcome.chunks[0]`` the first of each
+    pair in a list, ``levels.levels{}`` the names of an object; ``data.text=later`` leaves a text to the app's hook.
 text
     text in which programs or models name rows: ``[c12]``, ``"document_id": 12``.
 words
@@ -27,7 +27,8 @@ new
 last
     rows that come after all others.
 
-A model that nobody declared moves, with its references. ``tests/exports/test_import.py`` finds numbers that stay old.
+A model that nobody declared moves, with its references. ``tests/exports/test_import.py`` finds numbers that stay old, and JSON
+columns that nobody thought of.
 """
 
 from __future__ import annotations

@@ -33,6 +33,8 @@ _FILE = re.compile(r"t\d+/\d+/[0-9a-f]{2}/[0-9a-f]{64}|[a-z]+/t\d+/\d+/[A-Za-z0-
 _WORK = re.compile(r"([a-z]+)-(\d{1,19})(-.*)")
 _PROMPTS = frozenset({"system"})
 """Keys of instructions to a model, which show what a name looks like and name no row."""
+_OPERATORS = frozenset({"eq", "ne", "in", "nin"})
+"""Keys of conditions of a search: what they hold is of the field above, as in ``{"document_id": {"in": [3]}}``."""
 MOST = 2**63 - 1
 
 
@@ -106,21 +108,33 @@ class Rewriter:
             key, above: where the value stands.
         """
         if isinstance(value, dict):
-            return {name: self.value(item, extra, name, key) for name, item in value.items()}
+            by = extra.get(f"{key}{{}}")
+            return {
+                self._decimal(by, name) if by else name: self.value(item, extra, name, key)
+                for name, item in value.items()
+            }
         if isinstance(value, list):
+            if (first := extra.get(f"{key}[0]")) and all(isinstance(pair, list) and pair for pair in value):
+                return [[self.value(pair[0], {"": first}), *pair[1:]] for pair in value]
             return [self.value(item, extra, key, above) for item in value]
         if isinstance(value, bool) or value is None:
             return value
-        target = extra.get(f"{above}/{key}") or extra.get(key) or KEYS.get(key)
+        target = (
+            extra.get(f"{above}/{key}") or extra.get(key) or KEYS.get(above if key in _OPERATORS else key)
+        )
         if isinstance(value, int):
             return self._numbers.of(target, value) if target and target != LATER else value
         if isinstance(value, str):
             if key in _PROMPTS or target == LATER:
                 return value
-            if target and value.isascii() and value.isdecimal() and len(value) < 20:
-                return _text(self._numbers.of(target, int(value)))
+            if target and _is_number(value):
+                return self._decimal(target, value)
             return self.text(value)
         return value
+
+    def _decimal(self, label: str, text: str) -> str:
+        """Return a number that is written as a text; any other text stays."""
+        return _text(self._numbers.of(label, int(text))) if _is_number(text) else text
 
     def text(self, text: str) -> str:
         """Return a text with the names of rows as they are here."""
@@ -188,6 +202,10 @@ class Rewriter:
         """Return a number of a text as it is here; one that is no row's means something else, and stays."""
         number = int(old)
         return _text(self._numbers.of(label, number)) if self._numbers.is_told(label, number) else old
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 20
 
 
 def _text(number: int | None) -> str:

@@ -46,14 +46,14 @@ class RunsConfig(AppConfig):
 
     def ready(self) -> None:
         from erasure.kinds import on_content_erase
-        from erasure.retention import retention_kind_register
+        from erasure.removal import retention_kind_register
         from exports.moves import keys_tell, on_workspace_import
         from jobs.registry import before_exit, before_fork, on_sweep
         from runs.arriving import runs_arrived
         from runs.erasing import runs_erase
         from runs.providers import providers_preload
         from runs.readings import runs_read
-        from runs.retention import BATCH, RUNS, runs_prune
+        from runs.retention import RUNS
         from runs.sandbox import sandbox_close
         from runs.services import decisions_expire, orphans_end, runs_bereave
         from tenancy.losses import on_loss
@@ -61,9 +61,8 @@ class RunsConfig(AppConfig):
 
         before_fork(providers_preload)
         on_sweep(decisions_expire)
-        on_sweep(runs_prune, every_s=300, batch=BATCH)
         on_sweep(orphans_end)
-        retention_kind_register(RUNS)
+        retention_kind_register(RUNS, every_s=300)
         on_content_erase(runs_erase)
         on_loss(runs_bereave)
         before_exit(sandbox_close)

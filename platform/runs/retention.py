@@ -7,17 +7,14 @@ usage, the audit trail, and which passages were read. So pages of old conversati
 from __future__ import annotations
 
 from django.conf import settings
-from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
 from basics.errors import Invalid
-from erasure.removal import removal_round
-from erasure.retention import MOST_DAYS, UNKNOWN_SIZE, RetentionKind, Rows
+from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, retention_rules_set
 from runs.models import ACTIVE, PendingDecision, Run, RunEvent, RunRetention, RunStep, ToolCall
 from tenancy.actors import Actor
 from tenancy.models import Tenant
-from tenancy.services import audit_record
 
 REMOVED = "Removed by this workspace's retention rule."
 BATCH = 100
@@ -30,28 +27,16 @@ def retention_own(tenant: Tenant) -> int | None:
 
 
 def retention_set(*, tenant: Tenant, actor: Actor, days: int | None) -> None:
-    """Set a workspace's own rule, or with None go back to the operator's default. What is removed is gone for good.
+    """Set the rule of runs alone, as ``erasure.retention.retention_rules_set`` does; for callers that know no other.
 
     Raises:
         Denied: without the right ``retention.manage``.
         Invalid: not from 0 (for ever) to ten years.
     """
-    actor.require("retention.manage")
-    if days is not None and not 0 <= days <= MOST_DAYS:
-        raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "days"})
-    with transaction.atomic():
-        before = retention_own(tenant)
-        if days is None:
-            RunRetention.objects.filter(tenant=tenant).delete()
-        else:
-            RunRetention.objects.update_or_create(tenant=tenant, defaults={"days": days})
-        audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="retention.set",
-            object=tenant,
-            data={"before": before, "after": days},
-        )
+    try:
+        retention_rules_set(tenant=tenant, actor=actor, changes={RUNS.name: days})
+    except Invalid as error:
+        raise Invalid("invalid", error.message, data={"field": "days"}) from error
 
 
 def _rows() -> Rows:
@@ -66,8 +51,11 @@ def _remove(tenant: Tenant, rows: Rows) -> int:
     return len(runs)
 
 
-def _put(tenant: Tenant, actor: Actor, days: int | None) -> None:
-    retention_set(tenant=tenant, actor=actor, days=days)
+def _put(tenant: Tenant, days: int | None) -> None:
+    if days is None:
+        RunRetention.objects.filter(tenant=tenant).delete()
+    else:
+        RunRetention.objects.update_or_create(tenant=tenant, defaults={"days": days})
 
 
 RUNS = RetentionKind(
@@ -84,11 +72,6 @@ RUNS = RetentionKind(
     own=lambda: RunRetention.objects.values_list("days", flat=True),
     put=_put,
 )
-
-
-def runs_prune() -> int:
-    """Prune up to ``BATCH`` runs of each workspace that has some to prune; returns how many."""
-    return removal_round(RUNS, batch=BATCH)
 
 
 def runs_empty(runs: list[Run], why: str) -> None:

@@ -82,16 +82,22 @@ class RetentionView(TenantAPIView):
 
     actions = {"GET": "audit.read", "PUT": "retention.manage"}
 
-    @extend_schema(operation_id="retention_read", tags=["workspace"], responses=RetentionOutput)
+    @extend_schema(
+        operation_id="retention_read", tags=["workspace"], responses=RetentionOutput, deprecated=True
+    )
     def get(self, request: Request) -> Response:
-        """Show the retention rule."""
+        """Show the retention rule of runs. Use `retention_rules_read`, which shows it as `runs` with all others."""
         return self._answer()
 
     @extend_schema(
-        operation_id="retention_set", tags=["workspace"], request=RetentionInput, responses=RetentionOutput
+        operation_id="retention_set",
+        tags=["workspace"],
+        request=RetentionInput,
+        responses=RetentionOutput,
+        deprecated=True,
     )
     def put(self, request: Request) -> Response:
-        """Set the rule; removal is permanent."""
+        """Set the retention rule of runs; removal is permanent. Use `retention_rules_set`; it is the same rule."""
         shape = RetentionInput(data=request.data)
         shape.is_valid(raise_exception=True)
         retention_set(tenant=self.tenant, actor=self.actor, **shape.validated_data)

@@ -16,7 +16,7 @@ class WebhooksConfig(AppConfig):
     }
 
     def ready(self) -> None:
-        from erasure.retention import retention_kind_register
+        from erasure.removal import retention_kind_register
         from webhooks.retention import DELIVERIES
 
-        retention_kind_register(DELIVERIES)
+        retention_kind_register(DELIVERIES, every_s=300)

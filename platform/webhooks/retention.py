@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from django.db.models import F
 
-from erasure.removal import removal_round
+from erasure.removal import ended_remove
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows
-from tenancy.models import Tenant
 from webhooks.models import DeliveryStatus, WebhookDelivery
 from webhooks.services import LOG_DAYS
 
@@ -19,12 +18,6 @@ def _rows() -> Rows:
     return found
 
 
-def _remove(tenant: Tenant, rows: Rows) -> int:
-    ended = list(rows.select_for_update(skip_locked=True).values_list("pk", flat=True))
-    WebhookDelivery.objects.filter(tenant=tenant, pk__in=ended).delete()
-    return len(ended)
-
-
 DELIVERIES = RetentionKind(
     name="deliveries",
     label="Webhook deliveries",
@@ -32,14 +25,9 @@ DELIVERIES = RetentionKind(
     since="the event",
     rows=_rows,
     column="created_at",
-    remove=_remove,
+    remove=ended_remove,
     default_days=lambda: LOG_DAYS,
     longest_days=lambda: LOG_DAYS,
     step=STEP,
     batch=STEP,
 )
-
-
-def deliveries_expire() -> int:
-    """Forget deliveries that ended and are kept no longer; returns how many."""
-    return removal_round(DELIVERIES)

@@ -142,7 +142,8 @@ def test_reads_are_pruned_when_they_are_old_but_their_count_goes_on(mine: Side, 
 
     from django.utils import timezone
 
-    from audit.reads import content_read, reads_number, reads_prune
+    from audit.reads import READS, content_read, reads_number
+    from erasure.removal import removal_round
     from tests.factories import actor_of
 
     actor = actor_of(mine.people["owner"])
@@ -152,9 +153,9 @@ def test_reads_are_pruned_when_they_are_old_but_their_count_goes_on(mine: Side, 
     with platform_scope():
         ContentRead.objects.update(at=timezone.now() - timedelta(days=31))
     settings.READ_AUDIT_DAYS = 0
-    assert reads_prune() == 0
+    assert removal_round(READS) == 0
     settings.READ_AUDIT_DAYS = 30
-    assert reads_prune() == 2
+    assert removal_round(READS) == 2
     content_read(actor=actor, door="api:search", kind="search", named={})
     reads_number(mine.tenant.pk)
     assert [read.seq for read in reads(mine)] == [3, 4]

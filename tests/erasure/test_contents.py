@@ -19,8 +19,9 @@ from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.datasets.models import DatasetRow, RowContent, VersionRow
 from apps.evaluations.models import Score, Trial
 from basics.errors import Conflict, Denied, Invalid, Missing
+from erasure import kinds
 from erasure.holds import hold_place, hold_release
-from erasure.ledger import ledger_read
+from erasure.ledger import Entry, ledger_read, subject_of
 from erasure.models import Erasure
 from erasure.reports import KEPT
 from erasure.rules import text_columns
@@ -397,6 +398,30 @@ def test_nothing_goes_while_the_ledger_cannot_be_written_and_a_hold_still_stops_
     assert again() == 0
     with platform_scope():
         assert Document.objects.filter(pk=document.pk).exists()
+
+
+def test_a_kind_that_no_room_registered_waits_and_says_so(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is called erased that nothing knows how to erase; another server, or this one updated, does it then."""
+    side = Side()
+    document = side.row("collections.Document", "owner")
+    made = ask(side, document)
+    known = dict(kinds._kinds)
+    monkeypatch.setattr(kinds, "_kinds", {name: kind for name, kind in known.items() if name != "document"})
+    assert again() == 0
+    made.refresh_from_db()
+    assert (made.state, made.ended_at) == ("waiting", None)
+    assert "doesn't know how to erase a document" in made.detail
+    with platform_scope():
+        assert Document.objects.filter(pk=document.pk).exists()
+    entry = Entry("document", document.pk, "0" * 64, "2026-01-01T00:00:00+00:00")
+    with platform_scope(), pytest.raises(Conflict, match="doesn't know how"):
+        subject_of(entry)
+    monkeypatch.setattr(kinds, "_kinds", known)
+    assert again() == 1
+    with platform_scope():
+        assert not Document.objects.filter(pk=document.pk).exists()
 
 
 def test_the_page_asks_once_and_the_report_is_where_others_are(home: Path) -> None:

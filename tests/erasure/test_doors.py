@@ -15,10 +15,11 @@ from apps.collections.models import Document
 from basics.errors import Denied
 from erasure.holds import hold_place, hold_release
 from erasure.models import Erasure, RetentionRule
+from erasure.removal import removal_round
 from erasure.retention import retention_overview
 from erasure.services import erasures_round
 from runs.models import Run
-from runs.retention import runs_prune
+from runs.retention import RUNS
 from tenancy.models import AuditEvent, Tenant, User
 from tenancy.scope import platform_scope, tenant_scope
 from tests.factories import actor_of, make_user
@@ -125,9 +126,9 @@ def test_all_retention_rules_are_on_one_page_with_what_they_would_remove(home: P
         retention_overview(tenant=side.tenant, actor=actor_of(side.people["member"]))
     assert "3 to remove now" in text_of(client.get(page))
     hold_place(tenant=side.tenant, actor=actor_of(side.people["owner"]), reason="Case")
-    assert runs_prune() == 0
+    assert removal_round(RUNS) == 0
     hold_release(tenant=side.tenant, actor=actor_of(side.people["owner"]))
-    assert runs_prune() == 3
+    assert removal_round(RUNS) == 3
 
 
 def test_the_page_previews_rules_before_they_are_saved(home: Path, settings: Any) -> None:

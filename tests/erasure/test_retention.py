@@ -28,11 +28,13 @@ from erasure.retention import (
     retention_overview,
     retention_rules_set,
 )
+from jobs import registry
 from jobs.models import Job
 from runs.models import Run
 from tenancy.models import AuditEvent, TenantModel
 from tenancy.scope import platform_scope, tenant_scope
 from tests.factories import actor_of
+from tests.permissions.test_matrix import key_client
 from tests.permissions.world import Side, make_row
 from webhooks.models import WebhookDelivery
 
@@ -546,3 +548,137 @@ def test_a_preview_of_other_days_changes_nothing(side: Side) -> None:
     assert preview(side, "documents").days == 0
     assert removal_round(kind_of("documents"), now=timezone.now() + timedelta(days=9999)) == 0
     assert is_there(row)
+
+
+def _searching(side: Side, target: dict[str, Any], state: str = "running") -> Experiment:
+    made: Experiment = experiment(side, NOW, state)
+    make_row(Arm, side.tenant, side.user("owner"), experiment=made, target=target)
+    return made
+
+
+SEARCHED = "an experiment under way searches its collection"
+
+
+@pytest.mark.parametrize("state", ["running", "paused"])
+@pytest.mark.parametrize("kind", ["retriever", "assistant", "all"])
+def test_documents_that_an_experiment_under_way_searches_stay_until_it_ends(
+    side: Side, kind: str, state: str
+) -> None:
+    rule(side, "documents", 30)
+    other = Side()
+    rule(other, "documents", 30)
+    old = NOW - timedelta(days=90)
+    searched, elsewhere, theirs = document(side, old), document(side, old), document(other, old)
+    with platform_scope():
+        apart = make_row(Collection, side.tenant, side.user("owner"))
+        Document.objects.filter(pk=elsewhere.pk).update(collection=apart)
+    chosen = None if kind == "all" else [searched.collection_id]
+    target = {"kind": "assistant" if kind == "all" else kind, "collections": chosen}
+    made = _searching(side, target, state)
+    kept = 2 if kind == "all" else 1
+    told = preview(side, "documents")
+    assert (told.count, [(k.why, k.count) for k in told.kept]) == (2 - kept, [(SEARCHED, kept)])
+    assert removal_round(kind_of("documents"), now=NOW) == 3 - kept
+    assert (is_there(searched), is_there(elsewhere), is_there(theirs)) == (True, kind == "all", False)
+    with platform_scope():
+        Experiment.objects.filter(pk=made.pk).update(state="completed")
+    assert preview(side, "documents").kept == ()
+    assert removal_round(kind_of("documents"), now=NOW) == kept
+    assert not is_there(searched)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"kind": "retriever", "collections": []},
+        {"kind": "assistant", "collections": []},
+        {"kind": "model", "model": "m"},
+        {"kind": "reference"},
+        {},
+    ],
+)
+def test_experiments_that_search_nothing_keep_nothing(side: Side, target: dict[str, Any]) -> None:
+    rule(side, "documents", 30)
+    row = document(side, NOW - timedelta(days=90))
+    _searching(side, target)
+    assert preview(side, "documents").kept == ()
+    assert removal_round(kind_of("documents"), now=NOW) == 1
+    assert not is_there(row)
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "paused"])
+def test_documents_that_rows_are_generated_from_stay_until_the_job_ends(side: Side, state: str) -> None:
+    rule(side, "documents", 30)
+    row = document(side, NOW - timedelta(days=90))
+    job = make_row(
+        GenerationJob,
+        side.tenant,
+        side.user("owner"),
+        state=state,
+        options={"collections": [row.collection_id]},
+    )
+    told = preview(side, "documents")
+    assert [(k.why, k.count) for k in told.kept] == [
+        ("dataset rows are being generated from its collection", 1)
+    ]
+    assert removal_round(kind_of("documents"), now=NOW) == 0
+    with platform_scope():
+        GenerationJob.objects.filter(pk=job.pk).update(state="stopped")
+    assert removal_round(kind_of("documents"), now=NOW) == 1
+    assert not is_there(row)
+
+
+def test_each_kind_is_swept_by_itself_at_start_up(side: Side) -> None:
+    """Registering a kind is all that a room does: the sweeper then carries its rule out."""
+    for name in NAMES:
+        rule(side, name, 30)
+    rows = [made(side, name, datetime(2020, 1, 1, tzinfo=UTC)) for name in NAMES if name != "deliveries"]
+    rows.append(delivery(side, datetime(2020, 1, 1, tzinfo=UTC)))
+    hooks = {hook.__qualname__: hook for hook in registry._sweeps if "retention of" in hook.__qualname__}
+    assert sorted(hooks) == sorted(f"retention of {name}" for name in NAMES)
+    assert [hooks[f"retention of {name}"]() for name in NAMES] == [1] * 8
+    assert not any(is_there(row) for row in rows)
+
+
+def test_the_older_doors_set_the_same_rules_with_the_same_grace(side: Side, settings: Any) -> None:
+    """What one door sets the others show, and a shorter rule waits whichever door it came by."""
+    settings.ERASURE_GRACE_DAYS = 7
+    client = key_client(side, ["audit.read", "retention.manage"])
+
+    def put(path: str, sent: dict[str, Any]) -> Any:
+        answer = client.put(f"/api/v1/{path}", sent, content_type="application/json")
+        assert answer.status_code == 200, answer.content
+        return answer.json()
+
+    def shown() -> dict[str, Any]:
+        rules = {rule["kind"]: rule for rule in client.get("/api/v1/retention/rules").json()["rules"]}
+        assert client.get("/api/v1/retention").json()["days"] == rules["runs"]["own_days"]
+        older = client.get("/api/v1/conversations/rules").json()
+        assert older["keep_days"] == rules["conversations"]["own_days"]
+        return rules
+
+    put("retention", {"days": 40})
+    put("conversations/rules", {"keep_days": 50})
+    first = shown()
+    assert [first[name]["own_days"] for name in ("runs", "conversations")] == [40, 50]
+    assert all(first[name]["starts_at"] for name in ("runs", "conversations"))
+    rows = run(side, NOW - timedelta(days=9999)), conversation(side, NOW - timedelta(days=9999))
+    assert [removal_round(kind_of(name)) for name in ("runs", "conversations")] == [0, 0]
+    assert all(is_there(row) for row in rows)
+    new = {"rules": [{"kind": "runs", "days": 60}, {"kind": "conversations", "days": 70}]}
+    put("retention/rules", new)
+    second = shown()
+    assert [second[name]["own_days"] for name in ("runs", "conversations")] == [60, 70]
+    put("conversations/rules", {"makes_titles": False})  # leaves the days alone
+    put("retention", {"days": None})
+    last = shown()
+    assert [last[name]["own_days"] for name in ("runs", "conversations")] == [None, 70]
+    with tenant_scope(side.tenant.pk):
+        told = AuditEvent.objects.filter(action="retention.set").order_by("pk")
+        assert [(e.data["kind"], e.data["before"], e.data["after"]) for e in told] == [
+            ("runs", None, 40),
+            ("conversations", None, 50),
+            ("runs", 40, 60),
+            ("conversations", 50, 70),
+            ("runs", 60, None),
+        ]

@@ -14,15 +14,21 @@ from django.utils.html import escape
 
 from apps.conversations.models import Conversation, Message, Turn
 from basics.errors import Denied, Invalid
-from runs import retention
+from erasure.removal import removal_round
 from runs.models import ChunkRead, PendingDecision, Run, RunEvent, RunStep, ToolCall, UsageRecord
-from runs.retention import REMOVED, retention_set, runs_prune
+from runs.retention import REMOVED, RUNS, retention_set
 from tenancy.models import AuditEvent
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
 
 pytestmark = pytest.mark.django_db
 SAID = "said-in-the-run"
+
+
+@pytest.fixture(autouse=True)
+def at_once(settings: Any) -> None:
+    """Rules begin when they are set."""
+    settings.ERASURE_GRACE_DAYS = 0
 
 
 def make_run(cast: Cast, *, days_ago: int, status: str = "completed", **values: Any) -> Run:
@@ -96,7 +102,7 @@ def rule(cast: Cast, days: int | None) -> None:
 def test_old_run_keeps_its_facts_and_nothing_that_was_said(cast: Cast) -> None:
     old, young = make_run(cast, days_ago=31), make_run(cast, days_ago=29)
     rule(cast, 30)
-    assert runs_prune() == 1
+    assert removal_round(RUNS) == 1
     assert SAID not in said(cast, old)
     assert SAID in said(cast, young)
     with tenant_scope(cast.tenant.pk):
@@ -108,34 +114,33 @@ def test_old_run_keeps_its_facts_and_nothing_that_was_said(cast: Cast) -> None:
         assert call.content == call.arguments_shown == REMOVED
         assert UsageRecord.objects.filter(run_id=run.pk).exists()
         assert ChunkRead.objects.filter(run_id=run.pk).exists()
-    assert runs_prune() == 0
+    assert removal_round(RUNS) == 0
 
 
 @pytest.mark.parametrize("status", ["queued", "running", "parked"])
 def test_run_that_goes_on_is_never_touched(cast: Cast, status: str) -> None:
     run = make_run(cast, days_ago=400, status=status)
     rule(cast, 1)
-    assert runs_prune() == 0
+    assert removal_round(RUNS) == 0
     assert SAID in said(cast, run)
 
 
 def test_without_a_rule_the_operators_default_holds(cast: Cast, settings: Any) -> None:
     run = make_run(cast, days_ago=31)
-    assert runs_prune() == 0
+    assert removal_round(RUNS) == 0
     settings.RETENTION_DAYS = 30
     rule(cast, 0)  # The workspace keeps it for ever.
-    assert runs_prune() == 0
+    assert removal_round(RUNS) == 0
     rule(cast, None)
-    assert runs_prune() == 1
+    assert removal_round(RUNS) == 1
     assert SAID not in said(cast, run)
 
 
-def test_many_runs_are_pruned_batch_by_batch(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retention, "BATCH", 2)
+def test_many_runs_are_pruned_batch_by_batch(cast: Cast) -> None:
     for _ in range(5):
         make_run(cast, days_ago=31)
     rule(cast, 30)
-    assert [runs_prune() for _ in range(4)] == [2, 2, 1, 0]
+    assert [removal_round(RUNS, batch=2) for _ in range(4)] == [2, 2, 1, 0]
 
 
 def test_page_of_an_old_conversation_still_shows_its_answer(cast: Cast) -> None:
@@ -157,7 +162,7 @@ def test_page_of_an_old_conversation_still_shows_its_answer(cast: Cast) -> None:
         Message.objects.create(tenant=cast.tenant, turn=turn, author="user", text="What is it?")
         Message.objects.create(tenant=cast.tenant, turn=turn, author="assistant", text="The answer.")
     rule(cast, 30)
-    runs_prune()
+    removal_round(RUNS)
     client = Client()
     client.force_login(user, "django.contrib.auth.backends.ModelBackend")
     shown = client.get(reverse("conversations:detail", args=[cast.tenant.slug, conversation.pk]))
@@ -186,4 +191,7 @@ def test_only_owners_set_the_rule_and_it_is_on_record(cast: Cast) -> None:
     assert client.post(url, {"runs": ""}).status_code == 302
     with tenant_scope(cast.tenant.pk):
         events = AuditEvent.objects.filter(action="retention.set").order_by("pk")
-        assert [e.data for e in events] == [{"before": None, "after": 30}, {"before": 30, "after": None}]
+        assert [e.data for e in events] == [
+            {"kind": "runs", "before": None, "after": 30},
+            {"kind": "runs", "before": 30, "after": None},
+        ]

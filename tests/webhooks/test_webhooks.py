@@ -23,6 +23,7 @@ from django.utils import timezone
 from apps.collections.models import Document, DocumentStatus
 from apps.collections.tasks import document_ingest_ended
 from basics.errors import Conflict, Denied, Invalid
+from erasure.removal import removal_round
 from jobs.models import Job, JobStatus
 from jobs.runner import run_here
 from runs.models import Run
@@ -40,7 +41,7 @@ from toolloop.deferred import PendingCall
 from toolloop.messages import ToolCall
 from webhooks import sending, services
 from webhooks.models import SUBSCRIBABLE, DeliveryStatus, Event, Webhook, WebhookDelivery
-from webhooks.retention import deliveries_expire
+from webhooks.retention import DELIVERIES
 from webhooks.signing import secret_make, signed_headers
 from webhooks.tasks import MAX_ATTEMPTS
 
@@ -416,7 +417,7 @@ def test_old_deliveries_are_forgotten(cast: Cast, receiver: Receiver):
     emit(cast)
     with tenant_scope(cast.tenant.pk):
         WebhookDelivery.objects.exclude(pk=deliveries(cast)[0].pk).update(created_at="2020-01-01T00:00Z")
-    assert deliveries_expire() == 1
+    assert removal_round(DELIVERIES) == 1
     assert [d.status for d in deliveries(cast)] == ["delivered", "queued"]
 
 

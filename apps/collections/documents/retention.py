@@ -9,7 +9,6 @@ from apps.collections.models import Document, DocumentStatus
 from apps.collections.storage.job_locks import collection_lock
 from basics.errors import Missing
 from blobs import services as blobs
-from erasure.removal import removal_round
 from erasure.retention import RetentionKind, Rows, Use
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
@@ -40,7 +39,7 @@ def _rows() -> Rows:
     return found
 
 
-def _is_read() -> Q:
+def _is_read(_tenant_id: int) -> Q:
     return Q(Exists(_same_path().filter(status__in=_ACTIVE)))
 
 
@@ -73,8 +72,3 @@ DOCUMENTS = RetentionKind(
     remove=_remove,
 )
 BEING_READ = Use("being read by an ingestion", _is_read)
-
-
-def documents_expire() -> int:
-    """Delete documents that a workspace keeps no longer; returns how many."""
-    return removal_round(DOCUMENTS)

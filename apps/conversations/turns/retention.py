@@ -6,7 +6,8 @@ A conversation whose time is over is deleted with its turns and runs. What it co
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import EllipsisType
 
 from django.conf import settings
 from django.db import transaction
@@ -16,8 +17,7 @@ from django.utils import timezone
 from apps.conversations.models import Attachment, Conversation, ConversationRules, Turn
 from apps.conversations.turns.conversations import conversation_remove
 from basics.errors import DomainError, Invalid
-from erasure.removal import removal_round
-from erasure.retention import MOST_DAYS, RetentionKind, Rows, Use, due_rows
+from erasure.retention import MOST_DAYS, RetentionKind, Rows, Use, due_rows, retention_rules_set
 from runs.providers import is_extractive, provider_for
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -56,13 +56,14 @@ def rules_set(
     *,
     tenant: Tenant,
     actor: Actor,
-    days: int | None,
-    makes_titles: bool | None,
+    days: int | EllipsisType | None = ...,
+    makes_titles: bool | None = None,
     support_model: str | None = None,
 ) -> Rules:
-    """Set a workspace's rules; days None goes back to the server's default. What is deleted is gone for good.
+    """Set a workspace's rules.
 
     Args:
+        days: set as ``erasure.retention.retention_rules_set`` does, None for the server's default; left out, they stay.
         makes_titles: None leaves it as it is.
         support_model: the model that checks each answer against its sources again, "" for none; None leaves it.
 
@@ -71,31 +72,33 @@ def rules_set(
         Invalid: not from 0 (for ever) to ten years, or a model that cannot be asked here.
     """
     actor.require("retention.manage")
-    _checked(days)
     _model_checked(tenant, support_model)
     with transaction.atomic():
+        if not isinstance(days, EllipsisType):
+            _checked(days)
+            retention_rules_set(tenant=tenant, actor=actor, changes={CONVERSATIONS.name: days})
         before = rules_get(tenant)
-        makes_titles = before.makes_titles if makes_titles is None else makes_titles
-        support_model = before.support_model if support_model is None else support_model
-        row, _ = ConversationRules.objects.update_or_create(
-            tenant=tenant,
-            defaults={"keep_days": days, "makes_titles": makes_titles, "support_model": support_model},
+        after = replace(
+            before,
+            makes_titles=before.makes_titles if makes_titles is None else makes_titles,
+            support_model=before.support_model if support_model is None else support_model,
         )
-        audit_record(
-            tenant=tenant,
-            actor=actor,
-            action="conversations.rules",
-            object=row,
-            data={
-                "before": {
-                    "days": before.own_days,
-                    "titles": before.makes_titles,
-                    "support_model": before.support_model,
+        if after != before:
+            row, _ = ConversationRules.objects.update_or_create(
+                tenant=tenant,
+                defaults={"makes_titles": after.makes_titles, "support_model": after.support_model},
+            )
+            audit_record(
+                tenant=tenant,
+                actor=actor,
+                action="conversations.rules",
+                object=row,
+                data={
+                    name: {"titles": rules.makes_titles, "support_model": rules.support_model}
+                    for name, rules in (("before", before), ("after", after))
                 },
-                "after": {"days": days, "titles": makes_titles, "support_model": support_model},
-            },
-        )
-    return Rules(days, makes_titles, support_model)
+            )
+    return after
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +172,8 @@ def _rows() -> Rows:
     return found
 
 
-def _is_active() -> Q:
-    active = Turn.objects.filter(tenant_id=OuterRef("tenant_id"), conversation=OuterRef("pk"), is_active=True)
+def _is_active(tenant_id: int) -> Q:
+    active = Turn.objects.filter(tenant_id=tenant_id, conversation=OuterRef("pk"), is_active=True)
     return Q(Exists(active))
 
 
@@ -186,8 +189,8 @@ def _remove(tenant: Tenant, rows: Rows) -> int:
     return removed
 
 
-def _put(tenant: Tenant, actor: Actor, days: int | None) -> None:
-    rules_set(tenant=tenant, actor=actor, days=days, makes_titles=None)
+def _put(tenant: Tenant, days: int | None) -> None:
+    ConversationRules.objects.update_or_create(tenant=tenant, defaults={"keep_days": days})
 
 
 CONVERSATIONS = RetentionKind(
@@ -204,8 +207,3 @@ CONVERSATIONS = RetentionKind(
     put=_put,
 )
 UNDER_WAY = Use("an answer is under way", _is_active)
-
-
-def conversations_expire() -> int:
-    """Delete up to ``BATCH`` conversations of each workspace that keeps them no longer; returns how many."""
-    return removal_round(CONVERSATIONS)

@@ -31,6 +31,7 @@ from apps.datasets.models import (
 from basics.errors import Conflict, Denied, Invalid
 from batches.engines import batches_require
 from batches.services import batches_end, batches_resume
+from erasure.holds import removal_lock
 from jobs.models import ACTIVE, Job
 from jobs.notify import notify
 from jobs.services import job_cancel, job_enqueue
@@ -119,6 +120,9 @@ def generation_start(
         "slots": [asdict(slot) for slot in slots],
     }
     with transaction.atomic():
+        removal_lock(
+            tenant.pk
+        )  # a rule that removes documents at this moment ends its step first, and then keeps them
         job = GenerationJob.objects.create(
             tenant=tenant,
             dataset=dataset,

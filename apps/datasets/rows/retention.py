@@ -15,11 +15,12 @@ from apps.datasets.models import (
     DatasetRow,
     DatasetVersion,
     GenerationJob,
+    GenerationState,
 )
 from apps.datasets.rows.dataset_services import dataset_delete
 from basics.errors import Conflict
-from erasure.removal import removal_round
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
+from erasure.uses import numbers_listed
 from tenancy.actors import system_actor
 from tenancy.models import Tenant
 
@@ -37,15 +38,15 @@ def _rows() -> Rows:
     return found
 
 
-def _is_generated() -> Q:
-    jobs = GenerationJob.objects.filter(tenant_id=OuterRef("tenant_id"), dataset=OuterRef("pk"))
+def _is_generated(tenant_id: int) -> Q:
+    jobs = GenerationJob.objects.filter(tenant_id=tenant_id, dataset=OuterRef("pk"))
     return Q(Exists(jobs.filter(state__in=JOB_ACTIVE)))
 
 
-def _is_worked_on() -> Q:
+def _is_worked_on(tenant_id: int) -> Q:
     found = Q()
     for model in (DatasetExport, DatasetImport, DatasetCheck):
-        work = model.objects.filter(tenant_id=OuterRef("tenant_id"), dataset=OuterRef("pk"))
+        work = model.objects.filter(tenant_id=tenant_id, dataset=OuterRef("pk"))
         found |= Q(Exists(work.filter(status__in=WORK_ACTIVE)))
     return found
 
@@ -79,6 +80,12 @@ GENERATED = Use("rows are being generated", _is_generated)
 WORKED_ON = Use("an import, export or check is under way", _is_worked_on)
 
 
-def datasets_expire() -> int:
-    """Delete datasets that a workspace keeps no longer; returns how many."""
-    return removal_round(DATASETS)
+def _is_asked_about(tenant_id: int) -> Q:
+    """Of a document: rows are being generated from its collection, or will be when a paused job continues."""
+    jobs = GenerationJob.objects.filter(
+        tenant_id=tenant_id, state__in=(*JOB_ACTIVE, GenerationState.PAUSED), options__has_key="collections"
+    )
+    return Q(collection_id__in=numbers_listed(jobs, "options", "collections"))
+
+
+DOCUMENTS_ASKED = Use("dataset rows are being generated from its collection", _is_asked_about)

@@ -28,6 +28,7 @@ from apps.datasets.records.columns import record_of
 from apps.datasets.records.record import hash_of
 from apps.datasets.versions.services import signature_of
 from basics.errors import Invalid
+from blobs.services import drop
 from exports.moves import Arrival
 from tenancy.database.base import as_login_role
 
@@ -44,6 +45,11 @@ def datasets_arrived(arrival: Arrival) -> None:
         )
     open_jobs = GenerationJob.objects.filter(**mine, state__in=[*JOB_ACTIVE, GenerationState.PAUSED])
     open_jobs.update(state=GenerationState.STOPPED, reason=why[:300], finished_at=now)
+    # What a division has moved is in a file with the numbers of the other server: it can't be undone here.
+    for check in DatasetCheck.objects.filter(**mine, options__has_key="moves"):
+        key = check.options.pop("moves")
+        check.save(update_fields=["options"])
+        drop(arrival.tenant.pk, key)
     with as_login_role():  # versions and contents are append-only for everybody else
         try:
             _hashes_make(arrival)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from apps.evaluations.models import EXPERIMENT_ACTIVE, AnnotationItem, Baseline, Experiment, Trial
+from apps.evaluations.models import EXPERIMENT_ACTIVE, AnnotationItem, Arm, Baseline, Experiment, Trial
 from apps.evaluations.trials.batches import batches_finish
-from erasure.removal import removal_round
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
+from erasure.uses import numbers_listed
 from runs.models import Run
 from tenancy.actors import Actor, system_actor
 from tenancy.models import Tenant
@@ -22,14 +22,14 @@ def _rows() -> Rows:
     return found
 
 
-def _is_active() -> Q:
+def _is_active(_tenant_id: int) -> Q:
     return Q(state__in=EXPERIMENT_ACTIVE)
 
 
-def _is_baseline() -> Q:
-    mine = Baseline.objects.filter(tenant_id=OuterRef("tenant_id"), arm__experiment=OuterRef("pk"))
+def _is_baseline(tenant_id: int) -> Q:
+    mine = Baseline.objects.filter(tenant_id=tenant_id, arm__experiment=OuterRef("pk"))
     newer = Baseline.objects.filter(
-        tenant_id=OuterRef("tenant_id"),
+        tenant_id=tenant_id,
         dataset=OuterRef("dataset"),
         name=OuterRef("name"),
         pk__gt=OuterRef("pk"),
@@ -37,8 +37,8 @@ def _is_baseline() -> Q:
     return Q(Exists(mine.filter(~Exists(newer))))
 
 
-def _is_graded() -> Q:
-    items = AnnotationItem.objects.filter(tenant_id=OuterRef("tenant_id"), trial__experiment=OuterRef("pk"))
+def _is_graded(tenant_id: int) -> Q:
+    items = AnnotationItem.objects.filter(tenant_id=tenant_id, trial__experiment=OuterRef("pk"))
     return Q(Exists(items.filter(queue__closed_at=None)))
 
 
@@ -81,12 +81,12 @@ EXPERIMENT_USES = (
 )
 
 
-def _gate_of() -> Q:
-    return Q(Exists(Baseline.objects.filter(tenant_id=OuterRef("tenant_id"), dataset=OuterRef("pk"))))
+def _gate_of(tenant_id: int) -> Q:
+    return Q(Exists(Baseline.objects.filter(tenant_id=tenant_id, dataset=OuterRef("pk"))))
 
 
-def _experiment_of() -> Q:
-    return Q(Exists(Experiment.objects.filter(tenant_id=OuterRef("tenant_id"), dataset=OuterRef("pk"))))
+def _experiment_of(tenant_id: int) -> Q:
+    return Q(Exists(Experiment.objects.filter(tenant_id=tenant_id, dataset=OuterRef("pk"))))
 
 
 DATASET_USES = (
@@ -95,6 +95,16 @@ DATASET_USES = (
 )
 
 
-def experiments_expire() -> int:
-    """Delete experiments that a workspace keeps no longer; returns how many."""
-    return removal_round(EXPERIMENTS)
+def _is_searched(tenant_id: int) -> Q:
+    """Of a document: an experiment that hasn't ended searches its collection, by name or with all others.
+
+    What an assistant's version searches isn't in its arm; as for the fingerprint of the documents, that counts as all.
+    """
+    arms = Arm.objects.filter(tenant_id=tenant_id, experiment__state__in=EXPERIMENT_ACTIVE).order_by()
+    unnamed = Q(target__collections=None) | Q(target__collections__isnull=True)
+    named = arms.filter(target__kind__in=("retriever", "assistant")).exclude(unnamed)
+    all_of_them = arms.filter(unnamed, target__kind="assistant")
+    return Q(Exists(all_of_them)) | Q(collection_id__in=numbers_listed(named, "target", "collections"))
+
+
+DOCUMENTS_SEARCHED = Use("an experiment under way searches its collection", _is_searched)

@@ -37,6 +37,7 @@ from basics.errors import Conflict, Invalid, Missing
 from batches.delivery import Delivery
 from batches.services import batches_resume
 from budgets.services import job_budget_set
+from erasure.holds import removal_lock
 from jobs.models import ACTIVE, Job
 from jobs.services import job_cancel
 from runs.actors import actor_facts
@@ -132,6 +133,7 @@ def experiment_create(
         delivery_check(tenant=tenant, actor=actor, targets=targets, specs=kept)
     names = _names(actor, arms, targets)
     with transaction.atomic():
+        removal_lock(tenant.pk)  # no rule removes a document between its fingerprint and the commit
         experiment: Experiment = Experiment.objects.create(
             tenant=tenant,
             name=name,
@@ -203,6 +205,7 @@ def experiment_resume(
     actor.require("evaluation.write")
     _require(budget_usd is None or budget_usd > 0, "budget_usd", "The budget must be more than 0.")
     with transaction.atomic():
+        removal_lock(tenant.pk)
         row = _of(actor, experiment)
         if row.state not in (ExperimentState.PAUSED, ExperimentState.STOPPED):
             raise _wrong_state(row)

@@ -18,8 +18,9 @@ from apps.conversations.attachments.selectors import ATTACHED, attachments_unsen
 from apps.conversations.models import Attachment, Conversation, Turn
 from apps.conversations.turns import conversations, queue
 from apps.conversations.turns import services as turns_services
-from apps.conversations.turns.retention import conversations_expire
+from apps.conversations.turns.retention import CONVERSATIONS
 from basics.errors import Conflict
+from erasure.removal import removal_round
 from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
@@ -71,7 +72,7 @@ def test_file_is_taken_back_before_it_is_sent_and_stays_after(cast: Cast, settin
         Turn.objects.filter(conversation=desk.conversation).update(is_active=False)
         Conversation.objects.update(updated_at="2000-01-01T00:00Z")
         assert Document.objects.filter(live_to=None).count() == 3
-    assert conversations_expire() == 1
+    assert removal_round(CONVERSATIONS) == 1
     with platform_scope():
         assert not Document.objects.exists()
         assert not Collection.objects.exists()

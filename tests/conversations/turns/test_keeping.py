@@ -17,6 +17,7 @@ from apps.conversations.transcript.locks import title_of
 from apps.conversations.transcript.search import conversation_find
 from apps.conversations.turns import conversations, drafts, retention, titles
 from basics.errors import Conflict, Denied, Invalid, Missing
+from erasure.removal import removal_round
 from runs.models import Run, RunStatus, UsageRecord
 from runs.services import Completion
 from tenancy.models import AuditEvent
@@ -177,8 +178,8 @@ def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(cast: Cas
         )
         long_ago = timezone.now() - datetime.timedelta(days=31)
         Conversation.objects.exclude(pk=new.conversation_id).update(updated_at=long_ago)
-    settings.CONVERSATION_DAYS = 0
-    assert retention.conversations_expire() == 0
+    settings.CONVERSATION_DAYS, settings.ERASURE_GRACE_DAYS = 0, 0
+    assert removal_round(retention.CONVERSATIONS) == 0
     settings.CONVERSATION_DAYS = 30
     with tenant_scope(cast.tenant.pk):
         for role in ("member", "admin"):
@@ -187,10 +188,10 @@ def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(cast: Cas
         with pytest.raises(Invalid):
             retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=-1, makes_titles=True)
         retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=0, makes_titles=True)
-    assert retention.conversations_expire() == 0
+    assert removal_round(retention.CONVERSATIONS) == 0
     with tenant_scope(cast.tenant.pk):
         retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)
-    assert retention.conversations_expire() == 1
+    assert removal_round(retention.CONVERSATIONS) == 1
     with tenant_scope(cast.tenant.pk):
         left = set(Conversation.objects.values_list("pk", flat=True))
         assert left == {active.conversation_id, new.conversation_id}
@@ -201,7 +202,7 @@ def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(cast: Cas
 
 
 def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> None:
-    settings.CONVERSATION_DAYS = 0
+    settings.CONVERSATION_DAYS, settings.ERASURE_GRACE_DAYS = 0, 0
     old, other, active = end(ask(cast, "Old?"), "1."), end(ask(cast, "Old?", role="owner"), "1."), ask(cast)
     new = end(ask(cast), "2.")
     long_ago = timezone.now() - datetime.timedelta(days=31)
@@ -229,12 +230,13 @@ def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> No
         assert client.get(preview, {"keep_days": wrong}).status_code == 400
         put = client.put(rules, {"keep_days": wrong}, content_type="application/json")
         assert put.status_code == 400
-    assert client.put(rules, {}, content_type="application/json").status_code == 400
+    unchanged = client.put(rules, {}, content_type="application/json").json()
+    assert (unchanged["keep_days"], unchanged["makes_titles"]) == (None, True)
     put = client.put(rules, {"keep_days": 30, "makes_titles": False}, content_type="application/json")
     assert put.json() == {"keep_days": 30, "days": 30, "makes_titles": False, "support_model": ""}
     put = client.put(rules, {"keep_days": 30}, content_type="application/json")
     assert put.json()["makes_titles"] is False
-    assert retention.conversations_expire() == told["count"]
+    assert removal_round(retention.CONVERSATIONS) == told["count"]
     with tenant_scope(cast.tenant.pk):
         left = set(Conversation.objects.values_list("pk", flat=True))
         assert left == {active.conversation_id, new.conversation_id}

@@ -47,6 +47,8 @@ class Command(BaseCommand):
 
     def _import(self, options: dict[str, Any]) -> None:
         made = workspace_import(options["file"], key=options["key"], slug=options["slug"])
+        for address in made.removed:
+            self.stdout.write(f"removed what a killed import had left of “{address}”")
         told = f"workspace {made.tenant.pk} “{made.tenant.slug}”: {made.rows:,} rows, {made.files:,} files"
         self.stdout.write(f"{told}. Search finds passages as the worker indexes them.")
         for email in made.people_made:
