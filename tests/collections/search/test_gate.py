@@ -197,7 +197,7 @@ def test_a_crowd_finds_what_one_finds_and_the_last_are_told_to_come_again(
                 "/api/v1/search",
                 {"query": "pumps"},
                 content_type="application/json",
-                headers={"X-Workspace": cast.tenant.slug},
+                headers={"X-Tenant": cast.tenant.slug},
             )
             assert (answer.status_code, answer.json()["code"]) == (429, "search_busy")
             assert answer.headers["Retry-After"] == "1"
