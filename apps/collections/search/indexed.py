@@ -92,7 +92,11 @@ def scope_known(actor: Actor, scope: Sequence[Collection], *, has_terms: bool) -
     if not large and not has_terms:
         return Known(list(dict.fromkeys(form for c in scope for form in c.lexical_forms)), [])
     with connection.cursor() as cursor:
-        values = {"tenant": actor.tenant_id, "large": large, "scope": [c.pk for c in scope]}
+        values: dict[str, Any] = {
+            "tenant": actor.tenant_id,
+            "large": large,
+            "scope": [c.pk for c in scope],
+        }
         cursor.execute(_KNOWN, values)
         rows = cursor.fetchall()
     forms = dict.fromkeys(form for row in rows for form in row[0])

@@ -175,8 +175,12 @@ def search_run(
         passages = Passages(tenant.pk)
         if is_ordered:
             # One statement for those whose text decides their place and those that are shown if it decides nothing.
-            passages.hits([row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None])
-            rows = codes_placed(named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits)
+            passages.hits(
+                [row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None]
+            )
+            rows = codes_placed(
+                named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits
+            )
         hits, extra = passages.hits(rows[:wanted]), {}
         fetched = time.perf_counter()
     if reranker is not None and hits:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 from django.db import connection, transaction
@@ -33,6 +34,10 @@ def until(condition: Callable[[], bool]) -> None:
         time.sleep(0.002)
 
 
+def stands(own: Gate, waiting: int) -> bool:
+    return own.waiting == waiting
+
+
 @pytest.fixture
 def crowd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gate]:
     """Let the searches of this test pass one place, behind which two may wait."""
@@ -49,12 +54,11 @@ def test_places_are_given_in_the_order_in_which_they_are_asked_for() -> None:
         with own.place():
             done.append(number)
 
-    with ThreadPoolExecutor(len(came)) as threads:
-        with own.place():
-            for number in came:
-                threads.submit(search, number)
-                until(lambda number=number: own.waiting == number + 1)
-            assert done == []
+    with ThreadPoolExecutor(len(came)) as threads, own.place():
+        for number in came:
+            threads.submit(search, number)
+            until(partial(stands, own, number + 1))
+        assert done == []
     assert done == came
 
 
@@ -109,14 +113,13 @@ def test_a_place_comes_back_whatever_ends_the_search() -> None:
 
 
 def test_who_leaves_the_line_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone() -> None:
+        raise DomainError("gone", "Gone.")
+
     own = Gate(1, 5)
-    with own.place():
-        with monkeypatch.context() as patched, pytest.raises(DomainError):
-
-            def gone() -> None:
-                raise DomainError("gone", "Gone.")
-
-            patched.setattr(gates, "connections_let_go", gone)
+    with own.place(), monkeypatch.context() as patched:
+        patched.setattr(gates, "connections_let_go", gone)
+        with pytest.raises(DomainError):
             own._take(is_patient=False)
         assert own.waiting == 0
     with own.place():
@@ -187,7 +190,7 @@ def test_a_crowd_finds_what_one_finds_and_the_last_are_told_to_come_again(
             asked = []
             for number in range(3):
                 asked.append(threads.submit(search, is_patient=number == 2))
-                until(lambda number=number: crowd.waiting == number + 1)  # type: ignore[misc]
+                until(partial(stands, crowd, number + 1))
             with pytest.raises(SearchBusy):
                 search()
             page = client.get(path, {"q": "pumps"})
