@@ -39,6 +39,7 @@ from _scale_load import CHUNKS, DIMENSIONS, SLUG, Words, load  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
 from apps.collections.collection import services  # noqa: E402
+from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage  # noqa: E402
 from apps.collections.index import large as indexes  # noqa: E402
 from apps.collections.index.embedding import embedder_for  # noqa: E402
 from apps.collections.models import Collection  # noqa: E402
@@ -153,8 +154,11 @@ def recall(collection: Collection, questions: int, *, nearness: float) -> float:
 class _Given:
     """An embedder whose question has the vector it was given."""
 
+    usage = EmbeddingUsage()
+
     def __init__(self, vector: Any) -> None:
         self._vector = vector
+        self.space = EmbeddingSpace("local", "given", DIMENSIONS, "given")
 
     def embed_query(self, text: str) -> Any:
         return self._vector

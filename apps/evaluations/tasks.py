@@ -194,6 +194,7 @@ def _search(work: _Work, target: RetrieverTarget) -> TargetResult:
         k=target.k,
         legs=target.legs,
         billing_account=work.billing_account,
+        is_patient=True,
     )
     return TargetResult(
         text="\n\n".join(hit.text for hit in found.hits), retrieved=hit_passages(found.hits), cost_usd=0.0

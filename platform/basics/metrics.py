@@ -248,7 +248,7 @@ MODEL_COST = Counter("model_cost_usd", "Money for models, as far as prices are k
 BUDGET_REFUSALS = Counter("budget_refusals", "Model calls refused because a budget was used up.")
 SEARCH_SECONDS = Timer(
     "search_leg_seconds",
-    "Parts of searches: embed, database, rerank, expand.",
+    "Parts of searches: wait (for a place in a crowd), embed, database, rerank, expand.",
     ("leg",),
     bounds=(0.01, 0.05, 0.25, 1.0),
 )

@@ -197,6 +197,12 @@ VARIABLES: dict[str, Variable] = {
             values.as_count,
         ),
         Variable(
+            "GROUNDWORK_SEARCHES_AT_ONCE",
+            "Searches that a web server or worker process runs at once; others wait in line. 0: two for each core.",
+            "0",
+            values.as_count,
+        ),
+        Variable(
             "GROUNDWORK_TENANT_RATE_PER_MINUTE",
             "Maximum REST requests per minute for a whole workspace. 0: no limit.",
             "30000",

@@ -14,7 +14,7 @@ from django.db import connection
 
 from apps.collections.index.large import HNSW_MIN, POSTINGS_MIN
 from apps.collections.index.postings import index_contents, postings_add
-from apps.collections.models import Collection, SearchIndex, SearchIndexStatus
+from apps.collections.models import Collection, SearchIndex
 from apps.collections.search.filters import ATTRIBUTE, SearchFilter
 from apps.collections.search.statement import (
     Postings,
@@ -35,10 +35,33 @@ _SHOWN_KEYS = 50
 # Relaxed order with a scan that goes on until enough rows pass the conditions; measured recall@10 is 1.0 at ef 200.
 # Sorting is put off because the planner, which takes tenant and collection for independent, thinks a large collection
 # small and would rather compare all its vectors: whether a graph is used was decided before.
-HNSW_SETTINGS = (
-    "SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true), "
-    "set_config('hnsw.max_scan_tuples', '40000', true), set_config('enable_sort', 'off', true)"
-)
+HNSW_SETTINGS = {
+    "hnsw.iterative_scan": "relaxed_order",
+    "hnsw.ef_search": "200",
+    "hnsw.max_scan_tuples": "40000",
+    "enable_sort": "off",
+}
+# What a search must know of its collections: one statement, whatever their number.
+_KNOWN = """
+    SELECT c.lexical_forms, i.kind, i.id, c.id, i.space_id, i.last_chunk, i.edited
+    FROM collections_collection c LEFT JOIN collections_searchindex i
+      ON i.tenant_id = %(tenant)s AND i.collection_id = c.id AND i.collection_id = ANY (%(large)s::bigint[])
+         AND i.status = 'ready'
+    WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(scope)s::bigint[])
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the rows of a search's collections say at this moment.
+
+    Attributes:
+        forms: in which terms are written in any of them, each once.
+        indexes: that are ready: kind, id, collection, space, last chunk covered, edited chunks.
+    """
+
+    forms: list[str]
+    indexes: list[tuple[str, int, int, int | None, int, list[int]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,26 +82,47 @@ def is_large(collection: Collection) -> bool:
     return bool(collection.chunk_total >= min(HNSW_MIN, POSTINGS_MIN))
 
 
-def indexes_for(
-    actor: Actor, scope: Sequence[Collection], conditions: Sequence[SearchFilter], as_of: datetime | None
-) -> Indexes:
-    """Return the indexes to use; none for small collections, which costs no query."""
+def scope_known(actor: Actor, scope: Sequence[Collection], *, has_terms: bool) -> Known:
+    """Read what changes behind the collections that the caller has read; small ones may cost no statement.
+
+    Args:
+        has_terms: read the forms of terms: a document may have brought one since.
+    """
     large = [c.pk for c in scope if is_large(c)]
-    if not large:
-        return Indexes()
-    rows = SearchIndex.objects.filter(
-        tenant_id=actor.tenant_id, collection_id__in=large, status=SearchIndexStatus.READY
-    ).values_list("kind", "pk", "collection_id", "space_id", "last_chunk", "edited")
+    if not large and not has_terms:
+        return Known(list(dict.fromkeys(form for c in scope for form in c.lexical_forms)), [])
+    with connection.cursor() as cursor:
+        values: dict[str, Any] = {
+            "tenant": actor.tenant_id,
+            "large": large,
+            "scope": [c.pk for c in scope],
+        }
+        cursor.execute(_KNOWN, values)
+        rows = cursor.fetchall()
+    forms = dict.fromkeys(form for row in rows for form in row[0])
+    return Known(list(forms), [row[1:] for row in rows if row[1] is not None])
+
+
+def indexes_for(
+    actor: Actor,
+    scope: Sequence[Collection],
+    known: Known,
+    conditions: Sequence[SearchFilter],
+    as_of: datetime | None,
+) -> Indexes:
+    """Return the indexes to use of those that are ready."""
     on_chunks = any(condition.on == "chunk" for condition in conditions)
     found = Indexes()
-    for kind, pk, collection_id, space_id, last_chunk, edited in rows:
+    for kind, pk, collection_id, space_id, last_chunk, edited in known.indexes:
         if kind == SearchIndex.Kind.HNSW and space_id is not None:
             found.hnsw[collection_id, space_id] = last_chunk
         elif kind == SearchIndex.Kind.POSTINGS and not on_chunks:
             found.postings.append(Postings(collection_id, pk, last_chunk, edited))
     # A graph is walked until enough of what it meets passes the filter: hopeless when next to nothing does.
-    if found.hnsw and (conditions or as_of) and _is_selective(actor, large, conditions, as_of):
-        found.hnsw.clear()
+    if found.hnsw and (conditions or as_of):
+        large = [c.pk for c in scope if is_large(c)]
+        if _is_selective(actor, large, conditions, as_of):
+            found.hnsw.clear()
     return found
 
 

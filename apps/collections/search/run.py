@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import nullcontext
+from concurrent.futures import Executor, Future
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any, Never, cast
 
 import numpy as np
 import structlog
-from django.db import connection, transaction
+from django.db import connection
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
@@ -36,6 +35,7 @@ from apps.collections.search.codes import CodeQuestion, codes_placed
 from apps.collections.search.document_order import WantedDocuments
 from apps.collections.search.expand import hits_expand
 from apps.collections.search.filters import SearchFilter, parse_filters
+from apps.collections.search.gate import gate
 from apps.collections.search.indexed import (
     HNSW_SETTINGS,
     Indexes,
@@ -43,6 +43,7 @@ from apps.collections.search.indexed import (
     candidates_find,
     indexes_for,
     is_large,
+    scope_known,
 )
 from apps.collections.search.rerank.base import RERANK_DEPTH, Reranker
 from apps.collections.search.rerank.choice import reranker_of
@@ -63,6 +64,7 @@ from basics.errors import DomainError, Invalid, Missing
 from basics.metrics import SEARCH_SECONDS
 from budgets.ledger import BillingAccount
 from tenancy.actors import Actor
+from tenancy.database.cursors import local_settings
 from tenancy.database.waiting import connections_let_go
 from tenancy.lagging import primary_reads
 from tenancy.models import Tenant
@@ -87,6 +89,7 @@ def search_run(
     billing_account: BillingAccount | None = None,
     is_scope_new: bool = False,
     is_lookup: bool = False,
+    is_patient: bool = False,
 ) -> SearchResult:
     """Find the passages that answer a question.
 
@@ -105,11 +108,14 @@ def search_run(
         is_scope_new: the collections were read for this very search, so that nothing of them is read anew.
         is_lookup: the question asks for the codes in it, whatever else it says: passages that tell of them come before
             those that mention them, as they do for a question with hardly another word.
+        is_patient: in a crowd, wait for a place however many wait: for work in the background, where a refusal would
+            be a worse answer than a late one.
 
     Raises:
         Denied: the actor may not search.
         Missing: one of the collections is not the tenant's.
         Invalid: ``query_invalid``, ``k_invalid``, ``filter_unknown`` or ``filter_invalid``.
+        SearchBusy: too many searches wait in this process.
     """
     actor.require("search.run")
     asked, query = query, " ".join(query.replace("\x00", " ").split())
@@ -132,40 +138,51 @@ def search_run(
                 reranker = reranker_of(tenant, actor, scope, billing_account)
         except DomainError as error:
             unranked = error.message
-    began = time.perf_counter()
+    asking = time.perf_counter()
     wanted = max(k, RERANK_DEPTH) if reranker is not None else k
     pks = [c.pk for c in scope]
-    with ThreadPoolExecutor(1) as aside:  # a thread per search: it must not be inherited by a fork
-        embedding = _embed_begin(aside, tenant, billing_account, scope, query) if "vector" in legs else []
-        indexes = indexes_for(actor, scope, conditions, as_of)
-        terms = _terms(scope, query, is_new=is_scope_new) if "lexical" in legs else []
+    asked_of = _embeddings(tenant, billing_account, scope, query) if "vector" in legs else []
+    arrived = time.perf_counter()
+    fuses = len(legs) > 1
+    wants = WantedDocuments(query if fuses else "")
+    crowd = gate()
+    with crowd.place(is_patient=is_patient):
+        began = time.perf_counter()
+        if any(is_large(c) for c in scope):  # then the database is asked meanwhile
+            for one in asked_of:
+                one.begin(crowd.aside)
+        known = scope_known(actor, scope, has_terms="lexical" in legs and not is_scope_new)
+        indexes = indexes_for(actor, scope, known, conditions, as_of)
+        terms = query_term_ids(query, known.forms) if "lexical" in legs else []
         postings = candidates_find(actor, pks, terms, indexes.postings, conditions, as_of)
         looked_up = time.perf_counter()
-        vectors, note = _vectors(embedding, indexes, language_or_script(query))
-    embedded = time.perf_counter()
-    fuses = len(legs) > 1
-    sql = search_sql(
-        actor=actor,
-        scope=pks,
-        vectors=vectors,
-        terms=terms,
-        postings=postings,
-        lexemes=named.lexemes if "exact" in legs else [],
-        conditions=conditions,
-        as_of=as_of,
-        limit=len(LEGS) * DEPTH if trace or is_ordered or fuses else wanted,
-    )
-    rows = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
-    wants = WantedDocuments(query if fuses else "")
-    if fuses:
-        rows = wants.rows_ordered(rows)
-    passages = Passages(tenant.pk)
-    if is_ordered:
-        # One statement for those whose text decides their place and those that are shown if it decides nothing.
-        passages.hits([row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None])
-        rows = codes_placed(named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits)
-    hits, extra = passages.hits(rows[:wanted]), {}
-    fetched = time.perf_counter()
+        vectors, note = _vectors(asked_of, indexes, language_or_script(query))
+        embedded = time.perf_counter()
+        sql = search_sql(
+            actor=actor,
+            scope=pks,
+            vectors=vectors,
+            terms=terms,
+            postings=postings,
+            lexemes=named.lexemes if "exact" in legs else [],
+            conditions=conditions,
+            as_of=as_of,
+            limit=len(LEGS) * DEPTH if trace or is_ordered or fuses else wanted,
+        )
+        rows = _execute(statement_of(sql), sql.parameters, is_indexed=any(v.indexed for v in vectors))
+        if fuses:
+            rows = wants.rows_ordered(rows)
+        passages = Passages(tenant.pk)
+        if is_ordered:
+            # One statement for those whose text decides their place and those that are shown if it decides nothing.
+            passages.hits(
+                [row for at, row in enumerate(rows) if at < wanted or row["exact_rank"] is not None]
+            )
+            rows = codes_placed(
+                named, rows, partial(_by_lexemes, actor, pks, conditions, as_of), passages.hits
+            )
+        hits, extra = passages.hits(rows[:wanted]), {}
+        fetched = time.perf_counter()
     if reranker is not None and hits:
         try:
             with primary_reads():  # what it costs is written down
@@ -186,8 +203,12 @@ def search_run(
         expanding = time.perf_counter()
         hits = hits_expand(hits, expand)
         extra["expand"] = (time.perf_counter() - expanding) * 1000
-    parts = {"embed": embedded - looked_up, "database": fetched - embedded + looked_up - began}
-    for leg, seconds in {**parts, **{name: ms / 1000 for name, ms in extra.items()}}.items():
+    parts = {
+        "embed": embedded - looked_up + arrived - asking,
+        "database": fetched - embedded + looked_up - began,
+    }
+    told = {"wait": began - arrived, **parts, **{name: ms / 1000 for name, ms in extra.items()}}
+    for leg, seconds in told.items():
         SEARCH_SECONDS.observe(leg, seconds=seconds)
     result = SearchResult(
         query=query,
@@ -205,8 +226,8 @@ def search_run(
     )
     if not trace:
         return result
-    told = trace_of(actor, scope, asked, result, rows, ranked, conditions, vectors, indexes)
-    return replace(result, trace=told)
+    traced = trace_of(actor, scope, asked, result, rows, ranked, conditions, vectors, indexes)
+    return replace(result, trace=traced)
 
 
 def _check(query: str, k: int, expand: int) -> None:
@@ -251,9 +272,7 @@ def _by_lexemes(
 
 
 def _execute(statement: str, parameters: Mapping[str, Any], *, is_indexed: bool) -> list[dict[str, Any]]:
-    with transaction.atomic() if is_indexed else nullcontext(), connection.cursor() as cursor:
-        if is_indexed:
-            cursor.execute(HNSW_SETTINGS)
+    with connection.cursor() as cursor, local_settings(cursor, HNSW_SETTINGS if is_indexed else {}):
         cursor.execute(statement, parameters)
         names = [column.name for column in cursor.description or ()]
         return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
@@ -271,62 +290,56 @@ def _scope(tenant: Tenant, actor: Actor, collections: Sequence[Collection] | Non
     return list(collections)
 
 
-def _terms(scope: Sequence[Collection], query: str, *, is_new: bool) -> list[int]:
-    """Return the question's terms in each form that rows of the scope have now.
-
-    The forms are read anew: a document may have brought one since the caller read the collection.
-    """
-    if not is_new:
-        forms = dict(
-            Collection.objects.filter(pk__in=[c.pk for c in scope]).values_list("pk", "lexical_forms")
-        )
-        for collection in scope:
-            collection.lexical_forms = forms.get(collection.pk, [])
-    return query_term_ids(query, dict.fromkeys(f for c in scope for f in c.lexical_forms))
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Embedding:
-    """A question on its way into one space, and the collections that have it."""
+    """A question on its way into one space, and the collections that have it.
+
+    Attributes:
+        ask: returns its vector.
+    """
 
     space: EmbeddingSpace
-    collections: list[int]
-    values: Callable[[], NDArray[np.float32]]
+    ask: Callable[[], NDArray[np.float32]]
+    collections: list[int] = field(default_factory=list)
+
+    def begin(self, aside: Executor) -> None:
+        """Have the vector made by another thread from now on."""
+        self.ask = partial(_awaited, aside.submit(copy_context().run, self.ask))
 
 
-def _embed_begin(
-    aside: Executor, tenant: Tenant, billing_account: BillingAccount, scope: Sequence[Collection], query: str
+def _embeddings(
+    tenant: Tenant, billing_account: BillingAccount, scope: Sequence[Collection], query: str
 ) -> list[_Embedding]:
-    """Embed the question once per space; beside this thread where large collections need the database meanwhile."""
+    """Return the question's embedding once per space; what isn't of this machine is there already."""
     by_space: dict[EmbeddingSpace, list[int]] = {}
     for collection in scope:
         by_space.setdefault(collection.space, []).append(collection.pk)
-    is_worth_it = any(is_large(c) for c in scope)
-    begun: list[_Embedding] = []
-    for space, pks in by_space.items():
-        try:
-            # Here, not aside: it may read the workspace's key, and reserves money.
-            with primary_reads():
-                embedder = embedder_for(space, tenant=tenant)
-                bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
-            ask = partial(embedder.embed_query, query)
-        except DomainError as error:
-            begun.append(_Embedding(space, pks, partial(_raise, error)))
-            continue
-        if is_worth_it:
-            ask = partial(_awaited, aside.submit(copy_context().run, ask))
-        begun.append(_Embedding(space, pks, partial(_paid, bill, ask)))
-    return begun
+    return [
+        _Embedding(space, _asked(tenant, billing_account, space, query), pks)
+        for space, pks in by_space.items()
+    ]
+
+
+def _asked(
+    tenant: Tenant, billing_account: BillingAccount, space: EmbeddingSpace, query: str
+) -> Callable[[], NDArray[np.float32]]:
+    try:
+        with primary_reads():  # it may read the workspace's key, and reserves money
+            embedder = embedder_for(space, tenant=tenant)
+            bill = EmbeddingBill(embedder, tenant=tenant, billing_account=billing_account, texts=[query])
+        if bill.is_free:
+            return partial(embedder.embed_query, query)
+        connections_let_go()  # the embedder is somebody's server
+        with primary_reads(), bill:
+            vector = embedder.embed_query(query)
+    except DomainError as error:
+        return partial(_raise, error)
+    return lambda: vector
 
 
 def _awaited(asked: Future[NDArray[np.float32]]) -> NDArray[np.float32]:
-    connections_let_go()  # the embedder may be somebody's server
+    connections_let_go()
     return asked.result()
-
-
-def _paid(bill: EmbeddingBill, ask: Callable[[], NDArray[np.float32]]) -> NDArray[np.float32]:
-    with primary_reads(), bill:
-        return ask()
 
 
 def _raise(error: DomainError) -> Never:
@@ -344,7 +357,7 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
     for one in begun:
         space, pks = one.space, one.collections
         try:
-            values = one.values()
+            values = one.ask()
         except DomainError as error:
             log.warning("search_without_vectors", space=str(space), code=error.code)
             failed.append(f"{space}: {error.message}")

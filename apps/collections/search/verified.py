@@ -31,6 +31,7 @@ def search_verify(found: Verified) -> None:
                     collections=[chunk.collection],
                     query=" ".join(chunk.text.split()[:_WORDS])[:_LETTERS],
                     legs=["lexical", "exact"],
+                    is_patient=True,
                 )
         except DomainError as error:
             found.note(f"Search: {error.message}")

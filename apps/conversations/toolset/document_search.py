@@ -89,6 +89,7 @@ def documents_search(
                 trace=trace,
                 is_scope_new=True,
                 is_lookup=is_lookup or is_of_code,
+                is_patient=True,
             )
 
         found = search({})
@@ -243,6 +244,7 @@ def _attached_hits(
         k=ATTACHED_PASSAGES,
         filters={**(filters or {}), "document_id": {"in": given.documents}},
         billing_account=run_billing_account(scope.run),
+        is_patient=True,
     )
     return found.hits
 

@@ -15,7 +15,7 @@ is refused inside a transaction (``CREATE INDEX CONCURRENTLY``) needs the login 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import lru_cache
@@ -38,8 +38,6 @@ UNKNOWN = "?"
 """Of a connection: what is in force has to be set again."""
 OWN = "own_tenant()"
 """In a statement: the id of the tenant in whose scope it runs (``tenant_named``)."""
-_SET = 2
-"""Statements that a prefix holds, whose results come first."""
 _STALE = (psycopg.errors.FeatureNotSupported, psycopg.errors.InvalidSqlStatementName)
 """What a prepared statement fails with when its table's columns have changed, or somebody has reset the connection."""
 
@@ -82,7 +80,7 @@ def not_waited() -> str:
 @lru_cache(maxsize=4096)
 def scope_sql(wanted: str) -> str:
     """Return both statements as what goes in front of another."""
-    return "; ".join((*scope_statements(wanted), ""))
+    return _joined(scope_statements(wanted))
 
 
 def tenant_named(query: Any, scope: str) -> Any:
@@ -191,6 +189,8 @@ class ScopedCursor(_Scoped, Cursor):
     """
 
     called_behind: str | None = None
+    front: tuple[str, ...] = ()
+    """Statements that go in front of each one outside of a transaction; see ``local_settings``."""
 
     def execute(self, query: Any, params: Params | None = None, **options: Any) -> Self:
         """Run a statement in the scope of this moment; arguments, result and errors are psycopg's."""
@@ -215,7 +215,7 @@ class ScopedCursor(_Scoped, Cursor):
             if self._conn.pgconn.transaction_status == TransactionStatus.INERROR:
                 self._conn.rollback()
             return self._send(_missing(self._conn), query, params)
-        self.called_behind = "" if wanted is None else scope_sql(wanted)
+        self.called_behind = ("" if wanted is None else scope_sql(wanted)) + _joined(self.front)
         return self
 
     def _call(self, query: Any, params: Any) -> bytes | None:
@@ -227,13 +227,46 @@ class ScopedCursor(_Scoped, Cursor):
 
     def _send(self, wanted: str | None, query: Any, params: Params | None, **options: Any) -> Self:
         """Send a statement, behind the scope that its transaction lacks."""
-        if wanted is None:
+        scope = () if wanted is None else scope_statements(wanted)
+        front = (*scope, *self.front)
+        if not front:
             return super().execute(query, params, **options)
+        before = self._conn.scope_applied
         # Unknown until it is done: a value that psycopg cannot send leaves the transaction as it was.
         self._conn.scope_applied = UNKNOWN
-        super().execute(_behind(scope_sql(wanted), query), params, **options)
-        self._conn.scope_applied = wanted
-        return self.set_result(_SET)
+        super().execute(_behind(_joined(front), query), params, **options)
+        self._conn.scope_applied = before if wanted is None else wanted
+        return self.set_result(len(front))
+
+
+@contextmanager
+def local_settings(cursor: Any, values: Mapping[str, str]) -> Iterator[None]:
+    """Let what a cursor executes in the block run with settings of Postgres that hold for its transaction alone.
+
+    Outside of a transaction they go in front of a statement, in its message, as role and tenant do. Inside of one they are
+    set once, and hold until its end.
+
+    Args:
+        cursor: Django's, of this connection.
+        values: by name; both from code, never from input.
+    """
+    own: ScopedCursor = cursor.cursor
+    raw = own._conn
+    if not values:
+        yield
+        return
+    front = tuple(f"SET LOCAL {name} = '{value}'" for name, value in values.items())
+    if settings.CITUS or raw.pgconn.transaction_status != TransactionStatus.IDLE:
+        with own._transaction():
+            for statement in front:
+                cursor.execute(statement)
+            yield
+        return
+    own.front = front
+    try:
+        yield
+    finally:
+        own.front = ()
 
 
 class ScopedServerCursor(_Scoped, ServerSideCursor):
@@ -274,6 +307,12 @@ class BinaryServerCursor(_Scoped, psycopg.ServerCursor[Any]):
         query = tenant_named(query, scope_wanted())
         self._apply()
         return super().execute(query, params, **options)
+
+
+@lru_cache(maxsize=4096)
+def _joined(statements: tuple[str, ...]) -> str:
+    """Return statements as what goes in front of another."""
+    return "; ".join((*statements, "")) if statements else ""
 
 
 def _behind(prefix: str, query: Any) -> Any:

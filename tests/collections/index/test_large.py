@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from apps.collections.collection import services as collection_services
 from apps.collections.collection import swaps
@@ -143,6 +144,22 @@ def test_graph_is_used_by_the_plan(cast: Cast, filled: Collection) -> None:
         cursor.execute("EXPLAIN " + statement, parameters)
         plan = "\n".join(line[0] for line in cursor.fetchall())
     assert graphs()[0] in plan, plan
+
+
+def test_settings_of_the_graph_travel_with_the_ranking_and_end_with_it(
+    cast: Cast, filled: Collection
+) -> None:
+    """They are part of its message, and what else the connection asks is planned as ever."""
+    build(filled)
+    with CaptureQueriesContext(connection) as asked:
+        assert ask(cast, filled, "tariff on lamps").hits
+    told = [one["sql"] for one in asked.captured_queries]
+    ranking = [sql for sql in told if "FROM collections_embedding e" in sql]
+    assert len(ranking) == 1
+    assert "SET LOCAL enable_sort = 'off'" in ranking[0]
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW enable_sort")
+        assert cursor.fetchone() == ("on",)
 
 
 def test_graph_is_used_by_a_plan_that_holds_for_every_question(cast: Cast, filled: Collection) -> None:
