@@ -36,11 +36,11 @@ class ConversationRulesView(ConversationAPIView):
         responses=ConversationRulesOutput,
     )
     def put(self, request: Request) -> Response:
-        """Set these rules. Deletion is permanent: check `conversations_rules_preview` first."""
+        """Set these rules. How long conversations are kept is better set by `retention_rules_set`; it is the same rule."""
         values = valid(ConversationRulesInput, request.data)
         rules = rules_set(
             **self.who(),
-            days=values["keep_days"],
+            days=values.get("keep_days", ...),
             makes_titles=values["makes_titles"],
             support_model=values["support_model"],
         )
@@ -55,10 +55,11 @@ class ConversationRulesPreviewView(ConversationAPIView):
     @extend_schema(
         operation_id="conversations_rules_preview",
         tags=["conversations"],
+        deprecated=True,
         parameters=[KeepDaysFilter],
         responses=RulesPreviewOutput,
     )
     def get(self, request: Request) -> Response:
-        """Return what a rule would delete now; nothing is changed."""
+        """Return what a rule would delete now; nothing is changed. Use `retention_preview`, which counts the same."""
         days = valid(KeepDaysFilter, request.query_params)["keep_days"]
         return Response(RulesPreviewOutput(rules_preview(**self.who(), days=days)).data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from erasure.retention import MOST_DAYS
@@ -11,12 +12,15 @@ from erasure.retention import MOST_DAYS
 _NULL = "null for the server's default; 0 keeps them forever."
 
 
+@extend_schema_serializer(deprecate_fields=["keep_days"])
 class ConversationRulesInput(serializers.Serializer[Any]):
     keep_days = serializers.IntegerField(
+        required=False,
         allow_null=True,
         min_value=0,
         max_value=MOST_DAYS,
-        help_text=f"Days after the last question before a conversation is deleted; {_NULL}",
+        help_text=f"Days after the last question before a conversation is deleted; {_NULL} Omitted: unchanged. "
+        "It is the rule `conversations` of `retention_rules_set`.",
     )
     makes_titles = serializers.BooleanField(
         allow_null=True, default=None, help_text="Omitted or null: unchanged."

@@ -6,12 +6,14 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from apps.conversations.rules.forms import RulesForm
 from apps.conversations.turns.retention import rules_get, rules_set
 from basics.errors import Invalid
+from erasure.models import RetentionRule
 from web.forms import add_refusal
 from web.requests import TenantRequest, allowed
 
@@ -45,4 +47,8 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             messages.success(request, "Rules saved.")
             return redirect("conversations:settings-rules", tenant_slug)
     context = {"section": "conversations", "form": form, "rules": now, "default": settings.CONVERSATION_DAYS}
+    waiting = RetentionRule.objects.filter(
+        tenant=request.tenant, kind="conversations", starts_at__gt=timezone.now()
+    )
+    context["starts_at"] = waiting.values_list("starts_at", flat=True).first()
     return render(request, "settings/conversations.html", context, status=422 if form.errors else 200)
