@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.db import connection, transaction
 
-from apps.conversations.models import Conversation
+from apps.conversations.models import Conversation, Message
 from apps.conversations.transcript.locks import title_checked, title_of
 from runs.models import Run
 from runs.providers import is_extractive
@@ -32,9 +32,9 @@ SELECT c.id, c.title, r.model, r.user_id,
     jsonb_build_object('actor', r.request->'actor', 'assistant', r.request->'assistant',
         'budget_job', r.request->'budget_job'),
     (SELECT m.text FROM conversations_message m
-        WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'user'),
+        WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = %(user)s),
     (SELECT left(m.text, 2000) FROM conversations_message m
-        WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = 'assistant'),
+        WHERE m.tenant_id = t.tenant_id AND m.turn_id = t.id AND m.author = %(assistant)s),
     (SELECT s.makes_titles FROM conversations_conversationrules s WHERE s.tenant_id = t.tenant_id)
 FROM conversations_turn t JOIN runs_run r ON r.tenant_id = t.tenant_id AND r.id = t.run_id
     JOIN conversations_conversation c ON c.tenant_id = t.tenant_id AND c.id = t.conversation_id
@@ -81,7 +81,8 @@ class _Asked:
 
 def _asked(tenant: Tenant, actor: Actor, turn_id: int, check: Callable[[], None] | None) -> _Asked | None:
     with connection.cursor() as cursor:
-        cursor.execute(_FOUND, {"tenant": tenant.pk, "turn": turn_id})
+        authors = {"user": Message.Author.USER, "assistant": Message.Author.ASSISTANT}
+        cursor.execute(_FOUND, {"tenant": tenant.pk, "turn": turn_id, **authors})
         row = cursor.fetchone()
     if row is None or is_extractive(row[2]) or row[7] is False:
         return None
