@@ -140,12 +140,13 @@ async def watched(portal: Portal, tenant: Any, actor: Any, count: int) -> dict[s
             if b"event: end" in piece:
                 return
 
-    opened = await asyncio.to_thread(submit, tenant, actor, f"compatible/{STREAMED}", count)
-    tasks = [asyncio.create_task(follow(*one)) for one in opened]
+    # Each reader comes when its question has been asked, as in the portal, and stays to the end of the answer.
+    async with asyncio.TaskGroup() as readers:
+        opened = []
+        for _ in range(count):
+            opened += await asyncio.to_thread(submit, tenant, actor, f"compatible/{STREAMED}", 1)
+            readers.create_task(follow(*opened[-1]))
     await asyncio.to_thread(ended, tenant, opened)
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
     return {
         "word_to_reader_p50_ms": 1000 * percentile(latencies, 0.5),
         "word_to_reader_p95_ms": 1000 * percentile(latencies, 0.95),

@@ -230,11 +230,10 @@ def _guarded_client() -> httpx2.AsyncClient:
 
 def _http_client() -> httpx2.AsyncClient:
     """Return a client for a server of the operator's or a provider's own, which the adapter closes with its run."""
-    import httpx2
+    from basics.http_async import http_client
 
     # A dataset's driver has a hundred calls under way: each connection that is closed between two costs another.
-    limits = httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
-    return httpx2.AsyncClient(verify=_tls(), follow_redirects=True, limits=limits)
+    return http_client(verify=_tls(), connections=1000, keepalive=100)
 
 
 def providers_preload() -> None:

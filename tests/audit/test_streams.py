@@ -7,15 +7,11 @@ import socket
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from ipaddress import ip_address
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from django.db import transaction
 from django.test import Client
 
@@ -34,6 +30,7 @@ from tenancy.scope import platform_scope, tenant_scope
 from tenancy.services import audit_record
 from tests.audit.relay import Relay, order_kept, relayed
 from tests.cast import Cast, make_cast
+from tests.certificates import certificate
 from tests.factories import actor_of
 from tests.patience import PATIENCE_S
 from tests.permissions.test_matrix import key_client
@@ -394,33 +391,6 @@ def test_a_syslog_receiver_that_breaks_off_has_not_taken_the_events() -> None:
 
 
 # --- kill -9 -----------------------------------------------------------------------------------------------
-
-
-def certificate(folder: Path) -> Path:
-    """Make a key and a certificate for 127.0.0.1 in one file."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    path = folder / "receiver.pem"
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        + made.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
 
 
 @pytest.fixture(params=["webhook", "syslog"])

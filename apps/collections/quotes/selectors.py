@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
@@ -22,8 +23,8 @@ SELECT c.id, c.char_start, c.char_end, c.text, c.is_edited, d.media_type, c.page
     p.char_start + greatest(0, c.char_start - %(around)s - p.char_start),
     substr(p.text, greatest(0, c.char_start - %(around)s - p.char_start) + 1,
         least(c.char_end + %(around)s, p.char_start + %(most)s) - greatest(p.char_start, c.char_start - %(around)s)),
-    p.skip_reason <> '', p.layout -> 'headings', p.layout -> 'regions', p.layout ? 'code',
-    p.layout -> 'marks'
+    p.skip_reason <> '', (p.layout -> 'headings')::text, (p.layout -> 'regions')::text, p.layout ? 'code',
+    (p.layout -> 'marks')::text
 FROM collections_chunk c
 JOIN collections_document d ON d.tenant_id = c.tenant_id AND d.id = c.document_id
 JOIN collections_page p ON p.tenant_id = c.tenant_id AND p.document_id = c.document_id
@@ -32,6 +33,8 @@ JOIN collections_page p ON p.tenant_id = c.tenant_id AND p.document_id = c.docum
 WHERE c.tenant_id = %(tenant)s AND c.id = ANY (%(chunks)s)
 ORDER BY c.id, p.number
 """
+KEPT = 256
+"""Passages of which a process keeps what may be quoted: some 10 kB each."""
 _MOST = 60_000_000  # more characters than a page can have
 _LONGEST_PART = 2 * PART_CHARS
 
@@ -58,7 +61,7 @@ def quotables_read(tenant_id: int, chunk_ids: Iterable[int]) -> dict[int, dict[s
         while end < len(rows) and rows[end][0] == rows[at][0]:
             end += 1
         pk, start, _, text, is_edited = rows[at][:5]
-        made = None if is_edited else _quotable(rows[at:end])
+        made = None if is_edited else _quotable(tenant_id, tuple(row[1:] for row in rows[at:end]))
         if made is not None:
             found[pk] = made.to_json(start, text)
         at = end
@@ -77,8 +80,11 @@ def markup_of(media_type: str, *, is_code: bool = False) -> Markup:
     return "layout" if media_type in _BUILT else "all"
 
 
-def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
-    _, start, end, text, _, media_type, is_paged = rows[0][:7]
+# Passages are found again and again, in each step of an answer and by everybody who asks about the same, and to cut one
+# into sentences takes ten times what its search does. Kept by all that it is made of, as it is stored at this moment.
+@lru_cache(maxsize=KEPT)
+def _quotable(tenant_id: int, rows: tuple[tuple[Any, ...], ...]) -> Quotable | None:
+    start, end, text, _, media_type, is_paged = rows[0][:6]
     parts = [part for row in rows if (part := _part(row, is_paged=is_paged)).text]
     base = parts[0].char_start if parts else 0
     around = "".join(part.text for part in parts)
@@ -94,9 +100,9 @@ def _quotable(rows: list[tuple[Any, ...]]) -> Quotable | None:
 
 
 def _part(row: tuple[Any, ...], *, is_paged: bool) -> PagePart:
-    number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = row[7:]
-    headings, regions = (json.loads(v) if isinstance(v, str) else v or [] for v in (headings, regions))
-    marks = json.loads(marks) if isinstance(marks, str) else marks
+    number, page_start, part_start, text, is_left_out, headings, regions, is_code, marks = row[6:]
+    headings, regions = (json.loads(v or "[]") or [] for v in (headings, regions))
+    marks = json.loads(marks) if marks else None
     end = part_start + len(text)
 
     def inside(low: int, high: int) -> bool:

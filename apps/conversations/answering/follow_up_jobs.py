@@ -21,7 +21,9 @@ async def conversation_title(ctx: JobContext, *, turn_id: int) -> None:
     """Have a model name a conversation after its first answer."""
     tenant = Tenant(pk=ctx.tenant_id)
     actor = system_actor(ctx.tenant_id, ctx.user_id)
-    await titles.title_make(tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check)
+    await titles.title_make(
+        tenant=tenant, actor=actor, turn_id=turn_id, in_db=ctx.in_db, check=ctx.check, complete=ctx.complete
+    )
 
 
 @job(support_services.JOB_KIND, lane="cpu", max_attempts=2)

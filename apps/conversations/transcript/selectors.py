@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 
 from apps.collections.documents.page_images import has_images
 from apps.collections.models import Chunk, Collection, Document, DocumentStatus, EmbeddingSpace
@@ -29,7 +29,7 @@ from apps.conversations.transcript.branch_tree import branch_before, tree_read
 from apps.conversations.transcript.shown import turns_for
 from basics.errors import Missing
 from runs.actors import actor_now, is_person, person_with
-from runs.models import ACTIVE, Run, RunStatus
+from runs.models import ACTIVE, PendingDecision, Run, RunStatus, ToolCall
 from runs.parking import decided_data
 from runs.providers import models_available
 from runs.selectors import (
@@ -110,19 +110,22 @@ def turn_list(*, actor: Actor, conversation: Conversation, all_branches: bool = 
 
 def _turns(actor: Actor, conversation: Conversation) -> QuerySet[Turn]:
     actor.require("conversation.read")
-    rows = turns_for(actor, conversation.pk)
-    return cast(
-        "QuerySet[Turn]",
-        rows.select_related("run", "assistant_version")
-        .prefetch_related(
-            Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk")),
-            Prefetch("citations", queryset=Citation.objects.order_by("number")),
-            Prefetch("attachments", queryset=Attachment.objects.select_related("document").order_by("pk")),
-            tool_calls_prefetch("run__tool_calls"),
-            decided_prefetch("run__decisions"),
-        )
-        .order_by("index"),
+    run = {"tenant_id": OuterRef("tenant_id"), "run_id": OuterRef("run_id")}
+    turn = {"tenant_id": OuterRef("tenant_id"), "turn_id": OuterRef("pk")}
+    files = Attachment.objects.select_related("document").order_by("pk")
+    rows = turns_for(actor, conversation.pk).with_parts(
+        {
+            "citations": (
+                Exists(Citation.objects.filter(**turn)),
+                Prefetch("citations", queryset=Citation.objects.order_by("number")),
+            ),
+            "files": (Exists(Attachment.objects.filter(**turn)), Prefetch("attachments", queryset=files)),
+            "calls": (Exists(ToolCall.objects.filter(**run)), tool_calls_prefetch("run__tool_calls")),
+            "decisions": (Exists(PendingDecision.objects.filter(**run)), decided_prefetch("run__decisions")),
+        }
     )
+    said = Prefetch("messages", queryset=Message.objects.defer("words").order_by("pk"))
+    return rows.select_related("run", "assistant_version").prefetch_related(said).order_by("index")
 
 
 def turn_get(*, actor: Actor, conversation: Conversation, **where: Any) -> Turn:

@@ -5,8 +5,11 @@ Everything that shows a stored turn (pages, REST, exports, snapshots of shares, 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
+from copy import copy
 from typing import Any, Self
+
+from django.db.models import Prefetch, prefetch_related_objects
 
 from apps.conversations.citations.markers import answer_cite, passages_of
 from apps.conversations.display.marks import Mark, marks_found, marks_of, question_of
@@ -28,9 +31,26 @@ class ShownTurns(ShownRows[Turn]):
     """Turns of one conversation that are withheld from their reader as far as they rest on what they may not read."""
 
     conversation_pk: int = 0
+    parts: Mapping[str, Prefetch[str, Any, Any]] = {}
+
+    def with_parts(self, parts: Mapping[str, tuple[Any, Prefetch[str, Any, Any]]]) -> Self:
+        """Return the turns with what hangs on them, each part read only where one of them has any: most have few.
+
+        Args:
+            parts: by name a condition that a turn has some, and how they are read.
+        """
+        asked = {f"has_{name}": condition for name, (condition, _) in parts.items()}
+        rows: Self = self.annotate(**asked)
+        rows.parts = {f"has_{name}": part for name, (_, part) in parts.items()}
+        return rows
 
     def withhold(self, reader: Actor, rows: list[Any]) -> None:
         """Take it out of fetched turns."""
+        for flag, part in self.parts.items():
+            read = copy(part)
+            if read.queryset is not None and not any(getattr(turn, flag) for turn in rows):
+                read.queryset = read.queryset.none()
+            prefetch_related_objects(rows, read)
         found = NOTHING
         if any(getattr(turn, "is_tainted", True) for turn in rows):
             found = conversation_withheld(reader, self.conversation_pk)
@@ -38,9 +58,9 @@ class ShownTurns(ShownRows[Turn]):
             turn_withhold(turn, found)
 
     def _clone(self) -> Self:
-        copy = super()._clone()
-        copy.conversation_pk = self.conversation_pk
-        return copy
+        made = super()._clone()
+        made.conversation_pk, made.parts = self.conversation_pk, self.parts
+        return made
 
 
 def turns_for(reader: Actor, conversation_pk: int) -> ShownTurns:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import html
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from apps.collections.models import Chunk, Collection, Page
-from apps.collections.quotes.parts import quotable_from_json
+from apps.collections.quotes import selectors
+from apps.collections.quotes.parts import Quotable, quotable_from_json, quotable_of
 from apps.collections.quotes.selectors import quotables_read
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
@@ -73,6 +75,38 @@ def test_an_edited_chunk_has_no_place_on_a_page(cast: Cast, collection: Collecti
         assert set(quotables_read(cast.tenant.pk, [c.pk for c in chunks])) == {c.pk for c in chunks}
         chunks.update(text="Somebody has written this.", is_edited=True)
         assert quotables_read(cast.tenant.pk, [c.pk for c in chunks]) == {}
+
+
+def test_a_passage_is_cut_into_sentences_once_until_something_of_it_changes(
+    cast: Cast, collection: Collection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut: list[int] = []
+
+    def counted(parts: Any, start: int, end: int, **how: Any) -> Quotable:
+        cut.append(start)
+        return quotable_of(parts, start, end, **how)
+
+    monkeypatch.setattr(selectors, "quotable_of", counted)
+    selectors._quotable.cache_clear()
+    with tenant_scope(cast.tenant.pk):
+        document = ingest(cast, collection, "c.pdf", make_pdf(tmp_path / "c.pdf", [ONE, TWO]).read_bytes())
+        chunk = Chunk.objects.filter(document=document).order_by("index")[0]
+
+        def units() -> list[Any]:
+            found: list[Any] = quotables_read(cast.tenant.pk, [chunk.pk])[chunk.pk]["units"]
+            return found
+
+        first = units()
+        first_units, before = [*first], len(cut)
+        first.clear()  # what a caller does with it is not what the next one gets
+        assert units() == first_units
+        assert len(cut) == before == 1
+        page = Page.objects.get(document=document, number=1)
+        end = len(ONE[0])
+        page.layout = {**page.layout, "headings": [[1, "Trucks", 0, end]]}
+        page.save(update_fields=["layout"])
+        assert units() != first_units
+        assert len(cut) == 2
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import json
+from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 import pytest
+from asgiref.sync import sync_to_async
 from django.test import Client
 from django.utils import timezone
 
+from apps.conversations.answering.follow_up_jobs import conversation_title
 from apps.conversations.feedback import services as feedback_services
 from apps.conversations.feedback.selectors import feedback_list
 from apps.conversations.models import Conversation, Feedback, Message, Turn
@@ -18,6 +23,10 @@ from apps.conversations.transcript.search import conversation_find
 from apps.conversations.turns import conversations, drafts, retention, titles
 from basics.errors import Conflict, Denied, Invalid, Missing
 from erasure.removal import removal_round
+from jobs.context import LeaseLost
+from jobs.models import Job
+from jobs.runner import _finish
+from jobs.services import job_enqueue
 from runs.models import Run, RunStatus, UsageRecord
 from runs.services import Completion
 from tenancy.models import AuditEvent
@@ -26,9 +35,12 @@ from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.conversations.branches.test_branches import act, end, loaded
 from tests.conversations.support import ask, fresh, title_made
+from tests.runs.support import take
+from tests.statements import statements_noted
 from toolloop.tokens import Usage
 
 pytestmark = pytest.mark.django_db(transaction=True)
+COUNTS: dict[str, int] = json.loads(Path(__file__).with_name("statement_counts.json").read_text())
 
 
 def find(cast: Cast, query: str, role: str = "member") -> list[tuple[int, str]]:
@@ -168,6 +180,43 @@ def test_model_names_a_conversation_unless_somebody_has(cast: Cast, model_titles
         )
     assert named(cast, turn) == "Mine"
     assert len(model_titles) == 1
+
+
+async def test_title_is_kept_with_the_end_of_its_job_or_not_at_all(
+    cast: Cast, model_titles: Any, lane_threads: Executor
+) -> None:
+    turn = await sync_to_async(end)(await sync_to_async(ask)(cast), "So.")
+
+    def queued() -> Job:
+        with tenant_scope(cast.tenant.pk):
+            Run.objects.update(model="openai/gpt-5")
+            return job_enqueue(
+                tenant=cast.tenant,
+                actor=cast.actor("member"),
+                kind=titles.JOB_KIND,
+                payload={"turn_id": turn.pk},
+            )
+
+    def stored() -> tuple[str, str, int]:
+        job.refresh_from_db()
+        return (
+            job.status,
+            Conversation.objects.get().title,
+            AuditEvent.objects.filter(action="conversation.title").count(),
+        )
+
+    with tenant_scope(cast.tenant.pk):
+        job = await sync_to_async(queued)()
+        lost = await sync_to_async(take)(job, "w1", lane_threads)
+        ctx = await sync_to_async(take)(job, "w2", lane_threads)
+        with pytest.raises(LeaseLost):
+            await conversation_title(lost, **job.payload)
+        assert await lost.in_db(stored) == ("running", title_of("What is the duty on cars?"), 0)
+        with statements_noted() as sent:
+            await conversation_title(ctx, **job.payload)
+            await ctx.in_db(_finish, ctx, job, None)
+        assert len(sent) == COUNTS["title"]
+        assert await ctx.in_db(stored) == ("succeeded", "Duties on cars", 1)
 
 
 def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(cast: Cast, settings: Any) -> None:

@@ -16,6 +16,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from apps.conversations.models import Conversation
+from apps.conversations.transcript.selectors import turn_get, turn_view
 from apps.conversations.turns.conversations import conversation_create
 from runs import recorder
 from runs.pace import Pace
@@ -23,6 +24,7 @@ from runs.recorder import Recorder
 from runs.transcript import TEXT, Transcript
 from tenancy.scope import tenant_scope
 from tests.cast import Cast
+from tests.conversations.branches.test_branches import end
 from tests.conversations.support import Library, answer, ask
 from tests.patience import PATIENCE_S
 from tests.runs.clock import Clock
@@ -66,12 +68,12 @@ async def test_statements_of_a_turn(
     async def cost(*script: ScriptedTurn) -> tuple[int, int]:
         return await cost_of(cast, conversation, lane_threads, monkeypatch, script)
 
-    end = says("It is 2.5 percent.")
-    await cost(end)  # loads what a process loads once
-    submit, plain = await cost(end)
-    _, one_step = await cost(says("", search(0)), end)
-    _, three_steps = await cost(says("", search(0)), says("", search(1)), says("", search(2)), end)
-    _, three_calls = await cost(says("", search(0), search(1), search(2)), end)
+    last = says("It is 2.5 percent.")
+    await cost(last)  # loads what a process loads once
+    submit, plain = await cost(last)
+    _, one_step = await cost(says("", search(0)), last)
+    _, three_steps = await cost(says("", search(0)), says("", search(1)), says("", search(2)), last)
+    _, three_calls = await cost(says("", search(0), search(1), search(2)), last)
     found = {
         "submit": submit,
         "answer": plain,
@@ -81,6 +83,15 @@ async def test_statements_of_a_turn(
     assert (three_steps - one_step) % 2 == 0
     assert (three_calls - one_step) % 2 == 0
     assert found == {name: COUNTS[name] for name in found}
+
+
+def test_parts_that_a_turn_has_none_of_are_not_asked_for(cast: Cast) -> None:
+    turn = end(ask(cast), "It is 2.5 percent.")
+    with tenant_scope(cast.tenant.pk):
+        actor = cast.actor("member")
+        with statements_noted() as sent:
+            turn_view(turn_get(actor=actor, conversation=turn.conversation, pk=turn.pk))
+        assert len(sent) == COUNTS["turn without sources, calls, decisions and files, read for its page"]
 
 
 async def test_statements_of_a_second_of_streamed_text(
