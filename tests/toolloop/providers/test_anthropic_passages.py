@@ -6,7 +6,6 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import anthropic.types
 import pytest
 from pydantic import TypeAdapter
 
@@ -151,6 +150,8 @@ async def test_passages_go_as_search_results_and_what_else_is_said_stays_in_the_
     assert body["messages"][2]["content"] == [
         {"type": "tool_result", "tool_use_id": "toolu_1", "content": [*results, about]}
     ]
+    import anthropic.types  # takes a second, which every process of a run would pay at the top
+
     block = body["messages"][2]["content"][0]
     TypeAdapter(anthropic.types.ToolResultBlockParam).validate_python(block, strict=False)
 
