@@ -107,7 +107,7 @@ MIDDLEWARE = [
     "web.middleware.request_id",
     "web.middleware.answers_let_go",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "web.static_files.StaticFiles",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
