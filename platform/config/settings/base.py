@@ -106,6 +106,7 @@ MIDDLEWARE = [
     "web.short_address.short_address",
     "web.middleware.request_id",
     "web.middleware.answers_let_go",
+    "web.compression.PagesCompressed",
     "django.middleware.security.SecurityMiddleware",
     "web.static_files.StaticFiles",
     "csp.middleware.CSPMiddleware",
