@@ -220,7 +220,7 @@ document.addEventListener("click", async (e) => {
   const from = button.nextElementSibling;
   const cell = (c) => {
     const copy = c.cloneNode(true);
-    for (const mark of copy.querySelectorAll(".cite, .nosrc")) mark.remove();
+    for (const mark of copy.querySelectorAll(".cite, .nosrc-note")) mark.remove();
     return copy.textContent.trim().replace(/\s+/g, " ");
   };
   const text = from.matches("table")

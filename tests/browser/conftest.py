@@ -150,15 +150,16 @@ def portal(page: Page, cast: Cast) -> Portal:
     return Portal(page, cast.tenant.slug)
 
 
-def sign_in(page: Page, email: str) -> None:
-    """Open the portal signed in, without the form: that is what test_sign_in.py fills in."""
+def sign_in(page: Page, email: str, *, is_opened: bool = True) -> None:
+    """Sign in without the form, which is what test_sign_in.py fills in; open the portal unless told not to."""
     client, name = Client(), settings.SESSION_COOKIE_NAME
     client.force_login(User.objects.get(email=email), "django.contrib.auth.backends.ModelBackend")
     session = client.cookies[name].value
     page.context.add_cookies(
         [{"name": name, "value": session, "domain": "127.0.0.1", "path": "/", "httpOnly": True}]
     )
-    page.goto("/")
+    if is_opened:
+        page.goto("/")
 
 
 def sign_in_by_form(page: Page, email: str) -> None:

@@ -180,7 +180,7 @@ def assert_like_fresh(portal: Portal) -> None:
 def words_of(portal: Portal) -> list[str]:
     """Return the words of the last answer, without the marks of citations and of missing sources."""
     text: str = portal.answer.evaluate(
-        "(el) => { const c = el.cloneNode(true); for (const b of c.querySelectorAll('.cite, .nosrc')) b.remove(); return c.textContent; }"
+        "(el) => { const c = el.cloneNode(true); for (const b of c.querySelectorAll('.cite, .nosrc-note')) b.remove(); return c.textContent; }"
     )
     return text.split()
 

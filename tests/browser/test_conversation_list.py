@@ -52,6 +52,24 @@ def test_first_question_stays_at_the_top_while_its_answer_grows_and_after_a_relo
     assert_like_fresh(portal)
 
 
+SAMPLES = 10
+
+
+def test_first_question_is_at_the_top_in_each_of_ten_conversations(portal: Portal) -> None:
+    page = portal.page
+    page.set_viewport_size({"width": 700, "height": 480})
+    tops = []
+    for number in range(SAMPLES):
+        portal.open()
+        portal.ask(f"Tell me everything of chapter {number}", LONG)
+        portal.wait_words(150)
+        tops.append(at_the_top(page))
+        page.keyboard.press("Escape")
+        portal.wait_end()
+        tops.append(at_the_top(page))
+    assert tops == [True] * 2 * SAMPLES
+
+
 def test_first_question_is_at_the_top_when_its_answer_is_there_before_its_page(
     portal: Portal, site: Site
 ) -> None:

@@ -24,7 +24,7 @@ def test_template_compiles(name: str):
 def assert_ours(html: str) -> None:
     """Assert our frame, a label for every visible field, and nothing the policy would refuse."""
     assert 'class="entrance"' in html
-    assert "css/app" in html
+    assert "bundles/page." in html
     assert not re.search(r"\sstyle=|<style|\son[a-z]+=", html)
     for tag in re.findall(r"<(?:input|textarea|select)[^>]*>", html):
         if 'type="hidden"' in tag or 'type="submit"' in tag:

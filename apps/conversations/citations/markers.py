@@ -24,6 +24,7 @@ _HALF_MOST = 400
 _MARKERS_MOST = 100  # of one passage that are looked at each for itself
 _CLAIM_MOST = 2_000
 _CONTEXT = 300
+_EMPHASIS = "*_~ \t"
 # Not after "U.S." and the like: an abbreviation ends no sentence.
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\bNo\.)(?<!\bInc\.)(?<!\bvs\.)[\"'”’)\]]*\s+|\n+")
 
@@ -77,11 +78,13 @@ class NumberedQuote:
 class Piece:
     """A stretch of the answer: text, then the numbers cited after it (none at the end).
 
-    ``mark``: why the sentence that ends here should be checked, a reason of ``marks``; "" for no mark.
+    ``ends``: whether a marked sentence ends here. ``mark``: why the sentence that begins here, after it, should be checked,
+    a reason of ``marks``; "" where none begins.
     """
 
     text: str
     numbers: tuple[int, ...] = ()
+    ends: bool = False
     mark: str = ""
 
 
@@ -248,26 +251,35 @@ def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> No
         spans.append((start + lead, start + len(inside.rstrip())))
 
 
-def flagged(pieces: Iterable[Piece], ends: Mapping[int, str]) -> list[Piece]:
-    """Cut an answer's pieces where marked sentences end, and mark what comes before.
+def flagged(pieces: Iterable[Piece], marks: Iterable[tuple[int, int, str]]) -> list[Piece]:
+    """Cut an answer's pieces where marked sentences begin and end.
 
     Args:
-        ends: reason of the mark by offset in the answer's text, markers as ``[1]`` included.
+        marks: start, end and reason of each, in the order of the text; offsets in the answer's text, markers as ``[1]``
+            included. Where they meet what makes text bold or slanted, the cut is inside of it, so that it still does.
     """
-    wanted: list[int] = sorted(ends)
+    parts = list(pieces)
+    text = "".join(p.text + "".join(f"[{n}]" for n in p.numbers) for p in parts)
+    cuts: list[tuple[int, bool, str]] = []
+    for start, end, reason in marks:
+        inside = text[start:end]
+        first = start + len(inside) - len(inside.lstrip(_EMPHASIS))
+        last = max(first, end - (len(inside) - len(inside.rstrip(_EMPHASIS))))
+        cuts += [(first, False, reason), (last, True, "")]
     found: list[Piece] = []
     at = 0
-    for piece in pieces:
-        text = piece.text
-        begun = at
-        while wanted and wanted[0] <= at + len(text):
-            end = wanted.pop(0)
-            cut = max(0, end - at)
-            found.append(Piece(text[:cut], (), ends[end]))
-            text, at = text[cut:], at + cut
-        at = begun + len(piece.text) + sum(len(f"[{n}]") for n in piece.numbers)
-        mark = ends[wanted.pop(0)] if wanted and wanted[0] <= at else ""
-        found.append(Piece(text, piece.numbers, mark))
+    for piece in parts:
+        rest = piece.text
+        while cuts and cuts[0][0] <= at + len(rest):
+            place, ends, reason = cuts.pop(0)
+            cut = max(0, place - at)
+            found.append(Piece(rest[:cut], (), ends, reason))
+            rest, at = rest[cut:], at + cut
+        found.append(Piece(rest, piece.numbers))
+        at += len(rest) + sum(len(f"[{n}]") for n in piece.numbers)
+        while cuts and cuts[0][0] <= at:  # behind or among its markers
+            _, ends, reason = cuts.pop(0)
+            found.append(Piece("", (), ends, reason))
     return found
 
 

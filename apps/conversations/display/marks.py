@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from apps.conversations.citations.markers import Cited, NumberedQuote, Piece
-from apps.conversations.support.sentences import LANGUAGE, reason_of, unsupported_find
+from apps.conversations.support.sentences import LANGUAGE, reason_of, statements_of, unsupported_find
 
 UNSUPPORTED = "unsupported"
 LABELS = {
@@ -33,6 +33,7 @@ NOTES = {
     LANGUAGE: "The source is in another language, so this sentence was not compared with it.",
 }
 """The same as a sentence."""
+_DRESS = re.compile(r"[*_`|]+|\s*\[\d{1,4}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,11 @@ class Mark:
         return self.reason != LANGUAGE
 
     @property
+    def plain(self) -> str:
+        """The sentence without its markers and Markdown."""
+        return _DRESS.sub("", self.text).strip()
+
+    @property
     def label(self) -> str:
         """What stands behind the sentence."""
         return LABELS[self.reason]
@@ -68,6 +74,11 @@ class Mark:
     def to_json(self) -> dict[str, Any]:
         """Return the mark as exports and APIs give it."""
         return {**asdict(self), "note": self.note}
+
+
+def statements_count(text: str) -> int:
+    """Return how many sentences of an answer state something, marked or not."""
+    return len(statements_of(text))
 
 
 def marks_read(spans: Iterable[Sequence[Any]], text: str) -> list[Mark]:

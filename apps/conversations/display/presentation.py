@@ -36,7 +36,7 @@ from apps.conversations.display.cards import (
     source_cards,
     tool_cards,
 )
-from apps.conversations.display.marks import compared_of, marks_of
+from apps.conversations.display.marks import Mark, compared_of, marks_of, statements_count
 from apps.conversations.display.plans import PlanView
 from apps.conversations.display.rendering import Block, blocks_render
 from apps.conversations.models import Attachment, Citation, Feedback, Message, Turn
@@ -88,6 +88,8 @@ class TurnView:
         siblings: ids of the turns that stand in its place in other branches, itself among them, oldest first.
         output: the form its answer has, of ``models.Output``.
         problem: why an answer that should have a form has none.
+        marks: sentences to check, in the order of the text.
+        statements: how many sentences state something; 0 where none is marked.
         unsupported: sentences that did not pass when they were compared with their sources.
         unchecked: sentences that were not compared, as their source is in another language.
         compared: what the sentences were compared with, in a line; "" where it is not kept.
@@ -124,6 +126,8 @@ class TurnView:
     problem: str = ""
     confidence: str = ""
     follow_ups: list[str] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    statements: int = 0
     unsupported: int = 0
     unchecked: int = 0
     compared: str = ""
@@ -248,7 +252,8 @@ def turn_view_ended(
     )
     if answer is not None:
         marks = marks_of(answer)
-        cited.pieces = flagged(cited.pieces, {mark.end: mark.reason for mark in marks})
+        cited.pieces = flagged(cited.pieces, ((mark.start, mark.end, mark.reason) for mark in marks))
+        view.marks, view.statements = marks, statements_count(answer.text) if marks else 0
         view.unsupported = sum(mark.is_doubt for mark in marks)
         view.unchecked, view.compared = len(marks) - view.unsupported, compared_of(answer)
         view.problem = answer.problem

@@ -8,10 +8,11 @@ only then are citation markers put in as buttons. So nothing a model or a docume
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
+from itertools import count
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,8 +34,9 @@ from apps.conversations.support.sentences import LANGUAGE
 # Private-use characters that stand for a marker while Markdown is at work: between the first two where the text says
 # it, between the second two where Markdown has understood it as running text (in code it has not).
 _OPEN, _CLOSE, _SEEN, _SEEN_END = "\ue000", "\ue001", "\ue002", "\ue003"
-# The same for the end of a marked sentence; the number of its reason follows.
+# The same for a marked sentence: the number of its reason follows where it begins, _ENDS where it ends.
 _FLAG, _SEEN_FLAG = "\ue004", "\ue005"
+_ENDS = "9"
 # Before and after what has a copy button, which the cleaner would take away.
 _CODE, _TABLE, _COPIED = "\ue006", "\ue007", "\ue008"
 _OURS = re.compile(f"[{_OPEN}-{_COPIED}]")
@@ -43,15 +45,18 @@ _COPY = {
     for mark, what in ((_CODE, "code"), (_TABLE, "table"))
 }
 _REASONS = tuple(LABELS)
-_FLAGS = [
-    f'<span class="nosrc{" quiet" if reason == LANGUAGE else ""}" title="{NOTES[reason]}">{LABELS[reason]}</span>'
-    for reason in _REASONS
-]
+# A marked sentence may begin in one element and end in another, so each stretch of its text is marked by itself.
+_PIECE = re.compile(f'{_SEEN_FLAG}(\\d)|<(?:[^<>"]|"[^"]*")*>|[^<{_SEEN_FLAG}]+')
+_SENTENCE_OVER = re.compile("</(?:p|li|tr|pre|blockquote|h[1-6])>")
+# A marker, and the full stop behind it, stay on the line of the word before them.
+_LAST_WORD = re.compile(
+    f"([^\\s<>&;{_SEEN}-{_SEEN_FLAG}]{{1,30}}\\s?)((?:{_SEEN}\\d+{_SEEN_END})+[.,;:!?)]*)"
+)
 # Markdown turns a reference to a character into the character: these would be taken for ours.
 _FORGED = re.compile(r"&#(?:x0*e00[0-8]|0*573(?:4[4-9]|5[0-2]));", re.IGNORECASE)
 _MARKS = re.compile(f"{_OPEN}(\\d+){_CLOSE}")
 _SEEN_MARKS = re.compile(f"{_SEEN}(\\d+){_SEEN_END}")
-_SEEN_FLAGS, _UNSEEN_FLAGS = re.compile(f"{_SEEN_FLAG}(\\d)"), re.compile(f"{_FLAG}\\d")
+_UNSEEN_FLAGS = re.compile(f"{_FLAG}\\d")
 _HIGHLIGHT_MOST = 20_000
 
 _CODE_CLASSES = frozenset(name for name in STANDARD_TYPES.values() if name)
@@ -99,14 +104,17 @@ def blocks_render(pieces: Sequence[Piece], *, run_id: int, labels: Mapping[int, 
     text = "".join(
         _OURS.sub("", piece.text)
         + "".join(f"{_OPEN}{n}{_CLOSE}" for n in piece.numbers)
+        + (_FLAG + _ENDS if piece.ends else "")
         + (f"{_FLAG}{_REASONS.index(piece.mark)}" if piece.mark else "")
         for piece in pieces
     )
     tokens = _markdown().parse(_FORGED.sub("\ufffd", text))
     blocks: list[Block] = []
+    sentences = count()
     for start, end in _top_level(tokens):
         raw = _markdown().renderer.render(tokens[start:end], _markdown().options, {})
-        blocks.append(Block(len(blocks), _marked(_CLEANER.clean(raw), run_id, labels)))
+        html = _underlined(_CLEANER.clean(raw), run_id, sentences)
+        blocks.append(Block(len(blocks), _marked(html, run_id, labels)))
     return blocks
 
 
@@ -126,12 +134,35 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
             f'aria-label="{label}">{number}</button>'
         )
 
-    html = _SEEN_FLAGS.sub(lambda match: _FLAGS[int(match[1])], _SEEN_MARKS.sub(button, html))
-    html = _UNSEEN_FLAGS.sub("", html)
+    html = _LAST_WORD.sub(r'<span class="nb">\1\2</span>', html)
+    html = _UNSEEN_FLAGS.sub("", _SEEN_MARKS.sub(button, html))
     for mark, opening in _COPY.items():
         html = html.replace(mark, opening)
     html = html.replace(_COPIED, "</div>")
     return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
+
+
+def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
+    """Underline the marked sentences without moving anything; the first stretch of each has the id that notes lead to."""
+    parts: list[str] = []
+    reason, name = "", ""
+    for match in _PIECE.finditer(html):
+        piece, flag = match[0], match[1]
+        if flag is not None or (reason and _SENTENCE_OVER.match(piece)):
+            if reason:
+                parts.append(f'<span class="vh nosrc-note"> ({LABELS[reason]}) </span>')
+                reason = ""
+            if flag is not None and flag != _ENDS:
+                reason, name = _REASONS[int(flag)], f' id="r{run_id}-m{next(sentences)}"'
+        if flag is None and reason and piece.strip() and not piece.startswith("<"):
+            kind = "nosrc quiet" if reason == LANGUAGE else "nosrc"
+            parts.append(f'<span class="{kind}"{name} title="{NOTES[reason]}">{piece}</span>')
+            name = ""
+        elif flag is None:
+            parts.append(piece)
+        if reason and _FLAG + _ENDS in piece:  # it ends in code, where Markdown leaves the flag as it is
+            reason = ""
+    return "".join(parts)
 
 
 def _top_level(tokens: Sequence[Token]) -> list[tuple[int, int]]:

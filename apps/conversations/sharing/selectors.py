@@ -13,7 +13,7 @@ from django.db.models import Prefetch, QuerySet
 from apps.collections.models import Document, DocumentStatus
 from apps.conversations.citations.markers import answer_number, flagged, numbers_of
 from apps.conversations.display.cards import CitationCard
-from apps.conversations.display.marks import Mark, marks_read
+from apps.conversations.display.marks import Mark, marks_read, statements_count
 from apps.conversations.display.rendering import Block, blocks_render
 from apps.conversations.models import Conversation, ConversationShare, ShareReader
 from apps.conversations.transcript.shown import ShownShares, conversation_withheld
@@ -38,6 +38,7 @@ class SharedTurn:
     hidden: int
     marks: list[Mark]
     compared: str
+    statements: int = 0
 
     @property
     def unsupported(self) -> int:
@@ -148,12 +149,13 @@ def _turn(
         model_label=model_label(turn["model"]),
         asked_at=turn["asked_at"],
         blocks=blocks_render(
-            flagged(cited.pieces, {m.end: m.reason for m in marks}), run_id=number, labels=labels
+            flagged(cited.pieces, ((m.start, m.end, m.reason) for m in marks)), run_id=number, labels=labels
         ),
         citations=cards,
         hidden=sum(1 for row in rows if (row["document_id"] or 0) not in readable),
         marks=marks,
         compared=turn.get("compared", ""),
+        statements=statements_count(cited.text) if marks else 0,
     )
 
 

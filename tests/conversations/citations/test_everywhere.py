@@ -65,12 +65,12 @@ def test_every_marker_resolves_to_the_same_passage_everywhere(text: str) -> None
     assert [(p.text, p.numbers) for p in again.pieces] == [(p.text, p.numbers) for p in live.pieces]
     marked = flagged(
         again.pieces,
-        {
-            m.end: m.reason
+        (
+            (m.start, m.end, m.reason)
             for m in marks_read(
                 unsupported_find(live, {s.number: s.passage.text for s in live.sources}), live.text
             )
-        },
+        ),
     )
     assert [n for piece in marked for n in piece.numbers] == cited
     # In the page: markers that stand in code are text, all others buttons; none leads elsewhere.

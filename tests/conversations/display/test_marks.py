@@ -118,10 +118,15 @@ def worded(text: str) -> Found:
 
 def badges(html: str) -> Found:
     """Read marks as a page shows them; one that is no doubt looks quieter."""
-    found = re.findall(r'([^.<>]+\.) ?<span class="nosrc( quiet)?"[^>]*>([^<]+)</span>', html)
+    found = re.findall(
+        r'<span class="nosrc( quiet)?" id="r\d+-m\d+" title="([^"]+)">([^<]+)</span><span class="vh nosrc-note">\s*\(([^<]+)\)\s*<',
+        html,
+    )
+    for _, note, _, label in found:
+        assert (note, label) in {(NOTES[reason], LABELS[reason]) for reason in LABELS}
     return {
         (said.strip(), LANGUAGE if quiet and label == LABELS[LANGUAGE] else UNSUPPORTED)
-        for said, quiet, label in found
+        for quiet, _, said, label in found
     }
 
 
@@ -134,8 +139,7 @@ def of_share(told: Told) -> Found:
     page = flat(told.page("conversations:shared", share.key))
     (turn,) = told.rest(f"/shares/{share.key}")["turns"]
     assert listed(turn["marks"], turn["answer"]) == WANTED
-    assert "1 sentence is not backed" in page
-    assert "1 sentence not checked" in page
+    assert re.search(r"1 of \d sentences is not backed by a source, 1 not checked", page)
     return badges(page)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -256,18 +257,41 @@ def test_nothing_is_flagged_in_an_answer_without_sources() -> None:
     assert unsupported("The moon is 384,400 km away from the earth on average.") == []
 
 
-def test_mark_stands_behind_the_sentence_and_cannot_leave_running_text() -> None:
+def test_mark_is_under_the_sentence_and_cannot_leave_running_text() -> None:
     text = 'Cars pay 2.5 percent [c7]. See [all rules of 1999. Yes](https://e.org "a b c 1999. d") `of 1999. x` there. Importers registered 1999 cars.'
     cited = answer_cite(text, PASSAGES)
-    ends = dict.fromkeys(range(len(cited.text) + 1), "name")
-    pieces = flagged(cited.pieces, ends)
+    pieces = flagged(cited.pieces, [(n, n + 1, "name") for n in range(len(cited.text))])
     assert "".join(p.text + "".join(f"[{n}]" for n in p.numbers) for p in pieces) == cited.text
     html = "".join(b.html for b in blocks_render(pieces, run_id=1, labels={1: "Doc"}))
     assert "\ue004" not in html
     assert "\ue005" not in html
     found = unsupported_find(cited, {1: PASSAGES[7].text})
-    (block,) = blocks_render(
-        flagged(cited.pieces, {end: reason for _, end, reason in found}), run_id=1, labels={1: "Doc"}
-    )
-    assert block.html.count('class="nosrc"') == 1
+    (block,) = blocks_render(flagged(cited.pieces, found), run_id=1, labels={1: "Doc"})
+    assert ">Importers registered 1999 cars.</span>" in block.html
     assert "number not in the source" in block.html
+
+
+def test_marks_leave_the_form_of_the_text_as_it_is() -> None:
+    """The page shows the same elements with marks and without, so that nothing moves when an answer has ended."""
+    text = (
+        "Cars pay 2.5 percent [c7]. **All 7 wagons burned in the harbour of Trieste.** Then *nobody* rebuilt the 9 granite "
+        "towers.\n\n- **Lead.** The lighthouse keepers of Lampedusa received medals [c7].\n1. Some 40 masons slept in the "
+        "old quarry.\n\n> Every baker of the town sold 12 loaves.\n\n| Who | What |\n|---|--:|\n| Some 40 masons | slept in the "
+        "old quarry `of 9` days |\n"
+    )
+    cited = answer_cite(text, PASSAGES)
+    found = unsupported_find(cited, {1: PASSAGES[7].text})
+    assert len(found) == 5
+    plain = blocks_render(cited.pieces, run_id=1, labels={})
+    marked = blocks_render(flagged(cited.pieces, found), run_id=1, labels={})
+    assert "".join(b.html for b in marked).count('class="nosrc') >= 5
+    assert {f"r1-m{n}" for n in range(5)} == set(
+        re.findall(r'id="(r1-m\d)"', "".join(b.html for b in marked))
+    )
+    tags = re.compile(r"<(?!/?span)[^>]*>")
+    assert [tags.findall(b.html) for b in marked] == [tags.findall(b.html) for b in plain]
+
+
+def test_marker_stays_on_the_line_of_the_word_before_it_and_so_does_the_full_stop() -> None:
+    (block,) = blocks_render(answer_cite("Cars pay 2.5 percent [c7].", PASSAGES).pieces, run_id=1, labels={})
+    assert re.search(r'pay 2\.5 <span class="nb">percent <button [^>]*>1</button>\.</span></p>', block.html)

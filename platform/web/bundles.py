@@ -1,0 +1,103 @@
+"""Joins the styles and scripts of pages into few files, compressed once a process: a first page is a dozen requests at most.
+
+The files in ``static/`` stay as they are written, and no build step makes others of them. A bundle is served by
+``static_files`` under a name with a hash of its content, so that a browser keeps it until it changes.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.staticfiles import finders
+from django.templatetags.static import static
+
+FOLDER = "bundles/"
+BUNDLES: Mapping[str, Sequence[str]] = {
+    "page.css": [
+        f"css/{name}.css"
+        for name in (
+            *("app", "pages", "collections", "tools", "assistants"),
+            *("answers", "usage", "evaluations", "datasets", "pygments"),
+        )
+    ],
+    "core.js": ["vendor/htmx/htmx.min.js", "vendor/htmx/hx-sse.min.js"],
+    "page.js": ["js/shell.js", "js/stream.js"],
+    "chat.js": ["js/citations.js", "js/chat.js", "js/answers.js", "js/attach.js"],
+}
+_TYPES = {".css": "text/css", ".js": "text/javascript"}
+_COMMENT, _INDENT = re.compile(r"/\*.*?\*/", re.DOTALL), re.compile(r"\n\s+")
+_ADDRESS = re.compile(r"url\(\.\./([^)]+)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """Several files as one.
+
+    Attributes:
+        content_type: with its charset.
+        body, zipped: the same content, plain and in gzip.
+        digest: the hash in its name.
+    """
+
+    content_type: str
+    body: bytes
+    zipped: bytes
+    digest: str
+
+
+@lru_cache
+def bundle(name: str) -> Bundle:
+    """Return a bundle by its name in ``BUNDLES``; KeyError for any other."""
+    kind = f".{name.rpartition('.')[2]}"
+    parts = [_source(path) for path in BUNDLES[name]]
+    if kind == ".css":
+        joined = "\n".join(_styles(part) for part in parts)
+    elif name == "core.js":
+        joined = "\n".join(parts)
+    else:  # each module has names of its own
+        joined = "\n".join(f"{{\n{part}\n}}" for part in parts)
+    body = joined.encode()
+    zipped = gzip.compress(body, 9, mtime=0)
+    return Bundle(f"{_TYPES[kind]}; charset=utf-8", body, zipped, hashlib.sha256(body).hexdigest()[:12])
+
+
+def bundle_url(name: str) -> str:
+    """Return the address of a bundle."""
+    stem, _, kind = name.partition(".")
+    return f"{settings.STATIC_URL}{FOLDER}{stem}.{bundle(name).digest}.{kind}"
+
+
+def bundle_find(path: str) -> tuple[Bundle, bool] | None:
+    """Return the bundle at a path and whether it has just this content; None where there is no such bundle.
+
+    While servers of two versions run, a page of one may ask the other for a bundle: it gets the other's.
+
+    Args:
+        path: of a request, beginning with ``STATIC_URL``.
+    """
+    stem, _, rest = path.removeprefix(f"{settings.STATIC_URL}{FOLDER}").partition(".")
+    digest, _, kind = rest.partition(".")
+    if f"{stem}.{kind}" not in BUNDLES:
+        return None
+    found = bundle(f"{stem}.{kind}")
+    return found, found.digest == digest
+
+
+def _source(path: str) -> str:
+    found = finders.find(path)
+    if found is None:
+        raise FileNotFoundError(path)
+    return Path(found).read_text(encoding="utf-8")
+
+
+def _styles(text: str) -> str:
+    """Leave out comments and indents, and name files by the addresses that pages use."""
+    text = _INDENT.sub("\n", _COMMENT.sub("", text))
+    return _ADDRESS.sub(lambda match: f"url({static(match[1])})", text)
