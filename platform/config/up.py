@@ -42,6 +42,8 @@ _WORKER_GRACE_S = 25.0
 """What a worker may take to stop, in addition to GROUNDWORK_DRAIN_SECONDS."""
 _TRIES_BEFORE_READY = 4
 _UNPREPARED_S = 12.0
+_SERVES_SOURCES = "config.settings.dev"
+"""With these settings static files are served from where they are. With others what imports before they are collected knows none."""
 _DB_TROUBLE = re.compile(r"\b(WARNING|ERROR|FATAL|PANIC):")
 
 
@@ -193,6 +195,8 @@ class Up:
         fingerprint = self._fingerprint()
         is_prepared = fingerprint is not None and read_record(self._prepared) == {"fingerprint": fingerprint}
         if not is_prepared:
+            if self._zygote and os.environ.get("DJANGO_SETTINGS_MODULE") == _SERVES_SOURCES:
+                self._zygote.start()  # it imports while the tables are made
             self.setup.start()
             code = await self._prepared_code()
             if self._stops:

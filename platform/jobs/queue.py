@@ -22,7 +22,7 @@ import struct
 import tempfile
 import time
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from django_q import cluster
 
@@ -217,20 +217,41 @@ class SharedFlag:
         return True
 
 
+class Ends(Protocol):
+    """The queues of a cluster and what works at their other ends, outside of the sentinel; see ``jobs.ends``."""
+
+    tasks: SurvivingQueue
+    results: SurvivingQueue
+    closing: SharedFlag
+    pusher: Any
+    monitor: Any
+
+
 class PatientSentinel(cluster.Sentinel):  # type: ignore[misc]
-    """A sentinel that leaves an orderly stop to its parent.
+    """A sentinel that leaves an orderly stop to its parent, and the ends of the queue too.
 
     A service manager sends SIGTERM to the whole group; django-q2's sentinel would die of it at once, and its workers
     with it, in mid-job.
     """
 
+    ends: ClassVar[Ends]
+
     def start(self) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # inherited by pusher and monitor
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        self.task_queue, self.result_queue = self.ends.tasks, self.ends.results
+        self.event_out = self.ends.closing
         super().start()
 
+    def spawn_pusher(self) -> Any:
+        return self.ends.pusher
 
-def install() -> None:
-    """Make clusters of this process use these classes; django-q2 has no setting for them."""
+    def spawn_monitor(self) -> Any:
+        return self.ends.monitor
+
+
+def install(ends: Ends) -> None:
+    """Make the cluster of this process use these classes; django-q2 has no setting for them."""
+    PatientSentinel.ends = ends
     cluster.Queue = SurvivingQueue
     cluster.Value = SharedNumber
     cluster.Event = SharedFlag

@@ -7,8 +7,11 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
+from django.apps import apps
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
@@ -98,7 +101,8 @@ def check_migrations() -> Check:
     first of the new release can start.
     """
     global _matched
-    newer = _named(migrations_unknown())
+    applied = set(MigrationRecorder(connection).applied_migrations())
+    newer = _named(_unknown(applied))
     if _matched:
         return Check(
             "migrations",
@@ -113,6 +117,9 @@ def check_migrations() -> Check:
             f"the database is newer than this code, which does not know: {newer}",
             "Start the release that applied them, or restore the backup made before.",
         )
+    if _migration_files() <= applied:
+        _matched = True
+        return Check("migrations", True, "all applied")
     executor = MigrationExecutor(connection)
     plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
     if plan:
@@ -124,8 +131,36 @@ def check_migrations() -> Check:
 
 def migrations_unknown() -> list[str]:
     """Return the migrations that the database has and this code does not know, as ``app.name``, in order."""
-    applied = MigrationRecorder(connection).applied_migrations()
-    return sorted(f"{app}.{name}" for app, name in set(applied) - _migrations_of_code())
+    return _unknown(set(MigrationRecorder(connection).applied_migrations()))
+
+
+def _unknown(applied: set[tuple[str, str]]) -> list[str]:
+    unknown = applied - _migration_files()
+    # Which migrations one replaces is in its code alone.
+    return sorted(f"{app}.{name}" for app, name in unknown - _migrations_of_code()) if unknown else []
+
+
+@cache
+def _migration_files() -> frozenset[tuple[str, str]]:
+    """Return (app, name) of every migration that this code has a module of, without importing one.
+
+    Web server and worker ask at each start. Imported, the migrations take 0.15 CPU seconds and 5 MB in each of them.
+    """
+    found = set()
+    for app in apps.get_app_configs():
+        package, _ = MigrationLoader.migrations_module(app.label)
+        if package is None:
+            continue
+        try:
+            folders = import_module(package).__path__
+        except ModuleNotFoundError:
+            continue  # an app without tables
+        found |= {
+            (app.label, one.name)
+            for one in iter_modules(folders)
+            if not one.ispkg and one.name[0] not in "_~"  # as Django's loader takes them
+        }
+    return frozenset(found)
 
 
 @cache

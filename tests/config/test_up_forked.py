@@ -95,6 +95,26 @@ def test_services_are_forked_from_one_process_and_nothing_is_left(folder: Path) 
     assert not EmbeddedPostgres(group.data_dir).is_running()
 
 
+def test_it_imports_while_setting_up_where_that_changes_nothing_that_is_imported(folder: Path) -> None:
+    sign = folder / "begun"
+
+    class Early(ForkedGroup):
+        def command(self, web: str, setup_code: int, kind: str) -> list[str]:
+            waits = (
+                f"import pathlib, time\nwhile not pathlib.Path({str(sign)!r}).exists(): time.sleep(0.01)\n"
+            )
+            whole = super().command(web, setup_code, kind)
+            return [waits + word if word == SETUP else word for word in whole]
+
+        def environment(self) -> dict[str, str]:
+            return super().environment() | {"DJANGO_SETTINGS_MODULE": "config.settings.dev"}
+
+    group = Early(folder, first=f"import pathlib; pathlib.Path({str(sign)!r}).touch()").ready()
+    assert group.imports() == 1
+    assert group.child("web").ppid() == group.child("zygote").pid
+    assert group.end() == 0
+
+
 @pytest.mark.parametrize("name", ["web", "worker"])
 def test_killed_service_is_forked_again_and_leaves_its_sibling_alone(folder: Path, name: str) -> None:
     group = ForkedGroup(folder).ready()

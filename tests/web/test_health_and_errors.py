@@ -44,6 +44,18 @@ def test_readyz_is_ready_without_a_worker(db: None):
     assert set(found) == {"database", "listen", "migrations", "storage"}
 
 
+def test_a_process_that_is_ready_has_imported_no_migration(db: None, monkeypatch: pytest.MonkeyPatch):
+    def imported(*_: Any) -> None:
+        raise AssertionError("the migrations were imported")
+
+    assert checks._migration_files() == checks._migrations_of_code()  # nothing is squashed now
+    monkeypatch.setattr(checks, "_migrations_of_code", imported)
+    monkeypatch.setattr(checks, "MigrationExecutor", imported)
+    status, found = readyz()
+    assert status == 200, found
+    assert found["migrations"]["detail"] == "all applied"
+
+
 def test_probe_that_is_not_ready_alarms_nobody(
     db: None, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ):

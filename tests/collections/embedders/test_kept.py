@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+import time
 import weakref
 
 import pytest
 
+from apps.collections.embedders import kept as kept_module
 from apps.collections.embedders.kept import KeptModel
 
 LONG_S = 3600.0
@@ -42,6 +45,32 @@ def test_idle_model_is_freed_and_loaded_again_when_it_is_wanted() -> None:
     assert known() is None
     with kept.use() as again:
         assert isinstance(again, Model)
+
+
+def test_freed_memory_is_given_back_once_after_each_time_of_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    trimmed = threading.Semaphore(0)
+    looks = 0
+
+    class Watched(KeptModel[Model]):
+        def _left_s(self) -> float:
+            nonlocal looks
+            looks += 1
+            return super()._left_s()
+
+    monkeypatch.setattr(kept_module, "memory_trim", trimmed.release)
+    kept = Watched(Model, idle_s=LONG_S, quiet_s=0.001)
+    for _ in range(3):
+        before = looks
+        with kept.use():
+            while looks < before + 5:  # it is looked at, and in use
+                time.sleep(0.001)
+            assert not trimmed.acquire(blocking=False)
+        trimmed.acquire()
+        before = looks
+        while looks < before + 5:  # it is looked at again, and nothing is done again
+            time.sleep(0.001)
+        assert not trimmed.acquire(blocking=False)
+        assert kept.is_loaded
 
 
 def test_model_in_use_is_not_idle_however_long_it_takes() -> None:

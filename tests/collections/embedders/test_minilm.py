@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -146,6 +147,41 @@ def test_model_is_built_again_when_its_file_is_damaged(models, tmp_path):
         hashlib.sha256(target.read_bytes()).hexdigest()
         == hashlib.sha256(model_file(models).read_bytes()).hexdigest()
     )
+
+
+def test_model_is_built_again_when_its_table_is_damaged(models, tmp_path):
+    (tmp_path / "models").mkdir()
+    for file in (models / "models").iterdir():
+        shutil.copy(file, tmp_path / "models")
+    assert is_prepared(tmp_path)
+    table = minilm_build.table_path(model_file(tmp_path))
+    with table.open("r+b") as stream:
+        stream.seek(1_000_000)
+        stream.write(b"\1")
+    assert not is_prepared(tmp_path)
+    table.unlink()
+    assert not is_prepared(tmp_path)
+    prepare_model(tmp_path)
+    assert is_prepared(tmp_path)
+
+
+def test_model_in_one_file_of_an_earlier_release_is_replaced(tmp_path):
+    old = model_file(tmp_path).with_name(model_file(tmp_path).name.replace("-mapped", ""))
+    old.parent.mkdir()
+    old.write_bytes(b"graph and table")
+    old.with_suffix(".sha256").write_text("0" * 64)
+    prepare_model(tmp_path)
+    assert not old.exists()
+    assert not old.with_suffix(".sha256").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_table_of_words_is_mapped_and_not_copied(models, embedder):
+    embedder.embed_query("steel")
+    table = minilm_build.table_path(model_file(models))
+    maps = Path("/proc/self/maps").read_text(encoding="utf-8")
+    assert str(table) in maps
+    assert table.stat().st_size > 40_000_000 > model_file(models).stat().st_size
 
 
 def test_weights_are_refused_when_their_hash_differs(tmp_path):

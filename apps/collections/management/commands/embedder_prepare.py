@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from apps.collections.embedders.folder import model_verify
 from apps.collections.embedders.minilm import Precision, is_prepared, prepare_model
+from apps.collections.embedders.minilm_build import table_path
 from apps.collections.embedders.registry import BUILT_IN, make_embedder, parse_embedder
 from apps.collections.index.embedding import default_setting, installed_model
 from basics.errors import DomainError
@@ -36,7 +37,7 @@ class Command(BaseCommand):
             path = prepare_model(data_dir, precision)
         except DomainError as error:
             raise CommandError(error.message) from error
-        megabytes = path.stat().st_size / 1e6
+        megabytes = sum(file.stat().st_size for file in (path, table_path(path))) / 1e6
         seconds = time.monotonic() - began
         self.stdout.write(f"Built the embedding model: {path.name}, {megabytes:.0f} MB, in {seconds:.1f} s.")
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from basics.metrics import share_with_forks
 from basics.processes import die_with_parent
 from jobs import registry, runner, slots
+from jobs.ends import QueueEnds
 from jobs.health import ProbeServer, WorkerHealth
 from jobs.heartbeat import heartbeat, worker_name
 from jobs.lane import drain_if_started
@@ -73,9 +74,10 @@ class Command(BaseCommand):
         port = settings.WORKER_HEALTH_PORT if health_port is None else health_port
         if port:
             share_with_forks()  # so that this port knows what the processes below have counted
-        install()
         if processes:
             Conf.WORKERS = settings.Q_CLUSTER["workers"] = max(2, processes)
+        ends = QueueEnds()
+        install(ends)
         registry.run_before_fork()
         if tie := die_with_parent():
             os.register_at_fork(after_in_child=tie)
@@ -97,6 +99,7 @@ class Command(BaseCommand):
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, told)
         cluster.start()
+        ends.start()
         registry.run_after_start()
         log.info("worker_ready", name=worker_name(), processes=Conf.WORKERS)
         health = WorkerHealth(stop.is_set)
@@ -118,7 +121,9 @@ class Command(BaseCommand):
         self, cluster: Any, stop: threading.Event, processes: int, health: WorkerHealth, *, is_probed: bool
     ) -> None:
         name, swept, looked = worker_name(), 0.0, 0.0
-        while not stop.wait(0.25):
+        pause_s = 0.0  # it is ready after the first round, for which a start waits
+        while not stop.wait(pause_s):
+            pause_s = 0.25
             health.round_begin()
             if not cluster.sentinel.is_alive():
                 raise CommandError("The queue's sentinel process died; start the worker again.")
