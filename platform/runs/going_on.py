@@ -28,6 +28,10 @@ class GoingOn:
     def __init__(self, run: Run, budget_known: Callable[[bool | None], None]) -> None:
         self._run, self._budget_known = run, budget_known
         self._known: Actor | None = None
+        self._lost: tuple[str, dict[str, Any]] = (
+            "",
+            {},
+        )  # of what is known; Django takes a millisecond to write it
 
     def require(self) -> None:
         """Ask once; a person's rights and what the run has read are one statement as long as the rights stay the same.
@@ -42,7 +46,7 @@ class GoingOn:
         is_lost: bool | None = None
         has_budget: bool | None = None
         if self._known is not None:
-            now, is_lost, has_budget = _person_and_lost(run, self._known)
+            now, is_lost, has_budget = _person_and_lost(run, self._lost)
         elif is_person(run):
             now, ((has_budget,),) = person_with(run.tenant_id, run.user_id, _BUDGET, {})
         else:
@@ -50,20 +54,23 @@ class GoingOn:
         if is_lost is None or now != self._known:  # what they may read was not asked, or with other rights
             rows = lost_of(now, run.pk)
             is_lost = rows is not None and rows.exists()
-        self._known = now if is_person(run) and lost_of(now, run.pk) is not None else None
+            self._known = None
+            if rows is not None and is_person(run):
+                self._known = now
+                self._lost = _named(*rows.values_list("run_id")[:1].query.sql_with_params())
         if is_lost:
             raise Denied("source_lost", SOURCE_LOST)
         self._budget_known(has_budget)
 
 
-def _person_and_lost(run: Run, known: Actor) -> tuple[Actor, bool, bool | None]:
+def _person_and_lost(run: Run, asked: tuple[str, dict[str, Any]]) -> tuple[Actor, bool, bool]:
     """Return a run's person with the rights of now, whether it has read what they may not read by those they had, and
-    whether the workspace has any budget (None: not asked), all of one moment.
+    whether the workspace has any budget, all of one moment.
+
+    Args:
+        asked: the statement that finds something they may not read, and its values.
     """
-    rows = lost_of(known, run.pk)
-    if rows is None:
-        return actor_now(run), False, None
-    lost, values = _named(*rows.values_list("run_id")[:1].query.sql_with_params())
+    lost, values = asked
     query = f"SELECT 1 AS place, EXISTS ({lost}) AS is_lost, {ANY_BUDGET} AS has_budget"
     actor, ((is_lost, has_budget),) = person_with(run.tenant_id, run.user_id, query, values)
     return actor, is_lost, has_budget
