@@ -24,6 +24,7 @@ from tests.markup import flat
 from tests.permissions.rows import ADMIN_SITE
 from tests.permissions.test_matrix import signed_in
 from tests.permissions.urls import all_urls
+from tests.permissions.walking import each_page
 from tests.permissions.world import Side
 
 REGISTRY: dict[type[models.Model], Any] = dict(admin.site._registry)
@@ -75,12 +76,14 @@ def test_every_admin_url_is_of_a_known_kind():
     assert sorted(found - known) == []
 
 
-@pytest.mark.parametrize("model", [m for m in REGISTRY if issubclass(m, TenantModel)], ids=label)
-def test_admin_of_a_tenant_table_is_scoped(model: type[models.Model]):
-    page = REGISTRY[model]
-    assert isinstance(page, TenantScopedAdmin)
-    for inline in page.inlines:
-        assert hasattr(inline, "owner_may"), f"{inline.__name__} must be a TenantScopedInline"
+def test_admin_of_a_tenant_table_is_scoped(subtests: pytest.Subtests):
+    for model, page in REGISTRY.items():
+        if not issubclass(model, TenantModel):
+            continue
+        with subtests.test(label(model)):
+            assert isinstance(page, TenantScopedAdmin)
+            for inline in page.inlines:
+                assert hasattr(inline, "owner_may"), f"{inline.__name__} must be a TenantScopedInline"
 
 
 def _list_filters() -> Iterator[tuple[type[models.Model], Any]]:
@@ -108,7 +111,7 @@ def test_admin_is_closed_to_everyone_below_owner(role: str, mine: Side):
     assert response.status_code == 403
 
 
-@pytest.mark.parametrize("model", REGISTRY, ids=label)
+@each_page("model", REGISTRY)
 def test_strangers_are_sent_to_the_one_sign_in_page(model: type[models.Model], mine: Side):
     ident = 1 if model not in SCOPED else row_of(mine, model).pk
     for address in (url(model, "changelist"), *(url(model, p, ident) for p in PAGES)):
@@ -119,7 +122,7 @@ def test_strangers_are_sent_to_the_one_sign_in_page(model: type[models.Model], m
         assert address.startswith(reverse("account_login"))
 
 
-@pytest.mark.parametrize("model", OF_THE_OPERATOR, ids=label)
+@each_page("model", OF_THE_OPERATOR)
 def test_owner_is_refused_what_is_the_operators(model: type[models.Model], mine: Side):
     client = signed_in(mine, "owner")
     assert client.get(url(model, "changelist")).status_code == 403
@@ -128,7 +131,7 @@ def test_owner_is_refused_what_is_the_operators(model: type[models.Model], mine:
 # --- one workspace for its owner -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("model", SCOPED, ids=label)
+@each_page("model", SCOPED)
 def test_owner_sees_own_rows_and_no_others(model: type[models.Model], mine: Side, theirs: Side):
     own, foreign = row_of(mine, model), row_of(theirs, model)
     response = signed_in(mine, "owner").get(url(model, "changelist"))
@@ -139,15 +142,14 @@ def test_owner_sees_own_rows_and_no_others(model: type[models.Model], mine: Side
     assert theirs.tenant.slug not in response.content.decode()
 
 
-@pytest.mark.parametrize("page", PAGES)
-@pytest.mark.parametrize("model", SCOPED, ids=label)
+@each_page("model,page", [(model, page) for model in SCOPED for page in PAGES])
 def test_row_of_another_tenant_does_not_exist(model: type[models.Model], page: str, mine: Side, theirs: Side):
     client = signed_in(mine, "owner")
     assert client.get(url(model, page, row_of(theirs, model).pk)).status_code == 404
     assert client.post(url(model, page, row_of(theirs, model).pk), {"post": "yes"}).status_code in {404, 405}
 
 
-@pytest.mark.parametrize("model", SCOPED, ids=label)
+@each_page("model", SCOPED)
 def test_owner_opens_own_rows(model: type[models.Model], mine: Side):
     client, ident = signed_in(mine, "owner"), row_of(mine, model).pk
     assert client.get(url(model, "change", ident)).status_code == 200
@@ -165,7 +167,7 @@ def _may(model: type[models.Model], what: str) -> bool:
     return what in page.owner_may
 
 
-@pytest.mark.parametrize("model", SCOPED, ids=label)
+@each_page("model", SCOPED)
 def test_superuser_sees_every_tenants_rows(
     model: type[models.Model], mine: Side, theirs: Side, superuser: Client
 ):
@@ -177,7 +179,7 @@ def test_superuser_sees_every_tenants_rows(
     assert superuser.get(url(model, "change", own.pk)).status_code == 200
 
 
-@pytest.mark.parametrize("model", [m for m in SCOPED if isinstance(REGISTRY[m], JournalAdmin)], ids=label)
+@each_page("model", [m for m in SCOPED if isinstance(REGISTRY[m], JournalAdmin)])
 def test_journal_is_read_only_even_for_superusers(model: type[models.Model], mine: Side, superuser: Client):
     ident = row_of(mine, model).pk
     assert superuser.get(url(model, "add")).status_code == 403
@@ -191,7 +193,7 @@ def test_journal_is_read_only_even_for_superusers(model: type[models.Model], min
         assert model._base_manager.filter(pk=ident).exists()
 
 
-@pytest.mark.parametrize("model", [m for m in SCOPED if REGISTRY[m].search_fields], ids=label)
+@each_page("model", [m for m in SCOPED if REGISTRY[m].search_fields])
 def test_search_runs(model: type[models.Model], mine: Side):
     row_of(mine, model)
     response = signed_in(mine, "owner").get(url(model, "changelist"), {"q": "1"})

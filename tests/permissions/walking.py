@@ -6,19 +6,29 @@ its name when it fails, whatever the others did.
 
 from __future__ import annotations
 
+import copy
 import inspect
 import pickle
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
+from typing import Any, NamedTuple
 
 import pytest
 from django.db import connection, transaction
+from django.test import Client
 
+from tenancy.models import TenantModel
 from tests.permissions.rows import Row, room_of
 from tests.permissions.world import Side
 
 Check = Callable[..., None]
+
+
+class _Case(NamedTuple):
+    room: str
+    title: str
+    given: Mapping[str, Any]
 
 
 def each_row(rows: Iterable[Row]) -> Callable[[Check], Check]:
@@ -27,23 +37,52 @@ def each_row(rows: Iterable[Row]) -> Callable[[Check], Check]:
     The check's sides (``mine``, ``theirs``) are fixtures, handed to it as new copies; it is undone in the database after
     each row.
     """
-    rooms: dict[str, list[Row]] = {}
-    for row in rows:
-        rooms.setdefault(room_of(row), []).append(row)
+    return _each([_Case(room_of(row), str(row), {"row": row}) for row in rows])
+
+
+def each_page(names: str, cases: Iterable[Any]) -> Callable[[Check], Check]:
+    """Make of a check of one page of the admin a test for each app, as ``each_row`` does.
+
+    Each side has a row of every model that is asked for, made once for all.
+
+    Args:
+        names: of the check's parameters that a case gives, with commas between them; the first one is ``model``.
+        cases: a model, or a tuple of as many values as there are names.
+    """
+    return _each([_page(names.split(","), case) for case in cases])
+
+
+def _page(names: list[str], case: Any) -> _Case:
+    values = case if isinstance(case, tuple) else (case,)
+    title = "-".join(
+        getattr(getattr(v, "_meta", None), "label", None) or getattr(v, "__name__", str(v)) for v in values
+    )
+    return _Case(values[0]._meta.app_label, title, dict(zip(names, values, strict=True)))
+
+
+def _each(cases: list[_Case]) -> Callable[[Check], Check]:
+    rooms: dict[str, list[_Case]] = {}
+    for case in cases:
+        rooms.setdefault(case.room, []).append(case)
 
     def decorate(check: Check) -> Check:
-        asked = inspect.signature(check)
-        names = [name for name in asked.parameters if name != "row"]
+        names = [name for name in inspect.signature(check).parameters if name not in cases[0].given]
 
         @wraps(check)
-        def test(room: str, subtests: pytest.Subtests, **sides: Side) -> None:
+        def test(room: str, subtests: pytest.Subtests, **fixtures: Any) -> None:
+            sides = {name: side for name, side in fixtures.items() if isinstance(side, Side)}
+            clients = {name: client for name, client in fixtures.items() if isinstance(client, Client)}
+            assert len(sides) + len(clients) == len(fixtures), (
+                "anything else could carry one case into the next"
+            )
             for side in sides.values():
-                side.people.everyone()
-                side.sign_in_everyone()
-            as_made = pickle.dumps(sides)  # read back for each row: copying them takes several times as long
-            for row in rooms[room]:
-                with subtests.test(str(row)), undone():
-                    check(row, **pickle.loads(as_made))  # noqa: S301 - made here
+                _prepare(side, rooms[room])
+            as_made = pickle.dumps(sides)  # read back for each case: copying them takes several times as long
+            for case in rooms[room]:
+                with subtests.test(case.title), undone():
+                    found = pickle.loads(as_made)  # noqa: S301 - made here
+                    found |= {name: _copied(client) for name, client in clients.items()}
+                    check(**case.given, **found)
 
         keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD
         given = [inspect.Parameter(name, keyword) for name in ("room", "subtests", *names)]
@@ -53,6 +92,22 @@ def each_row(rows: Iterable[Row]) -> Callable[[Check], Check]:
         return marked
 
     return decorate
+
+
+def _prepare(side: Side, cases: list[_Case]) -> None:
+    side.people.everyone()
+    side.sign_in_everyone()
+    for case in cases:
+        model = case.given.get("model")
+        if model is not None and issubclass(model, TenantModel):
+            side.row(model._meta.label, "owner")
+
+
+def _copied(client: Client) -> Client:
+    """Return a browser with the same cookies, of which the other one learns nothing."""
+    other = copy.copy(client)
+    other.cookies = copy.deepcopy(client.cookies)
+    return other
 
 
 @contextmanager
