@@ -59,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # tests/tools/toolset/test_enforcement.py alone.
     server = EmbeddedPostgres(Path(os.environ["GROUNDWORK_DATA_DIR"]), durable=False)
     server.start()
+    databases.sign_in_cheaply(server.url, server.superuser_url)
     os.environ["DATABASE_URL"] = server.url
     config.add_cleanup(lambda: (server.stop(), None)[1])
 

@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import psycopg
 from django.apps import apps
 from django.core.management import call_command
 from django.db import connection
+from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
 from tenancy.database.base import as_login_role
 from tests.processes import RUN
@@ -63,6 +66,26 @@ def _schema_files() -> list[Path]:
     found.update((ROOT / "platform" / "tenancy").glob("*.py"))
     found.update((ROOT / "platform" / "tenancy" / "database").glob("*"))
     return sorted(file for file in found if file.is_file())
+
+
+def sign_in_cheaply(url: str, superuser_url: str) -> None:
+    """Let a password be proved by one round of hashing, not by 4,096: each of the thousands of connections pays them.
+
+    Args:
+        url: of the server's owner role, whose password stays what it is.
+        superuser_url: for reading how that password is kept.
+    """
+    with psycopg.connect(superuser_url, autocommit=True) as raw:
+        raw.execute("SELECT pg_advisory_lock(%s)", [_LOCK])  # several runs may share the server
+        kept = raw.execute(
+            "SELECT rolpassword FROM pg_authid WHERE rolname = %s", [conninfo_to_dict(url)["user"]]
+        )
+        row = kept.fetchone()
+        if row is None or not str(row[0]).startswith("SCRAM-SHA-256$1:"):
+            with psycopg.connect(url, autocommit=True) as own:
+                own.execute("SET scram_iterations = 1")
+                password = sql.Literal(conninfo_to_dict(url)["password"])
+                own.execute(sql.SQL("ALTER ROLE CURRENT_USER PASSWORD {}").format(password))
 
 
 @contextmanager

@@ -53,11 +53,15 @@ def each_page(names: str, cases: Iterable[Any]) -> Callable[[Check], Check]:
 
 
 def _page(names: list[str], case: Any) -> _Case:
-    values = case if isinstance(case, tuple) else (case,)
-    title = "-".join(
-        getattr(getattr(v, "_meta", None), "label", None) or getattr(v, "__name__", str(v)) for v in values
-    )
-    return _Case(values[0]._meta.app_label, title, dict(zip(names, values, strict=True)))
+    values: tuple[Any, ...] = case if isinstance(case, tuple) else (case,)
+    room = values[0]._meta.app_label
+    return _Case(room, "-".join(map(_title, values)), dict(zip(names, values, strict=True)))
+
+
+def _title(value: Any) -> str:
+    if hasattr(value, "_meta"):
+        return str(value._meta.label)
+    return str(getattr(value, "__name__", value))
 
 
 def _each(cases: list[_Case]) -> Callable[[Check], Check]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import openai
 import pytest
 
 from apps.collections.collection.services import collection_create
@@ -16,6 +15,7 @@ from tenancy.services import api_key_create
 from tests.cast import make_cast
 from tests.conversations.openai.site import MODELS, SCOPES, SEARCHING, Site
 from tests.fake_provider import running
+from tests.later import later
 from tests.servers import Stack, wait_for
 from tests.sweeping import sweep
 
@@ -57,7 +57,7 @@ def site(transactional_db: None, tmp_path_factory: pytest.TempPathFactory) -> It
                 _, key = api_key_create(**who, name="tests", scopes=SCOPES)
                 waiting = Job.objects.filter(status__in=ACTIVE)
                 wait_for(lambda: not waiting.exists(), "the document")
-            client = openai.OpenAI(base_url=f"{stack.url}/api/v1", api_key=key, max_retries=0)
+            client = later("openai").OpenAI(base_url=f"{stack.url}/api/v1", api_key=key, max_retries=0)
             yield Site(cast, client, fake, stack.url, key)
         finally:
             stack.stop()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
-
-import openai
+from typing import TYPE_CHECKING, Any
 
 from budgets.services import budget_set
 from tenancy.scope import tenant_scope
 from tenancy.services import api_key_create
 from tests.cast import Cast
 from tests.fake_provider import FakeProvider
+
+if TYPE_CHECKING:
+    import openai
 
 PLAIN = "compatible/fake-words12"
 SLOW = "compatible/fake-words400-gap50"

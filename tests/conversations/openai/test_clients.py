@@ -12,7 +12,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx2
-import openai
 import pytest
 from django.test import Client
 from pydantic import BaseModel
@@ -48,10 +47,12 @@ from tests.conversations.openai.site import (
     poor_key,
     two_cities,
 )
+from tests.later import later
 from tests.servers import wait_for
 from toolloop.deferred import Decision
 
 MADE_UP = "Lamps of copper were never exempt from inspection"
+openai = later("openai")
 pytestmark = pytest.mark.servers
 
 

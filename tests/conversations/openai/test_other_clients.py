@@ -13,17 +13,20 @@ from typing import Any
 
 import httpx2
 import pytest
-from langchain.agents import create_agent
-from langchain_core.tools import tool
-from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from pydantic import SecretStr
 
 from runs.models import Run, RunStatus
 from tenancy.scope import tenant_scope
 from tests.conversations.openai.site import PLAIN, QUESTION, SCRIPTED, Site, poor_key, two_cities
+from tests.later import later
 from tests.servers import wait_for
 
 pytestmark = pytest.mark.servers
+agents, tools, langchain_openai = (
+    later("langchain.agents"),
+    later("langchain_core.tools"),
+    later("langchain_openai"),
+)
 
 HERE = Path(__file__).parent
 ARCHIVE = HERE / "vendor" / "openai-6.49.0-esm.tar.gz"
@@ -76,20 +79,20 @@ def javascript_client_does_all(site: Site, folder: Path) -> None:
 def langchain_agent_makes_its_round_trip(site: Site) -> None:
     """Over both APIs, with tools that LangChain runs; on /responses it sends ids of items back and keeps history itself."""
 
-    @tool
+    @tools.tool
     def weather(query: str) -> str:
         """Tell the weather of a city."""
         return SKY[query]
 
     for over_responses in (False, True):
-        model = ChatOpenAI(
+        model = langchain_openai.ChatOpenAI(
             model=SCRIPTED,
             base_url=site.base_url,
             api_key=SecretStr(site.key),
             max_retries=0,
             use_responses_api=over_responses,
         )
-        agent = create_agent(model, [weather])
+        agent = agents.create_agent(model, [weather])
         asked: Any = {"messages": [("user", QUESTION)]}
         messages = agent.invoke(asked)["messages"]
         assert [m.type for m in messages] == ["human", "ai", "tool", "tool", "ai"]
@@ -100,7 +103,7 @@ def langchain_agent_makes_its_round_trip(site: Site) -> None:
         assert messages[-1].text == "It is sunny and wet."
         pieces = [
             chunk.text
-            for chunk in ChatOpenAI(
+            for chunk in langchain_openai.ChatOpenAI(
                 model=PLAIN,
                 base_url=site.base_url,
                 api_key=SecretStr(site.key),
@@ -111,7 +114,7 @@ def langchain_agent_makes_its_round_trip(site: Site) -> None:
 
 
 def langchain_embeds(site: Site) -> None:
-    made = OpenAIEmbeddings(
+    made = langchain_openai.OpenAIEmbeddings(
         model="local/all-MiniLM-L6-v2",
         base_url=site.base_url,
         api_key=SecretStr(site.key),

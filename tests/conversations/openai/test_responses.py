@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 import numpy as np
-import openai
 import pytest
 from pydantic import BaseModel
 
@@ -28,8 +27,10 @@ from tests.conversations.openai.site import (
     Site,
     two_cities,
 )
+from tests.later import later
 from tests.servers import wait_for
 
+openai = later("openai")
 pytestmark = pytest.mark.servers
 
 TOOL: Any = {"type": "function", "strict": False, **WEATHER["function"]}

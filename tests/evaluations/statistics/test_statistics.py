@@ -12,14 +12,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import cohen_kappa_score
 
 from apps.evaluations.statistics import agreement, corrections, paired, power
 from apps.evaluations.statistics.calibration import isotonic_fit, reliability
 from apps.evaluations.statistics.preferences import bradley_terry, length_controlled_win_rate
+from tests.later import later
+
+stats = later("scipy.stats")
+isotonic, linear_model, metrics = (
+    later(f"sklearn.{name}") for name in ("isotonic", "linear_model", "metrics")
+)
 
 SEEDS = [0, 1, 2, 3, 4]
 
@@ -34,13 +36,13 @@ def test_cohen_kappa_equals_scikit_learn(seed, weights):
     rng = np.random.default_rng(seed)
     a = rng.integers(1, 6, 80)
     b = np.clip(a + rng.integers(-1, 2, 80), 1, 5)
-    expected = cohen_kappa_score(a, b, weights=None if weights == "none" else weights)
+    expected = metrics.cohen_kappa_score(a, b, weights=None if weights == "none" else weights)
     assert agreement.cohen_kappa(a.tolist(), b.tolist(), weights=weights) == close(expected)
 
 
 def test_cohen_kappa_counts_levels_that_nobody_used():
     a, b = [1, 1, 5, 5], [1, 5, 5, 5]
-    expected = cohen_kappa_score(a, b, weights="quadratic", labels=[1, 2, 3, 4, 5])
+    expected = metrics.cohen_kappa_score(a, b, weights="quadratic", labels=[1, 2, 3, 4, 5])
     found = agreement.cohen_kappa(a, b, weights="quadratic", levels=[1, 2, 3, 4, 5])
     assert found == close(expected)
 
@@ -58,7 +60,7 @@ def test_high_raw_agreement_with_low_kappa():
     pairs = [list(pair) for pair in zip(a, b, strict=True)]
     assert agreement.percent_agreement(pairs) == close(0.86)
     kappa = agreement.cohen_kappa(a, b)
-    assert kappa == close(cohen_kappa_score(a, b))
+    assert kappa == close(metrics.cohen_kappa_score(a, b))
     assert kappa is not None
     assert kappa < 0.1
 
@@ -323,7 +325,7 @@ def test_isotonic_fit_equals_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     judge = rng.integers(0, 20, 100) / 20
     human = np.clip(judge**2 + rng.normal(0, 0.2, 100), 0, 1)
-    reference = IsotonicRegression(out_of_bounds="clip").fit(judge, human)
+    reference = isotonic.IsotonicRegression(out_of_bounds="clip").fit(judge, human)
     found = isotonic_fit(judge, human)
     asked = np.linspace(-0.2, 1.2, 57)
     assert [found.apply(x) for x in asked] == close(list(reference.predict(asked)))
@@ -345,7 +347,9 @@ def test_bradley_terry_equals_logistic_regression():
     # Each game once as a win and once mirrored as a loss, so that both classes are there.
     x = np.array(rows + [[-v for v in row] for row in rows])
     y = np.array([1] * len(rows) + [0] * len(rows))
-    model = LogisticRegression(C=np.inf, fit_intercept=False, tol=1e-12, solver="newton-cholesky")
+    model = linear_model.LogisticRegression(
+        C=np.inf, fit_intercept=False, tol=1e-12, solver="newton-cholesky"
+    )
     model.fit(x, y, sample_weight=np.array(weights * 2))
     strengths = np.append(model.coef_[0], 0)
     expected = strengths - strengths.mean()
@@ -372,7 +376,7 @@ def test_length_controlled_win_rate_takes_the_gain_of_length_away():
     gap = rng.normal(120, 150, 400)
     y = (rng.uniform(size=400) < 1 / (1 + np.exp(-gap / 100))).astype(float)
     x = np.tanh(gap / gap.std())[:, None]
-    model = LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
+    model = linear_model.LogisticRegression(C=np.inf, tol=1e-12, solver="newton-cholesky").fit(x, y)
     found = length_controlled_win_rate(y, gap)
     assert found == close(1 / (1 + np.exp(-model.intercept_[0])))
     assert found is not None

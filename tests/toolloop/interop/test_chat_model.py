@@ -19,10 +19,10 @@ from langchain_core.language_models import (
 from langchain_core.messages import AIMessage, AIMessageChunk, SystemMessage, ToolMessage
 from langchain_core.outputs import ChatGenerationChunk
 from langchain_core.runnables import RunnableLambda
-from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from tests.fake_provider import FakeProvider, running
+from tests.later import later
 from tests.toolloop.helpers import add
 from toolloop.errors import ConfigurationError, UnsupportedFeature
 from toolloop.events import RunFinished, TextDelta, ToolArgumentsDelta, ToolCallStarted
@@ -38,6 +38,7 @@ from toolloop.providers.base import ModelRequest
 from toolloop.server_tools import WebSearch
 from toolloop.tools import Toolset
 
+langchain_openai = later("langchain_openai")
 SMALLEST_PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
@@ -50,9 +51,9 @@ def server() -> Iterator[tuple[str, FakeProvider]]:
         yield found
 
 
-def chat(url: str, model: str, **settings: Any) -> ChatOpenAI:
+def chat(url: str, model: str, **settings: Any) -> BaseChatModel:
     settings = {"stream_usage": True, "max_retries": 0, **settings}
-    return ChatOpenAI(model=model, base_url=url, api_key=SecretStr("sk-x"), **settings)
+    return langchain_openai.ChatOpenAI(model=model, base_url=url, api_key=SecretStr("sk-x"), **settings)
 
 
 class Scripted(FakeMessagesListChatModel):
@@ -368,7 +369,7 @@ async def test_server_tools_are_refused() -> None:
 
 
 async def test_price_is_known_for_a_providers_own_model_only() -> None:
-    own = ChatOpenAI(model="gpt-5", api_key=SecretStr("sk-x"))
+    own = langchain_openai.ChatOpenAI(model="gpt-5", api_key=SecretStr("sk-x"))
     assert LangChainProvider(own).profile.prices
     assert not LangChainProvider(chat("http://127.0.0.1:9/v1", "gpt-5")).profile.prices
 
@@ -377,7 +378,9 @@ async def test_price_is_known_for_a_providers_own_model_only() -> None:
 
 
 def unfit() -> dict[str, Any]:
-    model = ChatOpenAI(model="gpt-5", api_key=SecretStr("sk-x"), base_url="http://127.0.0.1:9/v1")
+    model = langchain_openai.ChatOpenAI(
+        model="gpt-5", api_key=SecretStr("sk-x"), base_url="http://127.0.0.1:9/v1"
+    )
     return {
         "bound tools": model.bind_tools([]),
         "bound settings": model.bind(stop=["x"]),
@@ -387,7 +390,7 @@ def unfit() -> dict[str, Any]:
         "a function": RunnableLambda(lambda message: message),
         "a text model": FakeListLLM(responses=["x"]),
         "a message": AIMessage("x"),
-        "its class": ChatOpenAI,
+        "its class": langchain_openai.ChatOpenAI,
         "a name": "openai:gpt-5",
         "nothing": None,
         "a number": 5,

@@ -8,8 +8,8 @@ from typing import Any
 import mcp.types
 import pytest
 
+from tests.later import later
 from tests.toolloop.test_media import PNG, WAV
-from toolloop.interop import langchain
 from toolloop.mcp import content
 
 
@@ -27,4 +27,4 @@ def test_only_images_are_shown_as_images(data: bytes, said: str, is_image: bool)
     block = mcp.types.ImageContent(type="image", data=encoded, mime_type=said)
     assert (content._image(block) is not None) is is_image
     given: dict[str, Any] = {"type": "image", "base64": encoded, "mime_type": said}
-    assert (langchain._image(given) is not None) is is_image
+    assert (later("toolloop.interop.langchain")._image(given) is not None) is is_image
