@@ -10,6 +10,10 @@ import importlib
 from typing import Any
 
 
+_ASKED_OF_EVERYTHING = {"__bases__", "__test__", "__wrapped__", "_mock_name"}
+"""What pytest asks of each name in a module, to see whether it is a test: a module has none of it."""
+
+
 def later(name: str) -> Any:
     """Return what stands for a module, which is imported when something of it is first asked for.
 
@@ -24,4 +28,6 @@ class _Later:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute in _ASKED_OF_EVERYTHING:
+            raise AttributeError(attribute)
         return getattr(importlib.import_module(self._name), attribute)
