@@ -78,8 +78,9 @@ def javascript_client_does_all(site: Site, folder: Path) -> None:
 
 def langchain_agent_makes_its_round_trip(site: Site) -> None:
     """Over both APIs, with tools that LangChain runs; on /responses it sends ids of items back and keeps history itself."""
+    from langchain_core.tools import tool
 
-    @tools.tool
+    @tool
     def weather(query: str) -> str:
         """Tell the weather of a city."""
         return SKY[query]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 import langchain_core.exceptions as langchain_errors
@@ -38,7 +38,10 @@ from toolloop.providers.base import ModelRequest
 from toolloop.server_tools import WebSearch
 from toolloop.tools import Toolset
 
-langchain_openai = later("langchain_openai")
+if TYPE_CHECKING:
+    import langchain_openai
+else:
+    langchain_openai = later("langchain_openai")
 SMALLEST_PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360000002000001e221bc330000000049454e44ae426082"
@@ -51,7 +54,7 @@ def server() -> Iterator[tuple[str, FakeProvider]]:
         yield found
 
 
-def chat(url: str, model: str, **settings: Any) -> BaseChatModel:
+def chat(url: str, model: str, **settings: Any) -> langchain_openai.ChatOpenAI:
     settings = {"stream_usage": True, "max_retries": 0, **settings}
     return langchain_openai.ChatOpenAI(model=model, base_url=url, api_key=SecretStr("sk-x"), **settings)
 
