@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-
 _ASKED_OF_EVERYTHING = {"__bases__", "__test__", "__wrapped__", "_mock_name"}
 """What pytest asks of each name in a module, to see whether it is a test: a module has none of it."""
 
