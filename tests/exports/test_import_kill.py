@@ -102,7 +102,7 @@ def test_a_workspace_that_has_arrived_stays_whatever_its_note_says(
 ) -> None:
     """Its import died after the commit; later the operator closes the workspace, and imports another."""
     _, _, path = source
-    killed(lambda: workspace_import(path, slug="elsewhere"), imports, "replace", 1)
+    killed(lambda: workspace_import(path, slug="elsewhere"), imports, "Imported", 1)
     arrived = Tenant.objects.get(slug="elsewhere")
     counts = counts_of(arrived)
     assert arrived.is_active
