@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 POINTS: dict[str, tuple[Any, str, int]] = {
     "before its workspace is committed": (unfinished.os, "fsync", 1),
     "before its first file": (imports, "keep", 1),
-    "among its files": (imports, "keep", 3),
+    "after its first file": (imports._Import, "_people_find", 1),
     "at its first rows": (imports._Plan, "insert", 1),
     "among its rows": (imports._Plan, "insert", 9),
     "before the commit": (imports._Import, "_record", 1),
