@@ -27,7 +27,7 @@ __all__ = ["source"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 POINTS: dict[str, tuple[Any, str, int]] = {
-    "before its workspace is committed": (unfinished.os, "fsync", 1),
+    "before its workspace is committed": (os, "fsync", 1),
     "before its first file": (imports, "keep", 1),
     "after its first file": (imports._Import, "_people_find", 1),
     "at its first rows": (imports._Plan, "insert", 1),
