@@ -18,4 +18,7 @@ def numbers_listed(rows: QuerySet[Any, Any], column: str, name: str) -> QuerySet
         rows: the value under the name is a list in all of them.
     """
     listed = Func(KeyTransform(name, column), function="jsonb_array_elements_text")
-    return rows.order_by().annotate(listed=Cast(listed, BigIntegerField())).values("listed")
+    found: QuerySet[Any, Any] = (
+        rows.order_by().annotate(listed=Cast(listed, BigIntegerField())).values("listed")
+    )
+    return found

@@ -27,9 +27,9 @@ __all__ = ["source"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 POINTS: dict[str, tuple[Any, str, int]] = {
-    "before its workspace is committed": (unfinished.os, "fsync", 1),
+    "before its workspace is committed": (os, "fsync", 1),
     "before its first file": (imports, "keep", 1),
-    "among its files": (imports, "keep", 3),
+    "after its first file": (imports._Import, "_people_find", 1),
     "at its first rows": (imports._Plan, "insert", 1),
     "among its rows": (imports._Plan, "insert", 9),
     "before the commit": (imports._Import, "_record", 1),
@@ -102,7 +102,7 @@ def test_a_workspace_that_has_arrived_stays_whatever_its_note_says(
 ) -> None:
     """Its import died after the commit; later the operator closes the workspace, and imports another."""
     _, _, path = source
-    killed(lambda: workspace_import(path, slug="elsewhere"), imports, "replace", 1)
+    killed(lambda: workspace_import(path, slug="elsewhere"), imports, "Imported", 1)
     arrived = Tenant.objects.get(slug="elsewhere")
     counts = counts_of(arrived)
     assert arrived.is_active
