@@ -17,6 +17,8 @@ class PagesCompressed(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Return the response, compressed where the browser can read that and it is shorter."""
         kind = response.headers.get("Content-Type", "").partition(";")[0]
-        if response.streaming or kind not in _TYPES:
+        if (
+            response.streaming or kind not in _TYPES or response.status_code == 206
+        ):  # a part is of the plain file
             return response
         return super().process_response(request, response)

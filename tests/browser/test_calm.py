@@ -83,7 +83,7 @@ def test_nothing_moves_when_an_answer_has_thirteen_unsupported_sentences(watched
     watched.wait_end()
     total, moves = moved(page)
     assert total <= MOST_SHIFT, moves
-    sentences = watched.answer.locator(".nosrc")
+    sentences = watched.answer.locator(".nosrc[id]")
     expect(sentences).to_have_count(13)
     expect(sentences.first).to_have_css("text-decoration-style", "dotted")
     expect(watched.answer.get_by_role("strong")).to_have_text(re.compile("golden medals for bravery"))
