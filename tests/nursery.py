@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -58,12 +59,22 @@ class Forked:
         """
         if not select.select([self._handle], [], [], timeout)[0]:
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        with contextlib.suppress(
+            ProcessLookupError
+        ):  # the kernel is about to forget it, and with it its group
+            while True:
+                signal.pidfd_send_signal(self._handle, 0)
+                time.sleep(0.001)
         return 0
 
     def send_signal(self, signum: int) -> None:
         """Send it a signal, unless it has ended."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._handle, signum)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
         """End it at once."""
@@ -84,7 +95,7 @@ class Nursery:
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.nursery", str(theirs.fileno())],
-                env=env,
+                env={**env, "PYTHONPATH": f"{root}{os.pathsep}{root / 'platform'}"},
                 cwd=root,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
@@ -105,10 +116,11 @@ class Nursery:
             AssertionError: the nursery has ended; standard error says why.
         """
         message = json.dumps({"kind": kind, "env": dict(env), "port": port}).encode()
-        with contextlib.ExitStack() as opened, contextlib.suppress(BrokenPipeError):
+        handles: list[int] = []
+        with contextlib.ExitStack() as opened, contextlib.suppress(BrokenPipeError, ConnectionResetError):
             output = opened.enter_context(log.open("ab")).fileno() if log else 2
             socket.send_fds(self._channel, [message], [output])
-        said, handles, _, _ = socket.recv_fds(self._channel, 100, 1)
+            said, handles, _, _ = socket.recv_fds(self._channel, 100, 1)
         assert handles, "the process that imports the product for tests has ended"
         forked = Forked(int(said), handles[0])
         self._forked.append(forked)

@@ -31,7 +31,7 @@ def _environment(**env: str) -> dict[str, str]:
 def begin(**env: str) -> Begun:
     """Start a real worker on the test database, with standard error for its output; see ``tests.nursery``."""
     if not nursery.can_fork():
-        return begin_alone(**env)
+        return begin_alone(None, **env)
     given = _environment(**env)
     port = int(given.get("GROUNDWORK_WORKER_HEALTH_PORT", "0"))
     return nursery.nursery(given, ROOT).fork(nursery.WORKER, None, {}, port=port)
