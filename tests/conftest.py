@@ -19,7 +19,7 @@ import pytest
 from hypothesis.internal.conjecture import providers
 from pytest_socket import socket_allow_hosts
 
-from tests import databases, one_tenant, processes, spread
+from tests import databases, nursery, one_tenant, processes, spread
 from tests.cast import Cast, make_cast
 from tests.fastness import is_of_rules
 
@@ -97,6 +97,11 @@ def _flush_cheaply() -> None:
     from tests.sweeping import sweep
 
     TransactionTestCase._fixture_teardown = sweep  # type: ignore[attr-defined]
+
+
+def pytest_sessionfinish() -> None:
+    """End what the product's processes were forked from."""
+    nursery.end_all()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

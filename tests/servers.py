@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import connection
 
 from basics.processes import die_with_parent
+from tests import nursery
 from tests.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -82,6 +83,9 @@ uvicorn.run("config.asgi:application", port=port, timeout_graceful_shutdown=0.5,
 """
 
 
+Process = nursery.Forked | subprocess.Popen[bytes]
+
+
 class Stack:
     """A web server and a worker as an operator runs them, each its own process group."""
 
@@ -109,8 +113,13 @@ class Stack:
             "PYTHONPATH": f"{root}{os.pathsep}{root / 'platform'}",
             **env,
         }
-        self.web: subprocess.Popen[bytes] | None = None
-        self.worker: subprocess.Popen[bytes] | None = None
+        self.web: Process | None = None
+        self.worker: Process | None = None
+
+    def _fork(self, kind: str, port: int) -> nursery.Forked:
+        late = {name: self.env[name] for name in nursery.LATE if name in self.env}
+        made = nursery.nursery(self.env, self.root)
+        return made.fork(kind, self.logs / f"{kind}.log", late, port=port)
 
     def _start(self, name: str, command: list[str], **env: str) -> subprocess.Popen[bytes]:
         with (self.logs / f"{name}.log").open("ab") as log:
@@ -142,6 +151,9 @@ class Stack:
         self._await_worker()
 
     def _begin_web(self) -> None:
+        if nursery.can_fork():
+            self.web = self._fork(nursery.WEB, self.port)
+            return
         self.web = self._start(
             "web",
             ["-c", WEB, str(self.port)],
@@ -152,6 +164,9 @@ class Stack:
         wait_for(lambda: self.get("/healthz") == 200, "the web server")
 
     def _begin_worker(self) -> None:
+        if nursery.can_fork():
+            self.worker = self._fork(nursery.WORKER, self.health_port)
+            return
         self.worker = self._start("worker", ["manage.py", "worker"])
 
     def _await_worker(self) -> None:

@@ -46,7 +46,7 @@ def _of_run(pid: int) -> list[psutil.Process]:
 
 def _is_worker(process: psutil.Process) -> bool:
     try:
-        return process.cmdline()[-1:] == ["worker"]
+        return " ".join(process.cmdline()).split()[-1:] == ["worker"]  # as tests.nursery names it
     except psutil.NoSuchProcess:
         return False
 

@@ -46,9 +46,27 @@ def same_rows(manifest: Manifest) -> None:
             assert (found.rows, found.checksum) == (table.rows, table.checksum), table.name
 
 
+def large_index(installation: Installation) -> SearchIndex:
+    """Note an index of its own for the collection, as large ones have it."""
+    with tenant_scope(installation.cast.tenant.pk):
+        embedding = Embedding.objects.select_related("space").first()
+        assert embedding is not None
+        return SearchIndex.objects.create(
+            tenant_id=installation.cast.tenant.pk,
+            collection=installation.collection,
+            space=embedding.space,
+            kind=SearchIndex.Kind.HNSW,
+            status=SearchIndexStatus.READY,
+            last_chunk=embedding.chunk_id,
+            chunk_count=1,
+        )
+
+
 def test_it_comes_back_on_a_server_without_our_roles(
     installation: Installation, elsewhere: Elsewhere
 ) -> None:
+    """With its rows, files, walls and keys, and with large indexes, which are built again."""
+    index = large_index(installation)
     made = installation.backup()
     assert made.rows > 100
     files = {kept.key: blob_read(kept.key) for kept in store().below("")}
@@ -74,6 +92,11 @@ def test_it_comes_back_on_a_server_without_our_roles(
         used = keys_used()
         assert used.secrets == 2
         assert used.unreadable == []
+        with fresh_line() as line:
+            found = line.execute(
+                "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'ann\\_c%%\\_' || %s::text", [index.pk]
+            ).fetchone()
+        assert found == (1,)
 
 
 def nothing_was_changed(elsewhere: Elsewhere) -> None:
@@ -195,29 +218,6 @@ def test_an_older_schema_is_restored_and_migrated(installation: Installation, el
         same_rows(older)
         assert check_row_security().ok
         assert BackupResult.objects.count() == 0
-
-
-def test_large_indexes_are_built_again(installation: Installation, elsewhere: Elsewhere) -> None:
-    with tenant_scope(installation.cast.tenant.pk):
-        embedding = Embedding.objects.select_related("space").first()
-        assert embedding is not None
-        row = SearchIndex.objects.create(
-            tenant_id=installation.cast.tenant.pk,
-            collection=installation.collection,
-            space=embedding.space,
-            kind=SearchIndex.Kind.HNSW,
-            status=SearchIndexStatus.READY,
-            last_chunk=embedding.chunk_id,
-            chunk_count=1,
-        )
-    installation.backup()
-    with elsewhere.entered():
-        backup_restore(str(installation.place))
-        with fresh_line() as line:
-            found = line.execute(
-                "SELECT count(*) FROM pg_indexes WHERE indexname LIKE 'ann\\_c%%\\_' || %s::text", [row.pk]
-            ).fetchone()
-        assert found == (1,)
 
 
 def test_verify_finds_a_backup_right_and_a_damaged_one_wrong(

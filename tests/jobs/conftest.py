@@ -10,22 +10,38 @@ from pathlib import Path
 import pytest
 
 from basics.processes import die_with_parent
+from tests import nursery
 from tests.jobs import tasks  # noqa: F401 - registers the kinds in this process too
 from tests.patience import PATIENCE_S
 from tests.servers import ROOT, database_url
 
+Begun = nursery.Forked | subprocess.Popen[str]
 
-def begin(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:
-    """Start a real worker command on the test database."""
+
+def _environment(**env: str) -> dict[str, str]:
+    return {
+        **os.environ,
+        "DATABASE_URL": database_url(),
+        "DJANGO_SETTINGS_MODULE": "tests.jobs.settings",
+        "GROUNDWORK_JOB_LEASE_S": "3",
+        **env,
+    }
+
+
+def begin(**env: str) -> Begun:
+    """Start a real worker on the test database, with standard error for its output; see ``tests.nursery``."""
+    if not nursery.can_fork():
+        return begin_alone(None, **env)
+    given = _environment(**env)
+    port = int(given.get("GROUNDWORK_WORKER_HEALTH_PORT", "0"))
+    return nursery.nursery(given, ROOT).fork(nursery.WORKER, None, {}, port=port)
+
+
+def begin_alone(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:
+    """Start a real worker by its command line, on the test database."""
     return subprocess.Popen(
         [sys.executable, str(ROOT / "manage.py"), "worker"],
-        env={
-            **os.environ,
-            "DATABASE_URL": database_url(),
-            "DJANGO_SETTINGS_MODULE": "tests.jobs.settings",
-            "GROUNDWORK_JOB_LEASE_S": "3",
-            **env,
-        },
+        env=_environment(**env),
         cwd=ROOT,
         text=True,
         stderr=stderr,
@@ -34,7 +50,7 @@ def begin(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:
     )
 
 
-def end(*workers: subprocess.Popen[str]) -> None:
+def end(*workers: Begun) -> None:
     """End worker commands; whatever has not left after fifteen seconds is killed."""
     for process in workers:
         if process.poll() is None:
@@ -48,12 +64,12 @@ def end(*workers: subprocess.Popen[str]) -> None:
 
 
 @pytest.fixture
-def start_worker(transactional_db: None) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Start real worker commands on the test database; all are gone afterwards."""
-    started: list[subprocess.Popen[str]] = []
+def start_worker(transactional_db: None) -> Iterator[Callable[..., Begun]]:
+    """Start real workers on the test database; all are gone afterwards."""
+    started: list[Begun] = []
 
-    def start(stderr: int | None = None, **env: str) -> subprocess.Popen[str]:
-        started.append(begin(stderr, **env))
+    def start(**env: str) -> Begun:
+        started.append(begin(**env))
         return started[-1]
 
     yield start

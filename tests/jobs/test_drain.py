@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from tests.concurrency.followers import Follower
 from tests.concurrency.rest import Rest, make_key
 from tests.fake_provider import FakeProvider, running
 from tests.patience import PATIENCE_S
-from tests.servers import Stack, wait_for
+from tests.servers import Process, Stack, wait_for
 
 MODEL = "fake-words40-held"
 STREAMS = 5
@@ -51,7 +50,7 @@ def machines(transactional_db: None, tmp_path: Path) -> Iterator[tuple[FakeProvi
                 print(f"--- {log}\n{log.read_text(errors='replace')[-3000:]}")  # noqa: T201
 
 
-def end(process: subprocess.Popen[bytes] | None) -> None:
+def end(process: Process | None) -> None:
     """End a process as whoever replaces it does, and wait until it has gone."""
     assert process is not None
     process.send_signal(signal.SIGTERM)

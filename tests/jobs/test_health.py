@@ -25,11 +25,12 @@ from tenancy import health as checks
 from tenancy.database.base import as_login_role
 from tenancy.scope import tenant_scope
 from tests.cast import make_cast
+from tests.jobs.conftest import Begun, begin_alone, end
 from tests.jobs.test_worker import _enqueue, _status
 from tests.patience import PATIENCE_S
 from tests.servers import free_port, status_of, wait_for
 
-Start = Callable[..., "subprocess.Popen[str]"]
+Start = Callable[..., Begun]
 
 
 class Bench:
@@ -287,14 +288,15 @@ def test_real_worker_that_starts_on_a_newer_schema_is_alive_and_not_ready(start_
 
 @pytest.mark.servers
 @pytest.mark.django_db(transaction=True)
-def test_port_that_is_taken_ends_the_worker_in_one_line(start_worker: Start) -> None:
+def test_port_that_is_taken_ends_the_worker_in_one_line(transactional_db: None) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        process = start_worker(
-            GROUNDWORK_WORKER_HEALTH_PORT=str(taken.getsockname()[1]), stderr=subprocess.PIPE
-        )
-        _, said = process.communicate(timeout=PATIENCE_S)
+        process = begin_alone(subprocess.PIPE, GROUNDWORK_WORKER_HEALTH_PORT=str(taken.getsockname()[1]))
+        try:
+            _, said = process.communicate(timeout=PATIENCE_S)
+        finally:
+            end(process)
     assert process.returncode == 1
     assert "/livez and /readyz cannot be had" in said
     with pytest.raises(ProcessLookupError):

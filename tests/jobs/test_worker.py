@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,11 +13,12 @@ from jobs.models import Job, JobStatus, Worker
 from jobs.services import job_enqueue
 from tenancy.scope import tenant_scope
 from tests.cast import Cast, make_cast
+from tests.jobs.conftest import Begun
 from tests.patience import PATIENCE_S
 from tests.servers import wait_for
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.servers]
-Start = Callable[..., "subprocess.Popen[str]"]
+Start = Callable[..., Begun]
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def _status(job: Job) -> str:
         return str(Job.objects.get(pk=job.pk).status)
 
 
-def _ready(process: subprocess.Popen[str]) -> None:
+def _ready(process: Begun) -> None:
     wait_for(lambda: Worker.objects.exists() or process.poll() is not None)
     assert process.poll() is None
 

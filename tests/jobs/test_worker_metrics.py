@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from jobs.models import Job, JobStatus
 from tenancy.scope import tenant_scope
 from tests.cast import make_cast
 from tests.exposition import Said, parsed, said_by
+from tests.jobs.conftest import Begun
 from tests.jobs.test_worker import _enqueue, _status
 from tests.patience import PATIENCE_S
 from tests.processes import kill_hard
 from tests.servers import free_port, status_of, wait_for
 
-Start = Callable[..., "subprocess.Popen[str]"]
+Start = Callable[..., Begun]
 TOKEN = "0123456789abcdef-secret"
 
 
