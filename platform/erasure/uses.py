@@ -18,7 +18,5 @@ def numbers_listed(rows: QuerySet[Any, Any], column: str, name: str) -> QuerySet
         rows: the value under the name is a list in all of them.
     """
     listed = Func(KeyTransform(name, column), function="jsonb_array_elements_text")
-    found: QuerySet[Any, Any] = (
-        rows.order_by().annotate(listed=Cast(listed, BigIntegerField())).values("listed")
-    )
-    return found
+    found: QuerySet[Any, Any] = rows.order_by().annotate(listed=Cast(listed, BigIntegerField()))
+    return found.values("listed")
