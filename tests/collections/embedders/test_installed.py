@@ -14,7 +14,7 @@ from django.core.management import CommandError, call_command
 from apps.collections.collection import swaps
 from apps.collections.embedders.base import EmbeddingError
 from apps.collections.embedders.minilm import MiniLmEmbedder, prepare_model
-from apps.collections.embedders.minilm_build import tokenizer_path
+from apps.collections.embedders.minilm_build import table_path, tokenizer_path
 from apps.collections.index.embedding import embedder_choices, embedder_for, setting_of, space_for
 from apps.collections.models import InstalledEmbedder
 from tenancy.scope import tenant_scope
@@ -122,6 +122,7 @@ def test_built_in_model_taken_from_a_folder_gives_the_same_vectors(
     folder = tmp_path / "minilm"
     shutil.copytree(tokenizer_path().parent, folder, ignore=shutil.ignore_patterns("*.safetensors"))
     shutil.copy(file, folder / "model.onnx")
+    shutil.copy(table_path(file), folder)
     add(folder, "--name", "minilm-folder")
     texts = ["Steel imports pay an additional duty.", "", "tariff " * 400, "Größe ändern 鋼鐵"]
     with tenant_scope(cast.tenant.pk):
