@@ -59,9 +59,8 @@ class Forked:
         """
         if not select.select([self._handle], [], [], timeout)[0]:
             raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
-        with contextlib.suppress(
-            ProcessLookupError
-        ):  # the kernel is about to forget it, and with it its group
+        # The kernel is about to forget it, and with it its group.
+        with contextlib.suppress(ProcessLookupError):
             while True:
                 signal.pidfd_send_signal(self._handle, 0)
                 time.sleep(0.001)

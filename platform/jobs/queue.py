@@ -32,7 +32,7 @@ STOP = "STOP"  # what django-q2 puts for "no more", once for each reader
 class ProcessLock:
     """A lock between processes that share it by fork; freed by the kernel when the holder dies.
 
-    It does not exclude threads of one process from each other: a queue's reader and its feeder are one thread each.
+    It does not exclude threads of one process from each other: of each that takes it, one thread does.
     """
 
     def __init__(self) -> None:
@@ -72,10 +72,8 @@ class SurvivingQueue:
     """
 
     _INLINE = 1_800  # bytes in the datagram itself; the systems with the smallest hold 2,048
-    _LOOK_S, _LOOK_MOST_S = (
-        0.0005,
-        0.05,
-    )  # how soon a full queue sees that it has room: twice as late each time
+    # How soon a full queue sees that it has room, at first; then twice as late each time, up to the second.
+    _LOOK_S, _LOOK_MOST_S = 0.0005, 0.05
     _WAKE_S = 1.0  # how soon a reader sees a stop whose message did not reach it
 
     def __init__(self, maxsize: int = 0) -> None:
@@ -119,7 +117,7 @@ class SurvivingQueue:
         """Take the oldest message, waiting for one; ``STOP`` when there are no more and none will come."""
         while True:
             try:
-                # One descriptor's room; recv_fds would close none of those it cuts off, and there are none.
+                # Room for one descriptor: a message has no more.
                 head, files, _, _ = socket.recv_fds(self._outlet, 2 * self._INLINE, 1)
             except BlockingIOError:  # nothing came for so long
                 if self._is_stopped.is_set():

@@ -28,10 +28,8 @@ class GoingOn:
     def __init__(self, run: Run, budget_known: Callable[[bool | None], None]) -> None:
         self._run, self._budget_known = run, budget_known
         self._known: Actor | None = None
-        self._lost: tuple[str, dict[str, Any]] = (
-            "",
-            {},
-        )  # of what is known; Django takes a millisecond to write it
+        # The statement of what is known, kept: Django takes a millisecond to write it.
+        self._lost: tuple[str, dict[str, Any]] = ("", {})
 
     def require(self) -> None:
         """Ask once; a person's rights and what the run has read are one statement as long as the rights stay the same.

@@ -17,8 +17,7 @@ class PagesCompressed(GZipMiddleware):
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
         """Return the response, compressed where the browser can read that and it is shorter."""
         kind = response.headers.get("Content-Type", "").partition(";")[0]
-        if (
-            response.streaming or kind not in _TYPES or response.status_code == 206
-        ):  # a part is of the plain file
+        is_part = response.status_code == 206  # and a part is of the plain file
+        if response.streaming or kind not in _TYPES or is_part:
             return response
         return super().process_response(request, response)
