@@ -34,6 +34,12 @@ class ConversationsConfig(AppConfig):
     def ready(self) -> None:
         from apps.collections.storage.lost import on_document_lost
         from apps.conversations.assistants.selectors import assistant_names
+        from apps.conversations.rules.services import (
+            CONVERSATIONS as KEPT_CONVERSATIONS,
+        )
+        from apps.conversations.rules.services import (
+            UNDER_WAY,
+        )
         from apps.conversations.toolset.bundle import BUNDLE
         from apps.conversations.toolset.trade import TRADE_BUNDLE
         from apps.conversations.transcript.shown import conversations_unnamed, runs_related
@@ -41,12 +47,6 @@ class ConversationsConfig(AppConfig):
         from apps.conversations.turns.erasing import person_conversations_erase
         from apps.conversations.turns.erasing_content import CONVERSATIONS, conversations_made_erase
         from apps.conversations.turns.lost_titles import titles_later
-        from apps.conversations.turns.retention import (
-            CONVERSATIONS as KEPT_CONVERSATIONS,
-        )
-        from apps.conversations.turns.retention import (
-            UNDER_WAY,
-        )
         from apps.tools.toolset.bundles import bundle_register
         from budgets.assistants import assistants_from
         from erasure.kinds import content_kind_register, on_content_erase

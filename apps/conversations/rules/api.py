@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps.conversations.rules.services import rules_get, rules_preview, rules_set
 from apps.conversations.rules.shapes import (
     ConversationRulesInput,
     ConversationRulesOutput,
@@ -13,7 +14,6 @@ from apps.conversations.rules.shapes import (
     RulesPreviewOutput,
 )
 from apps.conversations.transcript.api import ConversationAPIView
-from apps.conversations.turns.retention import rules_get, rules_preview, rules_set
 from web.drf.inputs import valid
 
 

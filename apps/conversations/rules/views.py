@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from apps.conversations.rules.forms import RulesForm
-from apps.conversations.turns.retention import rules_get, rules_set
+from apps.conversations.rules.services import rules_get, rules_set
 from basics.errors import Invalid
 from erasure.models import RetentionRule
 from web.forms import add_refusal

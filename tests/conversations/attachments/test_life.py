@@ -16,9 +16,9 @@ from apps.collections.models import Collection, Document
 from apps.conversations.attachments import services as attachments_services
 from apps.conversations.attachments.selectors import ATTACHED, attachments_unsent
 from apps.conversations.models import Attachment, Conversation, Turn
+from apps.conversations.rules.services import CONVERSATIONS
 from apps.conversations.turns import conversations, queue
 from apps.conversations.turns import services as turns_services
-from apps.conversations.turns.retention import CONVERSATIONS
 from basics.errors import Conflict
 from erasure.removal import removal_round
 from tenancy.scope import platform_scope, tenant_scope

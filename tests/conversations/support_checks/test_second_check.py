@@ -14,10 +14,10 @@ from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from apps.conversations.answering.closing import turn_close
 from apps.conversations.models import Message, Turn
+from apps.conversations.rules import services as rules_services
 from apps.conversations.support import services
 from apps.conversations.support.entailment import Entailment
 from apps.conversations.support.services import JOB_KIND as SUPPORT_JOB
-from apps.conversations.turns import retention
 from apps.evaluations.sampling.services import _is_doubtful
 from basics.errors import DomainError, Invalid
 from jobs.models import Job
@@ -138,7 +138,7 @@ def judge(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def choose(cast: Cast, model: str, role: str = "owner") -> None:
     with tenant_scope(cast.tenant.pk):
-        retention.rules_set(
+        rules_services.rules_set(
             tenant=cast.tenant, actor=cast.actor(role), days=None, makes_titles=None, support_model=model
         )
 
@@ -214,10 +214,10 @@ def test_only_a_model_that_can_be_asked_is_chosen_and_only_by_those_who_may(cast
     with pytest.raises(DomainError):
         choose(cast, "compatible/judge", role="member")
     with tenant_scope(cast.tenant.pk):
-        assert retention.rules_get(cast.tenant).support_model == "compatible/judge"
+        assert rules_services.rules_get(cast.tenant).support_model == "compatible/judge"
     choose(cast, "")
     with tenant_scope(cast.tenant.pk):
-        assert retention.rules_get(cast.tenant).support_model == ""
+        assert rules_services.rules_get(cast.tenant).support_model == ""
 
 
 def test_quotes_without_a_model_are_not_checked_again(cast: Cast, library: Library, judge: Any) -> None:

@@ -17,10 +17,11 @@ from apps.conversations.answering.follow_up_jobs import conversation_title
 from apps.conversations.feedback import services as feedback_services
 from apps.conversations.feedback.selectors import feedback_list
 from apps.conversations.models import Conversation, Feedback, Message, Turn
+from apps.conversations.rules import services as rules_services
 from apps.conversations.transcript import selectors
 from apps.conversations.transcript.locks import title_of
 from apps.conversations.transcript.search import conversation_find
-from apps.conversations.turns import conversations, drafts, retention, titles
+from apps.conversations.turns import conversations, drafts, titles
 from basics.errors import Conflict, Denied, Invalid, Missing
 from erasure.removal import removal_round
 from jobs.context import LeaseLost
@@ -164,11 +165,11 @@ def test_model_names_a_conversation_unless_somebody_has(cast: Cast, model_titles
     assert named(cast, turn) == title_of("What is the duty on cars?")  # extractive writes no titles
     with tenant_scope(cast.tenant.pk):
         Run.objects.update(model="openai/gpt-5")
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=False)
+        rules_services.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=False)
     assert named(cast, turn) == title_of("What is the duty on cars?")
     assert model_titles == []
     with tenant_scope(cast.tenant.pk):
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)
+        rules_services.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)
     assert named(cast, turn) == "Duties on cars"
     assert (model_titles[0]["purpose"], model_titles[0]["attribution"]) == (
         "title",
@@ -228,19 +229,23 @@ def test_old_conversations_are_deleted_with_their_runs_and_usage_stays(cast: Cas
         long_ago = timezone.now() - datetime.timedelta(days=31)
         Conversation.objects.exclude(pk=new.conversation_id).update(updated_at=long_ago)
     settings.CONVERSATION_DAYS, settings.ERASURE_GRACE_DAYS = 0, 0
-    assert removal_round(retention.CONVERSATIONS) == 0
+    assert removal_round(rules_services.CONVERSATIONS) == 0
     settings.CONVERSATION_DAYS = 30
     with tenant_scope(cast.tenant.pk):
         for role in ("member", "admin"):
             with pytest.raises(Denied):
-                retention.rules_set(tenant=cast.tenant, actor=cast.actor(role), days=1, makes_titles=True)
+                rules_services.rules_set(
+                    tenant=cast.tenant, actor=cast.actor(role), days=1, makes_titles=True
+                )
         with pytest.raises(Invalid):
-            retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=-1, makes_titles=True)
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=0, makes_titles=True)
-    assert removal_round(retention.CONVERSATIONS) == 0
+            rules_services.rules_set(
+                tenant=cast.tenant, actor=cast.actor("owner"), days=-1, makes_titles=True
+            )
+        rules_services.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=0, makes_titles=True)
+    assert removal_round(rules_services.CONVERSATIONS) == 0
     with tenant_scope(cast.tenant.pk):
-        retention.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)
-    assert removal_round(retention.CONVERSATIONS) == 1
+        rules_services.rules_set(tenant=cast.tenant, actor=cast.actor("owner"), days=None, makes_titles=True)
+    assert removal_round(rules_services.CONVERSATIONS) == 1
     with tenant_scope(cast.tenant.pk):
         left = set(Conversation.objects.values_list("pk", flat=True))
         assert left == {active.conversation_id, new.conversation_id}
@@ -285,7 +290,7 @@ def test_rest_reads_sets_and_previews_the_rules(cast: Cast, settings: Any) -> No
     assert put.json() == {"keep_days": 30, "days": 30, "makes_titles": False, "support_model": ""}
     put = client.put(rules, {"keep_days": 30}, content_type="application/json")
     assert put.json()["makes_titles"] is False
-    assert removal_round(retention.CONVERSATIONS) == told["count"]
+    assert removal_round(rules_services.CONVERSATIONS) == told["count"]
     with tenant_scope(cast.tenant.pk):
         left = set(Conversation.objects.values_list("pk", flat=True))
         assert left == {active.conversation_id, new.conversation_id}
