@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.db import transaction
@@ -24,6 +24,9 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 MOST_DAYS = 3650
 Rows = QuerySet[Any, Any]
@@ -60,9 +63,9 @@ class RetentionKind:
     """
 
     name: str
-    label: str
-    what: str
-    since: str
+    label: StrOrPromise
+    what: StrOrPromise
+    since: StrOrPromise
     rows: Callable[[], Rows]
     column: str
     remove: Callable[[Tenant, Rows], int]
@@ -97,7 +100,7 @@ class Use:
         rows: condition on a row of the kind, for a workspace's number: it holds while the row is in use.
     """
 
-    why: str
+    why: StrOrPromise
     rows: Callable[[int], Q]
 
 
@@ -105,8 +108,8 @@ class Use:
 class Lasting:
     """Something that no rule removes, and why."""
 
-    label: str
-    why: str
+    label: StrOrPromise
+    why: StrOrPromise
 
 
 LASTING = (

@@ -9,10 +9,12 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 Row = TypeVar("Row")
 
-PINNED = "Pinned"
+PINNED = gettext_lazy("Pinned")
 _WEEK = 7
 
 
@@ -34,12 +36,12 @@ def day_name(moment: datetime.datetime, *, now: datetime.datetime, zone: datetim
     day, today = moment.astimezone(zone).date(), now.astimezone(zone).date()
     ago = (today - day).days
     if ago <= 0:
-        return "Today"
+        return _("Today")
     if ago == 1:
-        return "Yesterday"
+        return _("Yesterday")
     if ago <= _WEEK:
-        return "Previous 7 days"
-    return formats.date_format(day, "F" if day.year == today.year else "F Y")
+        return _("Previous 7 days")
+    return formats.date_format(day, "F" if day.year == today.year else "YEAR_MONTH_FORMAT")
 
 
 def days_grouped(
@@ -53,6 +55,6 @@ def days_grouped(
     now = timezone.now()
 
     def heading(row: Row) -> str:
-        return PINNED if is_pinned(row) else day_name(used_at(row), now=now, zone=zone)
+        return str(PINNED) if is_pinned(row) else day_name(used_at(row), now=now, zone=zone)
 
     return [DayGroup(name, list(group)) for name, group in groupby(rows, key=heading)]

@@ -8,6 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.conversations.citations.markers import NumberedQuote
 from apps.conversations.display.plans import PlanView, is_plan, plan_view
 from apps.conversations.models import Citation
@@ -132,7 +134,7 @@ def decision_cards(waiting: Iterable[Mapping[str, Any]]) -> list[DecisionCard]:
             reason=row["reason"],
             is_external=row["kind"] == "external",
             is_own=row.get("approver_kind", "self") == "self",
-            approver=row.get("approver", "you"),
+            approver=row.get("approver") or _("you"),
             needs_reason=row.get("needs_reason", False),
         )
         for row in waiting
