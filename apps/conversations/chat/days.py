@@ -20,10 +20,11 @@ _WEEK = 7
 
 @dataclass(frozen=True, slots=True)
 class DayGroup(Generic[Row]):
-    """Rows under one heading."""
+    """Rows under one heading; ``is_of_day``: it names their day, so that each needs only its hour."""
 
     name: str
     rows: list[Row]
+    is_of_day: bool = False
 
 
 def day_name(moment: datetime.datetime, *, now: datetime.datetime, zone: datetime.tzinfo) -> str:
@@ -57,4 +58,5 @@ def days_grouped(
     def heading(row: Row) -> str:
         return str(PINNED) if is_pinned(row) else day_name(used_at(row), now=now, zone=zone)
 
-    return [DayGroup(name, list(group)) for name, group in groupby(rows, key=heading)]
+    near = (_("Today"), _("Yesterday"))
+    return [DayGroup(name, list(group), name in near) for name, group in groupby(rows, key=heading)]

@@ -268,7 +268,8 @@ def turn_view_ended(
         view.marks, view.statements = marks, statements_count(answer.text) if marks else 0
         view.unsupported = sum(mark.is_doubt for mark in marks)
         view.unchecked, view.compared = len(marks) - view.unsupported, compared_of(answer)
-        view.problem = answer.problem
+        # Kept in English; those that need no name are marked where they are written, in answering.closing.
+        view.problem = _(answer.problem) if answer.problem else ""
     if formed and (value := value_of(run.answer)) is not None:
         view.confidence, view.follow_ups = confidence_of(value), follow_ups_of(value)
     view.is_live, view.seq, view.phase = False, run.last_seq, ""
