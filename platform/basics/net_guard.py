@@ -155,36 +155,30 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
 def _judge(address: Address, host: str, policy: NetPolicy) -> None:
     """Refuse an address that was written as such."""
     if why := address_refusal(address, policy):
-        raise AddressRefused(
-            _(
-                "%(host)s is not a public address (%(why)s), so it is not called. The operator can allow networks with "
-                "GROUNDWORK_FETCH_NETWORKS."
-            )
-            % {"host": host[:200], "why": why}
+        text = _(
+            "%(host)s is not a public address (%(why)s), so it is not called. The operator can allow networks with "
+            "GROUNDWORK_FETCH_NETWORKS."
         )
+        raise AddressRefused(text % {"host": host[:200], "why": why})
 
 
 def _name_refused(host: str) -> AddressRefused:
     # One text for a name that nobody knows and for one that leads inside: two would let a stranger ask our own DNS which
     # names and addresses our network has.
-    return AddressRefused(
-        _(
-            "The name %(host)s is unknown or has no public address, so it is not called. The operator can allow "
-            "networks with GROUNDWORK_FETCH_NETWORKS."
-        )
-        % {"host": host[:200]}
+    text = _(
+        "The name %(host)s is unknown or has no public address, so it is not called. The operator can allow "
+        "networks with GROUNDWORK_FETCH_NETWORKS."
     )
+    return AddressRefused(text % {"host": host[:200]})
 
 
 def _judge_host(host: str, policy: NetPolicy) -> None:
     if policy.hosts and not host_fits(host, policy.hosts):
-        raise AddressRefused(
-            _(
-                "The host “%(host)s” is not on this workspace's list of outgoing hosts, so it is not called. An owner can "
-                "add it under Settings, Outgoing hosts."
-            )
-            % {"host": host[:200]}
+        text = _(
+            "The host “%(host)s” is not on this workspace's list of outgoing hosts, so it is not called. An owner can "
+            "add it under Settings, Outgoing hosts."
         )
+        raise AddressRefused(text % {"host": host[:200]})
 
 
 def _judge_port(port: int, address: Address | None, policy: NetPolicy) -> None:
@@ -195,12 +189,10 @@ def _judge_port(port: int, address: Address | None, policy: NetPolicy) -> None:
     is_high = policy.high_ports and port >= 1024
     if port not in policy.ports and not is_high and not inside:
         known = ", ".join(str(one) for one in sorted(policy.ports))
-        refused = (
-            _("Port %(port)s is not allowed; allowed are %(ports)s and those from 1024 on.")
-            if policy.high_ports
-            else _("Port %(port)s is not allowed; allowed are %(ports)s.")
-        )
-        raise AddressRefused(refused % {"port": port, "ports": known})
+        text = _("Port %(port)s is not allowed; allowed are %(ports)s.")
+        if policy.high_ports:
+            text = _("Port %(port)s is not allowed; allowed are %(ports)s and those from 1024 on.")
+        raise AddressRefused(text % {"port": port, "ports": known})
 
 
 def system_resolver(host: str, port: int) -> list[str]:

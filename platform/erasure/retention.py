@@ -18,7 +18,6 @@ from django.db.models import BigIntegerField, Count, Min, Q, QuerySet, Sum, Valu
 from django.db.models.functions import Cast
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid
 from erasure.holds import hold_of, removal_lock
@@ -106,40 +105,6 @@ class Use:
     why: StrOrPromise
     rows: Callable[[int], Q]
 
-
-@dataclass(frozen=True, slots=True)
-class Lasting:
-    """Something that no rule removes, and why."""
-
-    label: StrOrPromise
-    why: StrOrPromise
-
-
-LASTING = (
-    Lasting(
-        gettext_lazy("Audit log"),
-        gettext_lazy(
-            "Each event is sealed with the one before it, so that removing any would break its verification. It is "
-            "erased with the workspace."
-        ),
-    ),
-    Lasting(
-        gettext_lazy("Usage and cost"),
-        gettext_lazy("Budgets and invoices are counted from it. It has no content."),
-    ),
-    Lasting(
-        gettext_lazy("Passages in answers"),
-        gettext_lazy(
-            "Which passages an answer was made from: it hides answers from people who lost access to a document. It is "
-            "deleted with the conversation."
-        ),
-    ),
-    Lasting(
-        gettext_lazy("Erasure reports"),
-        gettext_lazy("Proof of what was erased. They have numbers and no names."),
-    ),
-)
-"""What has no rule, for the page."""
 
 _kinds: dict[str, RetentionKind] = {}
 _uses: dict[str, list[Use]] = {}
