@@ -138,9 +138,9 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
             text = _("%(budget)s is used up.") % {"budget": named}
             text += way_out(budget.kind, budget.period, row.starts_at)
         else:
-            text = _("%(budget)s is %(percent)s\u00a0%% spent.") % {
+            text = _("%(budget)s is %(percent)s spent.") % {
                 "budget": named,
-                "percent": int(row.spent_usd * 100 / budget.amount_usd),
+                "percent": f"{int(row.spent_usd * 100 / budget.amount_usd)}\u00a0%",
             }
         notices.append(BudgetNotice(text, is_over))
     return sorted(notices, key=lambda notice: not notice.is_over)
