@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from django.db import transaction
+from django.utils.translation import get_language, override
 
 from basics.errors import Conflict, Denied, Invalid
 from tenancy.actors import system_actor
@@ -138,3 +139,15 @@ def test_closed_server_makes_workspaces_for_owners_only(cast: Cast, settings):
     with pytest.raises(Denied):
         tenant_create(user=cast.user("admin"), name="x", slug="x")
     assert tenant_create(user=cast.user("owner"), name="x", slug="x").pk
+
+
+def test_names_are_kept_in_one_language(cast: Cast, monkeypatch: pytest.MonkeyPatch):
+    """Who reads the trail reads what things are called in English, whichever language the actor's pages have."""
+    collection = make_collection(cast.tenant, "Papers")
+    monkeypatch.setattr(type(collection), "__str__", lambda self: str(get_language()))
+    with tenant_scope(cast.tenant.pk), transaction.atomic(), override("de"):
+        event = audit_record(
+            tenant=cast.tenant, actor=cast.actor("member"), action="collection.create", object=collection
+        )
+        assert get_language() == "de"
+    assert event.object_name == "en"

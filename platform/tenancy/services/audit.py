@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, models
+from django.utils.translation import override
 
 from tenancy import origin
 from tenancy.actors import Actor
@@ -33,7 +35,8 @@ def audit_event_new(
     """
     if not connection.in_atomic_block:
         raise RuntimeError(f"audit_record({action!r}) outside a transaction: use transaction.atomic")
-    name = object_name or ("" if object is None else str(object))
+    with override(settings.LANGUAGE_CODE):  # The trail reads alike, whatever language its actors have.
+        name = object_name or ("" if object is None else str(object))
     where = origin.current()
     rights_noted(tenant.pk, action)
     return AuditEvent(

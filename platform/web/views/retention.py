@@ -11,7 +11,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from basics.errors import Invalid
-from erasure.retention import LASTING, Overview, retention_overview, retention_rules_set
+from erasure.lasting import LASTING
+from erasure.retention import Overview, retention_overview, retention_rules_set
 from web.forms import RetentionForm
 from web.requests import TenantRequest, allowed
 

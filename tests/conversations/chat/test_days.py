@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from apps.conversations.chat.days import day_name
+from apps.conversations.chat.days import day_name, days_grouped
 from apps.conversations.models import Conversation
 from apps.conversations.transcript.selectors import RECENT
 from apps.conversations.turns.conversations import conversation_create
@@ -117,3 +118,21 @@ def test_pin_is_the_owners_alone(cast: Cast) -> None:
         )
     with tenant_scope(cast.tenant.pk):
         assert not Conversation.objects.get(pk=row.pk).is_pinned
+
+
+def test_only_groups_of_one_day_leave_the_date_to_their_heading() -> None:
+    """Rows under "Today" and "Yesterday" need their hour alone, those under any other heading the day as well."""
+    now = timezone.now()
+    days = {"today": 0, "yesterday": 1, "week": 4, "pinned": 0}
+    groups = days_grouped(
+        list(days),
+        used_at=lambda name: now - datetime.timedelta(days=days[name]),
+        is_pinned=lambda name: name == "pinned",
+        zone=datetime.UTC,
+    )
+    assert {group.rows[0]: group.is_of_day for group in groups} == {
+        "today": True,
+        "yesterday": True,
+        "week": False,
+        "pinned": False,
+    }
