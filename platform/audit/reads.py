@@ -11,6 +11,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Exists, F, OuterRef, Q
+from django.utils.translation import gettext_lazy
 
 from audit.models import AuditStream, ContentRead
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, Use
@@ -124,9 +125,9 @@ def _remove(tenant: Tenant, rows: Rows) -> int:
 
 READS = RetentionKind(
     name="reads",
-    label="Read audit",
-    what="who read which documents",
-    since="the read",
+    label=gettext_lazy("Read audit"),
+    what=gettext_lazy("who read which documents"),
+    since=gettext_lazy("the read"),
     rows=_rows,
     column="at",
     remove=_remove,
@@ -136,7 +137,7 @@ READS = RetentionKind(
     step=_PRUNED,
     batch=_PRUNED,
 )
-UNSENT = Use("not sent to the audit stream yet", _is_unsent)
+UNSENT = Use(gettext_lazy("not sent to the audit stream yet"), _is_unsent)
 
 
 def reads_unnumbered(tenant_id: int) -> bool:

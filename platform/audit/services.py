@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import connection, transaction
+from django.utils.translation import gettext as _
 
 from audit.models import AuditStream
 from basics.errors import Invalid, Missing
@@ -47,7 +48,10 @@ def stream_create(
         kind = _checked(tenant, url)
         own = AuditStream.objects.filter(tenant=tenant, is_operators=False)
         if own.count() >= MAX_STREAMS:
-            raise Invalid("streams_full", f"There are already {MAX_STREAMS} streams. Remove one first.")
+            raise Invalid(
+                "streams_full",
+                _("There are already %(most)s streams. Remove one first.") % {"most": MAX_STREAMS},
+            )
         row = AuditStream(tenant=tenant, kind=kind, url=url, has_reads=has_reads)
         if kind == AuditStream.Kind.WEBHOOK:
             secret = secret_make()
@@ -69,9 +73,9 @@ def _checked(tenant: Tenant, url: str) -> str:
     except ValueError:
         has_port = False
     if is_syslog and (not parts.hostname or not has_port or parts.path.strip("/") or "@" in parts.netloc):
-        raise _invalid("Write a syslog address as syslog+tls://host:port.")
+        raise _invalid(_("Write a syslog address as syslog+tls://host:port."))
     if not is_syslog and parts.scheme not in {"http", "https"}:
-        raise _invalid("Write an address that begins with https://, syslog+tls:// or syslog+tcp://.")
+        raise _invalid(_("Write an address that begins with https://, syslog+tls:// or syslog+tcp://."))
     try:
         # The rules of hosts are those of webhooks; a syslog receiver's port is its own.
         policy = outgoing_policy(tenant.pk)

@@ -6,6 +6,9 @@ import errno
 from collections.abc import Mapping
 from typing import Any
 
+from basics.texts import gettext as _
+from basics.texts import pgettext
+
 
 class DomainError(Exception):
     """Say why an action was refused, in words for the person who asked.
@@ -47,7 +50,12 @@ class Missing(DomainError):
     default_status = 404
 
     def __init__(self, noun: str = "object", code: str = "not_found") -> None:
-        super().__init__(code, f"This {noun} does not exist, or you don't have access to it.")
+        super().__init__(
+            code,
+            # Translators: the noun comes from the texts with the context "missing".
+            _("This %(noun)s does not exist, or you don't have access to it.")
+            % {"noun": pgettext("missing", noun)},
+        )
 
 
 class TryAgain(DomainError):
@@ -81,7 +89,9 @@ def disk_full(error: BaseException) -> DomainError | None:
         if is_full or getattr(seen, "sqlstate", None) == _SQL_DISK_FULL:
             return DomainError(
                 "disk_full",
-                "The server's disk is full, so nothing more could be stored. Ask the operator to free some space, then try again.",
+                _(
+                    "The server's disk is full, so nothing more could be stored. Ask the operator to free some space, then try again."
+                ),
                 status=507,
             )
         seen = seen.__cause__ or seen.__context__
@@ -98,7 +108,9 @@ def database_busy(error: BaseException) -> DomainError | None:
         if type(seen).__module__.partition(".")[0] == "psycopg_pool":
             return DomainError(
                 "database_busy",
-                "The server is too busy: no connection to its database was free. Try again in a few seconds.",
+                _(
+                    "The server is too busy: no connection to its database was free. Try again in a few seconds."
+                ),
                 status=503,
                 data={"retry_after": 5},
             )

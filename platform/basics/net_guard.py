@@ -24,6 +24,7 @@ import structlog
 
 from basics.errors import DomainError
 from basics.net_hosts import host_fits
+from basics.texts import gettext as _
 
 log = structlog.get_logger(__name__)
 
@@ -126,18 +127,18 @@ def url_check(text: str, policy: NetPolicy = PUBLIC) -> httpx2.URL:
             port that is not allowed.
     """
     if len(text) > MAX_URL:
-        raise AddressRefused(f"The address has more than {MAX_URL} characters.")
+        raise AddressRefused(_("The address has more than %(most)s characters.") % {"most": MAX_URL})
     # A backslash, a blank or a control character is read differently by different parsers.
     if not text.isprintable() or any(mark in text for mark in " \\"):
-        raise AddressRefused("The address contains blanks, backslashes or control characters.")
+        raise AddressRefused(_("The address contains blanks, backslashes or control characters."))
     try:
         url = httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError, UnicodeError) as error:
-        raise AddressRefused("This isn't a web address. Expected https://host/path.") from error
+        raise AddressRefused(_("This isn't a web address. Expected https://host/path.")) from error
     if url.scheme not in ("http", "https") or not url.raw_host:
-        raise AddressRefused("Only addresses that begin with http:// or https:// can be read.")
+        raise AddressRefused(_("Only addresses that begin with http:// or https:// can be read."))
     if url.userinfo or "@" in url.netloc.decode("ascii", "replace"):
-        raise AddressRefused("The address can't contain a user name or password.")
+        raise AddressRefused(_("The address can't contain a user name or password."))
     port = url.port or (443 if url.scheme == "https" else 80)
     host = url.raw_host.decode("ascii", "replace").strip("[]")
     _judge_host(host, policy)
@@ -155,8 +156,11 @@ def _judge(address: Address, host: str, policy: NetPolicy) -> None:
     """Refuse an address that was written as such."""
     if why := address_refusal(address, policy):
         raise AddressRefused(
-            f"{host[:200]} is not a public address ({why}), so it is not called. The operator can allow networks with "
-            "GROUNDWORK_FETCH_NETWORKS."
+            _(
+                "%(host)s is not a public address (%(why)s), so it is not called. The operator can allow networks with "
+                "GROUNDWORK_FETCH_NETWORKS."
+            )
+            % {"host": host[:200], "why": why}
         )
 
 
@@ -164,17 +168,22 @@ def _name_refused(host: str) -> AddressRefused:
     # One text for a name that nobody knows and for one that leads inside: two would let a stranger ask our own DNS which
     # names and addresses our network has.
     return AddressRefused(
-        f"The name {host[:200]} is unknown or has no public address, so it is not called. The operator can "
-        f"allow "
-        "networks with GROUNDWORK_FETCH_NETWORKS."
+        _(
+            "The name %(host)s is unknown or has no public address, so it is not called. The operator can allow "
+            "networks with GROUNDWORK_FETCH_NETWORKS."
+        )
+        % {"host": host[:200]}
     )
 
 
 def _judge_host(host: str, policy: NetPolicy) -> None:
     if policy.hosts and not host_fits(host, policy.hosts):
         raise AddressRefused(
-            f"The host “{host[:200]}” is not on this workspace's list of outgoing hosts, so it is not called. An owner can "
-            "add it under Settings, Outgoing hosts."
+            _(
+                "The host “%(host)s” is not on this workspace's list of outgoing hosts, so it is not called. An owner can "
+                "add it under Settings, Outgoing hosts."
+            )
+            % {"host": host[:200]}
         )
 
 
@@ -186,8 +195,12 @@ def _judge_port(port: int, address: Address | None, policy: NetPolicy) -> None:
     is_high = policy.high_ports and port >= 1024
     if port not in policy.ports and not is_high and not inside:
         known = ", ".join(str(one) for one in sorted(policy.ports))
-        known += " and those from 1024 on" if policy.high_ports else ""
-        raise AddressRefused(f"Port {port} is not allowed; allowed are {known}.")
+        refused = (
+            _("Port %(port)s is not allowed; allowed are %(ports)s and those from 1024 on.")
+            if policy.high_ports
+            else _("Port %(port)s is not allowed; allowed are %(ports)s.")
+        )
+        raise AddressRefused(refused % {"port": port, "ports": known})
 
 
 def system_resolver(host: str, port: int) -> list[str]:

@@ -8,6 +8,8 @@ from ipaddress import ip_address
 
 import httpx2
 
+from basics.texts import gettext as _
+
 MAX_PATTERN = 253
 _NAME = re.compile(
     r"(?=.{1,253}\Z)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?\Z"
@@ -23,10 +25,10 @@ def host_pattern(text: str) -> str:
     bare = text.strip().lower().rstrip(".")
     is_wide = bare.startswith("*.")
     name = bare.removeprefix("*.")
-    problem = (
-        f"“{text.strip()[:80]}” isn't a host. Enter a name such as api.example.com, or *.example.com "
-        f"for all its subdomains, without https://, port or path."
-    )
+    problem = _(
+        "“%(host)s” isn't a host. Enter a name such as api.example.com, or *.example.com for all its subdomains, "
+        "without https://, port or path."
+    ) % {"host": text.strip()[:80]}
     if address := _address(name):
         if is_wide:
             raise ValueError(problem)
@@ -41,7 +43,10 @@ def host_pattern(text: str) -> str:
     if not _NAME.match(host):
         raise ValueError(problem)
     if is_wide and "." not in host:
-        raise ValueError(f"“*.{host}” is too broad. Use at least two parts after *, as in *.example.com.")
+        raise ValueError(
+            _("“%(host)s” is too broad. Use at least two parts after *, as in *.example.com.")
+            % {"host": f"*.{host}"}
+        )
     pattern = f"*.{host}" if is_wide else host
     if len(pattern) > MAX_PATTERN:
         raise ValueError(problem)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from django.utils.translation import gettext as _
+
 from basics.errors import Invalid
 from runs.providers import TenantProvider, is_extractive, provider_for
 from tenancy.models import Tenant
@@ -60,21 +62,29 @@ def engine_for(tenant: Tenant, model: str) -> Engine:
     if is_extractive(model):
         raise Invalid(
             "no_batches",
-            "Rules answer immediately and for free, so there is no batch price. Choose a language model, "
-            "or run it now.",
+            _(
+                "Rules answer immediately and for free, so there is no batch price. Choose a language model, "
+                "or run it now."
+            ),
         )
     provider = provider_for(tenant, model)
     info = provider.info
     if isinstance(provider.adapter, PlannerExecutor):
         raise Invalid(
             "no_batches",
-            f"{info.label} calls tools in two steps, which a batch can't do. Choose another model, or run "
-            f"it now.",
+            _(
+                "%(model)s calls tools in two steps, which a batch can't do. Choose another model, or run "
+                "it now."
+            )
+            % {"model": info.label},
         )
     try:
         api = batches_of(provider.adapter)
     except UnsupportedFeature as error:
-        message = f"{info.label} has no half price. {error.message} Choose another model, or run it now."
+        message = _("%(model)s has no half price. %(reason)s Choose another model, or run it now.") % {
+            "model": info.label,
+            "reason": error.message,
+        }
         raise Invalid("no_batches", message) from error
     return Engine(model, provider, api, batch_profile(info.profile))
 

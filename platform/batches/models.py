@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from tenancy.fields import TenantForeignKey
 from tenancy.models import TenantModel
 
 
 class BatchState(models.TextChoices):
-    SENDING = "sending", "Being sent"
-    OUT = "out", "With the provider"
-    ENDED = "ended", "Ended"
-    REFUSED = "refused", "Refused"
+    SENDING = "sending", gettext_lazy("Being sent")
+    OUT = "out", gettext_lazy("With the provider")
+    ENDED = "ended", gettext_lazy("Ended")
+    REFUSED = "refused", gettext_lazy("Refused")
 
 
 OPEN = (BatchState.SENDING, BatchState.OUT)
@@ -58,10 +59,10 @@ class Batch(TenantModel):
 
 
 class LineState(models.TextChoices):
-    WANTED = "wanted", "Not sent yet"
-    SENT = "sent", "Sent"
-    ANSWERED = "answered", "Answered"
-    FAILED = "failed", "Failed"
+    WANTED = "wanted", gettext_lazy("Not sent yet")
+    SENT = "sent", gettext_lazy("Sent")
+    ANSWERED = "answered", gettext_lazy("Answered")
+    FAILED = "failed", gettext_lazy("Failed")
 
 
 class BatchLine(TenantModel):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from basics.errors import DomainError, TryAgain
 from basics.metrics import STORE_ERRORS
 
@@ -12,7 +14,7 @@ class StoreAway(TryAgain):
     def __init__(self, reason: str) -> None:
         super().__init__(
             "file_store_away",
-            "The file store isn't answering right now. Try again in a minute.",
+            _("The file store isn't answering right now. Try again in a minute."),
             data={"retry_after": int(self.retry_s)},
         )
         STORE_ERRORS.add()
@@ -25,8 +27,10 @@ class BlobDamaged(DomainError):
     def __init__(self) -> None:
         super().__init__(
             "file_damaged",
-            "The stored file is not what was uploaded (its checksum differs). Delete this document and "
-            "upload the file again.",
+            _(
+                "The stored file is not what was uploaded (its checksum differs). Delete this document and upload the "
+                "file again."
+            ),
         )
 
 
@@ -36,6 +40,6 @@ class BlobMissing(DomainError):
     def __init__(self) -> None:
         super().__init__(
             "file_missing",
-            "The original file is missing from storage. Delete this document and upload the file again.",
+            _("The original file is missing from storage. Delete this document and upload the file again."),
             status=410,
         )

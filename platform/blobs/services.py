@@ -34,6 +34,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid
 from blobs.caches import caches_drop
@@ -130,8 +131,11 @@ def too_large(max_bytes: int) -> Invalid:
     """Return the refusal of a file beyond the limit."""
     return Invalid(
         "too_large",
-        f"The file has more than {max_bytes // 1_000_000} MB, which is the limit here. Split it, or ask the "
-        "operator to raise GROUNDWORK_MAX_UPLOAD_MB.",
+        _(
+            "The file has more than %(size)s MB, which is the limit here. Split it, or ask the operator to raise "
+            "GROUNDWORK_MAX_UPLOAD_MB."
+        )
+        % {"size": max_bytes // 1_000_000},
         status=413,
         data={"max_bytes": max_bytes},
     )
@@ -200,9 +204,9 @@ def name(received: ReceivedFile, key: str) -> None:
     pending = received._pending.get(key)
     if pending is None:
         return
-    gone, _ = PendingBlob.objects.filter(pk=pending, removed_at=None).delete()
+    gone, _by_table = PendingBlob.objects.filter(pk=pending, removed_at=None).delete()
     if not gone and key not in received._named:
-        raise Conflict("upload_expired", "Storing this file took longer than a day. Send it again.")
+        raise Conflict("upload_expired", _("Storing this file took longer than a day. Send it again."))
     received._named.add(key)
     transaction.on_commit(lambda: received._pending.pop(key, None) and None)
 

@@ -9,6 +9,9 @@ from decimal import Decimal
 from typing import Literal
 
 from django.db import connection
+from django.utils import formats
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
 
 from basics.errors import DomainError
 from budgets.models import BudgetHold
@@ -33,13 +36,22 @@ LEFT JOIN budgets_budgetspend s ON s.tenant_id = own_tenant() AND s.id = own.spe
 LEFT JOIN budgets_budget b ON b.tenant_id = own_tenant() AND b.id = s.budget_id
 WHERE own.is_new OR s.spent_usd >= b.amount_usd * 0.99 ORDER BY own.is_new DESC, b.id LIMIT 1
 """
-_OF = {
-    "tenant": "The workspace's budget",
-    "member": "Your budget",
-    "key": "This API key's budget",
-    "assistant": "This assistant's budget",
-    "job": "The budget of this job",
+# Translators: the budget is named so at the beginning of sentences, such as "%(budget)s is used up."
+_NAMED = {
+    "tenant": gettext_lazy("The workspace's budget of %(amount)s"),
+    "member": gettext_lazy("Your budget of %(amount)s"),
+    "key": gettext_lazy("This API key's budget of %(amount)s"),
+    "assistant": gettext_lazy("This assistant's budget of %(amount)s"),
+    "job": gettext_lazy("The budget of this job of %(amount)s"),
 }
+_NAMED_FOR = {
+    "tenant": gettext_lazy("The workspace's budget of %(amount)s for %(time)s"),
+    "member": gettext_lazy("Your budget of %(amount)s for %(time)s"),
+    "key": gettext_lazy("This API key's budget of %(amount)s for %(time)s"),
+    "assistant": gettext_lazy("This assistant's budget of %(amount)s for %(time)s"),
+    "job": gettext_lazy("The budget of this job of %(amount)s for %(time)s"),
+}
+"""The same of a day or month."""
 
 
 class BudgetExceeded(DomainError):
@@ -116,21 +128,21 @@ class Refusal:
     def message(self) -> str:
         """Return what happened and what to do."""
         if self.why == "unpriced" or self.amount_usd is None or self.left_usd is None:
-            return (
+            return _(
                 "The price of this model is unknown, and this workspace doesn't use such models while a "
                 "budget applies. Choose another model, or ask an owner to enter its price under Settings > "
                 "Models."
             )
         whose = budget_named(self.kind, self.amount_usd, self.period, self.starts_at)
         if self.why == "held":
-            return (
-                f"What is left of {whose[0].lower()}{whose[1:]} is reserved for answers in progress. "
-                f"Try again in a minute."
-            )
+            return _(
+                "What is left of %(budget)s is reserved for answers in progress. Try again in a minute."
+            ) % {"budget": f"{whose[0].lower()}{whose[1:]}"}
         raised = way_out(self.kind, self.period, self.starts_at)
         if self.left_usd > self.amount_usd / 20:
-            return f"{whose} has {dollars(self.left_usd)} left, which is not enough for this request.{raised}"
-        return f"{whose} is used up.{raised}"
+            said = _("%(budget)s has %(left)s left, which is not enough for this request.")
+            return said % {"budget": whose, "left": dollars(self.left_usd)} + raised
+        return _("%(budget)s is used up.") % {"budget": whose} + raised
 
     @property
     def data(self) -> dict[str, object]:
@@ -239,7 +251,10 @@ def run_holds_release(run_id: int) -> None:
 
 def budget_named(kind: str, amount_usd: Decimal, period: str, starts_at: datetime.datetime | None) -> str:
     """Name a budget in a sentence: ``The workspace's budget of $20 for November``."""
-    return f"{_OF[kind]} of {dollars(amount_usd)}{_during(period, starts_at)}"
+    time = _time(period, starts_at)
+    if not time:
+        return _NAMED[kind] % {"amount": dollars(amount_usd)}
+    return _NAMED_FOR[kind] % {"amount": dollars(amount_usd), "time": time}
 
 
 def budget_resets(period: str, starts_at: datetime.datetime | None) -> datetime.datetime | None:
@@ -256,12 +271,20 @@ def way_out(kind: str, period: str, starts_at: datetime.datetime | None) -> str:
     if kind == "job":
         return ""
     anew = budget_resets(period, starts_at)
-    when = "" if anew is None else f" It starts again on {anew.day} {anew:%B} (UTC)."
-    return f"{when} An owner can raise it under Settings > Budgets."
+    raised = _("An owner can raise it under Settings > Budgets.")
+    if anew is None:
+        return f" {raised}"
+    again = _("It starts again on %(day)s (UTC).") % {"day": _day(anew)}
+    return f" {again} {raised}"
 
 
-def _during(period: str, starts_at: datetime.datetime | None) -> str:
+def _time(period: str, starts_at: datetime.datetime | None) -> str:
     if starts_at is None or period == "total":
         return ""
     day = starts_at.astimezone(datetime.UTC)
-    return f" for {day:%B}" if period == "month" else f" for {day.day} {day:%B}"
+    return formats.date_format(day, "F") if period == "month" else _day(day)
+
+
+def _day(moment: datetime.datetime) -> str:
+    # Translators: Django's format of a day and its month, such as "3 November".
+    return formats.date_format(moment, pgettext("day and month", "j F"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from budgets.money import dollars
 from tenancy.fields import TenantForeignKey
@@ -14,19 +15,19 @@ from tenancy.models import TenantModel
 class BudgetKind(models.TextChoices):
     """Whose money; the values are part of the API."""
 
-    TENANT = "tenant", "the whole workspace"
-    MEMBER = "member", "a member"
-    KEY = "key", "an API key"
-    ASSISTANT = "assistant", "an assistant"
-    JOB = "job", "a job"
+    TENANT = "tenant", gettext_lazy("the whole workspace")
+    MEMBER = "member", gettext_lazy("a member")
+    KEY = "key", gettext_lazy("an API key")
+    ASSISTANT = "assistant", gettext_lazy("an assistant")
+    JOB = "job", gettext_lazy("a job")
 
 
 class BudgetPeriod(models.TextChoices):
     """Calendar periods in UTC; ``total`` counts from the day the budget was set."""
 
-    DAY = "day", "a day"
-    MONTH = "month", "a month"
-    TOTAL = "total", "in total"
+    DAY = "day", gettext_lazy("a day")
+    MONTH = "month", gettext_lazy("a month")
+    TOTAL = "total", gettext_lazy("in total")
 
 
 class Budget(TenantModel):

@@ -8,6 +8,8 @@ from decimal import Decimal
 
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from budgets.assistants import assistant_names
 from budgets.ledger import budget_named, way_out
@@ -17,10 +19,10 @@ from tenancy.actors import Actor
 from tenancy.models import ApiKey, User
 
 _EACH = {
-    "tenant": "The whole workspace",
-    "member": "Each member",
-    "key": "Each API key",
-    "assistant": "Each assistant",
+    "tenant": gettext_lazy("The whole workspace"),
+    "member": gettext_lazy("Each member"),
+    "key": gettext_lazy("Each API key"),
+    "assistant": gettext_lazy("Each assistant"),
 }
 
 
@@ -133,9 +135,13 @@ def budget_notices(*, actor: Actor, assistant_id: int | None = None) -> list[Bud
         named = budget_named(budget.kind, budget.amount_usd, budget.period, row.starts_at)
         is_over = row.spent_usd >= budget.amount_usd
         if is_over:
-            text = f"{named} is used up.{way_out(budget.kind, budget.period, row.starts_at)}"
+            text = _("%(budget)s is used up.") % {"budget": named}
+            text += way_out(budget.kind, budget.period, row.starts_at)
         else:
-            text = f"{named} is {int(row.spent_usd * 100 / budget.amount_usd)}\u00a0% spent."
+            text = _("%(budget)s is %(percent)s\u00a0%% spent.") % {
+                "budget": named,
+                "percent": int(row.spent_usd * 100 / budget.amount_usd),
+            }
         notices.append(BudgetNotice(text, is_over))
     return sorted(notices, key=lambda notice: not notice.is_over)
 
@@ -176,7 +182,7 @@ def _shown(actor: Actor, rows: list[Budget]) -> list[BudgetShown]:
         shown.append(
             BudgetShown(
                 row,
-                _EACH[row.kind] if row.subject_id is None else names[row.kind, row.subject_id],
+                str(_EACH[row.kind]) if row.subject_id is None else names[row.kind, row.subject_id],
                 Decimal(0) if now_spent is None else now_spent.spent_usd,
                 Decimal(0) if now_spent is None else held.get(now_spent.pk, Decimal(0)),
                 names[row.kind, now_spent.subject_id] if is_each and now_spent is not None else "",
@@ -201,11 +207,11 @@ def _names(actor: Actor, rows: list[Budget], top: dict[int, BudgetSpend]) -> dic
     found = {}
     for kind, pk in wanted:
         if kind == "member":
-            found[kind, pk] = person.get(pk, "A former member")
+            found[kind, pk] = person.get(pk) or _("A former member")
         elif kind == "key":
-            found[kind, pk] = f"The key “{named.get(pk, pk)}”"
+            found[kind, pk] = _("The key “%(name)s”") % {"name": named.get(pk, pk)}
         elif kind == "assistant":
-            found[kind, pk] = f"The assistant “{answering.get(pk, pk)}”"
+            found[kind, pk] = _("The assistant “%(name)s”") % {"name": answering.get(pk, pk)}
         else:
             found[kind, pk] = f"{kind.capitalize()} {pk}"
     return found

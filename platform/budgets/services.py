@@ -8,6 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, Value
 from django.db.models.functions import Now
+from django.utils.translation import gettext as _
 
 from basics.errors import Invalid, Missing
 from budgets.assistants import assistant_names
@@ -51,7 +52,7 @@ def budget_set(
     actor.require("budget.manage")
     if kind not in BudgetKind.values or kind == _JOB_KIND:
         known = ", ".join(value for value in BudgetKind.values if value != _JOB_KIND)
-        raise _invalid("kind", f"Use one of {known}.")
+        raise _invalid("kind", _("Use one of %(values)s.") % {"values": known})
     with tenant_scope(tenant.pk):
         _subject_check(tenant, actor, kind, subject_id)
         return _set(tenant, actor, kind, amount_usd, period, subject_id)
@@ -87,7 +88,7 @@ def budget_rules_set(*, tenant: Tenant, actor: Actor, refuses_unpriced: bool) ->
     """Say whether models without a known price are refused or estimated while a budget applies. Raises Denied."""
     actor.require("budget.manage")
     with tenant_scope(tenant.pk):
-        row, _ = BudgetRules.objects.update_or_create(
+        row, _is_new = BudgetRules.objects.update_or_create(
             tenant=tenant, defaults={"refuses_unpriced": refuses_unpriced}
         )
         audit_record(
@@ -148,7 +149,7 @@ def _subject_check(tenant: Tenant, actor: Actor, kind: str, subject_id: int | No
     if subject_id is None:
         return
     if kind == BudgetKind.TENANT:
-        raise _invalid("subject_id", "A workspace budget can't name a person.")
+        raise _invalid("subject_id", _("A workspace budget can't name a person."))
     if kind == BudgetKind.MEMBER:
         if not Membership.objects.filter(tenant=tenant, user_id=subject_id).exists():
             raise Missing("member")
@@ -162,10 +163,10 @@ def _set(
     tenant: Tenant, actor: Actor, kind: str, amount_usd: Decimal, period: str, subject_id: int | None
 ) -> Budget:
     if period not in BudgetPeriod.values:
-        raise _invalid("period", f"Use one of {', '.join(BudgetPeriod.values)}.")
+        raise _invalid("period", _("Use one of %(values)s.") % {"values": ", ".join(BudgetPeriod.values)})
     if not amount_usd.is_finite() or not 0 <= amount_usd <= MAX_USD:
-        raise _invalid("amount_usd", f"Give an amount from $0 to {dollars(MAX_USD)}.")
-    row, _ = Budget.objects.update_or_create(
+        raise _invalid("amount_usd", _("Give an amount from $0 to %(most)s.") % {"most": dollars(MAX_USD)})
+    row, _is_new = Budget.objects.update_or_create(
         tenant=tenant,
         kind=kind,
         subject_id=subject_id,

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import IntegrityError, connection, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid
 from erasure.models import Erasure, LegalHold
@@ -29,7 +30,11 @@ def hold_place(*, tenant: Tenant, actor: Actor, reason: str) -> LegalHold:
     actor.require("tenant.manage")
     reason = " ".join(reason.split())
     if not 1 <= len(reason) <= MAX_REASON:
-        raise Invalid("invalid", f"Give a reason of 1 to {MAX_REASON} characters.", data={"field": "reason"})
+        raise Invalid(
+            "invalid",
+            _("Give a reason of 1 to %(most)s characters.") % {"most": MAX_REASON},
+            data={"field": "reason"},
+        )
     try:
         with tenant_scope(tenant.pk), transaction.atomic():
             # Locked: an erasure that begins at this moment looks for holds under the same lock.
@@ -38,11 +43,11 @@ def hold_place(*, tenant: Tenant, actor: Actor, reason: str) -> LegalHold:
             )
             list(asked)
             if _is_begun(tenant.pk):
-                raise Conflict("erasure_begun", "This workspace is being erased, which can't be stopped.")
+                raise Conflict("erasure_begun", _("This workspace is being erased, which can't be stopped."))
             hold = LegalHold.objects.create(tenant=tenant, reason=reason, placed_by=actor.user_id)
             audit_record(tenant=tenant, actor=actor, action="hold.place", object=hold)
     except IntegrityError:
-        raise Conflict("legal_hold", "This workspace is already under a legal hold.") from None
+        raise Conflict("legal_hold", _("This workspace is already under a legal hold.")) from None
     return hold
 
 
@@ -57,7 +62,7 @@ def hold_release(*, tenant: Tenant, actor: Actor) -> None:
     with tenant_scope(tenant.pk), transaction.atomic():
         hold = _open().select_for_update().filter(tenant=tenant).first()
         if hold is None:
-            raise Conflict("no_hold", "This workspace isn't under a legal hold.")
+            raise Conflict("no_hold", _("This workspace isn't under a legal hold."))
         hold.released_at, hold.released_by = timezone.now(), actor.user_id
         hold.save(update_fields=["released_at", "released_by"])
         audit_record(tenant=tenant, actor=actor, action="hold.release", object=hold)
@@ -79,7 +84,9 @@ def hold_refuse(tenant_id: int) -> None:
     if hold_of(tenant_id) is not None:
         raise Conflict(
             "legal_hold",
-            "This workspace is under a legal hold, so nothing of it can be erased. An owner can release the hold.",
+            _(
+                "This workspace is under a legal hold, so nothing of it can be erased. An owner can release the hold."
+            ),
         )
 
 

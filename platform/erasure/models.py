@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from tenancy.models import TenantModel
 
@@ -23,16 +24,16 @@ class Erasure(models.Model):
     """
 
     class Kind(models.TextChoices):
-        WORKSPACE = "workspace"
-        PERSON = "person"
-        DOCUMENT = "document"
-        CONVERSATION = "conversation"
+        WORKSPACE = "workspace", gettext_lazy("Workspace")
+        PERSON = "person", gettext_lazy("Person")
+        DOCUMENT = "document", gettext_lazy("Document")
+        CONVERSATION = "conversation", gettext_lazy("Conversation")
 
     class State(models.TextChoices):
-        WAITING = "waiting"
-        RUNNING = "running"
-        DONE = "done"
-        UNDONE = "undone"
+        WAITING = "waiting", gettext_lazy("Waiting")
+        RUNNING = "running", gettext_lazy("Running")
+        DONE = "done", gettext_lazy("Done")
+        UNDONE = "undone", gettext_lazy("Undone")
 
     kind = models.CharField(max_length=12, choices=Kind.choices)
     subject = models.BigIntegerField()

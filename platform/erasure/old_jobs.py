@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import F
+from django.utils.translation import gettext_lazy
 
 from erasure.removal import ended_remove
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows
@@ -19,9 +20,9 @@ def _rows() -> Rows:
 
 JOBS = RetentionKind(
     name="jobs",
-    label="Ended jobs",
-    what="entries of the queue with their errors; failed ones can’t be retried then",
-    since="their end",
+    label=gettext_lazy("Ended jobs"),
+    what=gettext_lazy("entries of the queue with their errors; failed ones can’t be retried then"),
+    since=gettext_lazy("their end"),
     rows=_rows,
     column="finished_at",
     remove=ended_remove,

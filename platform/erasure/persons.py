@@ -7,6 +7,7 @@ from typing import Any
 from allauth.account.models import EmailAddress
 from django.contrib.sessions.models import Session
 from django.db import models, transaction
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict
 from erasure.holds import tenants_held
@@ -46,13 +47,19 @@ def person_refuse(user: User) -> None:
     if held:
         raise Conflict(
             "legal_hold",
-            f"A legal hold keeps everything in {_named(held)}, so this person can't be erased until it is released.",
+            _(
+                "A legal hold keeps everything in %(workspaces)s, so this person can't be erased until it is released."
+            )
+            % {"workspaces": _named(held)},
         )
     if alone:
         raise Conflict(
             "last_owner",
-            f"This person is the only owner of {_named(alone)}. Make someone else an owner, or erase the workspace "
-            "first.",
+            _(
+                "This person is the only owner of %(workspaces)s. Make someone else an owner, or erase the workspace "
+                "first."
+            )
+            % {"workspaces": _named(alone)},
         )
 
 
@@ -89,14 +96,14 @@ def person_rows_erase(user: User, report: Report) -> Identity:
             report.add_all(hook(user), REMOVED)
         with as_login_role():
             _references_report(user, report)
-            _, gone = user.delete()
+            gone = user.delete()[1]
             report.add_all(dict(sorted(gone.items())), REMOVED)
     return who
 
 
 def person_names_erase(user_id: int, who: Identity, report: Report) -> None:
     """Replace a person's names wherever they still are, until none is found."""
-    for _ in range(_PASSES):
+    for _pass in range(_PASSES):
         with platform_scope(), transaction.atomic():
             with as_login_role():
                 replaced = names_replace(who)

@@ -9,13 +9,16 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import BigIntegerField, Count, Min, Q, QuerySet, Sum, Value
 from django.db.models.functions import Cast
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid
 from erasure.holds import hold_of, removal_lock
@@ -24,6 +27,9 @@ from tenancy.actors import Actor
 from tenancy.models import Tenant
 from tenancy.scope import tenant_scope
 from tenancy.services import audit_record
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 MOST_DAYS = 3650
 Rows = QuerySet[Any, Any]
@@ -60,9 +66,9 @@ class RetentionKind:
     """
 
     name: str
-    label: str
-    what: str
-    since: str
+    label: StrOrPromise
+    what: StrOrPromise
+    since: StrOrPromise
     rows: Callable[[], Rows]
     column: str
     remove: Callable[[Tenant, Rows], int]
@@ -97,7 +103,7 @@ class Use:
         rows: condition on a row of the kind, for a workspace's number: it holds while the row is in use.
     """
 
-    why: str
+    why: StrOrPromise
     rows: Callable[[int], Q]
 
 
@@ -105,23 +111,33 @@ class Use:
 class Lasting:
     """Something that no rule removes, and why."""
 
-    label: str
-    why: str
+    label: StrOrPromise
+    why: StrOrPromise
 
 
 LASTING = (
     Lasting(
-        "Audit log",
-        "Each event is sealed with the one before it, so that removing any would break its verification. It is "
-        "erased with the workspace.",
+        gettext_lazy("Audit log"),
+        gettext_lazy(
+            "Each event is sealed with the one before it, so that removing any would break its verification. It is "
+            "erased with the workspace."
+        ),
     ),
-    Lasting("Usage and cost", "Budgets and invoices are counted from it. It has no content."),
     Lasting(
-        "Passages in answers",
-        "Which passages an answer was made from: it hides answers from people who lost access to a document. It is "
-        "deleted with the conversation.",
+        gettext_lazy("Usage and cost"),
+        gettext_lazy("Budgets and invoices are counted from it. It has no content."),
     ),
-    Lasting("Erasure reports", "Proof of what was erased. They have numbers and no names."),
+    Lasting(
+        gettext_lazy("Passages in answers"),
+        gettext_lazy(
+            "Which passages an answer was made from: it hides answers from people who lost access to a document. It is "
+            "deleted with the conversation."
+        ),
+    ),
+    Lasting(
+        gettext_lazy("Erasure reports"),
+        gettext_lazy("Proof of what was erased. They have numbers and no names."),
+    ),
 )
 """What has no rule, for the page."""
 
@@ -171,7 +187,7 @@ def _kept_rows(kind: RetentionKind, tenant_id: int, before: datetime.datetime) -
         condition = use.rows(tenant_id)
         count = rows.filter(condition).count()
         if count:
-            kept.append(Kept(use.why, count))
+            kept.append(Kept(str(use.why), count))
         rows = rows.filter(~condition)
     return kept
 
@@ -382,15 +398,25 @@ def _checked(changes: Mapping[str, int | None]) -> None:
 def _problem(name: str, days: int | None) -> str:
     kind = _kinds.get(name)
     if kind is None:
-        return (
-            f"“{name}” has no retention rule. Choose one of {', '.join(k.name for k in retention_kinds())}."
-        )
+        known = ", ".join(k.name for k in retention_kinds())
+        return _("“%(name)s” has no retention rule. Choose one of %(kinds)s.") % {
+            "name": name,
+            "kinds": known,
+        }
     if days is None:
         return ""
     longest = kind.longest_days()
     if longest:
         fewest = min(kind.fewest_days, longest)
-        return "" if fewest <= days <= longest else f"Give {fewest:,} to {longest:,} days."
+        if fewest <= days <= longest:
+            return ""
+        return _("Give %(fewest)s to %(most)s days.") % {
+            "fewest": intcomma(fewest),
+            "most": intcomma(longest),
+        }
     if days == 0 or kind.fewest_days <= days <= MOST_DAYS:
         return ""
-    return f"Give {kind.fewest_days:,} to {MOST_DAYS:,} days, or 0 to keep it forever."
+    return _("Give %(fewest)s to %(most)s days, or 0 to keep it forever.") % {
+        "fewest": intcomma(kind.fewest_days),
+        "most": intcomma(MOST_DAYS),
+    }

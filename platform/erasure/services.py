@@ -15,6 +15,7 @@ import structlog
 from django.conf import settings
 from django.db import DatabaseError, IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, DomainError, Invalid, Missing
 from blobs.errors import StoreAway
@@ -58,9 +59,11 @@ def workspace_erase_request(*, tenant: Tenant, actor: Actor, confirm: str, now: 
     """
     actor.require("tenant.manage")
     if now and actor.kind != "system":
-        raise Denied("permission_denied", "Only the operator can erase without the time to undo it.")
+        raise Denied("permission_denied", _("Only the operator can erase without the time to undo it."))
     if confirm.strip() != tenant.slug:
-        raise Invalid("invalid", f"Type {tenant.slug} to confirm.", data={"field": "confirm"})
+        raise Invalid(
+            "invalid", _("Type %(address)s to confirm.") % {"address": tenant.slug}, data={"field": "confirm"}
+        )
     with tenant_scope(tenant.pk), transaction.atomic():
         Tenant.objects.select_for_update().get(pk=tenant.pk)  # a hold that comes meanwhile waits
         hold_refuse(tenant.pk)
@@ -105,9 +108,9 @@ def person_erase_request(*, person: User, by: User | None, confirm: str, now: bo
     """
     _may(person, by)
     if now and by is not None:
-        raise Denied("permission_denied", "Only the operator can erase without the time to undo it.")
+        raise Denied("permission_denied", _("Only the operator can erase without the time to undo it."))
     if confirm.strip().lower() != person.email.lower():
-        raise Invalid("invalid", "Type the e-mail address of the account.", data={"field": "confirm"})
+        raise Invalid("invalid", _("Type the e-mail address of the account."), data={"field": "confirm"})
     person_refuse(person)
     with transaction.atomic():
         return _request(Erasure.Kind.PERSON, person.pk, by.pk if by else None, now=now)
@@ -146,7 +149,9 @@ def content_erase_request(*, tenant: Tenant, actor: Actor, subject: TenantModel,
     if subject.tenant_id != tenant.pk or actor.tenant_id != tenant.pk:
         raise Missing(kind.kind.value)
     if confirm.strip().lower() != CONFIRM_CONTENT:
-        raise Invalid("invalid", f"Type {CONFIRM_CONTENT} to confirm.", data={"field": "confirm"})
+        raise Invalid(
+            "invalid", _("Type %(word)s to confirm.") % {"word": CONFIRM_CONTENT}, data={"field": "confirm"}
+        )
     with tenant_scope(tenant.pk), transaction.atomic():
         hold_refuse(tenant.pk)
         made = _request(kind.kind, subject.pk, actor.user_id, now=True, workspace=tenant.pk)
@@ -172,7 +177,7 @@ def content_erasure(*, actor: Actor, kind: Erasure.Kind, subject: int) -> Erasur
 
 def _may(person: User, by: User | None) -> None:
     if by is not None and not (by.is_active and (by.pk == person.pk or by.is_superuser)):
-        raise Denied("permission_denied", "Only the person or this server's operator can do this.")
+        raise Denied("permission_denied", _("Only the person or this server's operator can do this."))
 
 
 def _request(
@@ -185,7 +190,7 @@ def _request(
                 kind=kind, subject=subject, workspace=workspace, requested_by=by, due_at=due
             )
     except IntegrityError:
-        raise Conflict("erasure_open", "This is already going to be erased.") from None
+        raise Conflict("erasure_open", _("This is already going to be erased.")) from None
 
 
 def _undo(kind: Erasure.Kind, subject: int) -> Erasure:
@@ -194,7 +199,9 @@ def _undo(kind: Erasure.Kind, subject: int) -> Erasure:
     )
     made = found.first()
     if made is None:
-        raise Conflict("no_erasure", "Nothing is waiting to be erased here. Once begun, it can't be undone.")
+        raise Conflict(
+            "no_erasure", _("Nothing is waiting to be erased here. Once begun, it can't be undone.")
+        )
     made.state, made.ended_at = Erasure.State.UNDONE, timezone.now()
     made.save(update_fields=["state", "ended_at"])
     return made

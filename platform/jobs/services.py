@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django_q.tasks import async_task
 
 from basics.errors import Conflict
@@ -140,7 +141,9 @@ def job_cancel(*, tenant: Tenant, actor: Actor, job: Job) -> Job:
             row.save(update_fields=["cancel_requested_at"])
             notify(tenant.pk, f"job:{row.pk}", "cancel")
         else:
-            raise Conflict("job_ended", f"This job has already ended ({row.status}).")
+            raise Conflict(
+                "job_ended", _("This job has already ended (%(status)s).") % {"status": row.status}
+            )
     return row
 
 

@@ -90,11 +90,11 @@ class ToolCallAdmin(JournalAdmin):
 
     @admin.display(description="content")
     def content_as_shown(self, call: ToolCall) -> str:
-        return WITHHELD if call.run.request.get(PRIVATE) else call.content
+        return str(WITHHELD) if call.run.request.get(PRIVATE) else call.content
 
     @admin.display(description="payload")
     def payload_as_shown(self, call: ToolCall) -> str:
-        return WITHHELD if call.run.request.get(PRIVATE) else _shown(call.payload)
+        return str(WITHHELD) if call.run.request.get(PRIVATE) else _shown(call.payload)
 
     @admin.action(description="Export as CSV", permissions=["view"])
     def export_csv(self, request: HttpRequest, rows: QuerySet[ToolCall]) -> StreamingHttpResponse:

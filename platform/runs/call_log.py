@@ -13,6 +13,8 @@ from django.db.models import Q, QuerySet, TextField
 from django.db.models.functions import Cast, Coalesce, Left
 from django.utils import timezone
 from django.utils.dateparse import parse_date
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid, Missing
 from runs.models import CallDecision, CallPath, ToolCall, ToolCallStatus
@@ -22,7 +24,7 @@ from tenancy.models import User
 
 PRIVATE = "private"
 """Key of ``Run.request``: what the run works on is its person's alone, and so are the results of its calls."""
-WITHHELD = "Not shown: this run used files that only their owner can see."
+WITHHELD = gettext_lazy("Not shown: this run used files that only their owner can see.")
 SEARCHED = 4000
 """Characters of a result that a search looks at."""
 EXPORT_BATCH = 500
@@ -82,7 +84,7 @@ def call_choice(given: Mapping[str, Any]) -> CallChoice:
             problems[name] = [problem]
     since, until = values.get("since"), values.get("until")
     if not problems and since and until and since > until:
-        problems["until"] = ["The last day is before the first."]
+        problems["until"] = [_("The last day is before the first.")]
     if problems:
         said = " ".join(problem for found in problems.values() for problem in found)
         raise Invalid("invalid", said, data={"fields": problems})
@@ -91,20 +93,20 @@ def call_choice(given: Mapping[str, Any]) -> CallChoice:
 
 def _read(name: str, text: str) -> tuple[Any, str]:
     if len(text) > _MAX_TEXT or "\x00" in text:
-        return None, f"Enter text of at most {_MAX_TEXT} characters."
+        return None, _("Enter text of at most %(most)s characters.") % {"most": _MAX_TEXT}
     if name in ("who", "run"):
         if text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= _BIGINT:
             return int(text), ""
-        return None, "Ids are whole numbers."
+        return None, _("Ids are whole numbers.")
     if name in ("since", "until"):
         try:
             day = parse_date(text)
         except ValueError:
             day = None
-        return day, "" if day else "Write a day like 2026-11-22."
+        return day, "" if day else _("Write a day like 2026-11-22.")
     known = _WORDS.get(name)
     if known is not None and text not in known:
-        return None, f"Choose one of {', '.join(known)}."
+        return None, _("Choose one of %(values)s.") % {"values": ", ".join(known)}
     return text, ""
 
 
@@ -174,7 +176,7 @@ def call_get(*, actor: Actor, pk: int) -> ToolCall:
         raise Missing("tool call")
     calls_withhold(actor, [found])
     if found.run.request.get(PRIVATE) and found.user_id != actor.user_id:
-        found.content, found.payload = WITHHELD, None
+        found.content, found.payload = str(WITHHELD), None
     return found
 
 

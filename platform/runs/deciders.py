@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db.models import Q, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from runs.models import ApproverKind, PendingDecision
 from tenancy.actors import Actor
@@ -66,6 +68,14 @@ def heirs(row: PendingDecision) -> QuerySet[Membership]:
     return found.select_related("user").order_by("user__email")
 
 
+_AT_LEAST = {
+    Role.OWNER: gettext_lazy("an owner"),
+    Role.ADMIN: gettext_lazy("an admin or owner"),
+    Role.MEMBER: gettext_lazy("a member, admin or owner"),
+    Role.VIEWER: gettext_lazy("another member"),
+}
+
+
 def approver_labels(rows: Sequence[PendingDecision]) -> list[str]:
     """Return in words who decides about each, for whoever asked: “you”, “an admin or owner”, a name."""
     ids = {int(r.approver) for r in rows if r.approver_kind == ApproverKind.MEMBER}
@@ -75,17 +85,12 @@ def approver_labels(rows: Sequence[PendingDecision]) -> list[str]:
 
 def role_label(role: str) -> str:
     """Return in words who has at least a role, the requester left out."""
-    above = [r for r in reversed(Role.values) if rank(r) >= rank(role)]
-    if len(above) == len(Role.values):
-        return "another member"
-    article = "an" if above[0][0] in "aeio" else "a"
-    *first, last = above
-    return f"{article} {', '.join(first)} or {last}" if first else f"{article} {last}"
+    return str(_AT_LEAST[Role(role)])
 
 
 def _label(row: PendingDecision, names: dict[int, str]) -> str:
     if row.approver_kind == ApproverKind.SELF:
-        return "you"
+        return _("you")
     if row.approver_kind == ApproverKind.ROLE:
         return role_label(row.approver)
-    return names.get(int(row.approver), "someone who has left")
+    return names.get(int(row.approver), _("someone who has left"))

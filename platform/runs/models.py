@@ -7,18 +7,19 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from tenancy.fields import SET_NULL, TenantForeignKey
 from tenancy.models import TenantModel
 
 
 class RunStatus(models.TextChoices):
-    QUEUED = "queued"
-    RUNNING = "running"
-    PARKED = "parked", "parked (waiting for a decision)"
-    COMPLETED = "completed"
-    STOPPED = "stopped"
-    FAILED = "failed"
+    QUEUED = "queued", gettext_lazy("Queued")
+    RUNNING = "running", gettext_lazy("Running")
+    PARKED = "parked", gettext_lazy("parked (waiting for a decision)")
+    COMPLETED = "completed", gettext_lazy("Completed")
+    STOPPED = "stopped", gettext_lazy("Stopped")
+    FAILED = "failed", gettext_lazy("Failed")
 
 
 ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.PARKED)
@@ -102,28 +103,28 @@ class RunStep(TenantModel):
 
 
 class ToolCallStatus(models.TextChoices):
-    RUNNING = "running"
-    WAITING = "waiting", "waiting for a decision"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    DENIED = "denied"
-    UNKNOWN = "unknown", "unknown (started, outcome lost)"
-    STOPPED = "stopped", "stopped (with the answer)"
+    RUNNING = "running", gettext_lazy("Running")
+    WAITING = "waiting", gettext_lazy("waiting for a decision")
+    SUCCEEDED = "succeeded", gettext_lazy("Succeeded")
+    FAILED = "failed", gettext_lazy("Failed")
+    DENIED = "denied", gettext_lazy("Denied")
+    UNKNOWN = "unknown", gettext_lazy("unknown (started, outcome lost)")
+    STOPPED = "stopped", gettext_lazy("stopped (with the answer)")
 
 
 UNENDED = (ToolCallStatus.RUNNING, ToolCallStatus.WAITING)
 
 
 class CallDecision(models.TextChoices):
-    ALLOW = "allow", "allowed"
-    ASK = "ask", "asked (each call needs approval)"
-    DENY = "deny", "denied"
+    ALLOW = "allow", gettext_lazy("allowed")
+    ASK = "ask", gettext_lazy("asked (each call needs approval)")
+    DENY = "deny", gettext_lazy("denied")
 
 
 class CallPath(models.TextChoices):
-    CHAT = "chat"
-    JOB = "job"
-    CODE = "code", "code (made by a tool or program)"
+    CHAT = "chat", gettext_lazy("Chat")
+    JOB = "job", gettext_lazy("Job")
+    CODE = "code", gettext_lazy("code (made by a tool or program)")
     REST = "rest", "REST"
     MCP = "mcp", "MCP"
 
@@ -197,20 +198,20 @@ class ToolCall(TenantModel):
 
 
 class DecisionStatus(models.TextChoices):
-    PENDING = "pending"
-    APPROVED = "approved"
-    REJECTED = "rejected"
-    ANSWERED = "answered"
-    EXPIRED = "expired"
-    CANCELLED = "cancelled", "cancelled (the run ended)"
+    PENDING = "pending", gettext_lazy("Pending")
+    APPROVED = "approved", gettext_lazy("Approved")
+    REJECTED = "rejected", gettext_lazy("Rejected")
+    ANSWERED = "answered", gettext_lazy("Answered")
+    EXPIRED = "expired", gettext_lazy("Expired")
+    CANCELLED = "cancelled", gettext_lazy("cancelled (the run ended)")
 
 
 class ApproverKind(models.TextChoices):
     """Who decides about a call; see ``runs.deciders``."""
 
-    SELF = "self", "the requester"
-    ROLE = "role", "someone else with this role or higher"
-    MEMBER = "member", "one other person"
+    SELF = "self", gettext_lazy("the requester")
+    ROLE = "role", gettext_lazy("someone else with this role or higher")
+    MEMBER = "member", gettext_lazy("one other person")
 
 
 class PendingDecision(TenantModel):

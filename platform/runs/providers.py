@@ -13,6 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 import structlog
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Conflict, Invalid
 from basics.metrics import MODEL_SECONDS, bounded
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 EXTRACTIVE = "extractive"
-EXTRACTIVE_LABEL = "Extractive, no language model"
+EXTRACTIVE_LABEL = gettext_lazy("Extractive, no language model")
 
 
 class TenantProvider:
@@ -149,7 +151,7 @@ def models_and_catalog(tenant: Tenant) -> tuple[list[ModelInfo], ModelCatalog]:
         if (added := _added(catalog, entry, own)) is not None:
             offered.setdefault(added.id, added)
     found = [info for info in offered.values() if not catalog.is_hidden(info.id)]
-    return [*found, replace(extractive, label=EXTRACTIVE_LABEL)], catalog
+    return [*found, replace(extractive, label=str(EXTRACTIVE_LABEL))], catalog
 
 
 def model_label(model: str) -> str:
@@ -158,7 +160,7 @@ def model_label(model: str) -> str:
         info = get_model_info(model)
     except ConfigurationError:
         return model
-    return EXTRACTIVE_LABEL if info.id == EXTRACTIVE else info.label
+    return str(EXTRACTIVE_LABEL) if info.id == EXTRACTIVE else info.label
 
 
 def model_is_free(tenant: Tenant, model: str) -> bool:
@@ -202,7 +204,8 @@ def provider_for(tenant: Tenant, model: str) -> TenantProvider:
         if catalog.is_hidden(info.id):
             raise Conflict(
                 "model_unavailable",
-                f"The model {info.label} is switched off in this workspace. Choose another one.",
+                _("The model %(model)s is switched off in this workspace. Choose another one.")
+                % {"model": info.label},
             )
         settings = dict(_settings(rows, catalog.route(info.id)))
         adapter = make_provider(info.provider, **settings)
@@ -263,11 +266,16 @@ def _settings(rows: list[ProviderCredential], route: Route) -> Mapping[str, Any]
         return own | {"http_client": _http_client()}
     settings = None if route.endpoint else environment_settings(route.provider, os.environ)
     if settings is None:
-        what = f"the endpoint {route.endpoint}" if route.endpoint else f"{route.provider} models"
-        raise Conflict(
-            "model_unavailable",
-            f"There is no key for {what}. Add one under Settings, Models, or choose another model.",
+        message = (
+            _(
+                "There is no key for the endpoint %(name)s. Add one under Settings, Models, or choose another model."
+            )
+            if route.endpoint
+            else _(
+                "There is no key for %(name)s models. Add one under Settings, Models, or choose another model."
+            )
         )
+        raise Conflict("model_unavailable", message % {"name": route.endpoint or route.provider})
     return {**settings, "http_client": _http_client()}
 
 

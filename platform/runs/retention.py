@@ -9,6 +9,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db.models import F
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows, retention_rules_set
@@ -60,9 +61,9 @@ def _put(tenant: Tenant, days: int | None) -> None:
 
 RUNS = RetentionKind(
     name="runs",
-    label="Runs",
-    what="steps of answers, arguments and results of tool calls",
-    since="the end of the run",
+    label=gettext_lazy("Runs"),
+    what=gettext_lazy("steps of answers, arguments and results of tool calls"),
+    since=gettext_lazy("the end of the run"),
     rows=_rows,
     column="finished_at",
     remove=_remove,

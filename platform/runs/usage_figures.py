@@ -14,6 +14,8 @@ from typing import Any
 
 from django.db import connection
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid
 from runs.call_log import call_choice, day_start, people_named
@@ -21,7 +23,7 @@ from tenancy.actors import Actor
 
 MOST_DAYS = 366
 DEFAULT_DAYS = 30
-GONE = "someone who has left"
+GONE = gettext_lazy("someone who has left")
 
 # Names are compared by bytes: the language's order would cost more than everything else here.
 _CALLS = """
@@ -123,9 +125,9 @@ def usage_range(given: Mapping[str, Any]) -> tuple[datetime.date, datetime.date]
     until = choice.until or timezone.localdate()
     since = choice.since or until - datetime.timedelta(days=DEFAULT_DAYS - 1)
     if since > until:
-        raise _invalid("The last day is before the first.")
+        raise _invalid(_("The last day is before the first."))
     if (until - since).days >= MOST_DAYS:
-        raise _invalid(f"Choose at most {MOST_DAYS} days.")
+        raise _invalid(_("Choose at most %(most)s days.") % {"most": MOST_DAYS})
     return since, until
 
 
@@ -200,7 +202,7 @@ def _usage(
         p50, p95 = times or (None, None)
         rows[key] = replace(found, p50_ms=p50, p95_ms=p95) if rows is models else found
     people = people_named(int(key) for key in members if key)
-    named = [replace(m, label=people.get(int(m.key or 0), GONE)) for m in members.values()]
+    named = [replace(m, label=people.get(int(m.key or 0)) or str(GONE)) for m in members.values()]
     return Usage(
         since,
         until,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import F
+from django.utils.translation import gettext_lazy
 
 from erasure.removal import ended_remove
 from erasure.retention import UNKNOWN_SIZE, RetentionKind, Rows
@@ -20,9 +21,9 @@ def _rows() -> Rows:
 
 DELIVERIES = RetentionKind(
     name="deliveries",
-    label="Webhook deliveries",
-    what="the log of events sent to webhooks",
-    since="the event",
+    label=gettext_lazy("Webhook deliveries"),
+    what=gettext_lazy("the log of events sent to webhooks"),
+    since=gettext_lazy("the event"),
     rows=_rows,
     column="created_at",
     remove=ended_remove,

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Invalid, Missing
 from basics.net_guard import AddressRefused, url_check
@@ -47,7 +48,10 @@ def webhook_create(
     _fill(row, {"url": url, "events": events, "description": description})
     with tenant_scope(tenant.pk):
         if Webhook.objects.filter(tenant=tenant).count() >= MAX_WEBHOOKS:
-            raise Invalid("webhooks_full", f"There are already {MAX_WEBHOOKS} webhooks. Remove one first.")
+            raise Invalid(
+                "webhooks_full",
+                _("There are already %(most)s webhooks. Remove one first.") % {"most": MAX_WEBHOOKS},
+            )
         secret = secret_make()
         row.secret_encrypted = crypto.encrypt(secret, tenant_id=tenant.pk, purpose=PURPOSE)
         row.save()
@@ -145,7 +149,7 @@ def delivery_repeat(*, tenant: Tenant, actor: Actor, pk: int, delivery_pk: int) 
         if old is None:
             raise Missing("delivery")
         if old.status == DeliveryStatus.QUEUED:
-            raise Conflict("delivery_queued", "This event is still being sent. Wait until it is finished.")
+            raise Conflict("delivery_queued", _("This event is still being sent. Wait until it is finished."))
         _audit(tenant, actor, "webhook.redeliver", row, {"delivery": old.pk})
         return _outbox(row, actor, old.event, old.event_id, old.object_key, old.payload["data"])
 
@@ -245,7 +249,7 @@ def _fill(row: Webhook, values: Mapping[str, Any]) -> None:
         events = list(dict.fromkeys(values["events"]))
         unknown = [e for e in events if e not in SUBSCRIBABLE]
         if unknown or not events:
-            raise _wrong("events", f"Choose from: {', '.join(SUBSCRIBABLE)}.")
+            raise _wrong("events", _("Choose from: %(events)s.") % {"events": ", ".join(SUBSCRIBABLE)})
         row.events = events
     if "description" in values:
         row.description = str(values["description"]).strip()[:200]

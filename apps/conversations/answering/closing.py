@@ -6,6 +6,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.utils.translation import gettext_noop
 
 from apps.conversations.answering.listeners import answer_tell
 from apps.conversations.citations.markers import answer_cite, numbers_of, passages_of
@@ -144,10 +145,13 @@ def _formed(run: Run, form: Output | None) -> tuple[Any, str]:
     if form is None:
         return None, ""
     if is_extractive(run.model):
-        return (None, "No language model wrote this answer, so it has no form: it quotes the documents.")
+        return (
+            None,
+            gettext_noop("No language model wrote this answer, so it has no form: it quotes the documents."),
+        )
     value, problem = form.parse(run.answer)
     if problem and run.status != RunStatus.COMPLETED:
-        problem = "The answer ended before it was complete."
+        problem = gettext_noop("The answer ended before it was complete.")
     return value, text_storable(problem)[:_PROBLEM_MOST]
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.documents.type_rules import type_rules_add
 from apps.collections.ingestion.document_types import trade_compliance_data
@@ -55,7 +56,7 @@ def example_install(*, tenant: Tenant, actor: Actor, name: str) -> Assistant:
         if Assistant.objects.visible_to(actor).filter(slug=example["slug"]).exists():
             raise Conflict(
                 "example_installed",
-                f"The assistant “{example['slug']}” already exists; it may be archived.",
+                _("The assistant “%(slug)s” already exists; it may be archived.") % {"slug": example["slug"]},
             )
         type_rules_add(tenant=tenant, actor=actor, rules=_TYPES[example["document_types"]]())
         kit = toolkit_set(tenant=tenant, actor=actor, **example["toolkit"])

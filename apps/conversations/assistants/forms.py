@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext
 
 from apps.conversations.assistants.options import EFFORTS, MAX_STARTERS, OF_MODE, RANGES, Options, VersionSpec
 from apps.conversations.assistants.selectors import OPTION_LABELS
@@ -17,72 +20,100 @@ from web import service_fields
 
 NONE, ALL = "none", "all"
 MODES = {
-    "tools": ("Tools", "The model searches and calls tools as it sees fit."),
-    "quick": ("Quick", "One search, then the answer: two model calls, fast and cheap."),
-    "planned": ("Planned", "A plan first, step by step through its tools, then the answer."),
-    "code": ("Code", "The model writes small programs that call tools."),
+    "tools": (gettext_lazy("Tools"), gettext_lazy("The model searches and calls tools as it sees fit.")),
+    "quick": (
+        gettext_lazy("Quick"),
+        gettext_lazy("One search, then the answer: two model calls, fast and cheap."),
+    ),
+    "planned": (
+        gettext_lazy("Planned"),
+        gettext_lazy("A plan first, step by step through its tools, then the answer."),
+    ),
+    "code": (gettext_lazy("Code"), gettext_lazy("The model writes small programs that call tools.")),
 }
 """Modes by value: name and what it is good for."""
 _HELP = {
-    "top_k": "How many passages the search returns.",
-    "neighbours": "Before and after each passage.",
-    "document_types": "One per line, as in the documents; empty for any.",
-    "filters": 'As in a search, for example {"tags": {"in": ["2026"]}}.',
-    "max_steps": "Maximum model turns that call tools.",
-    "max_replans": "After a step has failed.",
-    "memory_turns": "How many earlier questions the model sees.",
-    "temperature": "0 to 2; empty leaves it to the model.",
-    "effort": "How much to think, for models with effort levels.",
+    "top_k": gettext_lazy("How many passages the search returns."),
+    "neighbours": gettext_lazy("Before and after each passage."),
+    "document_types": gettext_lazy("One per line, as in the documents; empty for any."),
+    "filters": gettext_lazy('As in a search, for example {"tags": {"in": ["2026"]}}.'),
+    "max_steps": gettext_lazy("Maximum model turns that call tools."),
+    "max_replans": gettext_lazy("After a step has failed."),
+    "memory_turns": gettext_lazy("How many earlier questions the model sees."),
+    "temperature": gettext_lazy("0 to 2; empty leaves it to the model."),
+    "effort": gettext_lazy("How much to think, for models with effort levels."),
 }
 
 
 class AssistantForm(forms.Form):
     """What a version is made of, for one mode; a new assistant's name too."""
 
-    name = forms.CharField(max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"}))
-    description = forms.CharField(
-        required=False, max_length=300, help_text="What it is good for, in a sentence."
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=80, widget=forms.TextInput(attrs={"autocomplete": "off"})
     )
-    model = forms.ChoiceField(required=False)
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=300,
+        help_text=gettext_lazy("What it is good for, in a sentence."),
+    )
+    model = forms.ChoiceField(label=gettext_lazy("Model"), required=False)
     prompt = forms.CharField(
-        label="Instructions",
+        label=gettext_lazy("Instructions"),
         required=False,
         max_length=MAX_PROMPT,
         widget=forms.Textarea(attrs={"rows": 8}),
-        help_text="Added to the platform's own rules (search first, cite, say when the documents don't "
-        "answer).",
+        help_text=gettext_lazy(
+            "Added to the platform's own rules (search first, cite, say when the documents don't answer)."
+        ),
     )
     searches = forms.ChoiceField(
-        label="Searches",
+        label=gettext_lazy("Searches"),
         widget=forms.RadioSelect,
         initial=ALL,
-        choices=[(ALL, "All collections, including future ones"), ("chosen", "Only these:")],
+        choices=[
+            (ALL, gettext_lazy("All collections, including future ones")),
+            ("chosen", gettext_lazy("Only these:")),
+        ],
     )
     collections = forms.TypedMultipleChoiceField(
-        label="Collections",
+        label=gettext_lazy("Collections"),
         required=False,
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
-        help_text="People never see more through an assistant than they can see themselves.",
+        help_text=gettext_lazy("People never see more through an assistant than they can see themselves."),
     )
-    tools = forms.ChoiceField(required=False, help_text="Always limited to what the person asking can call.")
+    tools = forms.ChoiceField(
+        label=gettext_lazy("Tools"),
+        required=False,
+        help_text=gettext_lazy("Always limited to what the person asking can call."),
+    )
     helpers = forms.TypedMultipleChoiceField(
-        label="Other assistants it can ask", required=False, coerce=int, widget=forms.CheckboxSelectMultiple
+        label=gettext_lazy("Other assistants it can ask"),
+        required=False,
+        coerce=int,
+        widget=forms.CheckboxSelectMultiple,
     )
-    output = forms.ChoiceField(label="Answer format", choices=Output.choices)
-    output_name = forms.CharField(label="Schema name", required=False, max_length=64)
+    output = forms.ChoiceField(label=gettext_lazy("Answer format"), choices=Output.choices)
+    output_name = forms.CharField(label=gettext_lazy("Schema name"), required=False, max_length=64)
     output_schema = forms.JSONField(
-        label="JSON Schema",
+        label=gettext_lazy("JSON Schema"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 10, "class": "mono", "spellcheck": "false"}),
-        help_text="Must be of type object; only for the answer format “a JSON Schema of this workspace”.",
+        help_text=gettext_lazy(
+            "Must be of type object; only for the answer format “a JSON Schema of this workspace”."
+        ),
     )
     starters = forms.CharField(
+        label=gettext_lazy("Starters"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text=f"Questions offered in a new conversation, one per line, at most {MAX_STARTERS}.",
+        help_text=format_lazy(
+            gettext_lazy("Questions offered in a new conversation, one per line, at most {most}."),
+            most=MAX_STARTERS,
+        ),
     )
-    note = forms.CharField(label="What changed", required=False, max_length=200)
+    note = forms.CharField(label=gettext_lazy("What changed"), required=False, max_length=200)
 
     def __init__(
         self,
@@ -97,11 +128,11 @@ class AssistantForm(forms.Form):
     ) -> None:
         super().__init__(*args, **kwargs)
         self.mode = mode
-        self._choose("model", [("", "The workspace's default"), *models])
+        self._choose("model", [("", _("The workspace's default")), *models])
         self._choose("collections", collections)
         self._choose("helpers", helpers)
         kits = [(str(pk), name) for pk, name in toolkits]
-        self._choose("tools", [(ALL, "All"), (NONE, "None"), *kits])
+        self._choose("tools", [(ALL, pgettext("tools", "All")), (NONE, pgettext("tools", "None")), *kits])
         self.option_names = [name for name in OPTION_LABELS if name in OF_MODE[mode]]
         for name in self.option_names:
             self.fields[name] = _option_field(name)
@@ -201,10 +232,10 @@ def _option_field(name: str) -> forms.Field:
             min_value=low, max_value=high, widget=forms.NumberInput(attrs=hint), **shared
         )
     if name == "temperature":
-        step = forms.NumberInput(attrs={"step": "0.1", "placeholder": "the model's own"})
+        step = forms.NumberInput(attrs={"step": "0.1", "placeholder": _("the model's own")})
         return forms.FloatField(min_value=0, max_value=2, widget=step, **shared)
     if name == "effort":
-        return forms.ChoiceField(choices=[("", "the model's own"), *((e, e) for e in EFFORTS)], **shared)
+        return forms.ChoiceField(choices=[("", _("the model's own")), *((e, e) for e in EFFORTS)], **shared)
     if name == "filters":
         return forms.JSONField(widget=forms.Textarea(attrs={"rows": 2, "class": "mono"}), **shared)
     return forms.CharField(max_length=4_000, widget=forms.Textarea(attrs={"rows": 3}), **shared)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.collections.search.filters import parse_filters
 from basics.errors import DomainError, Invalid
 from toolloop.service import CACHE_TTLS, NAMES, TIERS
@@ -125,16 +127,20 @@ def options_read(mode: str, given: Mapping[str, Any]) -> Options:
     """
     known = OF_MODE.get(mode)
     if known is None:
-        raise refused("mode", f"Choose a mode: {', '.join(OF_MODE)}.")
+        raise refused("mode", _("Choose a mode: %(modes)s.") % {"modes": ", ".join(OF_MODE)})
     if not isinstance(given, Mapping):
-        raise refused("options", "Options must be an object of names and values.")
+        raise refused("options", _("Options must be an object of names and values."))
     for name in given:
         if name not in known:
-            text = f"The mode “{mode}” has no option “{str(name)[:60]}”. It has: {', '.join(sorted(known))}."
+            text = _("The mode “%(mode)s” has no option “%(option)s”. It has: %(options)s.") % {
+                "mode": mode,
+                "option": str(name)[:60],
+                "options": ", ".join(sorted(known)),
+            }
             raise refused("options", text)
     options = Options(**{name: _value(name, value) for name, value in given.items()})
     if options.document_types and "document_type" in options.filters:
-        raise refused("filters", "Put the types in “document_types” or in “filters”, not in both.")
+        raise refused("filters", _("Put the types in “document_types” or in “filters”, not in both."))
     return options
 
 
@@ -155,7 +161,9 @@ def starters_read(given: Sequence[str]) -> list[str]:
     starters = list(dict.fromkeys(filter(None, starters)))
     if len(starters) > MAX_STARTERS or any(len(text) > MAX_STARTER_CHARS for text in starters):
         raise refused(
-            "starters", f"Give at most {MAX_STARTERS} questions of at most {MAX_STARTER_CHARS} characters."
+            "starters",
+            _("Give at most %(most)s questions of at most %(length)s characters.")
+            % {"most": MAX_STARTERS, "length": MAX_STARTER_CHARS},
         )
     return starters
 
@@ -169,7 +177,11 @@ def _value(name: str, value: Any) -> Any:
     if name in RANGES:
         low, high = RANGES[name]
         if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
-            raise refused(name, f"“{name}” must be a whole number from {low} to {high}.")
+            raise refused(
+                name,
+                _("“%(name)s” must be a whole number from %(low)s to %(high)s.")
+                % {"name": name, "low": low, "high": high},
+            )
         return value
     return _READERS[name](value)
 
@@ -178,19 +190,22 @@ def _temperature(value: Any) -> float | None:
     if value is None:
         return None
     if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 2:
-        raise refused("temperature", "“temperature” must be a number from 0 to 2.")
+        raise refused("temperature", _("“temperature” must be a number from 0 to 2."))
     return float(value)
 
 
 def _of(name: str, known: Sequence[str], value: Any) -> str:
     if value not in ("", *known):
-        raise refused(name, f"“{name}” is one of {', '.join(known)}, or empty.")
+        raise refused(
+            name,
+            _("“%(name)s” is one of %(options)s, or empty.") % {"name": name, "options": ", ".join(known)},
+        )
     return str(value)
 
 
 def _background(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise refused("background", "“background” must be true or false.")
+        raise refused("background", _("“background” must be true or false."))
     return value
 
 
@@ -202,7 +217,8 @@ def _types(value: Any) -> tuple[str, ...]:
     ):
         raise refused(
             "document_types",
-            f"“document_types” is a list of at most {MAX_TYPES} types, as the documents have them.",
+            _("“document_types” is a list of at most %(most)s types, as the documents have them.")
+            % {"most": MAX_TYPES},
         )
     return tuple(dict.fromkeys(value))
 

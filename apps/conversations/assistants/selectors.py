@@ -6,9 +6,11 @@ import difflib
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from django.db.models import Max, Prefetch, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.conversations.assistants.options import OF_MODE, Options, VersionSpec, options_read
 from apps.conversations.models import Assistant, AssistantCollection, AssistantHelper, AssistantVersion, Mode
@@ -18,6 +20,9 @@ from apps.tools.toolset.selectors import collection_tools
 from basics.errors import Missing
 from tenancy.actors import Actor
 from web import service_fields
+
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
 
 _KINDS = {" ": "same", "-": "removed", "+": "added"}
 _VERSION = ("toolkit", "created_by")
@@ -174,9 +179,9 @@ def version_changes(before: AssistantVersion, after: AssistantVersion) -> list[V
         if old.get(label, "") != new.get(label, "")
     ]
     for label, one, two in (
-        ("Instructions", before.prompt, after.prompt),
-        ("Schema", _json(before.output_schema), _json(after.output_schema)),
-        ("Starters", "\n".join(before.starters), "\n".join(after.starters)),
+        (_("Instructions"), before.prompt, after.prompt),
+        (_("Schema"), _json(before.output_schema), _json(after.output_schema)),
+        (_("Starters"), "\n".join(before.starters), "\n".join(after.starters)),
     ):
         if one != two:
             changes.append(VersionChange(label, lines=_lines(one, two)))
@@ -187,18 +192,18 @@ def version_told(version: AssistantVersion) -> dict[str, str]:
     """Return the short facts of a version of ``version_list`` in words, the options of its mode among them."""
     options = version_options(version)
     helpers = sorted(h.assistant.name for h in version.helpers.all())
-    tools = "all that the person can use"
+    tools = _("all that the person can use")
     if version.has_toolkit:
-        tools = version.toolkit.name if version.toolkit else "none"
+        tools = version.toolkit.name if version.toolkit else _("none")
     return {
-        "Mode": version.mode,
-        "Model": version.model or "the workspace's default",
-        "Collections": collections_told(version),
-        "Tools": tools,
-        "Other assistants": ", ".join(helpers) or "none",
-        "Answer": version.output_name or version.output,
+        _("Mode"): version.mode,
+        _("Model"): version.model or _("the workspace's default"),
+        _("Collections"): collections_told(version),
+        _("Tools"): tools,
+        _("Other assistants"): ", ".join(helpers) or _("none"),
+        _("Answer"): version.output_name or version.output,
         **{
-            label: _json(getattr(options, name))
+            str(label): _json(getattr(options, name))
             for name, label in OPTION_LABELS.items()
             if name in OF_MODE[version.mode]
         },
@@ -208,21 +213,21 @@ def version_told(version: AssistantVersion) -> dict[str, str]:
 def collections_told(version: AssistantVersion) -> str:
     """Return the names of a version's collections that whoever read it may see, or that it searches all or none."""
     if version.searches_all:
-        return "all, including future ones"
-    return ", ".join(sorted(s.collection.name for s in version.scope.all())) or "none"
+        return _("all, including future ones")
+    return ", ".join(sorted(s.collection.name for s in version.scope.all())) or _("none")
 
 
-OPTION_LABELS: Mapping[str, str] = {
-    "top_k": "Passages",
-    "neighbours": "Passages around each",
-    "document_types": "Document types",
-    "filters": "Filters",
-    "max_steps": "Maximum steps",
-    "max_replans": "Maximum new plans",
-    "max_tool_calls": "Maximum tool calls",
-    "memory_turns": "Earlier questions shown",
-    "temperature": "Temperature",
-    "effort": "Effort",
+OPTION_LABELS: Mapping[str, StrOrPromise] = {
+    "top_k": gettext_lazy("Passages"),
+    "neighbours": gettext_lazy("Passages around each"),
+    "document_types": gettext_lazy("Document types"),
+    "filters": gettext_lazy("Filters"),
+    "max_steps": gettext_lazy("Maximum steps"),
+    "max_replans": gettext_lazy("Maximum new plans"),
+    "max_tool_calls": gettext_lazy("Maximum tool calls"),
+    "memory_turns": gettext_lazy("Earlier questions shown"),
+    "temperature": gettext_lazy("Temperature"),
+    "effort": gettext_lazy("Effort"),
     **service_fields.LABELS,
 }
 """What people call the options."""

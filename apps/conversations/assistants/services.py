@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 from django.utils.text import slugify
+from django.utils.translation import gettext as _
 
 from apps.conversations.assistants.options import VersionSpec, refused
 from apps.conversations.assistants.spec import CheckedSpec, helpers_hold
@@ -42,22 +43,29 @@ def assistant_create(
     given = slug.strip()
     slug = given or slugify(name)[:60].strip("-") or "assistant"
     if len(slug) > 60 or not _SLUG.fullmatch(slug) or slug in _TAKEN:
-        raise refused("slug", "Use at most 60 lower-case letters, digits and hyphens, and not “workspace”.")
+        raise refused(
+            "slug", _("Use at most 60 lower-case letters, digits and hyphens, and not “workspace”.")
+        )
     values = CheckedSpec(tenant, actor, None, spec)
     with transaction.atomic():
         advisory_lock(f"assistants:{tenant.pk}")
         mine = Assistant.objects.visible_to(actor)
         if mine.count() >= MAX_ASSISTANTS:
             raise refused(
-                "name", f"A workspace can have at most {MAX_ASSISTANTS} assistants, including archived ones."
+                "name",
+                _("A workspace can have at most %(most)s assistants, including archived ones.")
+                % {"most": MAX_ASSISTANTS},
             )
         if not given:
             slug = _free(slug, set(mine.filter(slug__startswith=slug[:50]).values_list("slug", flat=True)))
         elif mine.filter(slug=slug).exists():
             raise Conflict(
                 "assistant_slug_taken",
-                f"The assistant “{slug}” already exists; archived ones keep their name. Choose another name.",
-                data={"fields": {"slug": ["Taken."]}},
+                _(
+                    "The assistant “%(slug)s” already exists; archived ones keep their name. Choose another name."
+                )
+                % {"slug": slug},
+                data={"fields": {"slug": [_("Taken.")]}},
             )
         assistant: Assistant = Assistant.objects.create(
             tenant=tenant, slug=slug, name=name, description=description, created_by_id=actor.user_id
@@ -85,7 +93,7 @@ def version_create(
     actor.require("assistant.write")
     note = " ".join(note.replace("\x00", "").split())
     if len(note) > 200:
-        raise refused("note", "A note can have at most 200 characters.")
+        raise refused("note", _("A note can have at most 200 characters."))
     values = CheckedSpec(tenant, actor, assistant, spec)
     with transaction.atomic():
         row = _locked(actor, assistant)
@@ -198,7 +206,9 @@ def _locked(actor: Actor, assistant: Assistant, *, archived: bool = False) -> As
     if row is None:
         raise Missing("assistant")
     if row.archived_at is not None and not archived:
-        raise Conflict("assistant_archived", f"“{row.name}” is archived. Restore it first.")
+        raise Conflict(
+            "assistant_archived", _("“%(name)s” is archived. Restore it first.") % {"name": row.name}
+        )
     return row
 
 
@@ -216,12 +226,12 @@ def _free(slug: str, taken: set[str]) -> str:
 def _name(name: str) -> str:
     name = " ".join(name.replace("\x00", "").split())
     if not 1 <= len(name) <= 80:
-        raise refused("name", "Enter a name of 1 to 80 characters.")
+        raise refused("name", _("Enter a name of 1 to 80 characters."))
     return name
 
 
 def _description(text: str) -> str:
     text = " ".join(text.replace("\x00", "").split())
     if len(text) > 300:
-        raise refused("description", "A description can have at most 300 characters.")
+        raise refused("description", _("A description can have at most 300 characters."))
     return text

@@ -7,6 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.utils.translation import gettext as _
+
 from apps.collections.models import Collection
 from apps.conversations.assistants.options import (
     MAX_HELPER_DEPTH,
@@ -47,16 +50,18 @@ class CheckedSpec:
     def __init__(self, tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: VersionSpec) -> None:
         self.tenant, self.actor = tenant, actor
         if spec.mode not in Mode.values:
-            raise refused("mode", f"Choose a mode: {', '.join(Mode.values)}.")
+            raise refused("mode", _("Choose a mode: %(modes)s.") % {"modes": ", ".join(Mode.values)})
         if spec.mode == Mode.QUICK and (spec.has_toolkit or spec.helpers):
             raise refused(
                 "mode",
-                "The mode “quick” does its own search, so it can't have a toolkit or other assistants.",
+                _("The mode “quick” does its own search, so it can't have a toolkit or other assistants."),
             )
         prompt = spec.prompt.replace("\x00", "").replace("\r\n", "\n").strip()
         if len(prompt) > MAX_PROMPT:
             raise refused(
-                "prompt", f"Instructions have at most {MAX_PROMPT:,} characters; these have {len(prompt):,}."
+                "prompt",
+                _("Instructions have at most %(most)s characters; these have %(length)s.")
+                % {"most": intcomma(MAX_PROMPT), "length": intcomma(len(prompt))},
             )
         self.collections: list[Collection] = []
         if spec.collections is not None:
@@ -106,38 +111,42 @@ def _toolkit(actor: Actor, spec: VersionSpec) -> Toolkit | None:
     if spec.toolkit is None:
         return None
     if not spec.has_toolkit:
-        raise refused("toolkit", "Set has_toolkit when you choose a toolkit.")
+        raise refused("toolkit", _("Set has_toolkit when you choose a toolkit."))
     found: Toolkit | None = Toolkit.objects.visible_to(actor).filter(pk=spec.toolkit).first()
     if found is None:
-        raise refused("toolkit", "This toolkit no longer exists. Choose another one.")
+        raise refused("toolkit", _("This toolkit no longer exists. Choose another one."))
     return found
 
 
 def _output(spec: VersionSpec) -> tuple[str, dict[str, Any] | None]:
     """Return name and schema of the output. Raises Invalid."""
     if spec.output not in Output.values:
-        raise refused("output", f"Choose an answer format: {', '.join(Output.values)}.")
+        raise refused(
+            "output", _("Choose an answer format: %(formats)s.") % {"formats": ", ".join(Output.values)}
+        )
     if spec.output != Output.SCHEMA:
         return "", None
     name, schema = spec.output_name.strip(), spec.output_schema
     if not _SCHEMA_NAME.fullmatch(name):
-        raise refused("output_name", "Name the schema with 1 to 64 letters, digits, hyphens or underscores.")
+        raise refused(
+            "output_name", _("Name the schema with 1 to 64 letters, digits, hyphens or underscores.")
+        )
     return name, schema_checked(schema)
 
 
 def schema_checked(schema: Any) -> dict[str, Any]:
     """Return a JSON Schema that answers can be asked for with. Raises Invalid for the field ``output_schema``."""
     if not isinstance(schema, Mapping):
-        raise refused("output_schema", "Give the schema as a JSON object.")
+        raise refused("output_schema", _("Give the schema as a JSON object."))
     _storable("output_schema", schema, MAX_SCHEMA)
     try:
         depth_check(schema, MAX_SCHEMA_DEPTH)
         schema_check(schema)
         output_of(schema)
     except SchemaRefused as error:
-        raise refused("output_schema", f"This cannot be used: {error}.") from error
+        raise refused("output_schema", _("This cannot be used: %(error)s.") % {"error": error}) from error
     except ConfigurationError as error:
-        raise refused("output_schema", f"This cannot be used: {error}.") from error
+        raise refused("output_schema", _("This cannot be used: %(error)s.") % {"error": error}) from error
     return dict(schema)
 
 
@@ -147,11 +156,15 @@ def _storable(name: str, value: Any, limit: int) -> None:
         text = json.dumps(value, ensure_ascii=False)
         size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
-        raise refused(name, "This cannot be written as JSON, or is nested too deeply.") from error
+        raise refused(name, _("This cannot be written as JSON, or is nested too deeply.")) from error
     if "\\u0000" in text:
-        raise refused(name, "Remove the NUL characters; they can't be stored.")
+        raise refused(name, _("Remove the NUL characters; they can't be stored."))
     if size > limit:
-        raise refused(name, f"This has {size:,} bytes as JSON; at most {limit:,} are allowed.")
+        raise refused(
+            name,
+            _("This has %(size)s bytes as JSON; at most %(limit)s are allowed.")
+            % {"size": intcomma(size), "limit": intcomma(limit)},
+        )
 
 
 def _helpers(tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: VersionSpec) -> list[int]:
@@ -159,10 +172,12 @@ def _helpers(tenant: Tenant, actor: Actor, assistant: Assistant | None, spec: Ve
     if not chosen:
         return []
     if len(chosen) > MAX_HELPERS:
-        raise refused("helpers", f"An assistant can ask at most {MAX_HELPERS} others.")
+        raise refused("helpers", _("An assistant can ask at most %(most)s others.") % {"most": MAX_HELPERS})
     rows = Assistant.objects.visible_to(actor).filter(pk__in=chosen, archived_at__isnull=True)
     if rows.count() != len(chosen):
-        raise refused("helpers", "One of the chosen assistants doesn't exist or is archived. Choose again.")
+        raise refused(
+            "helpers", _("One of the chosen assistants doesn't exist or is archived. Choose again.")
+        )
     helpers_hold(tenant, None if assistant is None else assistant.pk, chosen)
     return chosen
 
@@ -198,7 +213,7 @@ def _depth(graph: Mapping[int, set[int]], start: int) -> int:
     while level := {one for node in level for one in graph.get(node, ())}:
         depth += 1
         if start in level:
-            raise refused("helpers", "These assistants would ask each other in a circle. Choose others.")
+            raise refused("helpers", _("These assistants would ask each other in a circle. Choose others."))
         if depth > MAX_HELPER_DEPTH:
             raise _too_deep()
     return depth
@@ -206,5 +221,7 @@ def _depth(graph: Mapping[int, set[int]], start: int) -> int:
 
 def _too_deep() -> Invalid:
     return refused(
-        "helpers", f"Assistants would ask each other more than {MAX_HELPER_DEPTH} levels deep. Choose others."
+        "helpers",
+        _("Assistants would ask each other more than %(most)s levels deep. Choose others.")
+        % {"most": MAX_HELPER_DEPTH},
     )

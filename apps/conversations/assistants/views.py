@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.conversations.assistants import examples, services
@@ -44,7 +45,7 @@ def home(request: TenantRequest, tenant_slug: str) -> HttpResponse:
 def example(request: TenantRequest, tenant_slug: str, name: str) -> HttpResponse:
     """Add a worked example."""
     made = examples.example_install(tenant=request.tenant, actor=request.actor, name=name)
-    messages.success(request, f"“{made.name}” is added and published.")
+    messages.success(request, _("“%(name)s” is added and published.") % {"name": made.name})
     return redirect("assistants:detail", tenant_slug, made.pk)
 
 
@@ -122,17 +123,19 @@ def publish(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     try:
         if number:
             services.version_publish(**who, number=number)
-            said = f"Version {number} is published. People get it with their next question."
+            said = _("Version %(number)s is published. People get it with their next question.") % {
+                "number": number
+            }
         else:
             services.version_unpublish(**who)
-            said = f"“{assistant.name}” is no longer published."
+            said = _("“%(name)s” is no longer published.") % {"name": assistant.name}
     except DomainError as error:
         if error.status in (403, 404):
             raise
         messages.error(request, error.message)
     else:
         if request.POST.get("is_undo"):
-            said = "Undone."
+            said = _("Undone.")
         else:
             request.session[_UNDO] = {"assistant": pk, "version": before}
         messages.success(request, said)
@@ -168,8 +171,12 @@ def archive(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except Invalid as error:
         messages.error(request, error.message)
     else:
-        done = "back" if restore else "archived: no one can choose it until it is restored"
-        messages.success(request, f"“{assistant.name}” is {done}.")
+        said = (
+            _("“%(name)s” is back.")
+            if restore
+            else _("“%(name)s” is archived: no one can choose it until it is restored.")
+        )
+        messages.success(request, said % {"name": assistant.name})
     return redirect("assistants:detail", tenant_slug, pk)
 
 
@@ -218,7 +225,7 @@ def _save(request: TenantRequest, form: AssistantForm, assistant: Assistant | No
         form.refuse(error)
         return None
     number = 1 if made is None else made.number
-    messages.success(request, f"Version {number} is saved. Try it, then publish it.")
+    messages.success(request, _("Version %(number)s is saved. Try it, then publish it.") % {"number": number})
     return redirect("assistants:detail", request.tenant.slug, assistant.pk)
 
 

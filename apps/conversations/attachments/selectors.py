@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 from django.db.models import Max, QuerySet
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
 
 from apps.collections.models import Chunk
 from apps.conversations.display.attached_files import PDF, SEEN_PAGES, is_as_is, kind_of
@@ -109,24 +111,39 @@ def sight_check(
             continue
         others = [m for m in offered() if takes_media(m.provider, media_type, m.profile)]
         code, why = _UNSEEN[kind]
-        message = f"“{row.name}” {why.format(model=model.label)} {_instead(others)}"
+        message = f"{why % {'name': row.name, 'model': model.label}} {_instead(others)}"
         raise _unseen(code, message)
 
 
 _UNSEEN: Final = {
-    "image": ("model_sees_no_images", "is an image, and {model} can only read text."),
-    "audio": ("model_hears_no_audio", "is a sound recording, and {model} cannot listen to it."),
-    "scan": ("model_reads_no_pdf", "has no text, only pictures of pages, and {model} cannot look at them."),
+    "image": (
+        "model_sees_no_images",
+        gettext_lazy("“%(name)s” is an image, and %(model)s can only read text."),
+    ),
+    "audio": (
+        "model_hears_no_audio",
+        gettext_lazy("“%(name)s” is a sound recording, and %(model)s cannot listen to it."),
+    ),
+    "scan": (
+        "model_reads_no_pdf",
+        gettext_lazy("“%(name)s” has no text, only pictures of pages, and %(model)s cannot look at them."),
+    ),
 }
 
 
 def _instead(others: Sequence[ModelInfo]) -> str:
     """Say what to do: choose a model that can, as far as there is one."""
     if not others:
-        return "No model in this workspace can. Remove the file, or ask an admin to add such a model."
+        return _("No model in this workspace can. Remove the file, or ask an admin to add such a model.")
     named = ", ".join(info.label for info in others[:_NAMED])
-    more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-    return f"Choose one that can ({named}{more}), or remove the file."
+    more = len(others) - _NAMED
+    if more <= 0:
+        return _("Choose one that can (%(models)s), or remove the file.") % {"models": named}
+    return ngettext(
+        "Choose one that can (%(models)s and %(count)s more), or remove the file.",
+        "Choose one that can (%(models)s and %(count)s more), or remove the file.",
+        more,
+    ) % {"models": named, "count": more}
 
 
 def _unseen(code: str, message: str) -> Invalid:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.collection.private import (
     private_collection_create,
@@ -132,7 +133,8 @@ def _with_room(actor: Actor, conversation: Conversation) -> Conversation:
     if Attachment.objects.filter(conversation=row, turn=None).count() >= MAX_UNSENT:
         raise Conflict(
             "attachments_full",
-            f"{MAX_UNSENT} files are already waiting to be sent. Send them, or remove one first.",
+            _("%(count)s files are already waiting to be sent. Send them, or remove one first.")
+            % {"count": MAX_UNSENT},
         )
     return row
 
@@ -152,8 +154,10 @@ def attachment_remove(*, tenant: Tenant, actor: Actor, conversation: Conversatio
         if attachment.turn_id is not None or waits.exists():
             raise Conflict(
                 "attachment_sent",
-                "This file belongs to a question that was already asked. It is deleted with the "
-                "conversation.",
+                _(
+                    "This file belongs to a question that was already asked. It is deleted with the "
+                    "conversation."
+                ),
             )
         audit_record(
             tenant=tenant,
@@ -177,7 +181,7 @@ def attachment_retry(*, tenant: Tenant, actor: Actor, conversation: Conversation
     actor.require("conversation.write")
     attachment = attachment_get(actor=actor, conversation=conversation, pk=pk)
     if attachment.document is None:
-        raise Conflict("attachment_gone", "The file was deleted. Remove it and attach it again.")
+        raise Conflict("attachment_gone", _("The file was deleted. Remove it and attach it again."))
     system = system_actor(tenant.pk, actor.user_id)  # the file is the person's own, whatever their role
     attachment.document = document_retry(tenant=tenant, actor=system, document=attachment.document)
     return attachment
@@ -200,7 +204,7 @@ def attachments_checked(
     rows = rows.select_related("document")
     chosen = list(rows.filter(turn=None, pk__in=set(pks)).order_by("pk"))
     if len(chosen) != len(set(pks)):
-        message = (
+        message = _(
             "One of the attached files no longer exists or was already sent. Reload the page and "
             "attach it again."
         )
@@ -244,7 +248,10 @@ def attachments_forget(tenant: Tenant, actor: Actor, documents: Iterable[int | N
 
 def unreadable(name: str, problem: str) -> str:
     """Return the sentence about a file that could not be read."""
-    return f"“{name}” could not be read: {problem} Read it again, or ask without it."
+    return _("“%(name)s” could not be read: %(problem)s Read it again, or ask without it.") % {
+        "name": name,
+        "problem": problem,
+    }
 
 
 def attaching_allowed(actor: Actor) -> None:
@@ -283,8 +290,8 @@ def _as_is_type(received: blobs.ReceivedFile, name: str) -> str:
         if received.size > MAX_IMAGE_BYTES:
             raise Invalid(
                 "image_too_large",
-                f"An image can have at most {MAX_IMAGE_BYTES // 1_000_000} MB. Make it smaller and attach "
-                f"it again.",
+                _("An image can have at most %(size)s MB. Make it smaller and attach it again.")
+                % {"size": MAX_IMAGE_BYTES // 1_000_000},
                 status=413,
             )
         return found
@@ -293,13 +300,16 @@ def _as_is_type(received: blobs.ReceivedFile, name: str) -> str:
     if found not in _HEARD:
         raise Invalid(
             "audio_format",
-            f"“{name}” is {AUDIO[found].upper()} audio, which no model takes. Save it as MP3, WAV, OGG or FLAC, and attach that.",
+            _(
+                "“%(name)s” is %(format)s audio, which no model takes. Save it as MP3, WAV, OGG or FLAC, and attach that."
+            )
+            % {"name": name, "format": AUDIO[found].upper()},
         )
     if received.size > MAX_AUDIO_BYTES:
         raise Invalid(
             "audio_too_large",
-            f"A recording can have at most {MAX_AUDIO_BYTES // 1_000_000} MB. Shorten it or save it as "
-            f"MP3, and attach it again.",
+            _("A recording can have at most %(size)s MB. Shorten it or save it as MP3, and attach it again.")
+            % {"size": MAX_AUDIO_BYTES // 1_000_000},
             status=413,
         )
     return found

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.services import attachments_send
 from apps.conversations.models import Citation, Conversation, Message, Turn
@@ -82,7 +83,7 @@ def turn_continue(*, tenant: Tenant, actor: Actor, turn: Turn, client_id: uuid.U
     ):
         raise Conflict(
             "turn_not_stopped",
-            "Only an answer that was stopped or hit a limit can continue. Ask a question instead.",
+            _("Only an answer that was stopped or hit a limit can continue. Ask a question instead."),
         )
     return turn_submit(
         tenant=tenant,
@@ -130,7 +131,7 @@ def conversation_fork(*, tenant: Tenant, actor: Actor, turn: Turn) -> Conversati
             raise Missing("turn")
         if any(old.is_active for old in turns):
             raise Conflict(
-                "turn_active", "This answer is still being written. Fork from it when it is finished."
+                "turn_active", _("This answer is still being written. Fork from it when it is finished.")
             )
         fork = Conversation.objects.create(
             tenant=tenant,

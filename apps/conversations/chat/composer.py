@@ -7,6 +7,7 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.selectors import attachments_unsent
 from apps.conversations.display.attached_files import attachment_view
@@ -79,7 +80,7 @@ def _chosen(conversation: Conversation | None, collections: list[dict[str, Any]]
     """Return what the label of the scope names; empty for all."""
     chosen = [c for c in collections if c["is_chosen"]]
     if conversation is not None and not conversation.searches_all and not chosen:
-        return [{"name": "No collection (the chosen ones were deleted)"}]
+        return [{"name": _("No collection (the chosen ones were deleted)")}]
     return chosen
 
 
@@ -89,7 +90,7 @@ def client_id_read(request: HttpRequest) -> uuid.UUID:
         return uuid.UUID(request.POST.get("client_id", ""))
     except ValueError:
         raise Invalid(
-            "client_id_invalid", "The message came without its id. Reload the page and send it again."
+            "client_id_invalid", _("The message came without its id. Reload the page and send it again.")
         ) from None
 
 
@@ -100,16 +101,16 @@ def tools_off_read(request: HttpRequest) -> list[str]:
 
 def collections_read(request: HttpRequest) -> list[int]:
     """Return the ids of the chosen collections. Raises Invalid."""
-    return ids_read(request, "collections", "One of the chosen collections does not exist.")
+    return ids_read(request, "collections", _("One of the chosen collections does not exist."))
 
 
-def ids_read(
-    request: HttpRequest, name: str, problem: str = "This no longer exists. Reload the page."
-) -> list[int]:
-    """Return the ids in a form's field. Raises Invalid."""
+def ids_read(request: HttpRequest, name: str, problem: str = "") -> list[int]:
+    """Return the ids in a form's field. Raises Invalid, with ``problem`` or else that they no longer exist."""
     values = [value for value in request.POST.getlist(name) if value]
     if any(not v.isascii() or not v.isdigit() or len(v) > 18 for v in values):
-        raise Invalid(f"unknown_{name.removesuffix('s')}", problem)
+        raise Invalid(
+            f"unknown_{name.removesuffix('s')}", problem or _("This no longer exists. Reload the page.")
+        )
     return [int(v) for v in values]
 
 

@@ -9,19 +9,22 @@ from itertools import groupby
 from typing import Generic, TypeVar
 
 from django.utils import formats, timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 Row = TypeVar("Row")
 
-PINNED = "Pinned"
+PINNED = gettext_lazy("Pinned")
 _WEEK = 7
 
 
 @dataclass(frozen=True, slots=True)
 class DayGroup(Generic[Row]):
-    """Rows under one heading."""
+    """Rows under one heading; ``is_of_day``: it names their day, so that each needs only its hour."""
 
     name: str
     rows: list[Row]
+    is_of_day: bool = False
 
 
 def day_name(moment: datetime.datetime, *, now: datetime.datetime, zone: datetime.tzinfo) -> str:
@@ -34,12 +37,12 @@ def day_name(moment: datetime.datetime, *, now: datetime.datetime, zone: datetim
     day, today = moment.astimezone(zone).date(), now.astimezone(zone).date()
     ago = (today - day).days
     if ago <= 0:
-        return "Today"
+        return _("Today")
     if ago == 1:
-        return "Yesterday"
+        return _("Yesterday")
     if ago <= _WEEK:
-        return "Previous 7 days"
-    return formats.date_format(day, "F" if day.year == today.year else "F Y")
+        return _("Previous 7 days")
+    return formats.date_format(day, "F" if day.year == today.year else "YEAR_MONTH_FORMAT")
 
 
 def days_grouped(
@@ -53,6 +56,7 @@ def days_grouped(
     now = timezone.now()
 
     def heading(row: Row) -> str:
-        return PINNED if is_pinned(row) else day_name(used_at(row), now=now, zone=zone)
+        return str(PINNED) if is_pinned(row) else day_name(used_at(row), now=now, zone=zone)
 
-    return [DayGroup(name, list(group)) for name, group in groupby(rows, key=heading)]
+    near = (_("Today"), _("Yesterday"))
+    return [DayGroup(name, list(group), name in near) for name, group in groupby(rows, key=heading)]

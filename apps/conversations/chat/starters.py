@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.collections.models import Chunk, ChunkKind, Document, DocumentStatus
 from tenancy.actors import Actor
 
@@ -64,7 +66,7 @@ def _questions(passages: list[dict[str, Any]], documents: dict[int, Any]) -> Ite
         heading = str(row["headings"][-1]).strip().rstrip(".:") if row["headings"] else ""
         document = documents[row["document_id"]]
         if heading and heading not in (document["name"], document["title"]):
-            yield f"What do the documents say about “{_short(heading)}”?"
+            yield _("What do the documents say about “%(heading)s”?") % {"heading": _short(heading)}
 
 
 def _short(text: str) -> str:

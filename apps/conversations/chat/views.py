@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, Strea
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import HttpResponseClientRedirect
@@ -191,7 +192,7 @@ async def run_stream(request: HttpRequest, tenant_slug: str, pk: int, run_pk: in
 @allowed("conversation.read")
 def source(request: TenantRequest, tenant_slug: str, pk: int, source: str) -> HttpResponse:
     """Show a source of an answer, named "<run>-<number>", in its surroundings."""
-    run_id, _, number = source.partition("-")
+    run_id, _dash, number = source.partition("-")
     if not (run_id.isdecimal() and number.isdecimal()) or len(source) > 30:
         raise Missing("source")
     conversation = selectors.conversation_get(actor=request.actor, pk=pk)
@@ -241,7 +242,7 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     own = reverse("conversations:detail", args=[tenant_slug, pk])
     if request.htmx and urlsplit(request.htmx.current_url or "").path != own:
         return HttpResponse(status=204)
-    messages.success(request, f"“{conversation}” is deleted.")
+    messages.success(request, _("“%(conversation)s” is deleted.") % {"conversation": conversation})
     home = reverse("conversations:home", args=[tenant_slug])
     return HttpResponseClientRedirect(home) if request.htmx else redirect(home)
 

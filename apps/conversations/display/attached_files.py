@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from django.template.defaultfilters import filesizeformat
+from django.utils.translation import gettext as _
 
 from apps.collections.models import DocumentStatus
 from apps.conversations.models import Attachment
@@ -69,8 +70,8 @@ def problem_of(row: Attachment) -> str:
     if state_of(row) != "failed":
         return ""
     if row.document is None:
-        return "The file was deleted."
-    return row.document.error_message or "Reading it was cancelled."
+        return _("The file was deleted.")
+    return row.document.error_message or _("Reading it was cancelled.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from apps.conversations.citations.markers import NumberedQuote
 from apps.conversations.display.plans import PlanView, is_plan, plan_view
 from apps.conversations.models import Citation
@@ -57,6 +60,18 @@ class DecisionCard:
     needs_reason: bool
 
 
+_DECIDED = {
+    "approved": gettext_lazy("approved"),
+    "rejected": gettext_lazy("rejected"),
+    "answered": gettext_lazy("answered"),
+}
+_DECIDED_BY = {
+    "approved": gettext_lazy("approved by %(person)s"),
+    "rejected": gettext_lazy("rejected by %(person)s"),
+    "answered": gettext_lazy("answered by %(person)s"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class DecidedLine:
     """What was decided about a call, by whom, and what was changed."""
@@ -67,6 +82,13 @@ class DecidedLine:
     by: str
     reason: str
     changes: tuple[ArgumentDifference, ...]
+
+    @property
+    def told(self) -> str:
+        """What was decided and, where it is known, by whom, in words."""
+        if self.status not in _DECIDED:
+            return self.status
+        return str(_DECIDED_BY[self.status] % {"person": self.by} if self.by else _DECIDED[self.status])
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +154,7 @@ def decision_cards(waiting: Iterable[Mapping[str, Any]]) -> list[DecisionCard]:
             reason=row["reason"],
             is_external=row["kind"] == "external",
             is_own=row.get("approver_kind", "self") == "self",
-            approver=row.get("approver", "you"),
+            approver=row.get("approver") or _("you"),
             needs_reason=row.get("needs_reason", False),
         )
         for row in waiting

@@ -13,24 +13,26 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from apps.conversations.citations.markers import Cited, NumberedQuote, Piece
 from apps.conversations.support.sentences import LANGUAGE, reason_of, statements_of, unsupported_find
 
 UNSUPPORTED = "unsupported"
 LABELS = {
-    UNSUPPORTED: "unsupported",
-    "number": "number not in the source",
-    "name": "name not in the source",
-    "polarity": "source may say the opposite",
-    LANGUAGE: "not checked: other language",
+    UNSUPPORTED: gettext_lazy("unsupported"),
+    "number": gettext_lazy("number not in the source"),
+    "name": gettext_lazy("name not in the source"),
+    "polarity": gettext_lazy("source may say the opposite"),
+    LANGUAGE: gettext_lazy("not checked: other language"),
 }
 """What stands behind a marked sentence, by reason."""
 NOTES = {
-    UNSUPPORTED: "No source of this answer says this: check it yourself.",
-    "number": "A number in this sentence isn't in any of its sources. Check it yourself.",
-    "name": "A name in this sentence isn't in any of its sources. Check it yourself.",
-    "polarity": "A source of this sentence may say the opposite: check it yourself.",
-    LANGUAGE: "The source is in another language, so this sentence was not compared with it.",
+    UNSUPPORTED: gettext_lazy("No source of this answer says this: check it yourself."),
+    "number": gettext_lazy("A number in this sentence isn't in any of its sources. Check it yourself."),
+    "name": gettext_lazy("A name in this sentence isn't in any of its sources. Check it yourself."),
+    "polarity": gettext_lazy("A source of this sentence may say the opposite: check it yourself."),
+    LANGUAGE: gettext_lazy("The source is in another language, so this sentence was not compared with it."),
 }
 """The same as a sentence."""
 _DRESS = re.compile(r"[*_`|]+|\s*\[\d{1,4}\]")
@@ -64,12 +66,12 @@ class Mark:
     @property
     def label(self) -> str:
         """What stands behind the sentence."""
-        return LABELS[self.reason]
+        return str(LABELS[self.reason])
 
     @property
     def note(self) -> str:
         """The same as a sentence."""
-        return NOTES[self.reason]
+        return str(NOTES[self.reason])
 
     def to_json(self) -> dict[str, Any]:
         """Return the mark as exports and APIs give it."""

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
 from apps.conversations.citations.markers import (
     CitablePassage,
     Cited,
@@ -45,35 +48,35 @@ from runs.providers import is_extractive, model_label
 from runs.transcript import Transcript
 
 _PHASES = {
-    "queued": "Waiting to start",
-    "thinking": "Thinking",
-    "writing": "Writing",
-    "parked": "Waiting for your decision",
-    "finished": "Finishing",
+    "queued": gettext_lazy("Waiting to start"),
+    "thinking": gettext_lazy("Thinking"),
+    "writing": gettext_lazy("Writing"),
+    "parked": gettext_lazy("Waiting for your decision"),
+    "finished": gettext_lazy("Finishing"),
 }
 _TOOL_PHASES = {
-    "search_documents": "Searching your documents",
-    "search_documentation": "Searching your documents",
-    "search_codebase": "Searching your code",
-    "lookup_hts_code": "Looking up a tariff code",
-    "check_tariffs": "Looking for additional duties",
-    "check_agency_requirements": "Looking for agency requirements",
-    "read_attached_files": "Reading the attached files",
-    "get_chunk": "Reading a passage",
-    "get_linked_chunk": "Following a link",
-    "list_documents": "Listing your documents",
-    "plan": "Making a plan",
+    "search_documents": gettext_lazy("Searching your documents"),
+    "search_documentation": gettext_lazy("Searching your documents"),
+    "search_codebase": gettext_lazy("Searching your code"),
+    "lookup_hts_code": gettext_lazy("Looking up a tariff code"),
+    "check_tariffs": gettext_lazy("Looking for additional duties"),
+    "check_agency_requirements": gettext_lazy("Looking for agency requirements"),
+    "read_attached_files": gettext_lazy("Reading the attached files"),
+    "get_chunk": gettext_lazy("Reading a passage"),
+    "get_linked_chunk": gettext_lazy("Following a link"),
+    "list_documents": gettext_lazy("Listing your documents"),
+    "plan": gettext_lazy("Making a plan"),
 }
 _LIMITS = {
-    "max_steps": "Step limit reached",
-    "max_requests": "Model request limit reached",
-    "max_tool_calls": "Tool call limit reached",
-    "max_seconds": "Time limit reached",
-    "max_tokens": "Token limit reached",
-    "max_cost_usd": "Cost limit reached",
-    "budget": "The budget is used up",
-    "repeat_stop": "Stopped because it was going in circles",
-    "failure_stop": "Stopped after repeated failures",
+    "max_steps": gettext_lazy("Step limit reached"),
+    "max_requests": gettext_lazy("Model request limit reached"),
+    "max_tool_calls": gettext_lazy("Tool call limit reached"),
+    "max_seconds": gettext_lazy("Time limit reached"),
+    "max_tokens": gettext_lazy("Token limit reached"),
+    "max_cost_usd": gettext_lazy("Cost limit reached"),
+    "budget": gettext_lazy("The budget is used up"),
+    "repeat_stop": gettext_lazy("Stopped because it was going in circles"),
+    "failure_stop": gettext_lazy("Stopped after repeated failures"),
 }
 
 
@@ -174,12 +177,12 @@ def phase_of(transcript: Transcript) -> str:
     """Return what the run does now, in a word or two."""
     if transcript.running:
         name = next(reversed(transcript.running.values()))
-        return _TOOL_PHASES.get(name, f"Running {name}")
+        return str(_TOOL_PHASES.get(name) or _("Running %(name)s") % {"name": name})
     if transcript.phase == "parked":
         others = [card.approver for card in decision_cards(transcript.waiting.values()) if not card.is_own]
         if len(others) == len(transcript.waiting):
-            return f"Waiting for the decision of {others[0]}"
-    return _PHASES.get(transcript.phase, "Thinking")
+            return _("Waiting for the decision of %(approver)s") % {"approver": others[0]}
+    return str(_PHASES.get(transcript.phase, _PHASES["thinking"]))
 
 
 def turn_view_new(turn: Turn, run: Run, text: str, output: str = "text") -> TurnView:
@@ -193,7 +196,7 @@ def turn_view_new(turn: Turn, run: Run, text: str, output: str = "text") -> Turn
         status=str(run.status),
         model_label=model_label(run.model),
         is_extractive=is_extractive(run.model),
-        phase=_PHASES["queued"],
+        phase=str(_PHASES["queued"]),
         output=output,
     )
 
@@ -203,9 +206,18 @@ def with_files(view: TurnView, rows: Iterable[Attachment]) -> TurnView:
     view.attachments = [attachment_view(row) for row in rows]
     waiting = [file.name for file in view.attachments if file.state == "reading"]
     if waiting and view.is_live and not view.seq:
-        more = f" and {len(waiting) - 1} more" if len(waiting) > 1 else ""
-        view.phase = f"Waiting until {waiting[0]}{more} has been read"
+        view.phase = _waiting_told(waiting[0], len(waiting) - 1)
     return view
+
+
+def _waiting_told(name: str, more: int) -> str:
+    if not more:
+        return _("Waiting until %(name)s has been read") % {"name": name}
+    return ngettext(
+        "Waiting until %(name)s and %(count)s more has been read",
+        "Waiting until %(name)s and %(count)s more has been read",
+        more,
+    ) % {"name": name, "count": more}
 
 
 def turn_view_live(
@@ -256,7 +268,8 @@ def turn_view_ended(
         view.marks, view.statements = marks, statements_count(answer.text) if marks else 0
         view.unsupported = sum(mark.is_doubt for mark in marks)
         view.unchecked, view.compared = len(marks) - view.unsupported, compared_of(answer)
-        view.problem = answer.problem
+        # Kept in English; those that need no name are marked where they are written, in answering.closing.
+        view.problem = _(answer.problem) if answer.problem else ""
     if formed and (value := value_of(run.answer)) is not None:
         view.confidence, view.follow_ups = confidence_of(value), follow_ups_of(value)
     view.is_live, view.seq, view.phase = False, run.last_seq, ""
@@ -278,5 +291,7 @@ def turn_view_ended(
         view.error_code, view.error_message = run.error_code, run.error_message
         view.request_id = str(run.request.get("request_id", ""))
     if run.limit_reached:
-        view.limit_message = _LIMITS.get(run.limit_reached, f"Limit reached: {run.limit_reached}")
+        view.limit_message = str(
+            _LIMITS.get(run.limit_reached) or _("Limit reached: %(limit)s") % {"limit": run.limit_reached}
+        )
     return view

@@ -17,6 +17,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import nh3
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
@@ -40,10 +42,10 @@ _ENDS = "9"
 # Before and after what has a copy button, which the cleaner would take away.
 _CODE, _TABLE, _COPIED = "\ue006", "\ue007", "\ue008"
 _OURS = re.compile(f"[{_OPEN}-{_COPIED}]")
-_COPY = {
-    mark: f'<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="Copy this {what}"></button>'
-    for mark, what in ((_CODE, "code"), (_TABLE, "table"))
-}
+_COPY = {_CODE: gettext_lazy("Copy this code"), _TABLE: gettext_lazy("Copy this table")}
+_COPIED_OPENS = (
+    '<div class="copyable"><button class="copy" type="button" data-copy-next aria-label="{}"></button>'
+)
 _REASONS = tuple(LABELS)
 # A marked sentence may begin in one element and end in another, so each stretch of its text is marked by itself.
 _PIECE = re.compile(f'{_SEEN_FLAG}(\\d)|<(?:[^<>"]|"[^"]*")*>|[^<{_SEEN_FLAG}]+')
@@ -128,7 +130,8 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
 
     def button(match: re.Match[str]) -> str:
         number = int(match[1])
-        label = escape(f"Source {number}: {labels.get(number, '')}", quote=True)
+        said = _("Source %(number)s: %(name)s") % {"number": number, "name": labels.get(number, "")}
+        label = escape(said, quote=True)
         return (
             f'<button class="cite" type="button" data-cite="{run_id}-{number}" '
             f'aria-label="{label}">{number}</button>'
@@ -136,10 +139,15 @@ def _marked(html: str, run_id: int, labels: Mapping[int, str]) -> str:
 
     html = _LAST_WORD.sub(r'<span class="nb">\1\2</span>', html)
     html = _UNSEEN_FLAGS.sub("", _SEEN_MARKS.sub(button, html))
-    for mark, opening in _COPY.items():
-        html = html.replace(mark, opening)
+    for mark, label in _COPY.items():
+        if mark in html:
+            html = html.replace(mark, _COPIED_OPENS.format(_attribute(label)))
     html = html.replace(_COPIED, "</div>")
     return _MARKS.sub(lambda match: f"[{int(match[1])}]", html)
+
+
+def _attribute(text: object) -> str:
+    return escape(str(text), quote=False).replace('"', "&quot;")
 
 
 def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
@@ -150,13 +158,15 @@ def _underlined(html: str, run_id: int, sentences: Iterator[int]) -> str:
         piece, flag = match[0], match[1]
         if flag is not None or (reason and _SENTENCE_OVER.match(piece)):
             if reason:
-                parts.append(f'<span class="vh nosrc-note"> ({LABELS[reason]}) </span>')
+                parts.append(
+                    f'<span class="vh nosrc-note"> ({escape(str(LABELS[reason]), quote=False)}) </span>'
+                )
                 reason = ""
             if flag is not None and flag != _ENDS:
                 reason, name = _REASONS[int(flag)], f' id="r{run_id}-m{next(sentences)}"'
         if flag is None and reason and piece.strip() and not piece.startswith("<"):
             kind = "nosrc quiet" if reason == LANGUAGE else "nosrc"
-            parts.append(f'<span class="{kind}"{name} title="{NOTES[reason]}">{piece}</span>')
+            parts.append(f'<span class="{kind}"{name} title="{_attribute(NOTES[reason])}">{piece}</span>')
             name = ""
         elif flag is None:
             parts.append(piece)

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.db.models import Prefetch, QuerySet
+from django.utils.translation import gettext_lazy
 
 from apps.conversations.models import Citation, Feedback, Message
 from tenancy.actors import Actor
 
-REASONS: dict[str, dict[str, str]] = {
-    "good": {"correct": "Correct", "complete": "Complete", "well_sourced": "Well sourced", "clear": "Clear"},
+if TYPE_CHECKING:
+    from django_stubs_ext import StrOrPromise
+
+REASONS: dict[str, dict[str, StrOrPromise]] = {
+    "good": {
+        "correct": gettext_lazy("Correct"),
+        "complete": gettext_lazy("Complete"),
+        "well_sourced": gettext_lazy("Well sourced"),
+        "clear": gettext_lazy("Clear"),
+    },
     "bad": {
-        "wrong": "Wrong",
-        "unsupported": "Not what the sources say",
-        "incomplete": "Something is missing",
-        "missed_source": "Did not find the right document",
-        "not_asked": "Not what I asked",
-        "unclear": "Unclear or too long",
+        "wrong": gettext_lazy("Wrong"),
+        "unsupported": gettext_lazy("Not what the sources say"),
+        "incomplete": gettext_lazy("Something is missing"),
+        "missed_source": gettext_lazy("Did not find the right document"),
+        "not_asked": gettext_lazy("Not what I asked"),
+        "unclear": gettext_lazy("Unclear or too long"),
     },
 }
 """Verdict to reason to how it is shown."""

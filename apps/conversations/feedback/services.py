@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.conversations.feedback.selectors import REASONS
 from apps.conversations.models import Conversation, Feedback, Turn
@@ -30,16 +32,16 @@ def feedback_give(
     """
     user_id = _person(actor, turn)
     if verdict not in REASONS:
-        raise _invalid("verdict", "Choose good or bad.")
+        raise _invalid("verdict", _("Choose good or bad."))
     if reason and reason not in REASONS[verdict]:
-        raise _invalid("reason", f"Choose one of: {', '.join(REASONS[verdict])}.")
+        raise _invalid("reason", _("Choose one of: %(reasons)s.") % {"reasons": ", ".join(REASONS[verdict])})
     comment = comment.replace("\x00", "").strip()
     if len(comment) > MAX_COMMENT:
-        raise _invalid("comment", f"Write at most {MAX_COMMENT:,} characters.")
+        raise _invalid("comment", _("Write at most %(most)s characters.") % {"most": intcomma(MAX_COMMENT)})
     with transaction.atomic():
         if turn.is_active or not turn.run.answer.strip():
-            raise Conflict("answer_missing", "There is no finished answer to rate.")
-        row, _ = Feedback.objects.update_or_create(
+            raise Conflict("answer_missing", _("There is no finished answer to rate."))
+        row, _is_new = Feedback.objects.update_or_create(
             tenant=tenant,
             turn=turn,
             user_id=user_id,
@@ -70,7 +72,7 @@ def feedback_withdraw(*, tenant: Tenant, actor: Actor, turn: Turn) -> None:
 def _person(actor: Actor, turn: Turn) -> int:
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "Only a person can rate answers. Use a key that acts for a person.")
+        raise Denied("person_needed", _("Only a person can rate answers. Use a key that acts for a person."))
     if not Conversation.objects.visible_to(actor).filter(pk=turn.conversation_id).exists():
         raise Missing("turn")
     return actor.user_id

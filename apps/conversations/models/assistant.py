@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Collection
 from apps.tools.models import Toolkit
@@ -15,18 +16,18 @@ from tenancy.models import TenantModel
 class Mode(models.TextChoices):
     """How an assistant comes to its answer."""
 
-    TOOLS = "tools", "tools (the model calls tools as it sees fit)"
-    QUICK = "quick", "quick (one search, then the answer)"
-    PLANNED = "planned", "planned (a plan, its steps, then the answer)"
-    CODE = "code", "code (the model writes programs that call tools)"
+    TOOLS = "tools", gettext_lazy("tools (the model calls tools as it sees fit)")
+    QUICK = "quick", gettext_lazy("quick (one search, then the answer)")
+    PLANNED = "planned", gettext_lazy("planned (a plan, its steps, then the answer)")
+    CODE = "code", gettext_lazy("code (the model writes programs that call tools)")
 
 
 class Output(models.TextChoices):
     """What form an answer has."""
 
-    TEXT = "text"
-    STRUCTURED = "structured", "structured (answer, citations, confidence, follow-up questions)"
-    SCHEMA = "schema", "a JSON Schema of this workspace"
+    TEXT = "text", gettext_lazy("Text")
+    STRUCTURED = "structured", gettext_lazy("structured (answer, citations, confidence, follow-up questions)")
+    SCHEMA = "schema", gettext_lazy("a JSON Schema of this workspace")
 
 
 class Assistant(TenantModel):

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.contrib.postgres.search import SearchVector, SearchVectorField
 from django.db import models
 from django.db.models.functions import Left, Now
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Chunk, Collection, Document
 from apps.conversations.models.assistant import Assistant, AssistantVersion
@@ -92,7 +93,7 @@ class Conversation(TenantModel):
         ]
 
     def __str__(self) -> str:
-        return self.title or "New conversation"
+        return self.title or _("New conversation")
 
 
 class ConversationCollection(TenantModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from erasure.retention import MOST_DAYS
 
@@ -14,22 +15,25 @@ class RulesForm(forms.Form):
         required=False,
         min_value=0,
         max_value=MOST_DAYS,
-        label="Days to keep conversations after their last question",
-        help_text="0 keeps them forever. Empty: the server default.",
+        label=gettext_lazy("Days to keep conversations after their last question"),
+        help_text=gettext_lazy("0 keeps them forever. Empty: the server default."),
         widget=forms.NumberInput(attrs={"inputmode": "numeric", "autocomplete": "off"}),
     )
     makes_titles = forms.BooleanField(
         required=False,
-        label="A model names each conversation after its first answer",
-        help_text="Uses the model that gave the answer, a few hundred tokens each; counted on the usage "
-        "page.",
+        label=gettext_lazy("A model names each conversation after its first answer"),
+        help_text=gettext_lazy(
+            "Uses the model that gave the answer, a few hundred tokens each; counted on the usage page."
+        ),
     )
     support_model = forms.CharField(
         required=False,
         max_length=120,
-        label="Model that checks each answer against its sources",
-        help_text="A second check after the answer, for example by openai/gpt-5-mini. It reads the answer "
-        "and its passages and is counted on the usage page. Empty: words, names and numbers are compared "
-        "without a model.",
+        label=gettext_lazy("Model that checks each answer against its sources"),
+        help_text=gettext_lazy(
+            "A second check after the answer, for example by openai/gpt-5-mini. It reads the answer "
+            "and its passages and is counted on the usage page. Empty: words, names and numbers are compared "
+            "without a model."
+        ),
         widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )

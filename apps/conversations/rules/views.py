@@ -7,6 +7,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -44,7 +45,7 @@ def rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except Invalid as error:
             add_refusal(form, error)
         else:
-            messages.success(request, "Rules saved.")
+            messages.success(request, _("Rules saved."))
             return redirect("conversations:settings-rules", tenant_slug)
     context = {"section": "conversations", "form": form, "rules": now, "default": settings.CONVERSATION_DAYS}
     waiting = RetentionRule.objects.filter(

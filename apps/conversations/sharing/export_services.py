@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.conversations.models import Conversation
 from apps.conversations.sharing.exports import export_json, export_markdown, export_name
@@ -35,7 +36,9 @@ def conversation_export(*, tenant: Tenant, actor: Actor, conversation: Conversat
     """
     actor.require("conversation.read")
     if form not in ("json", "markdown"):
-        raise Invalid("invalid", "Choose json or markdown.", data={"fields": {"form": ["json or markdown."]}})
+        raise Invalid(
+            "invalid", _("Choose json or markdown."), data={"fields": {"form": [_("json or markdown.")]}}
+        )
     with transaction.atomic():
         audit_record(
             tenant=tenant, actor=actor, action="conversation.export", object=conversation, data={"form": form}

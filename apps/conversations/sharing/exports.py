@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.conversations.display.marks import compared_of, marks_legend, marks_of, text_marked
 from apps.conversations.models import Citation, Conversation, Message, Turn
 from apps.conversations.sharing.selectors import documents_readable
@@ -30,11 +32,12 @@ def export_markdown(*, actor: Actor, conversation: Conversation) -> str:
     readable = documents_readable(actor, (c.document_id for t in turns for c in t.citations.all()))
     parts = [
         f"# {conversation}",
-        f"Exported from Groundwork. Started on {conversation.created_at:%Y-%m-%d}.",
+        _("Exported from Groundwork. Started on %(day)s.") % {"day": f"{conversation.created_at:%Y-%m-%d}"},
     ]
     for turn in turns:
         parts.append("## " + " ".join(_said(turn, Message.Author.USER).split()))
-        parts += _answer_parts(turn, readable) or [f"*No answer ({turn.run.get_status_display()}).*"]
+        no_answer = _("*No answer (%(status)s).*") % {"status": turn.run.get_status_display()}
+        parts += _answer_parts(turn, readable) or [no_answer]
         parts.append(f"*{model_label(turn.run.model)}, {turn.created_at:%Y-%m-%d %H:%M} UTC*")
     return "\n\n".join(parts) + "\n"
 
@@ -73,7 +76,7 @@ def _answer_parts(turn: Turn, readable: Any) -> list[str]:
     text = "" if answer is None else text_marked(answer.text, marks)
     parts = [text, marks_legend(marks), compared_of(answer)]
     if rows := turn.citations.all():
-        parts += ["Sources:", "\n".join(_source_line(row, row.document_id in readable) for row in rows)]
+        parts += [_("Sources:"), "\n".join(_source_line(row, row.document_id in readable) for row in rows)]
     return [part for part in parts if part]
 
 
@@ -88,9 +91,11 @@ def _said(turn: Turn, author: str) -> str:
 def _source_line(row: Citation, is_readable: bool) -> str:
     if not is_readable:
         return f"- [{row.number}] {HIDDEN}"
-    where = f", page {row.page}" if row.page else ""
     quote = " ".join((f"{row.header}: {row.quote}" if row.header else row.quote).split())
-    return f"- [{row.number}] {row.document_name} ({row.collection_name}{where}): “{quote}”"
+    where = row.collection_name
+    if row.page:
+        where = _("%(collection)s, page %(page)s") % {"collection": where, "page": row.page}
+    return f"- [{row.number}] {row.document_name} ({where}): “{quote}”"
 
 
 def _turn(turn: Turn, readable: Any) -> dict[str, Any]:

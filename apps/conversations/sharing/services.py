@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.conversations.display.answer_forms import shown_text
 from apps.conversations.display.marks import compared_of
@@ -34,7 +35,7 @@ def share_create(*, tenant: Tenant, actor: Actor, conversation: Conversation) ->
     """
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "Only a person can create a link. Use a key that acts for a person.")
+        raise Denied("person_needed", _("Only a person can create a link. Use a key that acts for a person."))
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
         turns = [
@@ -43,9 +44,12 @@ def share_create(*, tenant: Tenant, actor: Actor, conversation: Conversation) ->
             if not turn.is_active and turn.run.answer.strip()
         ]
         if not turns:
-            raise Conflict("nothing_to_share", "There is no finished answer to share yet.")
+            raise Conflict("nothing_to_share", _("There is no finished answer to share yet."))
         if row.shares.filter(revoked_at=None).count() >= MOST_SHARES:
-            raise Conflict("share_limit", f"There are already {MOST_SHARES} links. Revoke one first.")
+            raise Conflict(
+                "share_limit",
+                _("There are already %(count)s links. Revoke one first.") % {"count": MOST_SHARES},
+            )
         share: ConversationShare = ConversationShare.objects.create(
             tenant=tenant,
             conversation=row,

@@ -20,6 +20,7 @@ from apps.conversations.transcript import selectors
 from web.requests import TenantRequest, allowed
 
 _TYPES = {"json": "application/json", "markdown": "text/markdown; charset=utf-8"}
+_LIMITED_NAMED = 5
 
 
 @never_cache
@@ -87,11 +88,18 @@ def _shares(request: TenantRequest, conversation: Conversation) -> HttpResponse:
             "url": request.build_absolute_uri(
                 reverse("conversations:shared", args=[request.tenant.slug, row.key])
             ),
+            "readers": ", ".join(str(reader.user) for reader in row.readers.all()),
         }
         for row in share_list(actor=request.actor, conversation=conversation)
     ]
     limited = limited_sources(actor=request.actor, conversation=conversation)
-    context = {"conversation": conversation, "rows": rows, "limited": limited}
+    context = {
+        "conversation": conversation,
+        "rows": rows,
+        "limited": limited,
+        "limited_names": ", ".join(f"“{name}”" for name in limited[:_LIMITED_NAMED]),
+        "limited_more": max(0, len(limited) - _LIMITED_NAMED),
+    }
     return render(request, "conversations/_shares.html", context)
 
 

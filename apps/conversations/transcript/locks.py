@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.conversations.models import Conversation, ConversationCollection
@@ -40,8 +42,8 @@ def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
     if len(found) != len(set(pks)):
         raise Invalid(
             "unknown_collection",
-            "One of the chosen collections no longer exists. Choose again.",
-            data={"fields": {"collections": ["Unknown collection."]}},
+            _("One of the chosen collections no longer exists. Choose again."),
+            data={"fields": {"collections": [_("Unknown collection.")]}},
         )
     return found
 
@@ -49,7 +51,7 @@ def collections_checked(actor: Actor, pks: Sequence[int]) -> list[Collection]:
 def tools_off_checked(names: Sequence[str]) -> list[str]:
     """Return names of tools, each once; one that no tool has does no harm, as tools come and go."""
     if len(names) > _TOOLS or any(not n or len(n) > _TOOL_NAME or "\x00" in n for n in names):
-        raise Invalid("unknown_tool", "One of the switched-off tools does not exist. Choose again.")
+        raise Invalid("unknown_tool", _("One of the switched-off tools does not exist. Choose again."))
     return sorted(set(names))
 
 
@@ -68,8 +70,8 @@ def model_checked(tenant: Tenant, model: str, actor: Actor | None = None) -> str
     if model not in {m.id for m in models}:
         raise Invalid(
             "unknown_model",
-            f"The model “{model}” is not available here. Choose one from the list.",
-            data={"fields": {"model": ["Not available."]}},
+            _("The model “%(model)s” is not available here. Choose one from the list.") % {"model": model},
+            data={"fields": {"model": [_("Not available.")]}},
         )
     return model
 
@@ -78,7 +80,7 @@ def text_checked(text: str) -> str:
     """Return a question as it is stored, of 1 to ``MAX_TEXT`` characters. Raises Invalid."""
     text = text.replace("\x00", "").strip()
     if not text or len(text) > MAX_TEXT:
-        message = f"Write a question of at most {MAX_TEXT:,} characters."
+        message = _("Write a question of at most %(most)s characters.") % {"most": intcomma(MAX_TEXT)}
         raise Invalid("text_invalid", message, data={"fields": {"text": [message]}})
     return text
 
@@ -92,7 +94,7 @@ def title_checked(title: str) -> str:
     """Return a title in one line, of 200 characters at most; it may be empty. Raises Invalid."""
     title = " ".join(title.replace("\x00", "").split())
     if len(title) > 200:
-        message = "A title can have at most 200 characters."
+        message = _("A title can have at most 200 characters.")
         raise Invalid("title_too_long", message, data={"fields": {"title": [message]}})
     return title
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db import connection
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from apps.conversations.models import Message
 from apps.conversations.transcript.shown import conversation_withheld
@@ -95,7 +96,7 @@ def conversation_find(*, actor: Actor, query: str, most: int = MOST_FOUND) -> li
     """
     actor.require("conversation.read")
     if len(query) > MAX_QUERY:
-        message = f"Search for at most {MAX_QUERY} characters."
+        message = _("Search for at most %(most)s characters.") % {"most": MAX_QUERY}
         raise Invalid("query_too_long", message, data={"fields": {"q": [message]}})
     words = _WORDS.findall(query)
     if not words or actor.user_id is None:
@@ -132,7 +133,7 @@ def _shown(actor: Actor, row: ConversationHit, wanted: set[str]) -> Conversation
     for turn, author, text in said.order_by("pk").values_list("turn_id", "author", "text"):
         left = text if author == Message.Author.USER else held.text(text)
         if _holds(left, wanted):
-            excerpt, _ = _marked(left[:_LONGEST])
+            excerpt, _is_cut = _marked(left[:_LONGEST])
             return replace(row, title=title, turn_pk=turn, author=author, excerpt=excerpt, marks=[])
     if _holds(title, wanted):
         return replace(row, title=title, turn_pk=None, author="", excerpt="", marks=[])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+
 from apps.conversations.assistants.selectors import assistant_named
 from apps.conversations.models import Assistant, AssistantVersion, Conversation
 from apps.conversations.transcript import selectors
@@ -51,9 +53,9 @@ def answerer_choose(
     if model not in ("", answering):
         raise Invalid(
             "assistant_has_model",
-            f"“{conversation.assistant.name}” answers with its own model. Leave the model out, or use "
-            f"general chat.",
-            data={"fields": {"model": ["The assistant brings its own."]}},
+            _("“%(name)s” answers with its own model. Leave the model out, or use general chat.")
+            % {"name": conversation.assistant.name},
+            data={"fields": {"model": [_("The assistant brings its own.")]}},
         )
     if version.model and version.model != conversation.model:
         _model_there(tenant, conversation.assistant, version.model)
@@ -79,8 +81,11 @@ def _model_there(tenant: Tenant, assistant: Assistant, model: str) -> None:
     if model not in {info.id for info in selectors.model_list(tenant)}:
         raise Conflict(
             "assistant_model_gone",
-            f"“{assistant.name}” answers with {model}, which is no longer available here. Ask someone who "
-            f"can edit it to choose another model.",
+            _(
+                "“%(name)s” answers with %(model)s, which is no longer available here. Ask someone who "
+                "can edit it to choose another model."
+            )
+            % {"name": assistant.name, "model": model},
         )
 
 
@@ -109,12 +114,14 @@ def _version(actor: Actor, assistant: Assistant, pinned: AssistantVersion | None
     if assistant.archived_at is not None:
         raise Conflict(
             "assistant_archived",
-            f"“{assistant.name}” is archived. Start a conversation with another assistant.",
+            _("“%(name)s” is archived. Start a conversation with another assistant.")
+            % {"name": assistant.name},
         )
     version = pinned or assistant.published
     if version is None:
         raise Conflict(
             "assistant_unpublished",
-            f"“{assistant.name}” is not published at the moment. Start a conversation with another assistant.",
+            _("“%(name)s” is not published at the moment. Start a conversation with another assistant.")
+            % {"name": assistant.name},
         )
     return version

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection
 from apps.conversations.attachments.services import attachments_forget
@@ -54,7 +55,9 @@ def conversation_create(
     """
     actor.require("conversation.write")
     if actor.user_id is None:
-        raise Denied("person_needed", "A conversation belongs to a person. Use a key that acts for a person.")
+        raise Denied(
+            "person_needed", _("A conversation belongs to a person. Use a key that acts for a person.")
+        )
     chosen = collections_checked(actor, collections)
     conversation = Conversation(
         tenant=tenant,
@@ -78,7 +81,7 @@ def conversation_rename(
     actor.require("conversation.write")
     title = title_checked(title)
     if not title:
-        raise Invalid("title_empty", "Enter a title.", data={"fields": {"title": ["Enter a title."]}})
+        raise Invalid("title_empty", _("Enter a title."), data={"fields": {"title": [_("Enter a title.")]}})
     with transaction.atomic():
         row = conversation_locked(actor, conversation.pk)
         row.title = title

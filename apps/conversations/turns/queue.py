@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.services import attachments_checked
 from apps.conversations.models import Conversation, QueuedQuestion, Turn
@@ -61,10 +62,15 @@ def question_queue(
         if assistant is not None:
             raise Conflict(
                 "conversation_busy",
-                "A queued question is answered by the conversation's assistant at that time. Leave the assistant out, or wait.",
+                _(
+                    "A queued question is answered by the conversation's assistant at that time. Leave the assistant out, or wait."
+                ),
             )
         if len(waiting) >= MOST_QUEUED:
-            raise Conflict("queue_full", f"{MOST_QUEUED} questions are already queued. Remove one first.")
+            raise Conflict(
+                "queue_full",
+                _("%(count)s questions are already queued. Remove one first.") % {"count": MOST_QUEUED},
+            )
         files = attachments_checked(actor, row, attachments)
         queued = QueuedQuestion.objects.create(
             tenant=tenant,

@@ -10,9 +10,12 @@ from dataclasses import dataclass, replace
 from types import EllipsisType
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import BigIntegerField, Count, Exists, F, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.conversations.models import Attachment, Conversation, ConversationRules, Turn
 from apps.conversations.turns.conversations import conversation_remove
@@ -139,7 +142,11 @@ def rules_preview(*, tenant: Tenant, actor: Actor, days: int | None) -> Preview:
 
 def _checked(days: int | None) -> None:
     if days is not None and not 0 <= days <= MOST_DAYS:
-        raise Invalid("invalid", f"Give 0 to {MOST_DAYS:,} days.", data={"field": "keep_days"})
+        raise Invalid(
+            "invalid",
+            _("Give 0 to %(days)s days.") % {"days": intcomma(MOST_DAYS)},
+            data={"field": "keep_days"},
+        )
 
 
 def _model_checked(tenant: Tenant, model: str | None) -> None:
@@ -147,9 +154,9 @@ def _model_checked(tenant: Tenant, model: str | None) -> None:
         return
     problem = ""
     if len(model) > 120 or not model.isprintable():
-        problem = "A model's name has at most 120 characters."
+        problem = _("A model's name has at most 120 characters.")
     elif is_extractive(model):
-        problem = "Choose a language model. This one only quotes documents."
+        problem = _("Choose a language model. This one only quotes documents.")
     else:
         try:
             provider_for(tenant, model)
@@ -195,9 +202,9 @@ def _put(tenant: Tenant, days: int | None) -> None:
 
 CONVERSATIONS = RetentionKind(
     name="conversations",
-    label="Conversations",
-    what="whole conversations with their runs and attached files",
-    since="the last question",
+    label=gettext_lazy("Conversations"),
+    what=gettext_lazy("whole conversations with their runs and attached files"),
+    since=gettext_lazy("the last question"),
     rows=_rows,
     column="updated_at",
     remove=_remove,

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.conversations.attachments.services import (
     attaching_allowed,
@@ -39,7 +40,7 @@ from jobs.services import job_enqueue, job_new, wake
 from runs.actors import actor_facts
 from runs.call_log import PRIVATE
 from runs.deciders import approver_labels
-from runs.models import CallPath, PendingDecision, Run, RunStatus
+from runs.models import ApproverKind, CallPath, PendingDecision, Run, RunStatus
 from runs.selectors import decision_list
 from runs.services import call_decide as run_call_decide
 from runs.services import run_new, run_stop
@@ -266,7 +267,9 @@ def turn_retry(*, tenant: Tenant, actor: Actor, turn: Turn, model: str = "") -> 
         if is_followed or row.run.status == RunStatus.COMPLETED:
             raise Conflict(
                 "turn_not_retryable",
-                "Only the last question can be asked again in place, and only when its answer failed or was stopped. Regenerate the answer instead.",
+                _(
+                    "Only the last question can be asked again in place, and only when its answer failed or was stopped. Regenerate the answer instead."
+                ),
             )
         version = answerer_choose(tenant, actor, conversation, model=model)
         files = attachments_checked(actor, conversation, (), row)
@@ -334,21 +337,20 @@ def _submitted(tenant: Tenant, actor: Actor, turn: Turn, run: Run) -> dict[str, 
 
 
 def _busy(turn: Turn) -> Conflict:
-    message = "The answer to your last question is still being written. Wait for it, or stop it first."
+    message = _("The answer to your last question is still being written. Wait for it, or stop it first.")
     waiting = decision_list(turn.run)
     if waiting:
         names = ", ".join(dict.fromkeys(row.name for row in waiting))
         whose = dict.fromkeys(approver_labels(waiting))
-        message = (
-            f"The answer to your last question is waiting for your decision about {names}. Decide, "
-            f"or stop it first."
-        )
-        if "you" not in whose:
-            others = ", ".join(whose)
+        message = _(
+            "The answer to your last question is waiting for your decision about %(tools)s. Decide, or stop it first."
+        ) % {"tools": names}
+        if all(row.approver_kind != ApproverKind.SELF for row in waiting):
             message = (
-                f"The answer to your last question is waiting for approval of {names} by {others}. Wait, "
-                f"or stop it first."
-            )
+                _(
+                    "The answer to your last question is waiting for approval of %(tools)s by %(people)s. Wait, or stop it first."
+                )
+            ) % {"tools": names, "people": ", ".join(whose)}
     return Conflict(
         "conversation_busy",
         message,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
+from django.utils.translation import gettext as _
 
 from basics.errors import DomainError, Invalid
 from budgets.ledger import EXCEEDED, BillingAccount, BudgetExceeded
@@ -156,7 +157,10 @@ def completion_prepare(
         raise ValueError(f"purpose must have 1 to {_MAX_PURPOSE} characters, got {purpose!r}")
     provider = provider or provider_for(tenant, model)
     if not provider.info.is_language_model:
-        raise Invalid("unknown_model", f"{provider.info.label} can't generate text. Choose a language model.")
+        raise Invalid(
+            "unknown_model",
+            _("%(model)s can't generate text. Choose a language model.") % {"model": provider.info.label},
+        )
     billing_account = billing_account or BillingAccount(tenant.pk, actor.user_id, actor.api_key_id)
     return Question(
         tenant=tenant,

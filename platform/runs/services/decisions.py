@@ -6,8 +6,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict, Denied, Invalid, Missing
 from jobs.notify import notify
@@ -50,7 +52,10 @@ def decider_require(*, actor: Actor, waiting: PendingDecision) -> None:
     if not rows.filter(readable(actor)).exists():
         raise Missing("decision")
     (label,) = approver_labels([waiting])
-    raise Denied("approver_needed", f"You can't decide about this call. It is up to {label}.")
+    raise Denied(
+        "approver_needed",
+        _("You can't decide about this call. It is up to %(decider)s.") % {"decider": label},
+    )
 
 
 def call_decide(
@@ -83,7 +88,7 @@ def call_decide(
         if decision.kind != "reject" and found.value(waiting.arguments) != waiting.arguments:
             raise Denied(
                 "call_withheld",
-                "This call uses a document you can't read. Reject it, or hand it over.",
+                _("This call uses a document you can't read. Reject it, or hand it over."),
             )
         now = timezone.now()
         if waiting.status == DecisionStatus.PENDING and waiting.expires_at <= now:
@@ -122,7 +127,9 @@ def call_hand_over(*, tenant: Tenant, actor: Actor, run: Run, decision_id: int, 
             raise _decided(waiting, waiting.get_status_display())
         heir = heirs(waiting).filter(user_id=to).first()
         if heir is None:
-            raise _invalid("to", "Choose a member who can decide in your place and didn't make the request.")
+            raise _invalid(
+                "to", _("Choose a member who can decide in your place and didn't make the request.")
+            )
         waiting.assigned_to_id = heir.user_id
         waiting.save(update_fields=["assigned_to"])
         audit_record(
@@ -202,7 +209,9 @@ def _resume_when_decided(tenant: Tenant, actor: Actor, run: Run) -> None:
         return
     before = run.job
     if before is None:
-        raise Conflict("run_not_resumable", "This answer can't continue. Stop it and ask the question again.")
+        raise Conflict(
+            "run_not_resumable", _("This answer can't continue. Stop it and ask the question again.")
+        )
     run.job = job_enqueue(
         tenant=tenant,
         actor=actor,
@@ -218,19 +227,24 @@ def _resume_when_decided(tenant: Tenant, actor: Actor, run: Run) -> None:
 def _take(waiting: PendingDecision, decision: Decision) -> None:
     """Write a decision into its row. Raises Invalid when it does not fit."""
     if decision.kind == "approve" and waiting.kind == PendingDecision.Kind.EXTERNAL:
-        raise _invalid("decision", "This call can be answered or rejected, not approved.")
+        raise _invalid("decision", _("This call can be answered or rejected, not approved."))
     waiting.status = _STATUS[decision.kind]
     if decision.kind == "approve":
         waiting.edited_arguments = _edited(waiting, decision.arguments)
     elif decision.kind == "reject":
         if waiting.needs_reason and not decision.reason.strip():
-            raise _invalid("reason", "Say why you reject this call: its rule asks for a reason.")
+            raise _invalid("reason", _("Say why you reject this call: its rule asks for a reason."))
         if len(decision.reason) > MAX_REASON:
-            raise _invalid("reason", f"A reason has at most {MAX_REASON:,} characters.")
+            raise _invalid(
+                "reason", _("A reason has at most %(most)s characters.") % {"most": intcomma(MAX_REASON)}
+            )
         waiting.decision_reason = text_storable(decision.reason.strip())
     else:
         if not decision.content.strip() or len(decision.content) > MAX_ANSWER:
-            raise _invalid("answer", f"Write an answer of at most {MAX_ANSWER:,} characters.")
+            raise _invalid(
+                "answer",
+                _("Write an answer of at most %(most)s characters.") % {"most": intcomma(MAX_ANSWER)},
+            )
         waiting.answer = text_storable(decision.content)
 
 
@@ -239,7 +253,9 @@ def _edited(waiting: PendingDecision, given: Mapping[str, Any] | None) -> dict[s
         return None
     if not isinstance(given, Mapping) or len(json.dumps(dict(given))) > MAX_ARGUMENTS:
         raise _invalid(
-            "arguments", f"Arguments must be one JSON object of at most {MAX_ARGUMENTS:,} characters."
+            "arguments",
+            _("Arguments must be one JSON object of at most %(most)s characters.")
+            % {"most": intcomma(MAX_ARGUMENTS)},
         )
     # Secrets were shown masked: where the mask was left, the true value stays.
     arguments: dict[str, Any] = json_storable(unmasked(dict(given), waiting.arguments))
@@ -253,6 +269,7 @@ def _invalid(field: str, message: str) -> Invalid:
 def _decided(waiting: PendingDecision, how: str) -> Conflict:
     return Conflict(
         "call_decided",
-        f"This call has already been decided: it is {how}. Reload to see the answer's state.",
+        _("This call has already been decided: it is %(state)s. Reload to see the answer's state.")
+        % {"state": how},
         data={"decision": waiting.pk, "status": str(waiting.status)},
     )

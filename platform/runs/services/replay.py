@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from basics.errors import Conflict
 from budgets.ledger import BillingAccount
@@ -107,15 +108,15 @@ def run_replay(
     """
     run = run_get(actor=actor, pk=run.pk)
     if run.status in ACTIVE:
-        raise Conflict("run_active", "This run is still in progress. Replay it when it has ended.")
+        raise Conflict("run_active", _("This run is still in progress. Replay it when it has ended."))
     if run.pruned_at is not None:
-        raise Conflict("run_pruned", "The retention rule has removed this run's content.")
+        raise Conflict("run_pruned", _("The retention rule has removed this run's content."))
     steps = RunStep.objects.filter(tenant=tenant, run=run).order_by("index")
     turns = [
         m for data in steps.values_list("turn", flat=True) if isinstance(m := message_from_json(data), Turn)
     ]
     if not turns or "history" not in run.request:
-        raise Conflict("nothing_to_replay", "This run didn't use a model. Replay its calls one by one.")
+        raise Conflict("nothing_to_replay", _("This run didn't use a model. Replay its calls one by one."))
     calls = list(ToolCall.objects.filter(tenant=tenant, run=run, parent_call_id="").order_by("pk"))
     provider: Provider = provider_for(tenant, run.model) if ask_model else _Recorded(turns)
     used: list[UsageEvent] = []
