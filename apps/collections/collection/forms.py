@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
@@ -45,9 +46,12 @@ class CollectionForm(RefusableForm):
     """Name and chunking of a collection."""
 
     name = forms.CharField(
-        max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True})
+        label=gettext_lazy("Name"),
+        max_length=120,
+        widget=forms.TextInput(attrs={"autocomplete": "off", "autofocus": True}),
     )
     description = forms.CharField(
+        label=gettext_lazy("Description"),
         required=False,
         max_length=2000,
         widget=forms.Textarea(attrs={"rows": 3}),
@@ -70,6 +74,7 @@ class CollectionForm(RefusableForm):
     )
 
     language = forms.ChoiceField(
+        label=gettext_lazy("Language"),
         required=False,
         choices=[(name, LANGUAGE_NAMES[name]) for name in LANGUAGES],
         initial="english",
@@ -132,7 +137,7 @@ class CollectionForm(RefusableForm):
             "%(language)s · passages of up to %(size)s characters · no model costs · %(versions)s earlier versions"
         ) % {
             "language": LANGUAGE_NAMES[initial["language"]],
-            "size": f"{initial['chunk_size']:,}",
+            "size": intcomma(initial["chunk_size"]),
             "versions": initial["keep_versions"],
         }
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -78,7 +79,7 @@ def _told(wait: Wait, documents: int) -> Waiting:
         )
     if not seconds:
         return Waiting(_("Waiting: next in line"), 0, 0)
-    counts = {"documents": f"{documents:,}", "jobs": f"{others:,}", "time": duration(seconds)}
+    counts = {"documents": intcomma(documents), "jobs": intcomma(others), "time": duration(seconds)}
     if documents and others:
         text = _("Waiting: %(documents)s and %(jobs)s ahead of it, %(time)s")
         counts["documents"] = ngettext("%(count)s document", "%(count)s documents", documents) % {

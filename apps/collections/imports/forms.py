@@ -14,7 +14,9 @@ from basics.errors import DomainError
 class ImportForm(forms.Form):
     """Where from, and how."""
 
-    source = forms.ChoiceField(choices=[(s.value, s.label) for s in SOURCES], initial="archive")
+    source = forms.ChoiceField(
+        label=gettext_lazy("Source"), choices=[(s.value, s.label) for s in SOURCES], initial="archive"
+    )
     file = forms.FileField(
         required=False,
         label=gettext_lazy("Archive"),

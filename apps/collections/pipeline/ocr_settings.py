@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
@@ -50,7 +51,7 @@ class RecognitionState:
             return _(
                 "The workspace has used up this month's budget for text recognition (OCR) (%(seconds)s seconds of "
                 "processor time)."
-            ) % {"seconds": f"{self.budget:,}"}
+            ) % {"seconds": intcomma(self.budget)}
         missing = sorted(set(filter(None, self.languages.split("+"))) - tesseract_languages())
         if missing:
             return _(
@@ -107,7 +108,7 @@ def recognition_set(
         ]
     if cpu_seconds is not None and not 0 <= cpu_seconds <= MOST_SECONDS:
         fields["cpu_seconds"] = [
-            _("Enter a number from 0 to %(most_seconds)s.") % {"most_seconds": f"{MOST_SECONDS:,}"}
+            _("Enter a number from 0 to %(most_seconds)s.") % {"most_seconds": intcomma(MOST_SECONDS)}
         ]
     if fields:
         raise Invalid(

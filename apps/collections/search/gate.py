@@ -19,6 +19,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils.translation import gettext as _
 
 from basics.errors import DomainError
@@ -40,7 +41,7 @@ class SearchBusy(DomainError):
         super().__init__(
             "search_busy",
             _("%(count)s other searches are waiting to run. Try again in %(seconds)s s.")
-            % {"count": f"{waiting:,}", "seconds": RETRY_S},
+            % {"count": intcomma(waiting), "seconds": RETRY_S},
             data={"retry_after": RETRY_S},
         )
 
