@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
@@ -185,22 +185,22 @@ def _trace(found: SearchResult) -> dict[str, Any] | None:
     trace = found.trace
     if trace is None:
         return None
-    hidden: Mapping[str, int] = {}
+    hidden: list[tuple[int, str]] = []
     if trace.hidden is not None:
-        hidden = {
-            _("not ready"): trace.hidden.not_ready,
-            _("not live"): trace.hidden.not_live,
-            _("limited to others"): trace.hidden.not_permitted,
-            _("matching the filters"): trace.hidden.filtered,
-            _("passages excluded"): trace.hidden.chunks_disabled,
-        }
+        hidden = [
+            (trace.hidden.not_ready, _("%(count)s not ready")),
+            (trace.hidden.not_live, _("%(count)s not live")),
+            (trace.hidden.not_permitted, _("%(count)s limited to others")),
+            (trace.hidden.filtered, _("%(count)s matching the filters")),
+            (trace.hidden.chunks_disabled, _("%(count)s passages excluded")),
+        ]
     return {
         "searched": trace.searched,
         "terms": trace.terms,
         "identifiers": trace.identifiers,
         "legs": [(LEG_NAMES[name], leg) for name, leg in trace.legs.items()],
         "candidates": [{"row": c, "outcome": OUTCOMES.get(c.outcome, c.outcome)} for c in trace.candidates],
-        "hidden": [(name, count) for name, count in hidden.items() if count],
+        "hidden": [text % {"count": count} for count, text in hidden if count],
         "timings": trace.timings_ms,
         "reranker": trace.reranker,
     }
