@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import reverse
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Collection, Document
 from tenancy.actors import Actor
@@ -16,12 +17,12 @@ _SHOWN = 6
 def collections(tenant: Tenant, actor: Actor, query: str) -> Group:
     """Return collections whose name holds the query, the last changed first."""
     if not actor.can("collection.read"):
-        return Group("Collections")
+        return Group(_("Collections"))
     rows = Collection.objects.visible_to(actor).order_by("-updated_at")
     if query:
         rows = rows.filter(name__icontains=query)
     return Group(
-        "Collections",
+        _("Collections"),
         [
             Item(row.name, reverse("collections:detail", args=[tenant.slug, row.pk]), "library")
             for row in rows.only("pk", "name")[:_SHOWN]
@@ -33,7 +34,7 @@ def collections(tenant: Tenant, actor: Actor, query: str) -> Group:
 def documents(tenant: Tenant, actor: Actor, query: str) -> Group:
     """Return documents whose name holds the query; none without one, they are too many to offer."""
     if not query or not actor.can("collection.read"):
-        return Group("Documents")
+        return Group(_("Documents"))
     rows = (
         Document.objects.visible_to(actor)
         .filter(name__icontains=query, collection__owner=None)
@@ -41,7 +42,7 @@ def documents(tenant: Tenant, actor: Actor, query: str) -> Group:
         .order_by("-created_at")
     )
     return Group(
-        "Documents",
+        _("Documents"),
         [
             Item(
                 row.name,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.index import terms
 from apps.collections.index.codes import code_kinds
@@ -156,7 +157,9 @@ def _rewrite(collection: Collection, document: Document, row: Chunk, made: _Made
     if not vectors_replace(collection, row, made.vectors):
         raise Conflict(
             "space_changed",
-            "The collection has since started or finished switching to another embedding model. Save again.",
+            _(
+                "The collection has since started or finished switching to another embedding model. Save again."
+            ),
         )
     # Under the lock of the document, as an upgrade of its terms or an indexing of its codes anew would be: what comes last
     # knows their forms.
@@ -178,24 +181,26 @@ def _original(chunk: Chunk) -> str:
 def _check_document(document: Document) -> None:
     if document.live_to is not None:
         raise Conflict(
-            "document_retired", "This passage belongs to an earlier version, which can't be changed."
+            "document_retired", _("This passage belongs to an earlier version, which can't be changed.")
         )
     if document.status != DocumentStatus.READY:
         raise Conflict(
-            "document_busy", "The document is still being read. Wait until it is ready, then change it."
+            "document_busy", _("The document is still being read. Wait until it is ready, then change it.")
         )
 
 
 def _changed_meanwhile() -> Conflict:
     return Conflict(
-        "chunk_changed", "Someone else has changed this passage in the meantime. Check it and save again."
+        "chunk_changed", _("Someone else has changed this passage in the meantime. Check it and save again.")
     )
 
 
 def _text(text: str) -> str:
     clean = text.replace("\r\n", "\n").strip()
     if not clean or len(clean) > MAX_CHUNK_CHARS or "\x00" in clean:
-        problem = f"Enter 1 to {MAX_CHUNK_CHARS} characters, or exclude the passage from search."
+        problem = _("Enter 1 to %(most)s characters, or exclude the passage from search.") % {
+            "most": MAX_CHUNK_CHARS
+        }
         raise Invalid("chunk_invalid", problem, data={"fields": {"text": [problem]}})
     return clean
 
@@ -203,6 +208,6 @@ def _text(text: str) -> str:
 def _note(note: str) -> str:
     clean = " ".join(note.replace("\x00", " ").split())
     if len(clean) > _MAX_NOTE:
-        problem = f"At most {_MAX_NOTE} characters."
+        problem = _("At most %(most)s characters.") % {"most": _MAX_NOTE}
         raise Invalid("chunk_invalid", problem, data={"fields": {"note": [problem]}})
     return clean

@@ -11,6 +11,8 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.chunks import history as chunks_history
@@ -28,7 +30,11 @@ from web.requests import TenantRequest, allowed, may_lag
 CHUNKS_PER_PAGE = 25
 _CODE = (ChunkKind.FUNCTION, ChunkKind.CLASS, ChunkKind.FILE)
 _WORDS = re.compile(r"\s+|\w+|[^\w\s]")
-STATES = [("edited", "Edited"), ("disabled", "Excluded from search"), ("linked", "With links")]
+STATES = [
+    ("edited", gettext_lazy("Edited")),
+    ("disabled", gettext_lazy("Excluded from search")),
+    ("linked", gettext_lazy("With links")),
+]
 
 
 @require_GET
@@ -111,9 +117,9 @@ def _change(revision: ChunkRevision) -> dict[str, Any]:
     before, after = revision.before, revision.after
     words: list[str] = []
     if before["text"] != after["text"]:
-        words.append("Text changed")
+        words.append(_("Text changed"))
     if before["is_disabled"] != after["is_disabled"]:
-        words.append("Excluded from search" if after["is_disabled"] else "Included in search again")
+        words.append(_("Excluded from search") if after["is_disabled"] else _("Included in search again"))
     return {"revision": revision, "what": ", ".join(words), "parts": word_diff(before["text"], after["text"])}
 
 
@@ -149,9 +155,9 @@ def chunk_edit(request: TenantRequest, tenant_slug: str, pk: int, chunk_pk: int)
             note=request.POST.get("note", ""),
         )
     except DomainError as error:
-        messages.error(request, f"Nothing was changed: {error.message}")
+        messages.error(request, _("Nothing was changed: %(message)s") % {"message": error.message})
         return _page(request, detail, text=text, status=error.status if error.status < 500 else 422)
-    messages.success(request, "Saved. Search now uses the passage's new text.")
+    messages.success(request, _("Saved. Search now uses the passage's new text."))
     return _back(tenant_slug, row)
 
 
@@ -170,9 +176,9 @@ def chunk_disable(request: TenantRequest, tenant_slug: str, pk: int, chunk_pk: i
     )
     messages.success(
         request,
-        "This passage is now excluded from search."
+        _("This passage is now excluded from search.")
         if is_disabled
-        else "This passage is included in search again.",
+        else _("This passage is included in search again."),
     )
     return _back(tenant_slug, row)
 
@@ -190,9 +196,9 @@ def chunk_restore(
     try:
         services.chunk_restore(tenant=request.tenant, actor=request.actor, revision=revision)
     except DomainError as error:
-        messages.error(request, f"Nothing was changed: {error.message}")
+        messages.error(request, _("Nothing was changed: %(message)s") % {"message": error.message})
     else:
-        messages.success(request, "The change was undone.")
+        messages.success(request, _("The change was undone."))
     return _back(tenant_slug, detail.chunk)
 
 

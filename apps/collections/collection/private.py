@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from django.utils.translation import gettext as _
+
 from apps.collections.collection.services import collection_delete
 from apps.collections.documents.services import Uploaded, document_delete, document_put
 from apps.collections.index.embedding import space_default
@@ -88,7 +90,7 @@ def private_collection_forget(*, tenant: Tenant, actor: Actor, collection: Colle
 
 
 def _person_needed() -> Denied:
-    return Denied("person_needed", "A private file belongs to a person. Use a key that acts for a person.")
+    return Denied("person_needed", _("A private file belongs to a person. Use a key that acts for a person."))
 
 
 def private_documents_remove(*, tenant: Tenant, actor: Actor, documents: Iterable[int]) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.collections.documents.services import document_enqueue
 from apps.collections.documents.versions import document_reindex
@@ -131,7 +132,10 @@ def _stuck(tenant: Tenant, actor: Actor, collection: Collection, repair: bool) -
                 row.status = DocumentStatus.QUEUED
                 document_enqueue(tenant, actor, row)
         yield RepairFinding(
-            "stuck", document.path, f"Its status is “{document.status}”, but no job is working on it.", repair
+            "stuck",
+            document.path,
+            _("Its status is “%(status)s”, but no job is working on it.") % {"status": document.status},
+            repair,
         )
 
 
@@ -144,12 +148,19 @@ def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool)
         lacking = [s for s in spaces if ledger_count(document, s.pk).vectors != ledger.chunks]
         if ledger_agrees(document, ledger) and not lacking:
             continue
-        detail = (
-            f"The row says {document.chunk_count} chunks, {document.vector_count} vectors, "
-            f"{document.lexical_count} lexical rows; found {ledger.chunks}, {ledger.vectors}, {ledger.lexical}."
-        )
+        detail = _(
+            "The row says %(chunks)s chunks, %(vectors)s vectors, %(lexical)s lexical rows; found %(found_chunks)s, "
+            "%(found_vectors)s, %(found_lexical)s."
+        ) % {
+            "chunks": document.chunk_count,
+            "vectors": document.vector_count,
+            "lexical": document.lexical_count,
+            "found_chunks": ledger.chunks,
+            "found_vectors": ledger.vectors,
+            "found_lexical": ledger.lexical,
+        }
         if lacking and ledger.vectors == ledger.chunks:
-            detail = f"Vectors are missing in {', '.join(map(str, lacking))}."
+            detail = _("Vectors are missing in %(spaces)s.") % {"spaces": ", ".join(map(str, lacking))}
         if not repair:
             yield RepairFinding("ledger", document.path, detail)
             continue
@@ -161,13 +172,14 @@ def _ledgers(tenant: Tenant, actor: Actor, collection: Collection, repair: bool)
                 vector_count=ledger.vectors,
                 lexical_count=ledger.lexical,
             )
-            yield RepairFinding("ledger", document.path, detail + " Recounted.", is_repaired=True)
+            yield RepairFinding("ledger", document.path, f"{detail} {_('Recounted.')}", is_repaired=True)
         elif document.live_to is not None:
             yield RepairFinding(
                 "ledger",
                 document.path,
                 detail,
-                advice=f"This is the earlier version {document.version}. Delete or restore it.",
+                advice=_("This is the earlier version %(version)s. Delete or restore it.")
+                % {"version": document.version},
             )
         else:
             yield _read_again(tenant, actor, document, detail)
@@ -177,12 +189,12 @@ def _read_again(tenant: Tenant, actor: Actor, document: Document, detail: str) -
     try:
         document_reindex(tenant=tenant, actor=actor, document=document)
     except Missing:
-        return RepairFinding(
-            "ledger", document.path, detail + " It has been deleted in the meantime.", is_repaired=True
-        )
+        gone = _("It has been deleted in the meantime.")
+        return RepairFinding("ledger", document.path, f"{detail} {gone}", is_repaired=True)
     except DomainError as error:
         return RepairFinding("ledger", document.path, detail, advice=error.message)
-    return RepairFinding("ledger", document.path, detail + " It is being read again.", is_repaired=True)
+    again = _("It is being read again.")
+    return RepairFinding("ledger", document.path, f"{detail} {again}", is_repaired=True)
 
 
 _COUNTED = """
@@ -237,8 +249,17 @@ def _statistics(
     yield RepairFinding(
         "statistics",
         collection.name,
-        f"The statistics say {was[0]} chunks with {was[1]} terms; found {chunks} with {total}, and {wrong} terms are "
-        "counted wrongly.",
+        _(
+            "The statistics say %(chunks)s chunks with %(terms)s terms; found %(found_chunks)s with %(found_terms)s, and "
+            "%(wrong)s terms are counted wrongly."
+        )
+        % {
+            "chunks": was[0],
+            "terms": was[1],
+            "found_chunks": chunks,
+            "found_terms": total,
+            "wrong": wrong,
+        },
         repair,
     )
 
@@ -257,7 +278,10 @@ def _vectors_left(
             cursor.execute(f"DELETE {where}", [tenant.pk, collection.pk, spaces])
     if left:
         yield RepairFinding(
-            "vectors_left", collection.name, f"{left} vectors are in a space that is not used.", repair
+            "vectors_left",
+            collection.name,
+            _("%(count)s vectors are in a space that is not used.") % {"count": left},
+            repair,
         )
 
 
@@ -272,9 +296,10 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
         if not {pack.file, pack.index} <= set(there):
             yield RepairFinding(
                 "original_missing",
-                f"{pack.repository.collection.name}: history of {pack.repository}",
-                "A pack of the repository is missing from storage; its files and search still work.",
-                advice="Import the repository again, or restore the storage from a backup.",
+                _("%(collection)s: history of %(repository)s")
+                % {"collection": pack.repository.collection.name, "repository": pack.repository},
+                _("A pack of the repository is missing from storage; its files and search still work."),
+                advice=_("Import the repository again, or restore the storage from a backup."),
             )
     for key in sorted(keys):
         is_waiting = PendingBlob.objects.filter(tenant=tenant, key=key, removed_at=None).exists
@@ -284,8 +309,8 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
                 yield RepairFinding(
                     "original_missing",
                     path,
-                    "The original is missing from storage; search and the text of its pages still work.",
-                    advice="Upload the same file again under this name, or restore it from a backup.",
+                    _("The original is missing from storage; search and the text of its pages still work."),
+                    advice=_("Upload the same file again under this name, or restore it from a backup."),
                 )
     old = timezone.now() - timedelta(seconds=GRACE_S)
     there |= {kept.key: kept for kept in store().below(f"datasets/t{tenant.pk}/")}
@@ -299,16 +324,16 @@ def _files(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
         yield RepairFinding(
             "original_orphaned",
             key,
-            f"{there[key].size} bytes that belong to no document.",
+            _("%(size)s bytes that belong to no document.") % {"size": there[key].size},
             repair and is_ours,
-            advice="" if is_ours else "Groundwork didn't write this file. Delete it yourself.",
+            advice="" if is_ours else _("Groundwork didn't write this file. Delete it yourself."),
         )
     for folder in files.pages_orphaned(tenant.pk):
         if _is_old(folder):
             if repair:
                 shutil.rmtree(folder, ignore_errors=True)
             yield RepairFinding(
-                "images_orphaned", folder.name, "Page images that belong to no document.", repair
+                "images_orphaned", folder.name, _("Page images that belong to no document."), repair
             )
 
 
@@ -319,7 +344,7 @@ def _contents(tenant: Tenant, repair: bool) -> Iterator[RepairFinding]:
     for blob in left.order_by("pk"):
         if repair:
             FileBlob.objects.filter(pk=blob.pk).delete()
-        detail = f"{blob.size} bytes in the history of files that no change names."
+        detail = _("%(size)s bytes in the history of files that no change names.") % {"size": blob.size}
         yield RepairFinding("contents_orphaned", blob.sha256[:12], detail, repair)
 
 

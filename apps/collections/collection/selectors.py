@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext as _
 
 from apps.collections.collection.reconcile import Check
 from apps.collections.display.selectors import row_get
@@ -26,7 +27,7 @@ def check_shown(*, actor: Actor, collection: Collection | None, check: Check) ->
     subjects = {finding.subject for finding in check.findings}
     paths = set(hidden.filter(path__in=subjects).values_list("path", flat=True))
     findings = [
-        replace(finding, subject="A document you don't have access to")
+        replace(finding, subject=_("A document you don't have access to"))
         if finding.subject in paths
         else finding
         for finding in check.findings

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.documents.versions import collection_reindex
 from apps.collections.index.embedding import space_default
@@ -113,8 +114,8 @@ def collection_update(*, tenant: Tenant, actor: Actor, collection: Collection, *
     if unknown := set(changes) - known:
         raise Invalid(
             "collection_invalid",
-            f"These cannot be changed: {', '.join(sorted(unknown))}.",
-            data={"fields": {name: ["This cannot be changed."] for name in unknown}},
+            _("These cannot be changed: %(unknown)s.") % {"unknown": ", ".join(sorted(unknown))},
+            data={"fields": {name: [_("This cannot be changed.")] for name in unknown}},
         )
     reranking = {name: getattr(collection, name) for name in _RERANKING}
     wanted = reranking | {name: changes[name] for name in _RERANKING if name in changes}
@@ -190,27 +191,29 @@ def _collection_values(
     fields: dict[str, list[str]] = {}
     name = " ".join(str(name).split())
     if not name or len(name) > 120:
-        fields["name"] = ["Enter a name of 1 to 120 characters."]
+        fields["name"] = [_("Enter a name of 1 to 120 characters.")]
     low, high = CHUNK_SIZES
     if not low <= chunk_size <= high:
-        fields["chunk_size"] = [f"Enter {low} to {high} characters."]
+        fields["chunk_size"] = [_("Enter %(low)s to %(high)s characters.") % {"low": low, "high": high}]
     if not 0 <= chunk_overlap < chunk_size / 2:
-        fields["chunk_overlap"] = ["It must be 0 or more and less than half of the passage size."]
+        fields["chunk_overlap"] = [_("It must be 0 or more and less than half of the passage size.")]
     if language not in LANGUAGES:
-        fields["language"] = [f"Choose one of {', '.join(LANGUAGES)}."]
+        fields["language"] = [_("Choose one of %(languages)s.") % {"languages": ", ".join(LANGUAGES)}]
     if links_by not in LinkOrigin.values:
-        fields["links_by"] = [f"Choose one of {', '.join(LinkOrigin.values)}."]
+        fields["links_by"] = [_("Choose one of %(values)s.") % {"values": ", ".join(LinkOrigin.values)}]
     links_model = str(links_model).strip()
     if links_by == LinkOrigin.MODEL and not links_model:
-        fields["links_model"] = ["Enter the model that writes key points and links."]
+        fields["links_model"] = [_("Enter the model that writes key points and links.")]
     if len(links_model) > 120 or not links_model.isprintable():
-        fields["links_model"] = ["A model's name has at most 120 characters."]
+        fields["links_model"] = [_("A model's name has at most 120 characters.")]
     if not 0 <= keep_versions <= MAX_VERSIONS:
-        fields["keep_versions"] = [f"Choose from 0 to {MAX_VERSIONS}."]
+        fields["keep_versions"] = [_("Choose from 0 to %(max_versions)s.") % {"max_versions": MAX_VERSIONS}]
     if "\x00" in name or "\x00" in description:
-        fields["name"] = ["Text can't contain NUL characters."]
+        fields["name"] = [_("Text can't contain NUL characters.")]
     if fields:
-        raise Invalid("collection_invalid", "Some values are invalid; see details.", data={"fields": fields})
+        raise Invalid(
+            "collection_invalid", _("Some values are invalid; see details."), data={"fields": fields}
+        )
     return {
         "name": name,
         "description": str(description).strip(),
@@ -228,7 +231,7 @@ def _collection_values(
 def _reranker_check(tenant: Tenant, reranker: str = RerankerChoice.DEFAULT, reranker_model: str = "") -> None:
     if problems := reranker_problems(tenant, reranker, reranker_model.strip()):
         raise Invalid(
-            "collection_invalid", "This reranker cannot be used; see details.", data={"fields": problems}
+            "collection_invalid", _("This reranker cannot be used; see details."), data={"fields": problems}
         )
 
 
@@ -237,6 +240,6 @@ def _name_taken(error: IntegrityError, name: str) -> DomainError:
         raise error
     return Conflict(
         "collection_name_taken",
-        f"A collection named “{name.strip()}” already exists. Choose another name.",
-        data={"fields": {"name": ["This name is already taken."]}},
+        _("A collection named “%(name)s” already exists. Choose another name.") % {"name": name.strip()},
+        data={"fields": {"name": [_("This name is already taken.")]}},
     )

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.collections.embedders.base import EmbeddingError
 from apps.collections.index.embedding import space_for
@@ -50,7 +51,7 @@ def swap_start(*, tenant: Tenant, actor: Actor, collection: Collection, embedder
         with transaction.atomic():
             row = collection_lock(tenant, collection.pk)
             if row.space_id == space.pk:
-                raise Conflict("swap_same", f"This collection already uses {space}.")
+                raise Conflict("swap_same", _("This collection already uses %(space)s.") % {"space": space})
             swap: SpaceSwap = SpaceSwap.objects.create(
                 tenant=tenant,
                 collection=row,
@@ -65,7 +66,9 @@ def swap_start(*, tenant: Tenant, actor: Actor, collection: Collection, embedder
             raise
         raise Conflict(
             "swap_open",
-            "This collection is already switching to another embedding model. Finish or cancel that first.",
+            _(
+                "This collection is already switching to another embedding model. Finish or cancel that first."
+            ),
         ) from error
     return swap
 
@@ -142,7 +145,7 @@ def swap_retry(*, tenant: Tenant, actor: Actor, swap: SpaceSwap) -> SpaceSwap:
     except IntegrityError as error:
         if "space_swap_one_open" not in str(error):
             raise
-        raise Conflict("swap_open", "Another switch has started in the meantime.") from error
+        raise Conflict("swap_open", _("Another switch has started in the meantime.")) from error
     return row
 
 
@@ -169,8 +172,10 @@ def _turn(tenant: Tenant, actor: Actor, swap: SpaceSwap, *, expected: Sequence[s
     if missing:
         raise Conflict(
             "swap_not_ready",
-            f"{missing} passages have no vector from the new model yet. They are being built; try again "
-            f"when they are ready.",
+            _(
+                "%(missing)s passages have no vector from the new model yet. They are being built; try again when they are ready."
+            )
+            % {"missing": missing},
             data={"missing": missing},
         )
     return row
@@ -187,7 +192,8 @@ def _locked(tenant: Tenant, swap: SpaceSwap, expected: Sequence[str]) -> SpaceSw
         raise Missing("swap")
     if row.status not in expected:
         raise Conflict(
-            "swap_not_ready", f"That isn't possible now: the switch is {row.get_status_display()}."
+            "swap_not_ready",
+            _("That isn't possible now: the switch is %(status)s.") % {"status": row.get_status_display()},
         )
     return row
 

@@ -8,6 +8,8 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.collection import selectors as kept_rows
@@ -63,7 +65,11 @@ def collection_reindex(request: TenantRequest, tenant_slug: str, pk: int) -> Htt
     """Read every document of a collection again."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
     count = versions.collection_reindex(tenant=request.tenant, actor=request.actor, collection=collection)
-    messages.success(request, f"{count} document{'' if count == 1 else 's'} to be read again.")
+    messages.success(
+        request,
+        ngettext("%(count)s document to be read again.", "%(count)s documents to be read again.", count)
+        % {"count": count},
+    )
     return redirect("collections:detail", tenant_slug, pk)
 
 
@@ -80,9 +86,9 @@ def swap_start(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
             embedder=clean(request.POST.get("embedder", "")),
         )
     except DomainError as error:
-        messages.error(request, f"Nothing was started: {error.message}")
+        messages.error(request, _("Nothing was started: %(message)s") % {"message": error.message})
     else:
-        messages.success(request, "The new vectors are being built. Search continues with the old ones.")
+        messages.success(request, _("The new vectors are being built. Search continues with the old ones."))
     return redirect("collections:settings", tenant_slug, pk)
 
 
@@ -136,7 +142,7 @@ def snapshot_create(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRe
         told = [" ".join(texts) for texts in (error.data.get("fields") or {}).values()]
         messages.error(request, " ".join([error.message, *told]))
     else:
-        messages.success(request, "Moment saved. The search test can now search as of it.")
+        messages.success(request, _("Moment saved. The search test can now search as of it."))
     return redirect("collections:settings", tenant_slug, pk)
 
 
@@ -160,11 +166,11 @@ def type_rules(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             rules = json.loads(text) if text.strip() else None
             documents_type_rules.type_rules_set(tenant=request.tenant, actor=request.actor, rules=rules)
         except (ValueError, RecursionError) as error:
-            status, problem = 422, f"This isn't JSON: {error}"
+            status, problem = 422, _("This isn't JSON: %(error)s") % {"error": error}
         except DomainError as error:
             status, problem = 422, error.message
         else:
-            messages.success(request, "Saved. Existing documents get their types in the background.")
+            messages.success(request, _("Saved. Existing documents get their types in the background."))
             return redirect("collections:type-rules", tenant_slug)
     else:
         example = request.GET.get("example")
@@ -194,10 +200,10 @@ def code_patterns(request: TenantRequest, tenant_slug: str) -> HttpResponse:
                 index_code_patterns.code_patterns_set(
                     tenant=request.tenant, actor=request.actor, patterns=patterns
                 )
-                messages.success(request, "Saved. Existing passages are re-indexed in the background.")
+                messages.success(request, _("Saved. Existing passages are re-indexed in the background."))
                 return redirect("collections:code-patterns", tenant_slug)
         except (ValueError, RecursionError) as error:
-            status, problem = 422, f"This isn't JSON: {error}"
+            status, problem = 422, _("This isn't JSON: %(error)s") % {"error": error}
         except CodesInvalid as error:
             status, problem = 422, error.message
     context = {
@@ -219,7 +225,7 @@ def recognition(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     if request.method == "POST":
         text = request.POST.get("cpu_seconds", "").strip()
         if text and not (text.isascii() and text.isdigit() and len(text) < 12):
-            problems["cpu_seconds"] = ["Enter a whole number, or leave it empty."]
+            problems["cpu_seconds"] = [_("Enter a whole number, or leave it empty.")]
         else:
             try:
                 recognition_set(
@@ -232,7 +238,7 @@ def recognition(request: TenantRequest, tenant_slug: str) -> HttpResponse:
             except DomainError as error:
                 problems = error.data.get("fields") or {"languages": [error.message]}
             else:
-                messages.success(request, "Saved. It applies to pages read from now on.")
+                messages.success(request, _("Saved. It applies to pages read from now on."))
                 return redirect("collections:recognition", tenant_slug)
     state = recognition_state(request.tenant.pk)
     context = {

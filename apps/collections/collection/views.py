@@ -9,6 +9,8 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 from django_htmx.http import reswap
@@ -32,11 +34,11 @@ from web.views.erasure import content_erasure_page
 
 DOCUMENTS_PER_PAGE = 50
 ORDERS = [
-    ("newest", "Newest first"),
-    ("oldest", "Oldest first"),
-    ("path", "By path"),
-    ("size", "Largest first"),
-    ("chunks", "Most passages"),
+    ("newest", gettext_lazy("Newest first")),
+    ("oldest", gettext_lazy("Oldest first")),
+    ("path", gettext_lazy("By path")),
+    ("size", gettext_lazy("Largest first")),
+    ("chunks", gettext_lazy("Most passages")),
 ]
 
 
@@ -130,7 +132,7 @@ def settings(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         except (Invalid, Conflict) as error:
             form.refuse(error)
         else:
-            messages.success(request, "Settings saved.")
+            messages.success(request, _("Settings saved."))
             return redirect("collections:settings", tenant_slug, pk)
     context = section(request, collection, "settings") | {
         "form": form,
@@ -148,10 +150,10 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Delete a collection whose name was typed to confirm."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
     if request.POST.get("confirm", "").strip() != collection.name:
-        messages.error(request, "Nothing was deleted: the name you typed doesn't match.")
+        messages.error(request, _("Nothing was deleted: the name you typed doesn't match."))
         return redirect("collections:settings", tenant_slug, pk)
     services.collection_delete(tenant=request.tenant, actor=request.actor, collection=collection)
-    messages.success(request, f"“{collection.name}” and its documents are deleted.")
+    messages.success(request, _("“%(name)s” and its documents are deleted.") % {"name": collection.name})
     return redirect("collections:list", tenant_slug)
 
 
@@ -229,6 +231,8 @@ def document_erase(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: in
         kind=Erasure.Kind.DOCUMENT,
         subject=document,
         back=reverse("collections:detail", args=[tenant_slug, pk]),
-        goes="its quotes in past answers, the sentences that tell of it, and dataset rows and evaluation answers made "
-        "from it",
+        goes=_(
+            "its quotes in past answers, the sentences that tell of it, and dataset rows and evaluation answers made "
+            "from it"
+        ),
     )

@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from apps.collections.models import Document
 from jobs.selectors import worker_seen_at
@@ -53,7 +56,7 @@ def document_waits(documents: Iterable[Document]) -> dict[int, Waiting]:
         return {}
     seen = worker_seen_at()
     if seen is None or timezone.now() - seen > _ALIVE:
-        told = Waiting("Waiting: no worker is running on the server", 0, None)
+        told = Waiting(_("Waiting: no worker is running on the server"), 0, None)
         return {jobs[job].pk: told for job in found}
     before = {job for wait in found.values() for job in wait.before}
     counted = set(
@@ -71,22 +74,42 @@ def _told(wait: Wait, documents: int) -> Waiting:
     seconds = math.ceil(wait.seconds)
     others = len(wait.before) - documents
     if wait.is_later:
-        return Waiting(f"Waiting: it failed and will be retried in {duration(seconds)}", 0, seconds)
+        return Waiting(
+            _("Waiting: it failed and will be retried in %(time)s") % {"time": duration(seconds)}, 0, seconds
+        )
     if not seconds:
-        return Waiting("Waiting: next in line", 0, 0)
-    parts = []
-    if documents:
-        parts.append(f"{documents:,} document{'s' if documents != 1 else ''}")
-    if others:
-        parts.append(f"{others:,} other job{'s' if others != 1 else ''}")
-    what = " and ".join(parts) or "work of other workspaces"
-    return Waiting(f"Waiting: {what} ahead of it, {duration(seconds)}", documents, seconds)
+        return Waiting(_("Waiting: next in line"), 0, 0)
+    counts = {"documents": intcomma(documents), "jobs": intcomma(others), "time": duration(seconds)}
+    if documents and others:
+        text = _("Waiting: %(documents)s and %(jobs)s ahead of it, %(time)s")
+        counts["documents"] = ngettext("%(count)s document", "%(count)s documents", documents) % {
+            "count": counts["documents"]
+        }
+        counts["jobs"] = ngettext("%(count)s other job", "%(count)s other jobs", others) % {
+            "count": counts["jobs"]
+        }
+    elif documents:
+        text = ngettext(
+            "Waiting: %(documents)s document ahead of it, %(time)s",
+            "Waiting: %(documents)s documents ahead of it, %(time)s",
+            documents,
+        )
+    elif others:
+        text = ngettext(
+            "Waiting: %(jobs)s other job ahead of it, %(time)s",
+            "Waiting: %(jobs)s other jobs ahead of it, %(time)s",
+            others,
+        )
+    else:
+        text = _("Waiting: work of other workspaces ahead of it, %(time)s")
+    return Waiting(text % counts, documents, seconds)
 
 
 def duration(seconds: float) -> str:
     """Say a time that is only estimated: "about 5 s", "about 3 min", "about 2 h"."""
     if seconds <= 55:
-        return f"about {max(1, math.ceil(seconds / 5)) * 5 if seconds > 3 else max(1, math.ceil(seconds))} s"
+        rounded = max(1, math.ceil(seconds / 5)) * 5 if seconds > 3 else max(1, math.ceil(seconds))
+        return _("about %(seconds)s s") % {"seconds": rounded}
     if seconds < 90 * 60:
-        return f"about {max(1, round(seconds / 60))} min"
-    return f"about {round(seconds / 3600)} h"
+        return _("about %(minutes)s min") % {"minutes": max(1, round(seconds / 60))}
+    return _("about %(hours)s h") % {"hours": round(seconds / 3600)}

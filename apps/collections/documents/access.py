@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Document, DocumentAccess
 from apps.collections.storage.job_locks import document_lock
@@ -49,8 +50,10 @@ def document_access_set(
         if row.collection.owner_id is not None:
             raise Conflict(
                 "document_private",
-                "This file was attached to a conversation, so only its owner can see it. To share it, "
-                "upload it to a collection.",
+                _(
+                    "This file was attached to a conversation, so only its owner can see it. To share it, "
+                    "upload it to a collection."
+                ),
             )
         versions = list(
             Document.objects.filter(tenant=tenant, collection_id=row.collection_id, path=row.path).order_by(
@@ -82,14 +85,16 @@ def document_access_set(
 def _check(tenant: Tenant, actor: Actor, is_restricted: bool, roles: list[str], users: list[int]) -> None:
     fields: dict[str, list[str]] = {}
     if unknown := set(roles) - set(Role.values):
-        fields["roles"] = [f"There is no role {', '.join(sorted(unknown))}."]
+        fields["roles"] = [_("There is no role %(roles)s.") % {"roles": ", ".join(sorted(unknown))}]
     members = set(
         Membership.objects.filter(tenant=tenant, user_id__in=users).values_list("user_id", flat=True)
     )
     if strangers := set(users) - members:
-        fields["users"] = [f"These aren't members: {', '.join(map(str, sorted(strangers)))}."]
+        fields["users"] = [
+            _("These aren't members: %(members)s.") % {"members": ", ".join(map(str, sorted(strangers)))}
+        ]
     sees = actor.kind == "system" or actor.role in roles or actor.user_id in users
     if is_restricted and not sees and not fields:
-        fields["roles"] = ["Include yourself or your role, so that you can still see it."]
+        fields["roles"] = [_("Include yourself or your role, so that you can still see it.")]
     if fields:
-        raise Invalid("access_invalid", "Some values are not right; see details.", data={"fields": fields})
+        raise Invalid("access_invalid", _("Some values are not right; see details."), data={"fields": fields})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db.models import BigIntegerField, Exists, Min, OuterRef, Q, Subquery, Sum
+from django.utils.translation import gettext_lazy
 
 from apps.collections.documents.services import document_delete, path_lock
 from apps.collections.models import Document, DocumentStatus
@@ -64,11 +65,11 @@ def _remove(tenant: Tenant, rows: Rows) -> int:
 
 DOCUMENTS = RetentionKind(
     name="documents",
-    label="Documents",
-    what="documents with all versions and their originals",
-    since="the last new version with different content",
+    label=gettext_lazy("Documents"),
+    what=gettext_lazy("documents with all versions and their originals"),
+    since=gettext_lazy("the last new version with different content"),
     rows=_rows,
     column="",
     remove=_remove,
 )
-BEING_READ = Use("being read by an ingestion", _is_read)
+BEING_READ = Use(gettext_lazy("being read by an ingestion"), _is_read)

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.collections.graph.rows import code_graph_forget
 from apps.collections.index import terms
@@ -228,8 +229,10 @@ def document_path(path: str) -> str:
     if bad:
         raise Invalid(
             "name_invalid",
-            "This isn't a path inside the collection. Use folder/name with at most 1000 characters, without “..”.",
-            data={"fields": {"path": ["Not a path inside the collection."]}},
+            _(
+                "This isn't a path inside the collection. Use folder/name with at most 1000 characters, without “..”."
+            ),
+            data={"fields": {"path": [_("Not a path inside the collection.")]}},
         )
     return "/".join(parts)
 
@@ -243,7 +246,7 @@ def document_name(name: str) -> str:
     bare = PurePosixPath(PureWindowsPath(name).name).name
     clean = "".join(ch for ch in unicodedata.normalize("NFC", bare) if ch.isprintable()).strip()
     if not clean:
-        raise Invalid("name_invalid", "The file has no name. Give it one and upload it again.")
+        raise Invalid("name_invalid", _("The file has no name. Give it one and upload it again."))
     if len(clean) > 255:
         suffix = PurePosixPath(clean).suffix[:20]
         clean = clean[: 255 - len(suffix)] + suffix
@@ -262,7 +265,7 @@ def document_retry(*, tenant: Tenant, actor: Actor, document: Document) -> Docum
         row = document_lock(tenant, document)
         if row.status not in (DocumentStatus.FAILED, DocumentStatus.CANCELLED):
             raise Conflict(
-                "document_not_retryable", "This document has not failed: it is ready or still being read."
+                "document_not_retryable", _("This document has not failed: it is ready or still being read.")
             )
         row.status = DocumentStatus.QUEUED
         row.error_code = row.error_message = ""
@@ -291,7 +294,7 @@ def document_cancel(*, tenant: Tenant, actor: Actor, document: Document) -> Docu
             cancel_quietly(tenant, actor, job)
         row = document_lock(tenant, document)
         if not row.is_active and row.status != DocumentStatus.CANCELLED:
-            raise Conflict("document_not_active", "This document is no longer being read.")
+            raise Conflict("document_not_active", _("This document is no longer being read."))
         if row.is_active and not active_jobs(tenant, Document.objects.filter(pk=row.pk)):
             row.status = DocumentStatus.CANCELLED
             row.save(update_fields=["status", "updated_at"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.models import ChunkLink, Document, DocumentStatus, LinkOrigin
 from apps.collections.storage.job_locks import document_lock
@@ -40,7 +41,9 @@ def document_summarise_again(
         if row.status != DocumentStatus.READY:
             raise Conflict(
                 "document_not_ready",
-                "This document isn't ready. Its key points are created when it is read: retry it, or wait.",
+                _(
+                    "This document isn't ready. Its key points are created when it is read: retry it, or wait."
+                ),
             )
         if everything:
             row.chunks.update(points_by=LinkOrigin.RULE)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.ingestion.document_types import document_type_rules_parse
 from apps.collections.models import TYPE_BY_HAND, Document, DocumentTypeRules
@@ -38,7 +39,7 @@ def type_rules_set(*, tenant: Tenant, actor: Actor, rules: Any) -> DocumentTypeR
         if rules is None:
             DocumentTypeRules.objects.filter(tenant=tenant).delete()
         else:
-            row, _ = DocumentTypeRules.objects.update_or_create(
+            row, _created = DocumentTypeRules.objects.update_or_create(
                 tenant=tenant, defaults={"rules": rules, "updated_by_id": actor.user_id}
             )
         audit_record(
@@ -98,21 +99,25 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, list[str]] = {}
     known = {"document_type", "tags", "dated", "attributes"}
     for name in set(changes) - known:
-        fields[name] = ["This cannot be changed."]
+        fields[name] = [_("This cannot be changed.")]
     kind = changes.get("document_type", "")
     if not isinstance(kind, str) or len(kind) > MAX_TYPE_CHARS or not kind.isprintable():
-        fields["document_type"] = [f"Enter text of at most {MAX_TYPE_CHARS} characters."]
+        fields["document_type"] = [
+            _("Enter text of at most %(max_type_chars)s characters.") % {"max_type_chars": MAX_TYPE_CHARS}
+        ]
     tags = changes.get("tags", [])
     if (
         not isinstance(tags, list)
         or len(tags) > 50
         or not all(isinstance(t, str) and 0 < len(t) <= 60 and t.isprintable() for t in tags)
     ):
-        fields["tags"] = ["Use a list of at most 50 texts of 1 to 60 characters."]
+        fields["tags"] = [_("Use a list of at most 50 texts of 1 to 60 characters.")]
     if (problem := _attributes_problem(changes.get("attributes", {}))) != "":
         fields["attributes"] = [problem]
     if fields:
-        raise Invalid("document_invalid", "Some values are not right; see details.", data={"fields": fields})
+        raise Invalid(
+            "document_invalid", _("Some values are not right; see details."), data={"fields": fields}
+        )
     if "tags" in changes:
         changes["tags"] = list(dict.fromkeys(changes["tags"]))
     return changes
@@ -120,13 +125,15 @@ def _checked(changes: dict[str, Any]) -> dict[str, Any]:
 
 def _attributes_problem(attributes: Any) -> str:
     if not isinstance(attributes, dict) or len(attributes) > 100:
-        return "Use an object with at most 100 names."
+        return _("Use an object with at most 100 names.")
     for name, value in attributes.items():
         if not isinstance(name, str) or not 0 < len(name) <= 100 or "." in name or not name.isprintable():
-            return "Names have 1 to 100 characters and no dot."
+            return _("Names have 1 to 100 characters and no dot.")
         items = value if isinstance(value, list) else [value]
         if len(items) > 100 or not all(_is_scalar(item) for item in items):
-            return f"“{name}” must be text, a number, true, false, null, or a list of these."
+            return _("“%(name)s” must be text, a number, true, false, null, or a list of these.") % {
+                "name": name
+            }
     return ""
 
 

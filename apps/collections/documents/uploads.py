@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from basics.errors import Invalid
 from blobs.services import too_large
@@ -12,7 +14,7 @@ from blobs.services import too_large
 _FORM_OVERHEAD = 1_000_000  # what a multipart body may hold besides the file
 
 
-UPLOAD_FORMATS = "PDF, Office, HTML, e-mail, Markdown, tables, images, text and source code"
+UPLOAD_FORMATS = gettext_lazy("PDF, Office, HTML, e-mail, Markdown, tables, images, text and source code")
 
 
 def upload_limits() -> dict[str, Any]:
@@ -39,7 +41,7 @@ def posted_file(request: Any) -> dict[str, Any]:
     if file is None:
         raise Invalid(
             "file_missing",
-            "The request has no file. Send it as multipart/form-data in the field “file”.",
-            data={"fields": {"file": ["This field is required."]}},
+            _("The request has no file. Send it as multipart/form-data in the field “file”."),
+            data={"fields": {"file": [_("This field is required.")]}},
         )
     return {"name": file.name or "", "chunks": file.chunks()}

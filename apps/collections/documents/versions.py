@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import Max
+from django.utils.translation import gettext as _
 
 from apps.collections.documents.services import (
     document_enqueue,
@@ -48,7 +49,8 @@ def document_reindex(*, tenant: Tenant, actor: Actor, document: Document) -> Doc
         row = document_lock(tenant, document)
         if row.live_to is not None:
             raise Conflict(
-                "document_retired", "This is an earlier version. Restore it, or index the current one again."
+                "document_retired",
+                _("This is an earlier version. Restore it, or index the current one again."),
             )
         if row.source == DocumentSource.URL and row.source_url:
             document_refetch(tenant=tenant, actor=actor, document=row)
@@ -92,7 +94,7 @@ def document_restore(*, tenant: Tenant, actor: Actor, document: Document) -> Doc
     with transaction.atomic():
         row = document_lock(tenant, document)
         if row.live_to is None:
-            raise Conflict("document_current", "This is already the current version.")
+            raise Conflict("document_current", _("This is already the current version."))
         return _version_from(tenant, actor, row, "document.restore")
 
 
@@ -117,8 +119,8 @@ def document_move(*, tenant: Tenant, actor: Actor, document: Document, path: str
         if versions.filter(path=path).exists():
             raise Conflict(
                 "path_taken",
-                f"A document already exists at “{path}”. Choose another path.",
-                data={"fields": {"path": ["This path is already taken."]}},
+                _("A document already exists at “%(path)s”. Choose another path.") % {"path": path},
+                data={"fields": {"path": [_("This path is already taken.")]}},
             )
         before = row.path
         live: Document | None = versions.filter(

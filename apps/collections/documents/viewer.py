@@ -9,6 +9,8 @@ from typing import Any
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
 from apps.collections.chunks.links import chunk_links
@@ -25,11 +27,15 @@ _MARK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 _BOX_WIDTH = 1000  # units of the overlay's coordinates across a page
 
 SKIPPED = {
-    "too_short": "Too little text to be searched.",
-    "table_of_contents": "A table of contents: left out of search, because it repeats headings.",
-    "intentionally_blank": "Intentionally blank.",
-    "index": "An index: left out of search, because it lists words without saying anything about them.",
-    "header_only": "Only a running header or footer.",
+    "too_short": gettext_lazy("Too little text to be searched."),
+    "table_of_contents": gettext_lazy(
+        "A table of contents: left out of search, because it repeats headings."
+    ),
+    "intentionally_blank": gettext_lazy("Intentionally blank."),
+    "index": gettext_lazy(
+        "An index: left out of search, because it lists words without saying anything about them."
+    ),
+    "header_only": gettext_lazy("Only a running header or footer."),
 }
 
 
@@ -120,8 +126,8 @@ def _chosen_page(request: TenantRequest, shown: Document, mark: tuple[int, int] 
 def _shown(page: Page | None) -> PageShown | None:
     if page is None:
         return None
-    note = SKIPPED.get(page.skip_reason, page.skip_reason)
-    return PageShown(page.number, page.text, "" if page.text.strip() else note or "Empty page.", note)
+    note = str(SKIPPED.get(page.skip_reason, page.skip_reason))
+    return PageShown(page.number, page.text, "" if page.text.strip() else note or _("Empty page."), note)
 
 
 def _segments(page: Page | None, mark: tuple[int, int] | None) -> list[dict[str, Any]]:

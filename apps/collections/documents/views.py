@@ -10,6 +10,8 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.chunks.statistics import chunk_statistics
@@ -66,7 +68,9 @@ def _act(
         service(tenant=request.tenant, actor=request.actor, document=document, **more)
     except DomainError as error:
         told = [" ".join(texts) for texts in (error.data.get("fields") or {}).values()]
-        messages.error(request, " ".join([f"Nothing was changed: {error.message}", *told]))
+        messages.error(
+            request, " ".join([_("Nothing was changed: %(message)s") % {"message": error.message}, *told])
+        )
     else:
         messages.success(request, done)
     return redirect("collections:document-about", tenant_slug, document.collection_id, document.pk)
@@ -88,14 +92,16 @@ def describe(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> 
     except (ValueError, RecursionError):
         messages.error(
             request,
-            "Nothing was changed. The date must look like 2026-11-20, and the metadata must be a JSON "
-            "object.",
+            _(
+                "Nothing was changed. The date must look like 2026-11-20, and the metadata must be a JSON "
+                "object."
+            ),
         )
         return redirect("collections:document-about", tenant_slug, pk, doc_pk)
     kind = clean(request.POST.get("document_type", ""))
     if kind != document.document_type:
         values["document_type"] = kind
-    done = "Description saved."
+    done = _("Description saved.")
     return _act(request, tenant_slug, document, type_rules.document_describe, done, **values)
 
 
@@ -111,9 +117,9 @@ def access(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> Ht
         tenant_slug,
         document,
         documents_access.document_access_set,
-        "Only the people you named can see it now."
+        _("Only the people you named can see it now.")
         if is_restricted
-        else "The whole workspace can see it now.",
+        else _("The whole workspace can see it now."),
         is_restricted=is_restricted,
         roles=request.POST.getlist("roles") if is_restricted else (),
         users=users if is_restricted else (),
@@ -125,7 +131,9 @@ def access(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> Ht
 def restore(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Make an earlier version the current one."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    done = f"Version {document.version} is being read again and becomes the current one when it is ready."
+    done = _("Version %(version)s is being read again and becomes the current one when it is ready.") % {
+        "version": document.version
+    }
     return _act(request, tenant_slug, document, versions.document_restore, done)
 
 
@@ -134,7 +142,7 @@ def restore(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> H
 def reindex(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Read a document again."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    done = (
+    done = _(
         "The document is being read again. The current version stays searchable until the new one is ready."
     )
     return _act(request, tenant_slug, document, versions.document_reindex, done)
@@ -145,7 +153,7 @@ def reindex(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> H
 def summarise(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Make a document's key points and links again."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    done = "Key points and links are being created again. Text, search and citations stay as they are."
+    done = _("Key points and links are being created again. Text, search and citations stay as they are.")
     return _act(request, tenant_slug, document, summaries.document_summarise_again, done)
 
 
@@ -154,7 +162,7 @@ def summarise(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) ->
 def move(request: TenantRequest, tenant_slug: str, pk: int, doc_pk: int) -> HttpResponse:
     """Give a document another path."""
     document = selectors.document_get(actor=request.actor, pk=doc_pk, collection_pk=pk)
-    done = "Moved, with all its versions."
+    done = _("Moved, with all its versions.")
     path = request.POST.get("path", "")
     return _act(request, tenant_slug, document, versions.document_move, done, path=path)
 
@@ -169,26 +177,20 @@ def bulk(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     documents = list(rows.filter(pk__in=sorted(chosen)[:BULK_MOST]).order_by("pk"))
     tag = clean(request.POST.get("tag", ""))
     common: dict[str, Any] = {"tenant": request.tenant, "actor": request.actor}
-    actions: dict[str, tuple[str, Callable[[Document], Any]]] = {
-        "delete": ("deleted", lambda d: services.document_delete(**common, document=d)),
-        "reindex": ("to be read again", lambda d: versions.document_reindex(**common, document=d)),
-        "retry": ("queued again", lambda d: services.document_retry(**common, document=d)),
-        "tag": (
-            f"tagged “{tag}”",
-            lambda d: type_rules.document_describe(**common, document=d, tags=[*d.tags, tag]),
-        ),
-        "untag": (
-            f"without “{tag}”",
-            lambda d: type_rules.document_describe(
-                **common, document=d, tags=[t for t in d.tags if t != tag]
-            ),
+    actions: dict[str, Callable[[Document], Any]] = {
+        "delete": lambda d: services.document_delete(**common, document=d),
+        "reindex": lambda d: versions.document_reindex(**common, document=d),
+        "retry": lambda d: services.document_retry(**common, document=d),
+        "tag": lambda d: type_rules.document_describe(**common, document=d, tags=[*d.tags, tag]),
+        "untag": lambda d: type_rules.document_describe(
+            **common, document=d, tags=[t for t in d.tags if t != tag]
         ),
     }
-    action = actions.get(request.POST.get("action", ""))
-    if action is None or not documents:
-        messages.error(request, "Nothing was done. Choose documents and an action.")
+    name = request.POST.get("action", "")
+    act = actions.get(name)
+    if act is None or not documents:
+        messages.error(request, _("Nothing was done. Choose documents and an action."))
         return redirect("collections:detail", tenant_slug, pk)
-    word, act = action
     done, refused = 0, []
     for document in documents:
         try:
@@ -197,8 +199,26 @@ def bulk(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         except DomainError as error:
             refused.append(f"{document.name}: {error.message}")
     if done:
-        messages.success(request, f"{done} document{'' if done == 1 else 's'} {word}.")
+        messages.success(request, _bulk_told(name, done, tag))
     if refused:
-        more = f" And {len(refused) - 3} more." if len(refused) > 3 else ""
-        messages.error(request, " ".join(refused[:3]) + more)
+        more = [_("And %(count)s more.") % {"count": len(refused) - 3}] if len(refused) > 3 else []
+        messages.error(request, " ".join([*refused[:3], *more]))
     return redirect("collections:detail", tenant_slug, pk)
+
+
+def _bulk_told(action: str, count: int, tag: str) -> str:
+    """Say how many documents an action was done to."""
+    texts = {
+        "delete": ngettext("%(count)s document deleted.", "%(count)s documents deleted.", count),
+        "reindex": ngettext(
+            "%(count)s document to be read again.", "%(count)s documents to be read again.", count
+        ),
+        "retry": ngettext("%(count)s document queued again.", "%(count)s documents queued again.", count),
+        "tag": ngettext(
+            "%(count)s document tagged “%(tag)s”.", "%(count)s documents tagged “%(tag)s”.", count
+        ),
+        "untag": ngettext(
+            "%(count)s document without “%(tag)s”.", "%(count)s documents without “%(tag)s”.", count
+        ),
+    }
+    return texts[action] % {"count": count, "tag": tag}

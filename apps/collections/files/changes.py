@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.documents.services import document_delete, document_put
 from apps.collections.documents.versions import document_move
@@ -29,10 +30,11 @@ from apps.collections.models import (
 )
 from apps.collections.storage import originals as files
 from apps.collections.storage.job_locks import active_jobs, cancel_quietly
-from apps.collections.tree import TreeRefused, path_parts
+from apps.collections.tree.paths import path_parts
 from apps.collections.tree.repository_facts import repository_bytes
 from apps.collections.tree.rules import FileRules, is_hidden
 from apps.collections.tree.store import StoredFile, collection_tree, files_stored
+from apps.collections.tree.tree import TreeRefused
 from basics.errors import Conflict, Invalid, Missing
 from blobs import services as blobs
 from blobs.leases import warm
@@ -192,9 +194,8 @@ def _steps(
         parts = path.split("/")
         for depth in range(1, len(parts)):
             if "/".join(parts[:depth]) in arriving:
-                raise Conflict(
-                    "path_taken", f"“{'/'.join(parts[:depth])}” is a file, not a folder. Choose another path."
-                )
+                message = _("“%(path)s” is a file, not a folder. Choose another path.")
+                raise Conflict("path_taken", message % {"path": "/".join(parts[:depth])})
     # What goes, goes last: it locks the collection, after the jobs that the others may have to end.
     return sorted(steps, key=lambda step: step.content is None and not step.moved_to)
 
@@ -208,7 +209,8 @@ def _move(
     rules.check_write(before.path, 0)
     rules.check_write(path, 0)
     if _before(actor, collection, path, None) is not None:
-        raise Conflict("path_taken", f"A file already exists at “{path}”. Choose another path.")
+        message = _("A file already exists at “%(path)s”. Choose another path.")
+        raise Conflict("path_taken", message % {"path": path})
     _free(collection, path, but=before.path)
     content = before.content()
     return [_Step(before.path, before, None, moved_to=path), _Step(path, None, content, is_arrival=True)]
@@ -228,16 +230,17 @@ def _before(
     if is_hidden_from_actor:
         if is_there:
             raise Missing("file")
-        raise Conflict("path_taken", f"“{path}” cannot be used. Choose another path.")
+        raise Conflict("path_taken", _("“%(path)s” cannot be used. Choose another path.") % {"path": path})
     now = found.sha256 if found else ""
     if expected is not None and expected != now:
-        raise Conflict(
-            "file_stale",
-            f"“{path}” has changed since you read it"
-            + (". " if found else ": it was deleted. ")
-            + "Read it again and repeat the change on its current content.",
-            data={"path": path, "sha256": now},
+        message = _(
+            "“%(path)s” has changed since you read it. Read it again and repeat the change on its current content."
         )
+        if not found:
+            message = _(
+                "“%(path)s” has changed since you read it: it was deleted. Read it again and repeat the change on its current content."
+            )
+        raise Conflict("file_stale", message % {"path": path}, data={"path": path, "sha256": now})
     return found
 
 
@@ -250,8 +253,10 @@ def _free(collection: Collection, path: str, but: str = "") -> None:
     below = set(files_stored(everyone, collection.pk, folder=path)) - {but}
     if taken or below:
         name = taken[0] if taken else path
-        kind = "file" if taken else "folder"
-        raise Conflict("path_taken", f"“{name}” is a {kind}. Choose another path.")
+        message = _("“%(path)s” is a file. Choose another path.")
+        if not taken:
+            message = _("“%(path)s” is a folder. Choose another path.")
+        raise Conflict("path_taken", message % {"path": name})
 
 
 def _quota(tenant: Tenant, collection: Collection, steps: Sequence[_Step]) -> None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from apps.collections.display.forms import RefusableForm
 from apps.collections.tree.rules import RANGES, FileRules
@@ -21,39 +22,43 @@ class FileRulesForm(RefusableForm):
     """What may be seen and written among a collection's files; sizes in megabytes, exact to the byte."""
 
     allow = forms.CharField(
-        label="Allowed paths",
+        label=gettext_lazy("Allowed paths"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
-        help_text="One pattern per line, as in .gitignore: src/, *.py. Empty allows all.",
+        help_text=gettext_lazy("One pattern per line, as in .gitignore: src/, *.py. Empty allows all."),
     )
     deny = forms.CharField(
-        label="Blocked paths",
+        label=gettext_lazy("Blocked paths"),
         required=False,
         widget=forms.Textarea(attrs={"rows": 4, "class": "mono", "spellcheck": "false"}),
-        help_text="Neither shown nor written, even if allowed above: secrets/, *.pem.",
+        help_text=gettext_lazy("Neither shown nor written, even if allowed above: secrets/, *.pem."),
     )
     show_hidden = forms.BooleanField(
-        label="Hidden files",
+        label=gettext_lazy("Hidden files"),
         required=False,
-        help_text="Show and write names that begin with a dot. The folder .git stays hidden.",
+        help_text=gettext_lazy("Show and write names that begin with a dot. The folder .git stays hidden."),
     )
     read_only = forms.BooleanField(
-        label="Read only", required=False, help_text="Neither people nor models can change files here."
+        label=gettext_lazy("Read only"),
+        required=False,
+        help_text=gettext_lazy("Neither people nor models can change files here."),
     )
     max_file_bytes = forms.DecimalField(
-        label="Largest file that tools can write, in MB",
+        label=gettext_lazy("Largest file that tools can write, in MB"),
         min_value=0,
         max_value=RANGES["max_file_bytes"][1] / _MB,
         decimal_places=6,
     )
     max_total_bytes = forms.DecimalField(
-        label="All files together, in MB",
+        label=gettext_lazy("All files together, in MB"),
         min_value=0,
         max_value=RANGES["max_total_bytes"][1] / _MB,
         decimal_places=6,
     )
     max_files = forms.IntegerField(
-        label="Maximum number of files", min_value=RANGES["max_files"][0], max_value=RANGES["max_files"][1]
+        label=gettext_lazy("Maximum number of files"),
+        min_value=RANGES["max_files"][0],
+        max_value=RANGES["max_files"][1],
     )
 
     @classmethod

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Iterable
 
 from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
 
 from apps.collections.files.selectors import file_content
 from apps.collections.models import Collection, Document, FileBatch, FileBlob, FileRevision
@@ -107,10 +108,14 @@ def text_diff(
         Invalid: ``file_binary``, or ``file_too_large`` beyond 20,000 lines.
     """
     if before is None or after is None:
-        raise Invalid("file_binary", "One of the two isn't text, so they can't be compared line by line.")
+        raise Invalid("file_binary", _("One of the two isn't text, so they can't be compared line by line."))
     lines = before.lines, after.lines
     if max(map(len, lines)) > MAX_DIFF_LINES:
-        raise Invalid("file_too_large", f"Texts of more than {MAX_DIFF_LINES} lines are not compared.")
+        raise Invalid(
+            "file_too_large",
+            _("Texts of more than %(max_diff_lines)s lines are not compared.")
+            % {"max_diff_lines": MAX_DIFF_LINES},
+        )
     rows = difflib.unified_diff(*lines, fromfile=old, tofile=new, lineterm="", n=context)
     return "\n".join(rows)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from apps.collections.files.changes import FileChange, files_change
 from apps.collections.models import Collection, DocumentSource, FileBatch, Import
-from apps.collections.tree import path_parts
+from apps.collections.tree.paths import path_parts
 from apps.collections.tree.rules import FileRules
 from basics.errors import DomainError, TryAgain
 from tenancy.actors import Actor

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import regex
+from django.utils.translation import gettext as _
 
 from apps.collections.files.selectors import files_visible
 from apps.collections.models import Collection
-from apps.collections.tree import path_parts
+from apps.collections.tree.paths import path_parts
 from apps.collections.tree.rules import pattern_read
 from apps.collections.tree.store import StoredFile, file_bytes
 from apps.collections.tree.text import file_text
@@ -82,9 +83,16 @@ def search_files(
     """
     folder = "/".join(path_parts(folder, is_folder=True))
     if not query or len(query) > MAX_PATTERN or "\0" in query:
-        raise Invalid("search_invalid", f"Give a query of 1 to {MAX_PATTERN} characters.")
+        raise Invalid(
+            "search_invalid",
+            _("Give a query of 1 to %(max_pattern)s characters.") % {"max_pattern": MAX_PATTERN},
+        )
     if not 0 <= offset <= MAX_OFFSET or not 1 <= limit <= MAX_PAGE:
-        raise Invalid("search_invalid", f"offset goes to {MAX_OFFSET}, limit to {MAX_PAGE}.")
+        raise Invalid(
+            "search_invalid",
+            _("offset goes to %(max_offset)s, limit to %(max_page)s.")
+            % {"max_offset": MAX_OFFSET, "max_page": MAX_PAGE},
+        )
     files = files_visible(actor=actor, collection=collection, folder=folder)
     if names:
         files = {path: file for path, file in files.items() if pattern_read(names).match_file(path)}
@@ -105,7 +113,9 @@ def _finder(query: str, kind: Kind, is_case_sensitive: bool) -> Callable[[str, f
         else:
             pattern = pattern_compile(query, flags)
     except (regex.error, RecursionError, OverflowError, MemoryError) as error:
-        raise Invalid("search_invalid", f"The regular expression is invalid: {error}.") from error
+        raise Invalid(
+            "search_invalid", _("The regular expression is invalid: %(error)s.") % {"error": error}
+        ) from error
     return lambda text, seconds: pattern.finditer(text, timeout=seconds)
 
 
@@ -145,11 +155,14 @@ class _Search:
         notes = []
         if is_late:
             notes.append(
-                f"The search ran out of time after {searched} of {len(files)} files. Search in a folder, "
-                f"or for something simpler."
+                _(
+                    "The search ran out of time after %(searched)s of %(count)s files. Search in a folder, "
+                    "or for something simpler."
+                )
+                % {"searched": searched, "count": len(files)}
             )
         if self._large:
-            notes.append(f"{self._large} files are too large to be searched.")
+            notes.append(_("%(count)s files are too large to be searched.") % {"count": self._large})
         return FileMatches(found[:limit], more, searched, " ".join(notes))
 
     def _matches(self, file: StoredFile) -> Iterator[FileMatch]:

@@ -9,9 +9,11 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.collections.ingestion.code.languages import BY_SUFFIX
 from apps.collections.models import Collection
-from apps.collections.tree import path_parts
+from apps.collections.tree.paths import path_parts
 from apps.collections.tree.rules import FileRules, pattern_read
 from apps.collections.tree.store import StoredFile, file_bytes, files_stored, tree_tidy
 from apps.collections.tree.text import file_text, file_text_in
@@ -146,7 +148,7 @@ def file_list(
     if show_hidden and not FileRules.of(collection.file_rules).show_hidden:
         raise Invalid(
             "hidden_files_off",
-            "Hidden files are switched off for this collection (Files, Rules).",
+            _("Hidden files are switched off for this collection (Files, Rules)."),
             data={"field": "show_hidden"},
         )
     below = len(folder) + 1 if folder else 0
@@ -186,7 +188,7 @@ def _entries(folder: str, files: Iterable[StoredFile]) -> list[Listed]:
     below: dict[str, list[StoredFile]] = {}
     entries = []
     for file in files:
-        name, slash, _ = file.path[len(prefix) :].partition("/")
+        name, slash, _rest = file.path[len(prefix) :].partition("/")
         if slash:
             below.setdefault(name, []).append(file)
         else:
@@ -234,7 +236,8 @@ def file_content(*, actor: Actor, collection: Collection, path: str) -> tuple[St
     if stored.size > MAX_READ_BYTES:
         raise Invalid(
             "file_too_large",
-            f"“{path}” has {stored.size} bytes; at most {MAX_READ_BYTES} are read here. Download it instead.",
+            _("“%(path)s” has %(size)s bytes; at most %(max_read_bytes)s are read here. Download it instead.")
+            % {"path": path, "size": stored.size, "max_read_bytes": MAX_READ_BYTES},
             status=413,
         )
     return stored, file_bytes(collection.pk, actor.tenant_id, stored)
@@ -265,7 +268,9 @@ def file_read(
     last = start + PAGE_LINES - 1 if end is None else end
     if start < 1 or last < start or (start > max(1, len(lines)) and text is not None):
         raise Invalid(
-            "range_invalid", f"“{path}” has {len(lines)} lines; there is no range {start} to {last}."
+            "range_invalid",
+            _("“%(path)s” has %(lines)s lines; there is no range %(start)s to %(last)s.")
+            % {"path": path, "lines": len(lines), "start": start, "last": last},
         )
     chosen = lines[start - 1 : min(last, start - 1 + MAX_LINES)]
     return FileRead(

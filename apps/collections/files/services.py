@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.files.changes import FileChange, files_change
 from apps.collections.files.edits import TextEdit, text_edit
 from apps.collections.models import Collection, FileBatch
 from apps.collections.storage.job_locks import collection_lock
-from apps.collections.tree import path_parts
+from apps.collections.tree.paths import path_parts
 from apps.collections.tree.rules import FileRules
 from apps.collections.tree.store import file_bytes, files_stored
 from apps.collections.tree.text import FileText, encoding_named, file_text
@@ -76,7 +77,8 @@ def file_write(
     if not may_make_folders and folder and not files_stored(actor, collection.pk, folder=folder):
         raise Conflict(
             "folder_missing",
-            f"There is no folder “{folder}” yet. Set create_directories, or choose another folder.",
+            _("There is no folder “%(folder)s” yet. Set create_directories, or choose another folder.")
+            % {"folder": folder},
         )
     is_careful = expected is None and not may_overwrite
     try:
@@ -94,8 +96,10 @@ def file_write(
             raise
         raise Conflict(
             "file_exists",
-            f"“{path}” exists already, and nothing was written. Read it and send its sha256 as expected, set overwrite, or "
-            "choose another name.",
+            _(
+                "“%(path)s” exists already, and nothing was written. Read it and send its sha256 as expected, set overwrite, or choose another name."
+            )
+            % {"path": path},
             data=error.data,
         ) from error
 
@@ -128,13 +132,15 @@ def files_edit(
         if edit.expected is not None and edit.expected != stored.sha256:
             raise Conflict(
                 "file_stale",
-                f"“{path}” has changed since you read it. Read it again and repeat the edit on its current "
-                f"content.",
+                _(
+                    "“%(path)s” has changed since you read it. Read it again and repeat the edit on its current content."
+                )
+                % {"path": path},
                 data={"path": path, "sha256": stored.sha256},
             )
         text = file_text(file_bytes(collection.pk, tenant.pk, stored))
         if text is None:
-            raise Invalid("file_binary", f"“{path}” isn't text and can't be edited.")
+            raise Invalid("file_binary", _("“%(path)s” isn't text and can't be edited.") % {"path": path})
         changed = _in_form(text, text_edit(text.text, edit.edits, path=path), path)
         changes.append(FileChange(path, changed, expected=stored.sha256))
     return files_change(
@@ -247,5 +253,8 @@ def _in_form(form: FileText, text: str, path: str) -> bytes:
     except UnicodeEncodeError as error:
         raise Invalid(
             "encoding_invalid",
-            f"“{path}” is in {form.encoding}, which has no {error.object[error.start]!r}. Use other characters, or write the file again under another name.",
+            _(
+                "“%(path)s” is in %(encoding)s, which has no %(object)r. Use other characters, or write the file again under another name."
+            )
+            % {"path": path, "encoding": form.encoding, "object": error.object[error.start]},
         ) from error

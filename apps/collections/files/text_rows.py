@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 from pygments import highlight  # type: ignore[import-untyped]
 from pygments.formatters import HtmlFormatter  # type: ignore[import-untyped]
 from pygments.lexers import get_lexer_for_filename  # type: ignore[import-untyped]
@@ -60,7 +61,9 @@ def diff_rows(before: FileText, after: FileText) -> DiffRows:
     """Return the changed lines with three lines around them, side by side."""
     old, new = before.lines, after.lines
     if max(len(old), len(new)) > _MAX_LINES:
-        return DiffRows([], 0, 0, f"Texts of more than {_MAX_LINES} lines are not compared here.")
+        return DiffRows(
+            [], 0, 0, _("Texts of more than %(most)s lines are not compared here.") % {"most": _MAX_LINES}
+        )
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=len(old) > 2000)
     rows: list[DiffRow] = []
     added = removed = 0
@@ -86,5 +89,5 @@ def diff_rows(before: FileText, after: FileText) -> DiffRows:
                         new[right] if has_right else "",
                     )
                 )
-    note = f"Only the first {MAX_ROWS} rows are shown." if len(rows) > MAX_ROWS else ""
+    note = _("Only the first %(most)s rows are shown.") % {"most": MAX_ROWS} if len(rows) > MAX_ROWS else ""
     return DiffRows(rows[:MAX_ROWS], added, removed, note)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.collections.display import selectors
@@ -22,12 +24,15 @@ from apps.collections.tree.rules import FileRules
 from basics.errors import Invalid
 from web.requests import TenantRequest, allowed
 
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
 DEPTH = 4
 ENTRIES_PER_FOLDER = 100
-KINDS: tuple[tuple[file_search.Kind, str], ...] = (
-    ("text", "Text"),
-    ("regex", "Regular expression"),
-    ("name", "File names"),
+KINDS: tuple[tuple[file_search.Kind, str | _StrPromise], ...] = (
+    ("text", pgettext_lazy("kind of search", "Text")),
+    ("regex", gettext_lazy("Regular expression")),
+    ("name", gettext_lazy("File names")),
 )
 
 
@@ -36,7 +41,7 @@ KINDS: tuple[tuple[file_search.Kind, str], ...] = (
 def search(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Show the lines, or the files, that match a query."""
     collection = selectors.collection_get(actor=request.actor, pk=pk)
-    kind = next((one for one, _ in KINDS if one == request.GET.get("kind")), KINDS[0][0])
+    kind = next((one for one, _label in KINDS if one == request.GET.get("kind")), KINDS[0][0])
     asked = {n: request.GET.get(n, "").replace("\0", "") for n in ("q", "folder", "names")}
     asked["kind"] = kind
     context: dict[str, Any] = {"asked": asked, "kinds": KINDS}
@@ -109,7 +114,7 @@ def rules(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         except Invalid as error:
             form.refuse(error)
         else:
-            messages.success(request, "File rules saved. They apply from now on.")
+            messages.success(request, _("File rules saved. They apply from now on."))
             return redirect("collections:file-rules", tenant_slug, pk)
     context = section(request, collection, "settings") | {"form": form}
     status = 422 if request.method == "POST" else 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.files.changes import FileChange, files_change
 from apps.collections.models import Collection, FileBatch, FileRevision
@@ -43,9 +44,9 @@ def batch_undo(
         standing = rows.filter(is_undone=False).exclude(action__in=_TURNS)
         chosen = standing.order_by("-pk").first() if batch is None else rows.filter(pk=batch.pk).first()
         if chosen is None:
-            raise Conflict("nothing_to_undo", "There is no change to undo.")
+            raise Conflict("nothing_to_undo", _("There is no change to undo."))
         if chosen.is_undone or chosen.action in _TURNS:
-            raise Conflict("batch_undone", "This change was already undone, or is itself an undo or redo.")
+            raise Conflict("batch_undone", _("This change was already undone, or is itself an undo or redo."))
         made = _turn(tenant, actor, collection, chosen, FileBatch.Action.UNDO, run)
         chosen.is_undone = True
         chosen.save(update_fields=["is_undone"])
@@ -82,7 +83,7 @@ def batch_redo(
         )
         chosen = last.undoes if last is not None else None
         if chosen is None:
-            raise Conflict("nothing_to_redo", "There is no undone change to redo.")
+            raise Conflict("nothing_to_redo", _("There is no undone change to redo."))
         made = _turn(tenant, actor, collection, chosen, FileBatch.Action.REDO, run)
         chosen.is_undone = False
         chosen.save(update_fields=["is_undone"])
@@ -152,12 +153,12 @@ def _turn(
         collection=collection,
         changes=changes,
         action=action,
-        note=f"{action.label} of change {batch.pk}",
+        note=f"{action.value.capitalize()} of change {batch.pk}",  # stored, so in English
         run=run,
         undoes=batch,
     )
     if made is None:
-        raise Conflict("nothing_to_undo", "Already up to date.")
+        raise Conflict("nothing_to_undo", _("Already up to date."))
     return made
 
 
@@ -187,7 +188,9 @@ def _now(tenant: Tenant, actor: Actor, collection: Collection, row: FileRevision
         if not is_moved:
             raise Conflict(
                 "file_was_restricted",
-                f"“{row.path}” was limited to some members, and that limit no longer exists. Restoring it "
-                f"would open it to everyone, so it can't be restored this way.",
+                _(
+                    "“%(path)s” was limited to some members, and that limit no longer exists. Restoring it would open it to everyone, so it can't be restored this way."
+                )
+                % {"path": row.path},
             )
     return mine.sha256 if mine else ""

@@ -10,6 +10,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.display import selectors
@@ -115,7 +116,7 @@ def edit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         stored, content = file_selectors.file_content(actor=request.actor, collection=collection, path=path)
         text = file_text(content)
         if text is None or stored.size > MAX_EDITED:
-            messages.error(request, "Only text of up to 500 kB can be edited here.")
+            messages.error(request, _("Only text of up to 500 kB can be edited here."))
             return _to_file(tenant_slug, collection, path)
         values = {"path": path, "content": text.text, "expected": stored.sha256, "is_new": False}
     return _form(request, collection, values)
@@ -145,7 +146,9 @@ def _save(request: TenantRequest, tenant_slug: str, collection: Collection) -> H
         )
     except DomainError as error:
         return _form(request, collection, values, error.message)
-    messages.success(request, "Saved. Search is updated in a moment." if batch else "Nothing has changed.")
+    messages.success(
+        request, _("Saved. Search is updated in a moment.") if batch else _("Nothing has changed.")
+    )
     return _to_file(tenant_slug, collection, values["path"])
 
 
@@ -173,7 +176,9 @@ def delete(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
         return _to_file(tenant_slug, collection, path)
-    messages.success(request, f"“{path}” is deleted. You can restore it from the history.")
+    messages.success(
+        request, _("“%(path)s” is deleted. You can restore it from the history.") % {"path": path}
+    )
     return redirect("collections:file-history", tenant_slug, pk)
 
 
@@ -219,14 +224,14 @@ def revision(request: TenantRequest, tenant_slug: str, pk: int, revision: int) -
 @allowed("document.write")
 def undo(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Take a change back."""
-    return _turn(request, tenant_slug, pk, files_undo.batch_undo, "The change was undone.")
+    return _turn(request, tenant_slug, pk, files_undo.batch_undo, _("The change was undone."))
 
 
 @require_POST
 @allowed("document.write")
 def redo(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     """Make a change again."""
-    return _turn(request, tenant_slug, pk, files_undo.batch_redo, "The change was redone.")
+    return _turn(request, tenant_slug, pk, files_undo.batch_redo, _("The change was redone."))
 
 
 def _turn(request: TenantRequest, tenant_slug: str, pk: int, service: Any, said: str) -> HttpResponse:
@@ -258,7 +263,7 @@ def restore(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
         request,
         tenant_slug,
         pk,
-        f"“{row.path}” is restored.",
+        _("“%(path)s” is restored.") % {"path": row.path},
         lambda: files_undo.revision_restore(
             tenant=request.tenant, actor=request.actor, collection=collection, revision=row
         ),

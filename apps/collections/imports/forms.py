@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from apps.collections.imports.services import SOURCES, ImportOptions
 from basics.errors import DomainError
@@ -13,71 +14,88 @@ from basics.errors import DomainError
 class ImportForm(forms.Form):
     """Where from, and how."""
 
-    source = forms.ChoiceField(choices=[(s.value, s.label) for s in SOURCES], initial="archive")
+    source = forms.ChoiceField(
+        label=gettext_lazy("Source"), choices=[(s.value, s.label) for s in SOURCES], initial="archive"
+    )
     file = forms.FileField(
         required=False,
-        label="Archive",
-        help_text="ZIP or TAR (.tar.gz, .tar.bz2, .tar.xz) with documents, with a git repository, or with a Chroma folder.",
+        label=gettext_lazy("Archive"),
+        help_text=gettext_lazy(
+            "ZIP or TAR (.tar.gz, .tar.bz2, .tar.xz) with documents, with a git repository, or with a Chroma folder."
+        ),
     )
     urls = forms.CharField(
         required=False,
-        label="Web pages",
+        label=gettext_lazy("Web pages"),
         widget=forms.Textarea(attrs={"rows": 3, "placeholder": "https://example.org/guide"}),
-        help_text="One address per line.",
+        help_text=gettext_lazy("One address per line."),
     )
     path = forms.CharField(
         required=False,
         max_length=1000,
-        label="Path on the server",
-        help_text="A folder, repository or Chroma folder inside a folder the operator has opened.",
+        label=gettext_lazy("Path on the server"),
+        help_text=gettext_lazy(
+            "A folder, repository or Chroma folder inside a folder the operator has opened."
+        ),
     )
     into = forms.CharField(
         required=False,
         max_length=500,
-        label="Into folder",
-        help_text="Empty: a folder named after the source. A single slash: the top of the collection.",
+        label=gettext_lazy("Into folder"),
+        help_text=gettext_lazy(
+            "Empty: a folder named after the source. A single slash: the top of the collection."
+        ),
     )
     ref = forms.CharField(
-        required=False, max_length=200, label="Revision", help_text="Branch, tag or commit of a repository."
+        required=False,
+        max_length=200,
+        label=gettext_lazy("Revision"),
+        help_text=gettext_lazy("Branch, tag or commit of a repository."),
     )
     include = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 2}),
-        label="Only these files",
-        help_text="Patterns as in .gitignore, one per line, for example docs/**/*.md.",
+        label=gettext_lazy("Only these files"),
+        help_text=gettext_lazy("Patterns as in .gitignore, one per line, for example docs/**/*.md."),
     )
     exclude = forms.CharField(
-        required=False, widget=forms.Textarea(attrs={"rows": 2}), label="Exclude these files"
+        required=False, widget=forms.Textarea(attrs={"rows": 2}), label=gettext_lazy("Exclude these files")
     )
     with_hidden = forms.BooleanField(
         required=False,
-        label="Include hidden files",
-        help_text="Files and folders whose names begin with a dot.",
+        label=gettext_lazy("Include hidden files"),
+        help_text=gettext_lazy("Files and folders whose names begin with a dot."),
     )
     with_unsearchable = forms.BooleanField(
         required=False,
-        label="Include files without text",
-        help_text="Images are read by text recognition. Programs, empty files and the like appear under "
-        "Files only.",
+        label=gettext_lazy("Include files without text"),
+        help_text=gettext_lazy(
+            "Images are read by text recognition. Programs, empty files and the like appear under Files only."
+        ),
     )
     sync = forms.BooleanField(
         required=False,
-        label="Remove deleted documents",
-        help_text="Deletes documents from earlier imports of this source that it no longer contains.",
+        label=gettext_lazy("Remove deleted documents"),
+        help_text=gettext_lazy(
+            "Deletes documents from earlier imports of this source that it no longer contains."
+        ),
     )
-    chroma_collection = forms.CharField(required=False, max_length=200, label="Chroma collection")
+    chroma_collection = forms.CharField(
+        required=False, max_length=200, label=gettext_lazy("Chroma collection")
+    )
     source_key = forms.CharField(
         required=False,
         max_length=200,
-        label="Chroma field with the source file",
-        help_text="Empty: source, file_path and similar names are tried.",
+        label=gettext_lazy("Chroma field with the source file"),
+        help_text=gettext_lazy("Empty: source, file_path and similar names are tried."),
     )
     vectors_model = forms.CharField(
         required=False,
         max_length=200,
-        label="Model of the Chroma vectors",
-        help_text="Takes over the vectors; must be this collection's own model. Empty: passages are "
-        "embedded again.",
+        label=gettext_lazy("Model of the Chroma vectors"),
+        help_text=gettext_lazy(
+            "Takes over the vectors; must be this collection's own model. Empty: passages are embedded again."
+        ),
     )
 
     def options(self) -> ImportOptions:

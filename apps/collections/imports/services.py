@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.collections.documents.services import document_name, document_path
 from apps.collections.ingestion.sources.archives import ARCHIVE_SUFFIXES, archive_stem, is_archive
@@ -158,7 +159,7 @@ def import_cancel(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
         locked = _lock(tenant, row)
         is_ours = locked.status in (ImportStatus.QUEUED, ImportStatus.RUNNING)
         if not is_ours and locked.status != ImportStatus.CANCELLED:
-            raise Conflict("import_not_active", "This import has already ended.")
+            raise Conflict("import_not_active", _("This import has already ended."))
         if is_ours and not Job.objects.filter(pk=locked.job_id or 0, status__in=ACTIVE).exists():
             locked.status, locked.finished_at = ImportStatus.CANCELLED, timezone.now()
             locked.save(update_fields=["status", "finished_at"])
@@ -180,13 +181,15 @@ def import_retry(*, tenant: Tenant, actor: Actor, row: Import) -> Import:
     with transaction.atomic():
         locked = _lock(tenant, row)
         if locked.status in (ImportStatus.QUEUED, ImportStatus.RUNNING):
-            raise Conflict("import_active", "This import is still running.")
+            raise Conflict("import_active", _("This import is still running."))
         is_uploaded = not locked.options.get("path") and locked.source != DocumentSource.URL
         if is_uploaded and not (locked.file and is_there):
             raise Conflict(
                 "import_file_gone",
-                f"The uploaded archive is deleted after a successful import, and {KEPT.days} days after a "
-                f"failed one. Upload it again.",
+                _(
+                    "The uploaded archive is deleted after a successful import, and %(days)s days after a failed one. Upload it again."
+                )
+                % {"days": KEPT.days},
             )
         locked.status, locked.finished_at = ImportStatus.QUEUED, None
         locked.error_code = locked.error_message = ""
@@ -206,7 +209,7 @@ def document_refetch(*, tenant: Tenant, actor: Actor, document: Document) -> Imp
         Missing: the collection was deleted meanwhile.
     """
     if document.source != DocumentSource.URL or not document.source_url:
-        raise Invalid("not_a_web_page", "This document did not come from a web page.")
+        raise Invalid("not_a_web_page", _("This document did not come from a web page."))
     return import_start(
         tenant=tenant,
         actor=actor,
@@ -256,35 +259,43 @@ def _wrong(name: str, message: str) -> Invalid:
 
 def _check(tenant: Tenant, source: str, options: ImportOptions, *, has_file: bool, name: str) -> None:
     if source not in SOURCES:
-        raise _wrong("source", f"Choose one of: {', '.join(SOURCES)}.")
+        raise _wrong("source", _("Choose one of: %(sources)s.") % {"sources": ", ".join(SOURCES)})
     if source == DocumentSource.URL:
         _check_urls(tenant, options.urls)
     elif has_file:
         if source not in UPLOADED:
-            raise _wrong("file", "This source can't be uploaded. Give a path on the server.")
+            raise _wrong("file", _("This source can't be uploaded. Give a path on the server."))
         if not is_archive(name):
-            raise _wrong("file", f"This archive can't be opened: {', '.join(ARCHIVE_SUFFIXES)}.")
+            raise _wrong(
+                "file",
+                _("This archive can't be opened: %(archive_suffixes)s.")
+                % {"archive_suffixes": ", ".join(ARCHIVE_SUFFIXES)},
+            )
     elif source not in ON_SERVER:
-        raise _wrong("file", "Choose the archive to import.")
+        raise _wrong("file", _("Choose the archive to import."))
     elif not options.path.startswith("/"):
-        raise _wrong("path", "Give the absolute path of the folder on the server, or upload an archive.")
+        raise _wrong("path", _("Give the absolute path of the folder on the server, or upload an archive."))
     if len(options.path) > 1000 or not options.path.isprintable():
-        raise _wrong("path", "This isn't a folder path.")
+        raise _wrong("path", _("This isn't a folder path."))
     for field_name in ("include", "exclude"):
         patterns = getattr(options, field_name)
         if len(patterns) > MAX_PATTERNS or any(len(one) > 200 or not one.isprintable() for one in patterns):
-            raise _wrong(field_name, f"Use at most {MAX_PATTERNS} patterns of at most 200 characters.")
+            raise _wrong(
+                field_name,
+                _("Use at most %(max_patterns)s patterns of at most 200 characters.")
+                % {"max_patterns": MAX_PATTERNS},
+            )
     for field_name in ("ref", "chroma_collection", "source_key", "vectors_model"):
         text = getattr(options, field_name)
         if len(text) > 200 or not text.isprintable():
-            raise _wrong(field_name, "Use at most 200 printable characters.")
+            raise _wrong(field_name, _("Use at most 200 printable characters."))
 
 
 def _check_urls(tenant: Tenant, urls: tuple[str, ...]) -> None:
     if not urls:
-        raise _wrong("urls", "Give at least one address.")
+        raise _wrong("urls", _("Give at least one address."))
     if len(urls) > MAX_URLS:
-        raise _wrong("urls", f"Enter at most {MAX_URLS} addresses at once.")
+        raise _wrong("urls", _("Enter at most %(max_urls)s addresses at once.") % {"max_urls": MAX_URLS})
     policy = outgoing_policy(tenant.pk)
     try:
         for url in urls:

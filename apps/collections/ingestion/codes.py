@@ -26,6 +26,7 @@ import regex
 from apps.collections.ingestion.word_parts import set_apart
 from basics.errors import DomainError
 from basics.patterns import pattern_compile
+from basics.texts import gettext as _
 
 FORM = 1  # of what is recognised here; raise it with every change, and passages are indexed again
 VERSION = 1
@@ -71,8 +72,8 @@ class CodesInvalid(DomainError):
 
     default_status = 400
 
-    def __init__(self, message: str) -> None:
-        super().__init__("code_patterns_invalid", message)
+    def __init__(self, message: str, **facts: object) -> None:
+        super().__init__("code_patterns_invalid", message % facts if facts else message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +230,17 @@ def code_kinds_parse(data: object, *, is_probed: bool = True) -> CodeKinds:
     Raises:
         CodesInvalid: anything missing, unknown, out of range, no regular expression, or one that is too slow.
     """
-    given = _object(data, "The patterns", {"version", "kinds"})
+    given = _object(data, _("The patterns"), {"version", "kinds"})
     if given.get("version") != VERSION:
-        raise CodesInvalid(f'The patterns must have "version": {VERSION}.')
+        raise CodesInvalid(_('The patterns must have "version": %(version)s.'), version=VERSION)
     kinds = given.get("kinds")
     if not isinstance(kinds, list) or len(kinds) > MAX_KINDS:
-        raise CodesInvalid(f'"kinds" must be a list of at most {MAX_KINDS}.')
+        raise CodesInvalid(_('"kinds" must be a list of at most %(max_kinds)s.'), max_kinds=MAX_KINDS)
     made = [_kind(kind, number, is_probed) for number, kind in enumerate(kinds, start=1)]
     names = [HTS, *(kind.name for kind in SHIPPED), *(kind.name for kind in made)]
     for name in names:
         if names.count(name) > 1:
-            raise CodesInvalid(f"“{name}” already exists. Choose another name.")
+            raise CodesInvalid(_("“%(name)s” already exists. Choose another name."), name=name)
     digest = hashlib.sha256(json.dumps(kinds, sort_keys=True).encode()).hexdigest()[:12]
     return CodeKinds(made, digest if made else "")
 
@@ -353,37 +354,43 @@ def _apart(text: str, tokens: Sequence[re.Match[str]], first: int) -> Code | Non
 
 
 def _kind(data: object, number: int, is_probed: bool) -> CodeKind:
-    where = f"Kind {number}"
+    where = _("Kind %(number)s") % {"number": number}
     given = _object(data, where, {"name", "pattern", "keep", "prefixes"})
     name = given.get("name")
     if not isinstance(name, str) or not _NAME.match(name):
         raise CodesInvalid(
-            f'{where}: "name" must be 1 to 30 characters (a-z, 0-9 and _) and start with a letter.'
+            _('%(where)s: "name" must be 1 to 30 characters (a-z, 0-9 and _) and start with a letter.'),
+            where=where,
         )
-    where = f"Kind {number} ({name})"
+    where = _("Kind %(number)s (%(name)s)") % {"number": number, "name": name}
     pattern = given.get("pattern")
+    said = {"where": where, "pattern": pattern, "most": MAX_PATTERN, "known": ", ".join(_KEEPS)}
     if not isinstance(pattern, str) or not 0 < len(pattern) <= MAX_PATTERN:
-        raise CodesInvalid(f'{where}: "pattern" must be text of 1 to {MAX_PATTERN} characters.')
+        raise CodesInvalid(_('%(where)s: "pattern" must be text of 1 to %(most)s characters.'), **said)
     keep = given.get("keep", "letters_digits")
     if keep not in _KEEPS:
-        raise CodesInvalid(f'{where}: "keep" must be one of {", ".join(_KEEPS)}.')
+        raise CodesInvalid(_('%(where)s: "keep" must be one of %(known)s.'), **said)
     prefixes = given.get("prefixes", False)
     if not isinstance(prefixes, bool):
-        raise CodesInvalid(f'{where}: "prefixes" must be true or false.')
+        raise CodesInvalid(_('%(where)s: "prefixes" must be true or false.'), **said)
     try:
         compiled = pattern_compile(pattern, regex.IGNORECASE)
         is_empty = compiled.match("", timeout=_PROBE_SECONDS) is not None
         for probe in _PROBES if is_probed else ():
-            for _ in compiled.finditer(probe, timeout=_PROBE_SECONDS):
+            for _match in compiled.finditer(probe, timeout=_PROBE_SECONDS):
                 pass
     except TimeoutError as error:
         raise CodesInvalid(
-            f"{where}: the pattern takes too long on plain text. Use fewer nested repetitions."
+            _("%(where)s: the pattern takes too long on plain text. Use fewer nested repetitions."),
+            **said,
         ) from error
     except (regex.error, RecursionError, OverflowError, ValueError) as error:
-        raise CodesInvalid(f"{where}: {pattern!r} isn't a valid regular expression: {error}.") from error
+        message = _("%(where)s: %(pattern)r isn't a valid regular expression: %(error)s.")
+        raise CodesInvalid(message, **said, error=error) from error
     if is_empty:
-        raise CodesInvalid(f"{where}: {pattern!r} matches nothing at all. Make it match something.")
+        raise CodesInvalid(
+            _("%(where)s: %(pattern)r matches nothing at all. Make it match something."), **said
+        )
     return CodeKind(name, compiled, cast("Keep", keep), prefixes)
 
 
@@ -394,7 +401,8 @@ _PROBES = tuple((run * 1500)[:3000] + _TAIL for run in ("a", "A", "1", "1-", "a1
 
 def _object(data: object, where: str, keys: Iterable[str]) -> Mapping[str, Any]:
     if not isinstance(data, dict):
-        raise CodesInvalid(f"{where} must be an object.")
+        raise CodesInvalid(_("%(where)s must be an object."), where=where)
     if unknown := sorted(str(key) for key in data.keys() - set(keys)):
-        raise CodesInvalid(f"{where} has unknown keys: {', '.join(unknown)[:200]}.")
+        keys_told = ", ".join(unknown)[:200]
+        raise CodesInvalid(_("%(where)s has unknown keys: %(unknown)s."), where=where, unknown=keys_told)
     return data

@@ -26,6 +26,7 @@ import regex
 from apps.collections.ingestion.types import ExtractedDocument
 from basics.errors import DomainError
 from basics.patterns import pattern_compile
+from basics.texts import gettext as _
 
 VERSION = 1
 MAX_RULES, MAX_SIGNALS, MAX_PATTERN = 100, 40, 500
@@ -45,8 +46,8 @@ class RulesInvalid(DomainError):
 
     default_status = 400
 
-    def __init__(self, message: str) -> None:
-        super().__init__("document_type_rules_invalid", message)
+    def __init__(self, message: str, **facts: object) -> None:
+        super().__init__("document_type_rules_invalid", message % facts if facts else message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,12 @@ def document_type_rules_parse(data: object) -> TypeRules:
     Raises:
         RulesInvalid: anything missing, unknown, out of range, or a pattern that is no regular expression.
     """
-    given = _object(data, "The rule set", {"version", "default", "rules"})
+    given = _object(data, _("The rule set"), {"version", "default", "rules"})
     if given.get("version") != VERSION:
-        raise RulesInvalid(f'The rule set must have "version": {VERSION}.')
+        raise RulesInvalid(_('The rule set must have "version": %(version)s.'), version=VERSION)
     rules = given.get("rules")
     if not isinstance(rules, list) or len(rules) > MAX_RULES:
-        raise RulesInvalid(f'"rules" must be a list of at most {MAX_RULES} rules.')
+        raise RulesInvalid(_('"rules" must be a list of at most %(max_rules)s rules.'), max_rules=MAX_RULES)
     default = _type_name(given.get("default", "general"), '"default"')
     return TypeRules(tuple(_rule(rule, i) for i, rule in enumerate(rules, start=1)), default)
 
@@ -184,19 +185,28 @@ def _compiled(pattern: str) -> regex.Pattern[str]:
 
 
 def _rule(data: object, number: int) -> TypeRule:
-    where = f"Rule {number}"
+    where = _("Rule %(number)s") % {"number": number}
     given = _object(data, where, {"type", "threshold", "signals"})
     name = _type_name(given.get("type"), f'{where}: "type"')
-    where = f"Rule {number} ({name})"
+    where = _("Rule %(number)s (%(name)s)") % {"number": number, "name": name}
     threshold = _number(given.get("threshold", 1), f'{where}: "threshold"')
     if threshold <= 0:
-        raise RulesInvalid(f'{where}: "threshold" must be above 0.')
+        raise RulesInvalid(_('%(where)s: "threshold" must be above 0.'), where=where)
     signals = given.get("signals")
     if not isinstance(signals, list) or not 1 <= len(signals) <= MAX_SIGNALS:
-        raise RulesInvalid(f'{where}: "signals" must be a list of 1 to {MAX_SIGNALS}.')
-    made = tuple(_signal(s, f"{where}, signal {i}") for i, s in enumerate(signals, start=1))
+        raise RulesInvalid(
+            _('%(where)s: "signals" must be a list of 1 to %(max_signals)s.'),
+            where=where,
+            max_signals=MAX_SIGNALS,
+        )
+    place = _("%(where)s, signal %(number)s")
+    made = tuple(_signal(s, place % {"where": where, "number": i}) for i, s in enumerate(signals, start=1))
     if sum(s.weight for s in made if s.weight > 0) < threshold:
-        raise RulesInvalid(f"{where} can never win: all its weights together are below {threshold:g}.")
+        raise RulesInvalid(
+            _("%(where)s can never win: all its weights together are below %(threshold)s."),
+            where=where,
+            threshold=f"{threshold:g}",
+        )
     return TypeRule(name, threshold, made)
 
 
@@ -204,40 +214,63 @@ def _signal(data: object, where: str) -> Signal:
     given = _object(data, where, {"field", "pattern", "weight", "at_least"})
     field = given.get("field")
     if field not in _FIELDS:
-        raise RulesInvalid(f'{where}: "field" must be one of {", ".join(_FIELDS)}.')
+        raise RulesInvalid(
+            _('%(where)s: "field" must be one of %(fields)s.'), where=where, fields=", ".join(_FIELDS)
+        )
     pattern = given.get("pattern")
     if not isinstance(pattern, str) or not 0 < len(pattern) <= MAX_PATTERN:
-        raise RulesInvalid(f'{where}: "pattern" must be text of 1 to {MAX_PATTERN} characters.')
+        raise RulesInvalid(
+            _('%(where)s: "pattern" must be text of 1 to %(max_pattern)s characters.'),
+            where=where,
+            max_pattern=MAX_PATTERN,
+        )
     try:
         is_empty = _compiled(pattern).match("", timeout=_SECONDS) is not None
     except (regex.error, TimeoutError, RecursionError, OverflowError, ValueError) as error:
-        raise RulesInvalid(f"{where}: {pattern!r} isn't a regular expression: {error}.") from error
+        raise RulesInvalid(
+            _("%(where)s: %(pattern)r isn't a regular expression: %(error)s."),
+            where=where,
+            pattern=pattern,
+            error=error,
+        ) from error
     if is_empty:
-        raise RulesInvalid(f"{where}: {pattern!r} matches anything. Make it more specific.")
+        raise RulesInvalid(
+            _("%(where)s: %(pattern)r matches anything. Make it more specific."), where=where, pattern=pattern
+        )
     weight = _number(given.get("weight", 1), f'{where}: "weight"')
     at_least = given.get("at_least", 1)
     if isinstance(at_least, bool) or not isinstance(at_least, int) or not 1 <= at_least <= _MAX_COUNT:
-        raise RulesInvalid(f'{where}: "at_least" must be a whole number from 1 to {_MAX_COUNT}.')
+        raise RulesInvalid(
+            _('%(where)s: "at_least" must be a whole number from 1 to %(max_count)s.'),
+            where=where,
+            max_count=_MAX_COUNT,
+        )
     return Signal(cast("Field", field), pattern, weight, at_least)
 
 
 def _object(data: object, where: str, keys: set[str]) -> Mapping[str, Any]:
     if not isinstance(data, dict):
-        raise RulesInvalid(f"{where} must be an object.")
+        raise RulesInvalid(_("%(where)s must be an object."), where=where)
     if unknown := sorted(str(key) for key in data.keys() - keys):
-        raise RulesInvalid(f"{where} has unknown keys: {', '.join(unknown)[:200]}.")
+        raise RulesInvalid(
+            _("%(where)s has unknown keys: %(unknown)s."), where=where, unknown=", ".join(unknown)[:200]
+        )
     return data
 
 
 def _type_name(value: object, where: str) -> str:
     if not isinstance(value, str) or len(value) > _MAX_NAME or not _TYPE.match(value):
         raise RulesInvalid(
-            f"{where} must be a name of small letters, digits and underscores, at most {_MAX_NAME} long."
+            _(
+                "%(where)s must be a name of small letters, digits and underscores, at most %(max_name)s long."
+            ),
+            where=where,
+            max_name=_MAX_NAME,
         )
     return value
 
 
 def _number(value: object, where: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not -100 <= value <= 100:
-        raise RulesInvalid(f"{where} must be a number from -100 to 100.")
+        raise RulesInvalid(_("%(where)s must be a number from -100 to 100."), where=where)
     return float(value)

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Value
 from django.db.models.functions import Now
+from django.utils.translation import pgettext_lazy
 
 from apps.collections.models.collection import Collection, LinkOrigin
 from apps.collections.models.document import Document, DocumentPartQuerySet
@@ -27,11 +28,11 @@ def walled_tenant() -> models.ForeignKey[Any, Any]:
 
 
 class ChunkKind(models.TextChoices):
-    DOC = "doc", "Text"
-    TABLE = "table", "Table"
-    FUNCTION = "function", "Function"
-    CLASS = "class", "Class"
-    FILE = "file", "File"
+    DOC = "doc", pgettext_lazy("kind of passage", "Text")
+    TABLE = "table", pgettext_lazy("kind of passage", "Table")
+    FUNCTION = "function", pgettext_lazy("kind of passage", "Function")
+    CLASS = "class", pgettext_lazy("kind of passage", "Class")
+    FILE = "file", pgettext_lazy("kind of passage", "File")
 
 
 class Chunk(TenantModel):

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from tenancy.models import TenantModel, TenantQuerySet
 
@@ -25,10 +26,10 @@ class LinkOrigin(models.TextChoices):
 class RerankerChoice(models.TextChoices):
     """What reads the best passages of a search once more."""
 
-    DEFAULT = "default", "The server's, if it has one"
-    NONE = "none", "None"
-    CROSS_ENCODER = "cross-encoder", "A cross-encoder on the server"
-    MODEL = "model", "A language model"
+    DEFAULT = "default", gettext_lazy("The server's, if it has one")
+    NONE = "none", pgettext_lazy("reranker", "None")
+    CROSS_ENCODER = "cross-encoder", gettext_lazy("A cross-encoder on the server")
+    MODEL = "model", gettext_lazy("A language model")
 
 
 class EmbeddingSpace(models.Model):

@@ -9,6 +9,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from apps.collections.models.collection import Collection
 from tenancy.fields import SET_NULL, TenantForeignKey
@@ -24,11 +25,11 @@ TYPE_BY_HAND = "set by hand"
 
 
 class DocumentStatus(models.TextChoices):
-    QUEUED = "queued"
-    PROCESSING = "processing"
-    READY = "ready"
-    FAILED = "failed"
-    CANCELLED = "cancelled"
+    QUEUED = "queued", gettext_lazy("Queued")
+    PROCESSING = "processing", gettext_lazy("Processing")
+    READY = "ready", gettext_lazy("Ready")
+    FAILED = "failed", gettext_lazy("Failed")
+    CANCELLED = "cancelled", gettext_lazy("Cancelled")
 
 
 class Stage(models.TextChoices):
@@ -43,13 +44,13 @@ class Stage(models.TextChoices):
 class DocumentSource(models.TextChoices):
     """How a document came here."""
 
-    UPLOAD = "upload", "Upload"
-    ARCHIVE = "archive", "Archive"
-    FOLDER = "folder", "Folder on the server"
-    GIT = "git", "Git repository"
-    URL = "url", "Web page"
-    CHROMA = "chroma", "Chroma collection"
-    TOOL = "tool", "File tool"
+    UPLOAD = "upload", pgettext_lazy("source of documents", "Upload")
+    ARCHIVE = "archive", pgettext_lazy("source of documents", "Archive")
+    FOLDER = "folder", gettext_lazy("Folder on the server")
+    GIT = "git", gettext_lazy("Git repository")
+    URL = "url", gettext_lazy("Web page")
+    CHROMA = "chroma", gettext_lazy("Chroma collection")
+    TOOL = "tool", gettext_lazy("File tool")
 
 
 class DocumentQuerySet(TenantQuerySet["Document"]):

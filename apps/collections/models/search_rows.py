@@ -8,6 +8,7 @@ from django.contrib.postgres.indexes import GinIndex
 from django.contrib.postgres.search import SearchVectorField
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import pgettext_lazy
 from pgvector.django import HalfVectorField, SparseVectorField
 
 from apps.collections.models.chunk import Chunk, walled_tenant
@@ -144,13 +145,13 @@ class SpaceSwap(TenantModel):
     """The move of a collection to another embedding model, beside the live one: build, compare, switch, drop."""
 
     class Status(models.TextChoices):
-        BUILDING = "building"
-        READY = "ready", "ready to switch"
-        SWITCHED = "switched"
-        UNDONE = "undone"
-        DROPPED = "dropped", "old vectors removed"
-        CANCELLED = "cancelled"
-        FAILED = "failed"
+        BUILDING = "building", pgettext_lazy("switch of the embedding model", "Building")
+        READY = "ready", pgettext_lazy("switch of the embedding model", "ready to switch")
+        SWITCHED = "switched", pgettext_lazy("switch of the embedding model", "Switched")
+        UNDONE = "undone", pgettext_lazy("switch of the embedding model", "Undone")
+        DROPPED = "dropped", pgettext_lazy("switch of the embedding model", "old vectors removed")
+        CANCELLED = "cancelled", pgettext_lazy("switch of the embedding model", "Cancelled")
+        FAILED = "failed", pgettext_lazy("switch of the embedding model", "Failed")
 
     collection = TenantForeignKey(Collection, related_name="swaps")
     from_space = models.ForeignKey(EmbeddingSpace, on_delete=models.PROTECT, related_name="+")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.db import models
 from django.db.models.functions import Now
+from django.utils.translation import pgettext_lazy
 
 from apps.collections.models.collection import Collection
 from tenancy.fields import RESTRICT, SET_NULL, TenantForeignKey
@@ -29,13 +30,13 @@ class FileBatch(TenantModel):
     """Changes that were made together or not at all; ``undoes`` names the batch that this one takes back."""
 
     class Action(models.TextChoices):
-        WRITE = "write"
-        EDIT = "edit"
-        DELETE = "delete"
-        MOVE = "move"
-        UNDO = "undo"
-        REDO = "redo"
-        RESTORE = "restore"
+        WRITE = "write", pgettext_lazy("change of files", "Write")
+        EDIT = "edit", pgettext_lazy("change of files", "Edit")
+        DELETE = "delete", pgettext_lazy("change of files", "Delete")
+        MOVE = "move", pgettext_lazy("change of files", "Move")
+        UNDO = "undo", pgettext_lazy("change of files", "Undo")
+        REDO = "redo", pgettext_lazy("change of files", "Redo")
+        RESTORE = "restore", pgettext_lazy("change of files", "Restore")
 
     collection = TenantForeignKey(Collection, related_name="file_batches", db_index=False)
     action = models.CharField(max_length=10, choices=Action.choices)

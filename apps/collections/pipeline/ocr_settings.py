@@ -7,9 +7,11 @@ from datetime import date
 from typing import Any
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Case, F, Value, When
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.collections.ingestion.ocr.tesseract import tesseract_languages
 from apps.collections.models import Recognition
@@ -42,18 +44,19 @@ class RecognitionState:
     def problem(self) -> str:
         """Say why no page can be read now, "" where nothing is in the way."""
         if settings.OCR_CPU_SECONDS == 0:
-            return "Text recognition (OCR) is switched off on this server."
+            return _("Text recognition (OCR) is switched off on this server.")
         if not self.is_on:
-            return "Text recognition (OCR) is switched off in this workspace."
+            return _("Text recognition (OCR) is switched off in this workspace.")
         if self.used >= self.budget:
-            return (
-                f"The workspace has used up this month's budget for text recognition (OCR) "
-                f"({self.budget:,} seconds "
-                "of processor time)."
-            )
+            return _(
+                "The workspace has used up this month's budget for text recognition (OCR) (%(seconds)s seconds of "
+                "processor time)."
+            ) % {"seconds": intcomma(self.budget)}
         missing = sorted(set(filter(None, self.languages.split("+"))) - tesseract_languages())
         if missing:
-            return f"Text recognition (OCR) is set to {', '.join(missing)}, which Tesseract on this server does not have."
+            return _(
+                "Text recognition (OCR) is set to %(languages)s, which Tesseract on this server does not have."
+            ) % {"languages": ", ".join(missing)}
         return ""
 
 
@@ -71,7 +74,7 @@ def recognition_state(tenant_id: int) -> RecognitionState:
 def recognition_count(tenant_id: int, seconds: float) -> None:
     """Add what a page has cost, in the current transaction."""
     month = _month()
-    row, _ = Recognition.objects.get_or_create(tenant_id=tenant_id)
+    row, _created = Recognition.objects.get_or_create(tenant_id=tenant_id)
     Recognition.objects.filter(pk=row.pk).update(
         used_seconds=Case(When(used_month=month, then=F("used_seconds") + seconds), default=Value(seconds)),
         used_month=month,
@@ -96,17 +99,20 @@ def recognition_set(
     known = tesseract_languages()
     if not known and codes:
         fields["languages"] = [
-            "Other languages need Tesseract, which is not installed on this server. Leave it empty."
+            _("Other languages need Tesseract, which is not installed on this server. Leave it empty.")
         ]
     elif missing := sorted(set(codes) - known):
         fields["languages"] = [
-            f"Tesseract on this server does not have: {', '.join(missing)[:200]}. It has {', '.join(sorted(known)[:40])}."
+            _("Tesseract on this server does not have: %(missing)s. It has %(known)s.")
+            % {"missing": ", ".join(missing)[:200], "known": ", ".join(sorted(known)[:40])}
         ]
     if cpu_seconds is not None and not 0 <= cpu_seconds <= MOST_SECONDS:
-        fields["cpu_seconds"] = [f"Enter a number from 0 to {MOST_SECONDS:,}."]
+        fields["cpu_seconds"] = [
+            _("Enter a number from 0 to %(most_seconds)s.") % {"most_seconds": intcomma(MOST_SECONDS)}
+        ]
     if fields:
         raise Invalid(
-            "recognition_invalid", "Some values are not right; see details.", data={"fields": fields}
+            "recognition_invalid", _("Some values are not right; see details."), data={"fields": fields}
         )
     values: dict[str, Any] = {
         "is_on": is_on,
@@ -114,7 +120,7 @@ def recognition_set(
         "cpu_seconds": cpu_seconds,
     }
     with transaction.atomic():
-        row, _ = Recognition.objects.update_or_create(
+        row, _created = Recognition.objects.update_or_create(
             tenant=tenant, defaults=values | {"updated_by_id": actor.user_id}
         )
         audit_record(tenant=tenant, actor=actor, action="recognition.set", object=row, data=values)

@@ -9,6 +9,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.collections.files.history import text_diff
 from apps.collections.files.selectors import files_visible
 from apps.collections.models import Collection, Document, Repository
@@ -62,7 +64,7 @@ def repository_get(
     _check_open(actor, collection)
     rows = list(Repository.objects.visible_to(actor).filter(collection=collection).order_by("folder"))
     if not rows:
-        raise DomainError("no_repository", "This collection has no repository.", status=422)
+        raise DomainError("no_repository", _("This collection has no repository."), status=422)
     wanted = repository.strip("/")
     fitting = [row for row in rows if row.folder == wanted] if wanted else rows
     above = [row for row in rows if path and _is_below(path.strip("/"), row.folder)]
@@ -71,13 +73,17 @@ def repository_get(
     if not fitting:
         names = ", ".join(f"“{row.folder}”" for row in rows[:20])
         raise DomainError(
-            "no_repository", f"There is no repository in “{wanted}”. Repositories: {names}.", status=422
+            "no_repository",
+            _("There is no repository in “%(wanted)s”. Repositories: %(names)s.")
+            % {"wanted": wanted, "names": names},
+            status=422,
         )
     if len(fitting) > 1:
         names = ", ".join(f"“{row.folder}”" for row in rows[:20])
         raise DomainError(
             "repository_unclear",
-            f"This collection has several repositories. Choose one by its folder: {names}.",
+            _("This collection has several repositories. Choose one by its folder: %(names)s.")
+            % {"names": names},
             status=422,
         )
     if fitting[0].is_limited and actor.kind != "system" and actor.role != "owner":
@@ -253,7 +259,8 @@ def checksums(actor: Actor, collection: Collection, files: Mapping[str, StoredFi
     if len(files) > _MAX_FILES or sum(file.size for file in files.values()) > _MAX_BYTES:
         raise Invalid(
             "work_too_large",
-            f"The collection has too many files for this: at most {_MAX_FILES} with {_MAX_BYTES} bytes.",
+            _("The collection has too many files for this: at most %(max_files)s with %(max_bytes)s bytes.")
+            % {"max_files": _MAX_FILES, "max_bytes": _MAX_BYTES},
         )
     found = {}
     for path, file in files.items():
@@ -278,7 +285,11 @@ def _inside(row: Repository, path: str) -> str:
     if not row.folder or not clean:
         return clean
     if not _is_below(clean, row.folder):
-        raise Invalid("path_invalid", f"“{path[:200]}” isn't in the repository “{row.folder}”.")
+        raise Invalid(
+            "path_invalid",
+            _("“%(path)s” isn't in the repository “%(folder)s”.")
+            % {"path": path[:200], "folder": row.folder},
+        )
     return clean[len(row.folder) + 1 :]
 
 
@@ -289,7 +300,8 @@ def _outside(row: Repository, path: str) -> str:
 def _check_shown(collection: Collection, path: str) -> None:
     if path.strip("/") and not FileRules.of(collection.file_rules).shows(path.strip("/")):
         raise Denied(
-            "path_denied", f"“{path[:200]}” can't be shown here: the collection's file rules hide it."
+            "path_denied",
+            _("“%(path)s” can't be shown here: the collection's file rules hide it.") % {"path": path[:200]},
         )
 
 
@@ -307,6 +319,8 @@ def _is_open(actor: Actor, collection: Collection) -> bool:
 def _closed() -> Denied:
     return Denied(
         "git_limited",
-        "You can't see the history of this repository, because some documents of the collection are, or "
-        "were, limited to other people.",
+        _(
+            "You can't see the history of this repository, because some documents of the collection are, or "
+            "were, limited to other people."
+        ),
     )

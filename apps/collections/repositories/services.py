@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from apps.collections.ingestion.sources.git_history import ref_is_safe
 from apps.collections.models import Collection, Repository, RepositoryPack
@@ -181,12 +182,16 @@ def git_commit(
     actor.require("document.write")
     author, message = _author(actor), message.replace("\0", "").strip()
     if not message or len(message) > _MAX_MESSAGE:
-        raise Invalid("message_invalid", f"Give the commit a message of 1 to {_MAX_MESSAGE} characters.")
+        raise Invalid(
+            "message_invalid",
+            _("Give the commit a message of 1 to %(max_message)s characters.")
+            % {"max_message": _MAX_MESSAGE},
+        )
     row = repositories.repository_get(actor=actor, collection=collection, repository=repository)
     if FileRules.of(collection.file_rules).read_only:
         raise Denied(
             "files_read_only",
-            "The files of this collection can't be changed: its settings make them read-only (read_only).",
+            _("The files of this collection can't be changed: its settings make them read-only (read_only)."),
         )
     head = _branch(row, branch)
     contents, paths = _changes(actor, collection, row, paths)
@@ -214,7 +219,7 @@ def git_commit(
             if (locked.head, locked.refs) != (row.head, row.refs):
                 raise Conflict(
                     "head_moved",
-                    "Someone else has committed in the meantime. Check the status and commit again.",
+                    _("Someone else has committed in the meantime. Check the status and commit again."),
                 )
             _pack_add(tenant, locked, *received, is_made_here=True)
             for number in merged:
@@ -241,7 +246,7 @@ def _author(actor: Actor) -> str:
     if user is None:
         raise Invalid(
             "author_missing",
-            "A commit needs an author, so only a person or a key that acts for one can make it.",
+            _("A commit needs an author, so only a person or a key that acts for one can make it."),
         )
     name, address = (
         "".join(ch for ch in text if ch.isprintable() and ch not in "<>").strip(" .,;:'\"")
@@ -255,19 +260,22 @@ def _branch(row: Repository, branch: str) -> str:
     if branch:
         name = f"refs/heads/{branch}"
         if not ref_is_safe(name):
-            raise Invalid("branch_invalid", f"“{branch[:100]}” isn't a valid branch name.")
+            raise Invalid(
+                "branch_invalid", _("“%(branch)s” isn't a valid branch name.") % {"branch": branch[:100]}
+            )
         inner = any(known.startswith(f"{name}/") or name.startswith(f"{known}/") for known in row.refs)
         if (name in row.refs and name != row.head) or inner:
             raise Invalid(
                 "branch_taken",
-                f"The branch “{branch}” already exists, or the name conflicts with another branch.",
+                _("The branch “%(branch)s” already exists, or the name conflicts with another branch.")
+                % {"branch": branch},
             )
         return name
     if not row.head.startswith("refs/heads/"):
         raise Conflict(
             "head_detached",
-            f"The files come from the commit {row.head[:12]}, not from a branch. Name a new branch for the "
-            f"commit.",
+            _("The files come from the commit %(head)s, not from a branch. Name a new branch for the commit.")
+            % {"head": row.head[:12]},
         )
     return row.head
 
@@ -282,7 +290,10 @@ def _changes(
     wanted = [path.strip("/") for path in paths]
     for path in wanted:
         if not any(one == path or one.startswith(f"{path}/") for one in changed):
-            raise Invalid("path_unchanged", f"Nothing changed in “{path[:200]}” since the last commit.")
+            raise Invalid(
+                "path_unchanged",
+                _("Nothing changed in “%(path)s” since the last commit.") % {"path": path[:200]},
+            )
     chosen = [
         one
         for one in changed
@@ -290,14 +301,16 @@ def _changes(
     ]
     if not chosen:
         raise Conflict(
-            "nothing_to_commit", "Nothing has changed since the last commit, so there is nothing to commit."
+            "nothing_to_commit",
+            _("Nothing has changed since the last commit, so there is nothing to commit."),
         )
     base = len(row.folder) + 1 if row.folder else 0
     found = {one[base:]: now.get(one[base:]) for one in chosen}
     if len(found) > MAX_FILES or sum(file.size for file in found.values() if file) > MAX_BYTES:
         raise Invalid(
             "commit_too_large",
-            f"Commit at most {MAX_FILES} files with {MAX_BYTES} bytes at once. Choose fewer paths.",
+            _("Commit at most %(max_files)s files with %(max_bytes)s bytes at once. Choose fewer paths.")
+            % {"max_files": MAX_FILES, "max_bytes": MAX_BYTES},
         )
     return {
         path: None

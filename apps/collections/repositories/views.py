@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.display import selectors
@@ -156,7 +157,13 @@ def git_commit(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespons
         return _page(request, collection, context, status=error.status)
     count = len(made.paths)
     messages.success(
-        request, f"Committed {count} file{'' if count == 1 else 's'} on {made.branch} as {made.commit[:8]}."
+        request,
+        ngettext(
+            "Committed %(count)s file on %(branch)s as %(commit)s.",
+            "Committed %(count)s files on %(branch)s as %(commit)s.",
+            count,
+        )
+        % {"count": count, "branch": made.branch, "commit": made.commit[:8]},
     )
     address = reverse("collections:git", args=[tenant_slug, pk])
     return redirect(f"{address}?{urlencode({'repository': chosen})}" if chosen else address)

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from apps.collections.models import Chunk, Collection, CollectionSnapshot, SearchCase
 from apps.collections.search import MAX_K, MAX_QUERY_CHARS, parse_filters
@@ -56,15 +57,21 @@ def search_case_save(
     )
     fields: dict[str, list[str]] = {}
     if not 0 < len(query) <= MAX_QUERY_CHARS:
-        fields["query"] = [f"Enter a question of at most {MAX_QUERY_CHARS} characters."]
+        fields["query"] = [
+            _("Enter a question of at most %(max_query_chars)s characters.")
+            % {"max_query_chars": MAX_QUERY_CHARS}
+        ]
     if not 1 <= k <= MAX_K:
-        fields["k"] = [f"Choose from 1 to {MAX_K}."]
+        fields["k"] = [_("Choose from 1 to %(max_k)s.") % {"max_k": MAX_K}]
     if len(set(chunks)) > MAX_EXPECTED or len(found) != len(set(chunks)):
-        fields["chunks"] = [f"Choose at most {MAX_EXPECTED} passages, all from this collection."]
+        fields["chunks"] = [
+            _("Choose at most %(max_expected)s passages, all from this collection.")
+            % {"max_expected": MAX_EXPECTED}
+        ]
     if len(note) > _MAX_NOTE or "\x00" in note:
-        fields["note"] = [f"At most {_MAX_NOTE} characters."]
+        fields["note"] = [_("At most %(max_note)s characters.") % {"max_note": _MAX_NOTE}]
     if fields:
-        raise Invalid("case_invalid", "Some values are not right; see details.", data={"fields": fields})
+        raise Invalid("case_invalid", _("Some values are not right; see details."), data={"fields": fields})
     with transaction.atomic():
         row = collection_lock(tenant, collection.pk)
         case: SearchCase = SearchCase.objects.create(
@@ -108,11 +115,13 @@ def snapshot_create(
     name = " ".join(name.split())
     fields: dict[str, list[str]] = {}
     if not 0 < len(name) <= 120 or not name.isprintable():
-        fields["name"] = ["Give it a name of 1 to 120 characters."]
+        fields["name"] = [_("Give it a name of 1 to 120 characters.")]
     if at is not None and at > timezone.now():
-        fields["at"] = ["This moment is in the future."]
+        fields["at"] = [_("This moment is in the future.")]
     if fields:
-        raise Invalid("snapshot_invalid", "Some values are not right; see details.", data={"fields": fields})
+        raise Invalid(
+            "snapshot_invalid", _("Some values are not right; see details."), data={"fields": fields}
+        )
     try:
         with transaction.atomic():
             row = collection_lock(tenant, collection.pk)
@@ -125,8 +134,8 @@ def snapshot_create(
             raise
         raise Conflict(
             "snapshot_name_taken",
-            f"A named moment “{name}” already exists. Choose another name.",
-            data={"fields": {"name": ["This name is taken."]}},
+            _("A named moment “%(name)s” already exists. Choose another name.") % {"name": name},
+            data={"fields": {"name": [_("This name is taken.")]}},
         ) from error
     return snapshot
 

@@ -13,6 +13,8 @@ from datetime import date
 from statistics import pstdev
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from apps.collections.ingestion.periods import Period, agreement, period_of, periods_asked
 from apps.collections.search.named import MOST, Names
 from apps.collections.search.newest import newest_asked, newest_lifts
@@ -70,10 +72,10 @@ class WantedDocuments:
         scored = [(hit, hit.rerank_score) for hit in hits if hit.rerank_score is not None]
         if not scored or not (self._newest or self._of_period):
             return hits
-        spread = max(pstdev(score for _, score in scored), LEAST_SPREAD)
-        scores = [score / spread for _, score in scored]
+        spread = max(pstdev(score for _hit, score in scored), LEAST_SPREAD)
+        scores = [score / spread for _hit, score in scored]
         best: dict[int, float] = {}
-        for (hit, _), score in zip(scored, scores, strict=True):
+        for (hit, _score), score in zip(scored, scores, strict=True):
             best[hit.document_id] = max(best.get(hit.document_id, score), score)
         more = self._lifts(best)
         places = sorted(
@@ -120,11 +122,25 @@ class WantedDocuments:
     def _told(self, *, is_any: bool) -> str:
         asked, found = self._newest, set(self._dates.values())
         if is_any:
-            return f"The question says “{asked}”, so among equally good passages, those from newer documents come first."
-        why = "have the same date" if any(found) else "have no date"
-        if any(found) and len(found) > 1:
-            why = "don't differ in date where passages are equally good"
-        return f"The question says “{asked}”, but the documents found {why}, so their age did not affect the order."
+            text = _(
+                "The question says “%(asked)s”, so among equally good passages, those from newer documents come first."
+            )
+        elif any(found) and len(found) > 1:
+            text = _(
+                "The question says “%(asked)s”, but the documents found don't differ in date where passages are equally "
+                "good, so their age did not affect the order."
+            )
+        elif any(found):
+            text = _(
+                "The question says “%(asked)s”, but the documents found have the same date, so their age did not affect "
+                "the order."
+            )
+        else:
+            text = _(
+                "The question says “%(asked)s”, but the documents found have no date, so their age did not affect the "
+                "order."
+            )
+        return text % {"asked": asked}
 
 
 def _period(cover: str, dated: date | None) -> Period:

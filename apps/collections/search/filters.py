@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, cast
 
+from django.utils.translation import gettext as _
+
 from basics.errors import Invalid
 from toolloop.tools.validation import number_is_finite
 
@@ -117,16 +119,16 @@ def parse_filters(filters: Mapping[str, Any] | None) -> list[SearchFilter]:
     if filters is None:
         return []
     if not isinstance(filters, Mapping):
-        raise _invalid("filters", "Filters must be an object of fields.")
+        raise _invalid("filters", _("Filters must be an object of fields."))
     found: list[SearchFilter] = []
     for name, condition in filters.items():
         operations = condition if isinstance(condition, Mapping) else {"eq": condition}
         if not operations:
-            raise _invalid(str(name), "The value is empty. Enter one.")
+            raise _invalid(str(name), _("The value is empty. Enter one."))
         for operator, value in operations.items():
             found.append(_filter(str(name), str(operator), value))
     if len(found) > MAX_CONDITIONS:
-        raise _invalid("filters", f"Use at most {MAX_CONDITIONS} conditions.")
+        raise _invalid("filters", _("Use at most %(most)s conditions.") % {"most": MAX_CONDITIONS})
     return found
 
 
@@ -135,7 +137,8 @@ def _filter(name: str, operator: str, value: Any) -> SearchFilter:
         return _attribute(name, operator, value)
     known = _FIELDS.get(name)
     if known is None:
-        raise _unknown(f"There is no filter field “{name[:100]}”", "fields", list(FIELDS))
+        message = _("There is no filter field “%(field)s”. Known: %(known)s.")
+        raise _unknown(message % {"field": name[:100], "known": ", ".join(FIELDS)}, "fields", FIELDS)
     _check_operator(name, operator, known.operators)
     is_list = operator in ("in", "nin", "all")
     checked: Any = _values(name, known.kind, value) if is_list else _value(name, known.kind, value)
@@ -158,12 +161,12 @@ def _filter(name: str, operator: str, value: Any) -> SearchFilter:
 def _attribute(name: str, operator: str, value: Any) -> SearchFilter:
     key = name.removeprefix(ATTRIBUTE)
     if not _KEY.match(key):
-        raise _invalid(name[:120], "A metadata name has 1 to 100 characters and no dot.")
+        raise _invalid(name[:120], _("A metadata name has 1 to 100 characters and no dot."))
     _check_operator(name, operator, _ATTRIBUTE_OPERATORS)
     here = "(d.attributes -> $KEY)"
     if operator == "exists":
         if not isinstance(value, bool):
-            raise _invalid(name, "“exists” needs true or false.")
+            raise _invalid(name, _("“exists” needs true or false."))
         return SearchFilter("document", "(d.attributes ? $KEY) = $VALUE", value, key)
     if operator in _ORDER:
         if isinstance(value, str):
@@ -175,9 +178,9 @@ def _attribute(name: str, operator: str, value: Any) -> SearchFilter:
         return SearchFilter("document", f"{typed} {_SQL[operator]} $VALUE", number, key)
     values = value if operator in ("in", "nin") else [value]
     if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
-        raise _invalid(name, "“in” and “nin” need a list of values.")
+        raise _invalid(name, _("“in” and “nin” need a list of values."))
     if not 0 < len(values) <= MAX_VALUES:
-        raise _invalid(name, f"Give 1 to {MAX_VALUES} values.")
+        raise _invalid(name, _("Give 1 to %(most)s values.") % {"most": MAX_VALUES})
     texts = [_scalar(name, one) for one in values]
     word = "NOT " if operator in ("ne", "nin") else ""
     # A list in the metadata holds when one of its items does.
@@ -190,16 +193,16 @@ def _attribute(name: str, operator: str, value: Any) -> SearchFilter:
 
 def _check_operator(name: str, operator: str, known: Sequence[str]) -> None:
     if operator not in known:
-        raise _unknown(
-            f"The filter “{name[:120]}” has no operator “{operator[:40]}”", "operators", list(known)
-        )
+        message = _("The filter “%(field)s” has no operator “%(operator)s”. Known: %(known)s.")
+        facts = {"field": name[:120], "operator": operator[:40], "known": ", ".join(known)}
+        raise _unknown(message % facts, "operators", known)
 
 
 def _values(name: str, kind: str, value: Any) -> list[Any]:
     if not isinstance(value, Sequence) or isinstance(value, (str, bytes)):
-        raise _invalid(name, "“in”, “nin” and “all” need a list of values.")
+        raise _invalid(name, _("“in”, “nin” and “all” need a list of values."))
     if len(value) > MAX_VALUES:
-        raise _invalid(name, f"Use at most {MAX_VALUES} values.")
+        raise _invalid(name, _("Use at most %(most)s values.") % {"most": MAX_VALUES})
     return [_value(name, kind, one) for one in value]
 
 
@@ -209,23 +212,23 @@ def _value(name: str, kind: str, value: Any) -> Any:
     if kind == "number":
         if isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MAX_INT:
             return value
-        raise _invalid(name, "Each value must be a number.")
+        raise _invalid(name, _("Each value must be a number."))
     if isinstance(value, str) and "\x00" not in value and len(value) <= _MAX_TEXT:
         return value
-    raise _invalid(name, f"Each value must be text of at most {_MAX_TEXT} characters.")
+    raise _invalid(name, _("Each value must be text of at most %(most)s characters.") % {"most": _MAX_TEXT})
 
 
 def _date(name: str, value: Any) -> date:
     try:
         return date.fromisoformat(value)
     except (TypeError, ValueError) as error:
-        raise _invalid(name, "Each value must be a date such as 2026-11-20.") from error
+        raise _invalid(name, _("Each value must be a date such as 2026-11-20.")) from error
 
 
 def _number(name: str, value: Any) -> int | float:
     if number_is_finite(value):
         return cast("int | float", value)
-    raise _invalid(name, "Compare with a number, or with a date such as 2026-11-20.")
+    raise _invalid(name, _("Compare with a number, or with a date such as 2026-11-20."))
 
 
 def _scalar(name: str, value: Any) -> str:
@@ -236,16 +239,20 @@ def _scalar(name: str, value: Any) -> str:
         return json.dumps(_number(name, value))
     if isinstance(value, str) and "\x00" not in value and len(value) <= _MAX_TEXT:
         return json.dumps(value, ensure_ascii=False)
-    raise _invalid(name, "Each value must be text, a number, true, false or null.")
+    raise _invalid(name, _("Each value must be text, a number, true, false or null."))
 
 
 def _like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def _unknown(message: str, what: str, known: list[str]) -> Invalid:
-    return Invalid("filter_unknown", f"{message}. Known: {', '.join(known)}.", data={what: known})
+def _unknown(message: str, what: str, known: Sequence[str]) -> Invalid:
+    return Invalid("filter_unknown", message, data={what: list(known)})
 
 
 def _invalid(name: str, message: str) -> Invalid:
-    return Invalid("filter_invalid", f"Filter “{name}”: {message}", data={"fields": {name: [message]}})
+    return Invalid(
+        "filter_invalid",
+        _("Filter “%(name)s”: %(message)s") % {"name": name, "message": message},
+        data={"fields": {name: [message]}},
+    )

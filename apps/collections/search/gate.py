@@ -19,6 +19,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 
 from django.conf import settings
+from django.contrib.humanize.templatetags.humanize import intcomma
+from django.utils.translation import gettext as _
 
 from basics.errors import DomainError
 from tenancy.database.waiting import connections_let_go, in_transaction
@@ -38,7 +40,8 @@ class SearchBusy(DomainError):
     def __init__(self, waiting: int) -> None:
         super().__init__(
             "search_busy",
-            f"{waiting:,} other searches are waiting to run. Try again in {RETRY_S} s.",
+            _("%(count)s other searches are waiting to run. Try again in %(seconds)s s.")
+            % {"count": intcomma(waiting), "seconds": RETRY_S},
             data={"retry_after": RETRY_S},
         )
 

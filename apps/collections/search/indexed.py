@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from django.db import connection
+from django.utils.translation import gettext as _
 
 from apps.collections.index.large import HNSW_MIN, POSTINGS_MIN
 from apps.collections.index.postings import index_contents, postings_add
@@ -207,8 +208,13 @@ def attributes_check(scope: Sequence[Collection], conditions: Sequence[SearchFil
     unknown = [key for key in keys if key not in known]
     if unknown:
         names = [ATTRIBUTE + key for key in known[:_SHOWN_KEYS]]
+        message = (
+            _("No document here has metadata called “%(name)s”. Known: %(known)s.")
+            if names
+            else _("No document here has metadata called “%(name)s”. Known: none yet.")
+        )
         raise Invalid(
             "filter_unknown",
-            f"No document here has metadata called “{unknown[0]}”. Known: {', '.join(names) or 'none yet'}.",
+            message % {"name": unknown[0], "known": ", ".join(names)},
             data={"fields": names},
         )

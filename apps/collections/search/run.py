@@ -21,6 +21,7 @@ from typing import Any, Never, cast
 import numpy as np
 import structlog
 from django.db import connection
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
@@ -195,7 +196,8 @@ def search_run(
     if is_ordered:
         hits = named.ordered(hits)
     if unranked:
-        note = f"{note} Not reranked: {unranked}".strip()
+        why = _("Not reranked: %(reason)s") % {"reason": unranked}
+        note = f"{note} {why}".strip()
     note = f"{note} {wants.note}".strip()
     ranked, hits = hits, hits[:k]
     documents_note(hit.document_id for hit in hits)
@@ -234,18 +236,22 @@ def _check(query: str, k: int, expand: int) -> None:
     if not query or len(query) > MAX_QUERY_CHARS:
         raise Invalid(
             "query_invalid",
-            f"Enter a question of at most {MAX_QUERY_CHARS} characters.",
-            data={"fields": {"query": ["Empty or too long."]}},
+            _("Enter a question of at most %(max_query_chars)s characters.")
+            % {"max_query_chars": MAX_QUERY_CHARS},
+            data={"fields": {"query": [_("Empty or too long.")]}},
         )
     if not 1 <= k <= MAX_K:
         raise Invalid(
-            "k_invalid", f"k is {k}; choose from 1 to {MAX_K}.", data={"fields": {"k": ["Out of range."]}}
+            "k_invalid",
+            _("k is %(k)s; choose from 1 to %(max_k)s.") % {"k": k, "max_k": MAX_K},
+            data={"fields": {"k": [_("Out of range.")]}},
         )
     if not 0 <= expand <= MAX_EXPAND:
         raise Invalid(
             "expand_invalid",
-            f"expand is {expand}; choose from 0 to {MAX_EXPAND}.",
-            data={"fields": {"expand": ["Out of range."]}},
+            _("expand is %(expand)s; choose from 0 to %(max_expand)s.")
+            % {"expand": expand, "max_expand": MAX_EXPAND},
+            data={"fields": {"expand": [_("Out of range.")]}},
         )
 
 
@@ -376,5 +382,5 @@ def _vectors(begun: Sequence[_Embedding], indexes: Indexes, language: str) -> tu
                 knows is None or language in ("", *knows),
             )
         )
-    note = "Searched by words only, because the embedding model did not respond. " + " ".join(failed)
-    return vectors, note if failed else ""
+    note = _("Searched by words only, because the embedding model did not respond.")
+    return vectors, " ".join([note, *failed]) if failed else ""

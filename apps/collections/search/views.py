@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +13,8 @@ from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.collections.display import selectors
@@ -25,8 +27,16 @@ from basics.errors import DomainError, Invalid
 from web.requests import TenantRequest, allowed, may_lag
 
 FILTER_ROWS = 3
-LEG_NAMES = {"vector": "Meaning", "lexical": "Words", "exact": "Exact codes"}
-OUTCOMES = {"returned": "Returned", "beyond_k": "Beyond k", "reranked_below_k": "Reranked below k"}
+LEG_NAMES = {
+    "vector": gettext_lazy("Meaning"),
+    "lexical": gettext_lazy("Words"),
+    "exact": gettext_lazy("Exact codes"),
+}
+OUTCOMES = {
+    "returned": gettext_lazy("Returned"),
+    "beyond_k": gettext_lazy("Beyond k"),
+    "reranked_below_k": gettext_lazy("Reranked below k"),
+}
 _NUMBERS = ("document_id", "page")
 _LISTS = ("in", "nin", "all")
 
@@ -91,7 +101,7 @@ def _moment(request: TenantRequest) -> datetime | None:
     except ValueError:
         moment = None
     if moment is None:
-        raise Invalid("as_of_invalid", "The moment must be a date and time.")
+        raise Invalid("as_of_invalid", _("The moment must be a date and time."))
     return timezone.make_aware(moment) if timezone.is_naive(moment) else moment
 
 
@@ -175,22 +185,22 @@ def _trace(found: SearchResult) -> dict[str, Any] | None:
     trace = found.trace
     if trace is None:
         return None
-    hidden: Mapping[str, int] = {}
+    hidden: list[tuple[int, str]] = []
     if trace.hidden is not None:
-        hidden = {
-            "not ready": trace.hidden.not_ready,
-            "not live": trace.hidden.not_live,
-            "limited to others": trace.hidden.not_permitted,
-            "matching the filters": trace.hidden.filtered,
-            "passages excluded": trace.hidden.chunks_disabled,
-        }
+        hidden = [
+            (trace.hidden.not_ready, _("%(count)s not ready")),
+            (trace.hidden.not_live, _("%(count)s not live")),
+            (trace.hidden.not_permitted, _("%(count)s limited to others")),
+            (trace.hidden.filtered, _("%(count)s matching the filters")),
+            (trace.hidden.chunks_disabled, _("%(count)s passages excluded")),
+        ]
     return {
         "searched": trace.searched,
         "terms": trace.terms,
         "identifiers": trace.identifiers,
         "legs": [(LEG_NAMES[name], leg) for name, leg in trace.legs.items()],
         "candidates": [{"row": c, "outcome": OUTCOMES.get(c.outcome, c.outcome)} for c in trace.candidates],
-        "hidden": [(name, count) for name, count in hidden.items() if count],
+        "hidden": [text % {"count": count} for count, text in hidden if count],
         "timings": trace.timings_ms,
         "reranker": trace.reranker,
     }
@@ -215,10 +225,14 @@ def case_save(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse
             note=data.get("note", ""),
         )
     except (DomainError, ValueError) as error:
-        told = error.message if isinstance(error, DomainError) else "the filters aren't JSON."
-        messages.error(request, f"Nothing was saved: {told}")
+        told = (
+            _("Nothing was saved: %(message)s") % {"message": error.message}
+            if isinstance(error, DomainError)
+            else _("Nothing was saved: the filters aren't JSON.")
+        )
+        messages.error(request, told)
     else:
-        messages.success(request, "Test question saved.")
+        messages.success(request, _("Test question saved."))
     return _back(request, tenant_slug, pk)
 
 
@@ -228,7 +242,7 @@ def case_delete(request: TenantRequest, tenant_slug: str, pk: int, case_pk: int)
     """Delete a saved question."""
     case = search_selectors.search_case_get(actor=request.actor, pk=case_pk)
     search_cases.search_case_delete(tenant=request.tenant, actor=request.actor, case=case)
-    messages.success(request, "Test question deleted.")
+    messages.success(request, _("Test question deleted."))
     return _back(request, tenant_slug, pk)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from basics.errors import DomainError
 from tenancy.database.waiting import connections_let_go
 
@@ -70,7 +72,7 @@ def run_limited(
             raise _too_large()
         raise DomainError(
             "work_failed",
-            "This could not be read: it is damaged, or not the kind of file it claims to be.",
+            _("This could not be read: it is damaged, or not the kind of file it claims to be."),
             status=422,
         )
     answer = json.loads(done.stdout)
@@ -95,6 +97,8 @@ def _environment(folder: str) -> dict[str, str]:
 def _too_large() -> DomainError:
     return DomainError(
         "work_too_large",
-        "This took too long or too much memory and was stopped. Ask for less: fewer files, or a smaller part.",
+        _(
+            "This took too long or too much memory and was stopped. Ask for less: fewer files, or a smaller part."
+        ),
         status=422,
     )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from django.utils.translation import gettext as _
+
 from basics.errors import Invalid
 
 MAX_PATH = 1000
@@ -41,16 +43,16 @@ def path_parts(path: str, *, is_folder: bool = False) -> tuple[str, ...]:
         if clean in ("", "."):
             return ()
     if not clean:
-        raise PathRefused("Give a path, such as “src/main.py”.")
+        raise PathRefused(_("Give a path, such as “src/main.py”."))
     if len(clean) > MAX_PATH:
-        raise PathRefused(f"A path has at most {MAX_PATH} characters.")
+        raise PathRefused(_("A path has at most %(max_path)s characters.") % {"max_path": MAX_PATH})
     if clean.startswith("/") or "\\" in clean:
-        raise PathRefused("Write the path from the collection's root, with “/” between names.")
+        raise PathRefused(_("Write the path from the collection's root, with “/” between names."))
     if not clean.isprintable() or not _LOOKALIKES.isdisjoint(clean):
-        raise PathRefused("The path contains a character that is invisible or looks like another one.")
+        raise PathRefused(_("The path contains a character that is invisible or looks like another one."))
     parts = tuple(clean.split("/"))
     if len(parts) > MAX_DEPTH:
-        raise PathRefused(f"Folders can be at most {MAX_DEPTH} levels deep.")
+        raise PathRefused(_("Folders can be at most %(max_depth)s levels deep.") % {"max_depth": MAX_DEPTH})
     for part in parts:
         _name_check(part)
     return parts
@@ -58,12 +60,14 @@ def path_parts(path: str, *, is_folder: bool = False) -> tuple[str, ...]:
 
 def _name_check(name: str) -> None:
     if name in ("", ".", ".."):
-        raise PathRefused("The path can't contain empty names, “.” or “..”.")
+        raise PathRefused(_("The path can't contain empty names, “.” or “..”."))
     if name != name.strip() or name.endswith("."):
-        raise PathRefused("A name can't begin or end with a space, or end with a dot.")
+        raise PathRefused(_("A name can't begin or end with a space, or end with a dot."))
     try:
         size = len(name.encode())
     except UnicodeEncodeError as error:
-        raise PathRefused("The path isn't valid text.") from error
+        raise PathRefused(_("The path isn't valid text.")) from error
     if size > MAX_NAME_BYTES:
-        raise PathRefused(f"A name has at most {MAX_NAME_BYTES} bytes.")
+        raise PathRefused(
+            _("A name has at most %(max_name_bytes)s bytes.") % {"max_name_bytes": MAX_NAME_BYTES}
+        )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
+from django.utils.translation import gettext as _
 from pathspec import GitIgnoreSpec
 
 from basics.errors import Denied, Invalid
@@ -27,7 +28,7 @@ def pattern_read(pattern: str) -> GitIgnoreSpec:
     try:
         return GitIgnoreSpec.from_lines([pattern])
     except ValueError as error:
-        raise Invalid("search_invalid", f"The pattern is invalid: {error}.") from error
+        raise Invalid("search_invalid", _("The pattern is invalid: %(error)s.") % {"error": error}) from error
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class FileRules:
         problems: dict[str, list[str]] = {}
         known = {field.name for field in fields(cls)}
         for name in sorted(set(values) - known):
-            problems[name] = [f"Unknown rule. Known: {', '.join(sorted(known))}."]
+            problems[name] = [_("Unknown rule. Known: %(known)s.") % {"known": ", ".join(sorted(known))}]
         kept = {name: values[name] for name in known & set(values)}
         for name in ("allow", "deny"):
             if name in kept:
@@ -71,14 +72,20 @@ class FileRules:
                     problems[name] = [problem]
         for name in ("show_hidden", "read_only"):
             if name in kept and not isinstance(kept[name], bool):
-                problems[name] = ["Give true or false."]
+                problems[name] = [_("Give true or false.")]
         for name, (low, high) in RANGES.items():
             number = kept.get(name, low)
             if isinstance(number, bool) or not isinstance(number, int) or not low <= number <= high:
-                problems[name] = [f"Give a whole number from {low} to {high}."]
+                problems[name] = [
+                    _("Give a whole number from %(low)s to %(high)s.") % {"low": low, "high": high}
+                ]
         if problems:
             first, texts = next(iter(problems.items()))
-            raise Invalid("file_rules_invalid", f"{first}: {texts[0]}", data={"fields": problems})
+            raise Invalid(
+                "file_rules_invalid",
+                f"{first}: {texts[0]}",
+                data={"fields": problems},
+            )
         return cls(**kept)
 
     def as_json(self) -> dict[str, Any]:
@@ -99,15 +106,19 @@ class FileRules:
         if self.read_only:
             raise Denied(
                 "files_read_only",
-                "The files of this collection can't be changed: its settings make them read-only (read_only).",
+                _(
+                    "The files of this collection can't be changed: its settings make them read-only (read_only)."
+                ),
             )
         if why := self._why_hidden(path):
-            raise Denied("path_denied", f"“{path}” can't be written: {why}.", data={"path": path})
+            raise Denied("path_denied", why % {"path": path}, data={"path": path})
         if size > self.max_file_bytes:
             raise Invalid(
                 "file_too_large",
-                f"“{path}” would have {size} bytes; the limit is {self.max_file_bytes}. Split it, or raise "
-                f"max_file_bytes in the collection's file rules.",
+                _(
+                    "“%(path)s” would have %(size)s bytes; the limit is %(max_file_bytes)s. Split it, or raise max_file_bytes in the collection's file rules."
+                )
+                % {"path": path, "size": size, "max_file_bytes": self.max_file_bytes},
                 data={"path": path, "max_bytes": self.max_file_bytes},
                 status=413,
             )
@@ -121,21 +132,29 @@ class FileRules:
         if files > self.max_files or total_bytes > self.max_total_bytes:
             raise Invalid(
                 "quota_exceeded",
-                f"The collection would have {files} files with {total_bytes} bytes; its limits are {self.max_files} "
-                f"files and {self.max_total_bytes} bytes. Delete some first, or raise the limits in its file rules.",
+                _(
+                    "The collection would have %(files)s files with %(total_bytes)s bytes; its limits are %(max_files)s files and %(max_total_bytes)s bytes. Delete some first, or raise the limits in its file rules."
+                )
+                % {
+                    "files": files,
+                    "total_bytes": total_bytes,
+                    "max_files": self.max_files,
+                    "max_total_bytes": self.max_total_bytes,
+                },
                 status=413,
             )
 
     def _why_hidden(self, path: str) -> str:
+        """Return why a path can't be written, a sentence with a place for ``path``; "" where nothing hides it."""
         parts = path.split("/")
         if is_git(path):
-            return "file tools can't change a repository's history"
+            return _("“%(path)s” can't be written: file tools can't change a repository's history.")
         if not self.show_hidden and any(part.startswith(".") for part in parts):
-            return "hidden files are off here (show_hidden)"
+            return _("“%(path)s” can't be written: hidden files are off here (show_hidden).")
         if self.deny and self._deny.match_file(path):
-            return "a deny pattern of the collection matches it"
+            return _("“%(path)s” can't be written: a deny pattern of the collection matches it.")
         if self.allow and not self._allow.match_file(path):
-            return "no allow pattern of the collection matches it"
+            return _("“%(path)s” can't be written: no allow pattern of the collection matches it.")
         return ""
 
     @cached_property
@@ -159,11 +178,12 @@ def is_hidden(path: str) -> bool:
 
 def _patterns(value: Any) -> tuple[tuple[str, ...], str]:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        return (), "Give a list of patterns."
+        return (), _("Give a list of patterns.")
     if len(value) > MAX_PATTERNS or any(len(one) > _MAX_PATTERN for one in value):
-        return (), f"Use at most {MAX_PATTERNS} patterns of at most {_MAX_PATTERN} characters each."
+        text = _("Use at most %(patterns)s patterns of at most %(characters)s characters each.")
+        return (), text % {"patterns": MAX_PATTERNS, "characters": _MAX_PATTERN}
     try:
         GitIgnoreSpec.from_lines(value)
     except ValueError as error:
-        return (), f"A pattern is invalid: {error}."
+        return (), _("A pattern is invalid: %(error)s.") % {"error": error}
     return tuple(value), ""

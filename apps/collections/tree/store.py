@@ -21,8 +21,9 @@ from django.conf import settings
 from django.db import connection
 
 from apps.collections.models import Document, FileBlob, FileRevision
-from apps.collections.tree import PathRefused, SourceTree, TreeRefused, path_parts, tree_open, tree_remove
+from apps.collections.tree.paths import PathRefused, path_parts
 from apps.collections.tree.rules import is_git
+from apps.collections.tree.tree import SourceTree, TreeRefused, tree_open, tree_remove
 from basics.errors import Missing
 from blobs.leases import blob_read
 

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from django.utils.translation import gettext as _
+
 from apps.collections.tree.paths import MAX_DEPTH
 from basics.errors import DomainError
 
@@ -33,8 +35,8 @@ Parts = Sequence[str]
 class TreeRefused(DomainError):
     """Something stands in the tree that must not be used: a link, a device, a file with other names outside."""
 
-    def __init__(self, path: str, why: str) -> None:
-        super().__init__("path_refused", f"“{path}” cannot be used: {why}.", status=422, data={"path": path})
+    def __init__(self, path: str, sentence: str, **facts: int) -> None:
+        super().__init__("path_refused", sentence % {"path": path, **facts}, status=422, data={"path": path})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class SourceTree:
             TreeRefused: it isn't a plain file, has more names than this one, is too large, or a link leads to it.
         """
         name = "/".join(parts)
-        for _ in range(_REPLACED_TRIES):
+        for _try in range(_REPLACED_TRIES):
             with self._parent(parts) as folder, _refusing(name):
                 descriptor = os.open(parts[-1], _FILE, dir_fd=folder)
             found = os.fstat(descriptor)
@@ -97,12 +99,14 @@ class SourceTree:
         with os.fdopen(descriptor, "rb", buffering=0) as stream:
             _plain(found, name)
             if found.st_size > max_bytes:
-                raise TreeRefused(name, f"it has {found.st_size} bytes, more than {max_bytes}")
+                sentence = _("“%(path)s” cannot be used: it has %(size)s bytes, more than %(most)s.")
+                raise TreeRefused(name, sentence, size=found.st_size, most=max_bytes)
             blocks, size = [], 0
             while block := stream.read(_BLOCK):
                 size += len(block)
                 if size > max_bytes:
-                    raise TreeRefused(name, f"it has more than {max_bytes} bytes")
+                    sentence = _("“%(path)s” cannot be used: it has more than %(most)s bytes.")
+                    raise TreeRefused(name, sentence, most=max_bytes)
                 blocks.append(block)
         return b"".join(blocks)
 
@@ -199,7 +203,8 @@ class SourceTree:
     @contextmanager
     def _folder(self, parts: Parts, *, is_making: bool = False) -> Iterator[int]:
         if len(parts) > MAX_DEPTH:
-            raise TreeRefused("/".join(parts[:3]) + "/…", f"folders can be at most {MAX_DEPTH} levels deep")
+            sentence = _("“%(path)s” cannot be used: folders can be at most %(most)s levels deep.")
+            raise TreeRefused("/".join(parts[:3]) + "/…", sentence, most=MAX_DEPTH)
         current = os.open(".", _FOLDER, dir_fd=self._root)
         try:
             for depth, part in enumerate(parts, start=1):
@@ -219,7 +224,7 @@ class SourceTree:
     @contextmanager
     def _parent(self, parts: Parts, *, is_making: bool = False) -> Iterator[int]:
         if not parts:
-            raise TreeRefused("", "the root isn't a file")
+            raise TreeRefused("", _("“%(path)s” cannot be used: the root isn't a file."))
         _single(parts[-1])
         with self._folder(parts[:-1], is_making=is_making) as folder:
             yield folder
@@ -256,7 +261,7 @@ def tree_remove(base: Path, names: Parts) -> None:
 def _single(name: str) -> None:
     """Refuse what the kernel would not take as one name in this folder: the last net, below ``path_parts``."""
     if name in ("", ".", "..") or "/" in name or "\0" in name:
-        raise TreeRefused(repr(name), "it isn't a file name")
+        raise TreeRefused(repr(name), _("“%(path)s” cannot be used: it isn't a file name."))
 
 
 @contextmanager
@@ -268,17 +273,19 @@ def _refusing(name: str) -> Iterator[None]:
         raise
     except OSError as error:
         why = {
-            errno.ELOOP: "there is a link",
-            errno.EMLINK: "there is a link",
-            errno.ENOTDIR: "there is a file or a link where a folder is needed",
-            errno.EISDIR: "it is a folder",
-            errno.ENXIO: "it isn't a plain file",
-            errno.ENODEV: "it isn't a plain file",
-            errno.EACCES: "it can't be opened",
-            errno.EPERM: "it can't be changed",
-            errno.ENAMETOOLONG: "its name is too long",
-            errno.ENOTEMPTY: "it is a folder",
-            errno.EEXIST: "it is a folder",
+            errno.ELOOP: _("“%(path)s” cannot be used: there is a link."),
+            errno.EMLINK: _("“%(path)s” cannot be used: there is a link."),
+            errno.ENOTDIR: _(
+                "“%(path)s” cannot be used: there is a file or a link where a folder is needed."
+            ),
+            errno.EISDIR: _("“%(path)s” cannot be used: it is a folder."),
+            errno.ENXIO: _("“%(path)s” cannot be used: it isn't a plain file."),
+            errno.ENODEV: _("“%(path)s” cannot be used: it isn't a plain file."),
+            errno.EACCES: _("“%(path)s” cannot be used: it can't be opened."),
+            errno.EPERM: _("“%(path)s” cannot be used: it can't be changed."),
+            errno.ENAMETOOLONG: _("“%(path)s” cannot be used: its name is too long."),
+            errno.ENOTEMPTY: _("“%(path)s” cannot be used: it is a folder."),
+            errno.EEXIST: _("“%(path)s” cannot be used: it is a folder."),
         }.get(error.errno or 0)
         if why is None:
             raise
@@ -287,9 +294,9 @@ def _refusing(name: str) -> Iterator[None]:
 
 def _plain(found: os.stat_result, name: str) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise TreeRefused(name, "it isn't a plain file")
+        raise TreeRefused(name, _("“%(path)s” cannot be used: it isn't a plain file."))
     if found.st_nlink != 1:
-        raise TreeRefused(name, "it has another name elsewhere (a hard link)")
+        raise TreeRefused(name, _("“%(path)s” cannot be used: it has another name elsewhere (a hard link)."))
 
 
 def _entry(path: str, found: os.stat_result) -> Entry:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from apps.collections.tree import PathRefused, SourceTree, TreeRefused, path_parts, tree_open, tree_remove
+from apps.collections.tree.paths import PathRefused, path_parts
+from apps.collections.tree.tree import SourceTree, TreeRefused, tree_open, tree_remove
 from tests.collections.files.corpus import PATHS, TRICKS
 
 SECRET = b"secret of the outside"

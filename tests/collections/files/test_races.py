@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.collections.tree import SourceTree, TreeRefused, tree_open
+from apps.collections.tree.tree import SourceTree, TreeRefused, tree_open
 
 if sys.platform != "linux":
     pytest.skip("names are exchanged with a call of Linux", allow_module_level=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.conf import settings
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Collection, RerankerChoice
 from apps.collections.search.rerank.base import Reranker
@@ -16,7 +18,7 @@ from runs.providers import is_extractive, provider_for
 from tenancy.actors import Actor
 from tenancy.models import Tenant
 
-NO_CROSS_ENCODER = (
+NO_CROSS_ENCODER = gettext_lazy(
     "This server has no cross-encoder. Its operator can set one in GROUNDWORK_RERANKER; "
     "until then, choose another reranker."
 )
@@ -40,7 +42,7 @@ def reranker_of(
     if any(one != found[0] for one in found):
         raise Conflict(
             "reranker_unavailable",
-            "the collections searched use different rerankers. Search them one by one.",
+            _("the collections searched use different rerankers. Search them one by one."),
         )
     return found[0] if found else None
 
@@ -48,14 +50,14 @@ def reranker_of(
 def reranker_problems(tenant: Tenant, reranker: str, model: str) -> dict[str, list[str]]:
     """Return what is wrong with a collection's choice, by field; empty when it can be used now."""
     if reranker not in RerankerChoice.values:
-        return {"reranker": [f"Choose one of {', '.join(RerankerChoice.values)}."]}
+        return {"reranker": [_("Choose one of %(values)s.") % {"values": ", ".join(RerankerChoice.values)}]}
     if len(model) > 120 or not model.isprintable():
-        return {"reranker_model": ["A model's name has at most 120 characters."]}
+        return {"reranker_model": [_("A model's name has at most 120 characters.")]}
     if reranker == RerankerChoice.CROSS_ENCODER and not settings.RERANKER:
-        return {"reranker": [NO_CROSS_ENCODER]}
+        return {"reranker": [str(NO_CROSS_ENCODER)]}
     if reranker == RerankerChoice.MODEL:
         if not model or is_extractive(model):
-            return {"reranker_model": ["Enter the language model that grades passages."]}
+            return {"reranker_model": [_("Enter the language model that grades passages.")]}
         try:
             provider_for(tenant, model)
         except DomainError as error:
@@ -72,7 +74,7 @@ def _reranker(
         return ModelReranker(tenant, actor, model, billing_account=billing_account)
     found = reranker_configured()
     if found is None and kind == RerankerChoice.CROSS_ENCODER:
-        raise Conflict("reranker_unavailable", NO_CROSS_ENCODER)
+        raise Conflict("reranker_unavailable", str(NO_CROSS_ENCODER))
     return found
 
 
