@@ -8,6 +8,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from apps.conversations.feedback.selectors import REASONS, feedback_list
@@ -111,7 +112,7 @@ def _added(
     pk = number(request.POST.get("dataset", ""))
     try:
         if not pk:
-            raise Invalid("dataset_needed", "Choose a dataset for the rows.")
+            raise Invalid("dataset_needed", _("Choose a dataset for the rows."))
         dataset = selectors.dataset_get(actor=request.actor, pk=pk)
         made = add(dataset, numbers(request.POST.getlist("pick")))
     except Invalid as error:

@@ -9,6 +9,7 @@ from django.http import HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.documents.uploads import posted_file
@@ -85,9 +86,9 @@ def row_edit(request: TenantRequest, tenant_slug: str, pk: int, row_pk: int) -> 
         except DomainError as error:
             _tell(request, error)
         else:
-            messages.success(request, "Row saved. Approve it when it is correct.")
+            messages.success(request, _("Row saved. Approve it when it is correct."))
     else:
-        messages.error(request, "Enter a question.")
+        messages.error(request, _("Enter a question."))
     return _back("datasets:review", tenant_slug, pk, after=row_pk - 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy
 
 from apps.collections.display.forms import RefusableForm
 
@@ -14,6 +15,6 @@ class DatasetForm(RefusableForm):
     description = forms.CharField(required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
     needs_two_people = forms.BooleanField(
         required=False,
-        label="Two people approve each row",
-        help_text="A row counts as approved when two people have approved it.",
+        label=gettext_lazy("Two people approve each row"),
+        help_text=gettext_lazy("A row counts as approved when two people have approved it."),
     )

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Annotated, Any, Literal
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from apps.collections.search import LEGS, MAX_K
@@ -210,13 +211,15 @@ def arms_expand(
     """
     for name, values in sweep.items():
         if not values:
-            raise Invalid("sweep_invalid", f"Give at least one value of {name} to try.")
+            raise Invalid("sweep_invalid", _("Give at least one value of %(name)s to try.") % {"name": name})
     count = 1
     for values in sweep.values():
         count *= len(values)
     if count > MAX_ARMS:
         raise Invalid(
-            "sweep_too_large", f"{count} arms are too many. Choose settings that give at most {MAX_ARMS}."
+            "sweep_too_large",
+            _("%(count)s arms are too many. Choose settings that give at most %(max_arms)s.")
+            % {"count": count, "max_arms": MAX_ARMS},
         )
     arms = []
     for choice in product(*sweep.values()):

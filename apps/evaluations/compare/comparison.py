@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
+from django.utils.translation import gettext as _
 from numpy.typing import NDArray
 
 from apps.datasets.records.rubric import SIX
@@ -147,12 +148,15 @@ def arms_compare(a: ArmScores, b: ArmScores, *, leading: str = "") -> Comparison
     if len(names) == 1:
         wanted = names
     if chosen not in wanted:
-        raise Conflict("not_comparable", f"Neither arm has a score “{chosen}”. Choose another score.")
+        raise Conflict(
+            "not_comparable",
+            _("Neither arm has a score “%(chosen)s”. Choose another score.") % {"chosen": chosen},
+        )
     rows = {n: common((values_a[n], values_b[n])) for n in wanted}
     wanted = [n for n in wanted if rows[n].size]
     if chosen not in wanted:
         raise Conflict(
-            "not_comparable", "These arms have no scored rows in common. Compare arms on the same dataset."
+            "not_comparable", _("These arms have no scored rows in common. Compare arms on the same dataset.")
         )
     paired = {n: (values_a[n].at(rows[n]), values_b[n].at(rows[n])) for n in wanted}
     changes = {n: _changes(*paired[n]) for n in wanted}
@@ -226,7 +230,7 @@ def verdict(found: Comparison) -> tuple[str, str]:
     """Return what a comparison means: a headline, and two or three sentences."""
     lead = found.leading
     if not lead.is_shown:
-        head = "No difference detected"
+        head = _("No difference detected")
     elif lead.change.value > 0:
         head = "B answers better"
     else:
@@ -237,7 +241,7 @@ def verdict(found: Comparison) -> tuple[str, str]:
             head += ", at a higher price"
         elif ratio < 0.95:
             head += ", at a lower price"
-    judge = "same scorers" if lead.same_author else "different scorers, so compare with care"
+    judge = _("same scorers") if lead.same_author else _("different scorers, so compare with care")
     told = [
         f"{len(found.rows)} question{'' if len(found.rows) == 1 else 's'}, {judge}; smallest detectable difference {found.smallest:.2f}.",
         f"B better on {found.wins}, same on {found.ties}, worse on {found.losses}.",
@@ -315,10 +319,10 @@ def _notes(criteria: Sequence[Criterion], a: ArmScores, b: ArmScores) -> list[st
     notes = []
     other = [label(c.name) for c in criteria if not c.same_author]
     if other:
-        notes.append(f"Scored by different scorers in A and B: {', '.join(other)}.")
+        notes.append(_("Scored by different scorers in A and B: %(other)s.") % {"other": ", ".join(other)})
     lexical = {x for n in a.authors for x in a.authors[n] | b.authors.get(n, set())}
     if any(x.startswith("lexical:") for x in lexical):
-        notes.append("Some scores are word counts; no model judged them.")
+        notes.append(_("Some scores are word counts; no model judged them."))
     coverage = min((x.coverage for x in (a, b) if x.coverage is not None), default=1.0)
     if coverage < COVERAGE_ALARM:
         notes.append(stale_told(coverage))

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from django.utils.translation import gettext as _
+
 from apps.evaluations.compare.comparison import (
     OVERALL,
     PASS,
@@ -122,13 +124,20 @@ def gate_run(
     """
     actor.require("evaluation.read")
     if arm.experiment.state != ExperimentState.COMPLETED:
-        return _undecided(arm, None, "The experiment isn't complete yet.")
+        return _undecided(arm, None, _("The experiment isn't complete yet."))
     known = baseline_get(actor=actor, dataset_id=arm.experiment.dataset_id, name=baseline)
     if known is None:
-        return _undecided(arm, None, f"This dataset has no baseline “{baseline}”. Set one first.")
+        return _undecided(
+            arm,
+            None,
+            _("This dataset has no baseline “%(baseline)s”. Set one first.") % {"baseline": baseline},
+        )
     if cut := next((one for one in (known.arm, arm) if one.stopped_at), None):
         return _undecided(
-            arm, known, f"“{cut.name}” was stopped early, so not all its rows were asked. Run it alone."
+            arm,
+            known,
+            _("“%(name)s” was stopped early, so not all its rows were asked. Run it alone.")
+            % {"name": cut.name},
         )
     read = arms_read(actor=actor, a=known.arm, b=arm, is_calibrated=calibrated)
     before, after = read.a, read.b
@@ -177,7 +186,9 @@ def _other_ground(known: Baseline, arm: Arm, scores: ArmScores) -> str:
     """Return why nothing can be decided, "" when both stand on the same ground."""
     before, after = known.arm.experiment, arm.experiment
     if before.corpus != after.corpus:
-        return "The documents have changed since the baseline ran, which may explain score changes. Run the baseline's arm again on the current documents, then set the baseline again."
+        return _(
+            "The documents have changed since the baseline ran, which may explain score changes. Run the baseline's arm again on the current documents, then set the baseline again."
+        )
     if scores.coverage is not None and scores.coverage < COVERAGE_ALARM:
         return stale_told(scores.coverage)
     return ""

@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
 from apps.evaluations.compare.gate import FAILED, PASSED, Check, GateResult, gate_run
@@ -24,24 +25,30 @@ _HEADS = {PASSED: "Can be released", FAILED: "Blocked"}
 class GateForm(forms.Form):
     """What the gate accepts."""
 
-    baseline = forms.ChoiceField(label="Compared with")
+    baseline = forms.ChoiceField(label=gettext_lazy("Compared with"))
     tolerance = forms.FloatField(
-        label="Allowed drop", min_value=0, max_value=1, help_text="In a mean score, 0 to 1."
-    )
-    most_failed_rows = forms.IntegerField(
-        label="Rows allowed to fail now", min_value=0, required=False, help_text="Empty: no limit."
-    )
-    bar = forms.FloatField(
-        label="Minimum judge agreement",
+        label=gettext_lazy("Allowed drop"),
         min_value=0,
         max_value=1,
-        help_text="Kappa with people (agreement beyond chance), lower bound.",
+        help_text=gettext_lazy("In a mean score, 0 to 1."),
+    )
+    most_failed_rows = forms.IntegerField(
+        label=gettext_lazy("Rows allowed to fail now"),
+        min_value=0,
+        required=False,
+        help_text=gettext_lazy("Empty: no limit."),
+    )
+    bar = forms.FloatField(
+        label=gettext_lazy("Minimum judge agreement"),
+        min_value=0,
+        max_value=1,
+        help_text=gettext_lazy("Kappa with people (agreement beyond chance), lower bound."),
     )
 
     calibrated = forms.BooleanField(
-        label="Adjusted to people's grades",
+        label=gettext_lazy("Adjusted to people's grades"),
         required=False,
-        help_text="Use each judge's newest calibration; raw scores are also shown.",
+        help_text=gettext_lazy("Use each judge's newest calibration; raw scores are also shown."),
     )
 
     def __init__(self, *args: Any, names: list[str], **kwargs: Any) -> None:

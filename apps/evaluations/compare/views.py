@@ -13,6 +13,7 @@ from django.contrib import messages
 from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.datasets.records.record import from_values
@@ -87,7 +88,11 @@ def promote(request: TenantRequest, tenant_slug: str) -> HttpResponse:
     except DomainError as error:
         messages.error(request, error.message)
     else:
-        messages.success(request, f"“{arm.name}” is the baseline of {arm.experiment.dataset}.")
+        messages.success(
+            request,
+            _("“%(name)s” is the baseline of %(dataset)s.")
+            % {"name": arm.name, "dataset": arm.experiment.dataset},
+        )
     return redirect("evaluations:detail", tenant_slug, arm.experiment_id)
 
 
@@ -191,7 +196,7 @@ def _verdict(request: TenantRequest, first: Trial, second: Trial) -> dict[str, A
     if found is None:
         return None
     names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}
-    told = {"tie": "Neither is better", "": "The judge could not decide"}
+    told = {"tie": _("Neither is better"), "": _("The judge could not decide")}
     return {
         "told": told.get(found.better) or f"{names[found.better]} is better",
         "is_flip": found.is_flip,
@@ -205,10 +210,10 @@ def _calls_told(scores: Sequence[Score]) -> tuple[list[str], list[dict[str, str]
     changes: list[dict[str, str]] = []
     for score in scores:
         if score.name == "forbidden_tools" and score.reason:
-            told.append(f"Forbidden tools were used. {score.reason}")
+            told.append(_("Forbidden tools were used. %(reason)s") % {"reason": score.reason})
         for gap in score.details.get("differences", ()):
             if gap["is_missing"]:
-                told.append(f"{gap['name']} was not called.")
+                told.append(_("%(name)s was not called.") % {"name": gap["name"]})
                 continue
             changes += [
                 {
@@ -222,7 +227,7 @@ def _calls_told(scores: Sequence[Score]) -> tuple[list[str], list[dict[str, str]
         if further := score.details.get("further_calls"):
             told.append(f"{further} further call{'' if further == 1 else 's'}.")
     if not told and not changes:
-        told.append("The tools were called as expected.")
+        told.append(_("The tools were called as expected."))
     return told, changes
 
 
@@ -230,21 +235,26 @@ def _figures(found: Comparison) -> list[Figure]:
     lead = found.leading
     figures = [
         _share(
-            "Overall score" if lead.name == "overall" else label(lead.name),
+            _("Overall score") if lead.name == "overall" else label(lead.name),
             lead.a.value,
             lead.b.value,
             is_points=False,
         ),
-        _share(f"Pass rate, {PASS:g} and up", found.pass_a, found.pass_b, is_points=True),
+        _share(
+            _("Pass rate, %(pass)s and up") % {"pass": f"{PASS:g}"},
+            found.pass_a,
+            found.pass_b,
+            is_points=True,
+        ),
     ]
     cited = next((c for c in found.criteria if c.name in ("citation_precision", "faithfulness")), None)
     if cited is not None:
-        name = "Citations that support" if cited.name.startswith("citation") else "Claims supported"
+        name = _("Citations that support") if cited.name.startswith("citation") else _("Claims supported")
         figures.append(_share(name, cited.a.value, cited.b.value, is_points=True))
     else:
         figures.append(
             Figure(
-                "Smallest detectable difference",
+                _("Smallest detectable difference"),
                 f"{found.smallest:.2f}",
                 "",
                 f"{len(found.rows):,} question{'' if len(found.rows) == 1 else 's'}",
@@ -256,7 +266,7 @@ def _figures(found: Comparison) -> list[Figure]:
         before, after = (ms / 1000 for ms in found.latency)
         figures.append(
             _less(
-                "Median time",
+                _("Median time"),
                 before,
                 after,
                 f"{after:.1f} s",
@@ -267,12 +277,14 @@ def _figures(found: Comparison) -> list[Figure]:
     if found.cost is not None:
         before, after = found.cost
         change = f"{abs(after / before - 1):.0%}".replace("%", " %") if before else ""
-        figures.append(_less("Cost per answer", before, after, money_told(after), money_told(before), change))
+        figures.append(
+            _less(_("Cost per answer"), before, after, money_told(after), money_told(before), change)
+        )
     if found.solved_cost is not None and any(found.solved_cost):
         was, now = (None if x is None else money_told(x) for x in found.solved_cost)
         figures.append(
             Figure(
-                "Cost per solved question",
+                _("Cost per solved question"),
                 now or "none solved",
                 "",
                 f"from {was or 'none solved'}",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 from django.db.models import Q
+from django.utils.translation import gettext as _
 
 from apps.datasets.records.rubric import LEVELS
 from apps.evaluations.models import (
@@ -94,14 +95,16 @@ class Agreement:
     def told(self, bar: float = BAR) -> str:
         """Return in a sentence whether the score may gate, and why not."""
         if self.has_drifted:
-            return (
+            return _(
                 "It now grades the gold answers differently, so people's agreement was with a different "
                 "judge."
             )
         if self.n < LEAST:
-            return f"People have graded {self.n} of the answers that this judge graded; {LEAST} are needed."
+            return _(
+                "People have graded %(n)s of the answers that this judge graded; %(least)s are needed."
+            ) % {"n": self.n, "least": LEAST}
         if self.judge_human is None:
-            return "People or the judge used only one level, so agreement can't be measured."
+            return _("People or the judge used only one level, so agreement can't be measured.")
         kappa = self.judge_human
         told = f"Agreement with people (kappa) {kappa.value:.2f}, 95 % interval {kappa.low:.2f} to {kappa.high:.2f}, {self.n} answers"
         reached = "reaches" if self.is_trusted(bar) else "does not reach"

@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.evaluations.arms.targets import TOOLS_TOLD
@@ -34,7 +35,11 @@ def suite_new(request: TenantRequest, tenant_slug: str) -> HttpResponse:
         except (Invalid, Missing) as error:
             add_refusal(form, error)
         else:
-            messages.success(request, f"The suite has {version.row_count:,} rows. Choose what to test.")
+            messages.success(
+                request,
+                _("The suite has %(row_count)s rows. Choose what to test.")
+                % {"row_count": f"{version.row_count:,}"},
+            )
             address = reverse("evaluations:create", args=[tenant_slug])
             return redirect(f"{address}?{urlencode({'suite': version.pk})}")
     status = 422 if request.method == "POST" else 200

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
 from apps.datasets.records.record import Record, from_values
 from apps.evaluations.models import Score, ScoreAuthor, Trial
 from apps.evaluations.results.labels import author_told, label
@@ -17,13 +20,13 @@ from tenancy.actors import Actor
 
 GOOD_VERDICTS = ("supported", "useful")
 _VERDICTS = {
-    "supported": "Supported",
-    "useful": "Useful",
-    "useless": "Not useful",
-    "contradicted": "Contradicted",
-    "not_stated": "Not stated",
-    "unverified": "Quote not found",
-    "not_in_reference": "Not in reference",
+    "supported": gettext_lazy("Supported"),
+    "useful": gettext_lazy("Useful"),
+    "useless": gettext_lazy("Not useful"),
+    "contradicted": gettext_lazy("Contradicted"),
+    "not_stated": gettext_lazy("Not stated"),
+    "unverified": gettext_lazy("Quote not found"),
+    "not_in_reference": gettext_lazy("Not in reference"),
 }
 
 
@@ -112,5 +115,5 @@ def _place(one: Mapping[str, Any]) -> str:
 
 def _label_told(chunks: set[int], retrieved: set[int | None]) -> str:
     if not chunks:
-        return "No longer in the documents"
-    return "Found" if chunks & retrieved else "Not found"
+        return _("No longer in the documents")
+    return _("Found") if chunks & retrieved else _("Not found")
