@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods
 
 from apps.conversations.feedback.selectors import REASONS, feedback_list
@@ -118,8 +119,15 @@ def _added(
     except Invalid as error:
         messages.error(request, error.message)
         return None
-    told = f"{len(made.created):,} new, waiting for review."
-    if made.duplicates:
-        told += f" {made.duplicates:,} were already there."
-    messages.success(request, told)
+    new, known = len(made.created), made.duplicates
+    told = [
+        ngettext("%(count)s new, waiting for review.", "%(count)s new, waiting for review.", new)
+        % {"count": f"{new:,}"}
+    ]
+    if known:
+        told.append(
+            ngettext("%(count)s was already there.", "%(count)s were already there.", known)
+            % {"count": f"{known:,}"}
+        )
+    messages.success(request, " ".join(told))
     return redirect("datasets:review", tenant_slug, pk)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext_lazy
+
 from apps.datasets.checks.coverage import coverage_shown
 from apps.datasets.curation import selectors as curation_selectors
 from apps.datasets.curation.dividing import is_kept
@@ -15,8 +17,8 @@ from apps.datasets.models import DatasetCheck, DatasetExport, DatasetImport
 from apps.datasets.rows import selectors
 from tenancy.actors import Actor
 
-_ACTS: dict[str, list[tuple[str, str]]] = {
-    kind: [(act, SETTLEMENTS[act]) for act in acts]
+_ACTS = {
+    kind: [(act, gettext_lazy(SETTLEMENTS[act])) for act in acts]
     for kind, acts in {
         DatasetCheck.Kind.DUPLICATES.value: ("reject",),
         DatasetCheck.Kind.CONTAMINATION.value: ("train", "reject"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop, ngettext
+
 from apps.datasets.curation.selectors import rows_named
 from apps.datasets.models import Dataset, DatasetCheck, DatasetRow, RowStatus, Split
 from apps.datasets.rows.page_values import number
@@ -47,10 +50,15 @@ class Findings:
 
 
 _KINDS = {
-    "exact": "the same words",
-    "near": "nearly the same words",
-    "meaning": "the same meaning",
-    "passage": "the same passage",
+    "exact": gettext_noop("the same words"),
+    "near": gettext_noop("nearly the same words"),
+    "meaning": gettext_noop("the same meaning"),
+    "passage": gettext_noop("the same passage"),
+}
+_SPLITS = {
+    Split.TRAIN: gettext_noop("from train"),
+    Split.VALIDATION: gettext_noop("from validation"),
+    Split.TEST: gettext_noop("from test"),
 }
 
 
@@ -81,11 +89,14 @@ _NAMES = ("dropped", "kept", "evaluated", "seen", "row")
 def _kind(hit: dict[str, Any]) -> str:
     if "words" in hit:
         if hit.get("similarity"):
-            return _KINDS["meaning"]
-        return f"{hit['words']} words" if hit["words"] else "the same question"
+            return _(_KINDS["meaning"])
+        if not hit["words"]:
+            return _("the same question")
+        return ngettext("%(count)s word", "%(count)s words", hit["words"]) % {"count": hit["words"]}
     if "before" in hit:
-        return f"from {hit['before']}" if hit["before"] else "was not in a split"
-    return _KINDS.get(hit["kind"], str(hit["kind"]))
+        return _(_SPLITS[hit["before"]]) if hit["before"] else _("was not in a split")
+    kind = str(hit["kind"])
+    return _(_KINDS[kind]) if kind in _KINDS else kind
 
 
 def _found(hit: dict[str, Any]) -> str:

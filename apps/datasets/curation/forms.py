@@ -24,9 +24,10 @@ class _Form(forms.Form):
 class ExportForm(_Form):
     """Which version, in which form."""
 
-    version = forms.TypedChoiceField(coerce=int)
+    version = forms.TypedChoiceField(label=gettext_lazy("Version"), coerce=int)
     form = forms.ChoiceField(
-        label=gettext_lazy("Format"), choices=[(f.name, f.title) for f in FORMATS.values() if f.is_export]
+        label=gettext_lazy("Format"),
+        choices=[(f.name, gettext_lazy(f.title)) for f in FORMATS.values() if f.is_export],
     )
     split = forms.ChoiceField(
         label=gettext_lazy("Rows"), required=False, choices=[("", gettext_lazy("All rows")), *Split.choices]
@@ -43,7 +44,7 @@ class ImportForm(_Form):
 
     file = forms.FileField(label=gettext_lazy("File"))
     form = forms.ChoiceField(
-        label=gettext_lazy("Format"), choices=[(f.name, f.title) for f in FORMATS.values()]
+        label=gettext_lazy("Format"), choices=[(f.name, gettext_lazy(f.title)) for f in FORMATS.values()]
     )
     is_trial = forms.BooleanField(
         label=gettext_lazy("Try it first"),
@@ -61,7 +62,7 @@ class SplitsForm(_Form):
         min_value=0, max_value=100, initial=10, label=gettext_lazy("Validation %")
     )
     test = forms.IntegerField(min_value=0, max_value=100, initial=10, label=gettext_lazy("Test %"))
-    seed = forms.IntegerField(min_value=0, max_value=2**31 - 1, initial=0)
+    seed = forms.IntegerField(label=gettext_lazy("Seed"), min_value=0, max_value=2**31 - 1, initial=0)
 
     def shares(self) -> dict[str, float]:
         """Return the shares as parts of 1."""
@@ -71,5 +72,9 @@ class SplitsForm(_Form):
 class RowForm(_Form):
     """What a reviewer may change of a row at once."""
 
-    question = forms.CharField(max_length=MAX_QUESTION, widget=forms.Textarea(attrs={"rows": 3}))
-    answer = forms.CharField(required=False, widget=forms.Textarea(attrs={"rows": 8}))
+    question = forms.CharField(
+        label=gettext_lazy("Question"), max_length=MAX_QUESTION, widget=forms.Textarea(attrs={"rows": 3})
+    )
+    answer = forms.CharField(
+        label=gettext_lazy("Answer"), required=False, widget=forms.Textarea(attrs={"rows": 8})
+    )

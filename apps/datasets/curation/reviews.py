@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
 
 from apps.datasets.checks.scan import redact
 from apps.datasets.checks.splits import document_key
@@ -24,8 +25,12 @@ NEEDED = 2
 MAX_SETTLED = 200
 MOST_ALONG = 1_000
 """Rows that move with others in the request of a person; more take the job that divides."""
-SETTLEMENTS = {"reject": "Reject", "train": "Move to training", "redact": "Hide what was found"}
-"""What can be done with rows that a check has found, and how it is called."""
+SETTLEMENTS = {
+    "reject": gettext_noop("Reject"),
+    "train": gettext_noop("Move to training"),
+    "redact": gettext_noop("Hide what was found"),
+}
+"""What can be done with rows that a check has found, and how it is called in English; pages translate it."""
 
 
 def row_review(

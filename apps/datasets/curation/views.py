@@ -10,6 +10,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.collections.documents.uploads import posted_file
@@ -296,7 +297,8 @@ def rows_settle(request: TenantRequest, tenant_slug: str, pk: int) -> HttpRespon
     except DomainError as error:
         _tell(request, error)
     else:
-        messages.success(request, f"{changed:,} row{'' if changed == 1 else 's'} changed.")
+        told = ngettext("%(count)s row changed.", "%(count)s rows changed.", changed)
+        messages.success(request, told % {"count": f"{changed:,}"})
     return redirect("datasets:checks", tenant_slug, pk)
 
 

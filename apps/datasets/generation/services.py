@@ -10,6 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models.functions import Now
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.collections.display.selectors import collections_named
 from apps.collections.models import ChunkKind
@@ -209,6 +210,16 @@ def generation_resume(
     return row
 
 
+_JOB_IS = {
+    GenerationState.QUEUED: gettext_lazy("This job is waiting."),
+    GenerationState.RUNNING: gettext_lazy("This job is running."),
+    GenerationState.PAUSED: gettext_lazy("This job is paused."),
+    GenerationState.STOPPED: gettext_lazy("This job is stopped."),
+    GenerationState.COMPLETED: gettext_lazy("This job is completed."),
+    GenerationState.FAILED: gettext_lazy("This job is failed."),
+}
+
+
 def _moved(
     tenant: Tenant,
     actor: Actor,
@@ -226,7 +237,7 @@ def _moved(
             .get(pk=job.pk)
         )
         if row.state not in from_states:
-            raise Conflict("generation_state", f"This job is {row.get_state_display().lower()}.")
+            raise Conflict("generation_state", str(_JOB_IS[GenerationState(row.state)]))
         row.state, row.reason = to, reason
         row.save(update_fields=["state", "reason"])
         if to == GenerationState.STOPPED:

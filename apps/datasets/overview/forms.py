@@ -11,8 +11,15 @@ from apps.collections.display.forms import RefusableForm
 class DatasetForm(RefusableForm):
     """Name of a dataset, and its rule for reviews."""
 
-    name = forms.CharField(max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"}))
-    description = forms.CharField(required=False, max_length=2000, widget=forms.Textarea(attrs={"rows": 2}))
+    name = forms.CharField(
+        label=gettext_lazy("Name"), max_length=120, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    description = forms.CharField(
+        label=gettext_lazy("Description"),
+        required=False,
+        max_length=2000,
+        widget=forms.Textarea(attrs={"rows": 2}),
+    )
     needs_two_people = forms.BooleanField(
         required=False,
         label=gettext_lazy("Two people approve each row"),

@@ -8,6 +8,7 @@ from typing import cast, get_args
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_http_methods
 
 from apps.datasets.curation.contexts import section_context
@@ -49,7 +50,10 @@ def _freeze(request: TenantRequest, tenant_slug: str, dataset: Dataset) -> HttpR
     except Conflict as error:
         messages.error(request, error.message)
         return redirect("datasets:versions", tenant_slug, dataset.pk)
-    messages.success(request, f"Version {made.number} has {made.row_count:,} rows.")
+    told = ngettext(
+        "Version %(number)s has %(count)s row.", "Version %(number)s has %(count)s rows.", made.row_count
+    )
+    messages.success(request, told % {"number": made.number, "count": f"{made.row_count:,}"})
     return redirect("datasets:version", tenant_slug, dataset.pk, made.number)
 
 

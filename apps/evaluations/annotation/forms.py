@@ -23,7 +23,7 @@ _MOST_CHOICES = 100
 class QueueForm(forms.Form):
     """Which answers people grade, by what, and how many people each."""
 
-    name = forms.CharField(max_length=120)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     source = forms.ChoiceField(
         label=gettext_lazy("Answers"), help_text=gettext_lazy("From an experiment, or from a dataset's rows.")
     )
@@ -62,7 +62,12 @@ class QueueForm(forms.Form):
         required=False,
         help_text=gettext_lazy("It grades the same answers, so it can be compared with people."),
     )
-    instructions = forms.CharField(required=False, max_length=2_000, widget=forms.Textarea(attrs={"rows": 3}))
+    instructions = forms.CharField(
+        label=gettext_lazy("Instructions"),
+        required=False,
+        max_length=2_000,
+        widget=forms.Textarea(attrs={"rows": 3}),
+    )
 
     def __init__(self, *args: Any, tenant: Tenant, actor: Actor, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -96,5 +101,5 @@ class QueueForm(forms.Form):
 
     def chosen(self) -> tuple[str, int]:
         """Return ``experiment`` or ``version``, and its id."""
-        kind, _, pk = self.cleaned_data["source"].partition("-")
+        kind, _dash, pk = self.cleaned_data["source"].partition("-")
         return kind, int(pk)

@@ -232,7 +232,7 @@ def assignment_grade(
 def assignment_skip(*, tenant: Tenant, actor: Actor, assignment: Assignment, note: str = "") -> Assignment:
     """Leave an answer to others. Raises Conflict when it is decided about already."""
     with transaction.atomic():
-        row, _ = _open(actor, assignment)
+        row = _open(actor, assignment)[0]
         row.state, row.finished_at = AssignmentState.SKIPPED, timezone.now()
         row.note = text_storable(note.strip())[:MAX_NOTE]
         row.save(update_fields=["state", "finished_at", "note"])
@@ -354,7 +354,7 @@ def _open(actor: Actor, assignment: Assignment) -> tuple[Assignment, int]:
     row: Assignment | None = rows.filter(pk=assignment.pk, user_id=actor.user_id or 0).first()
     if row is None:
         raise Missing("assignment")
-    _, user = _entered(actor, row.item.queue)
+    user = _entered(actor, row.item.queue)[1]
     row.refresh_from_db(fields=["state"])
     if row.state != AssignmentState.OPEN:
         raise Conflict(
@@ -372,7 +372,8 @@ def _closed(tenant: Tenant, actor: Actor, queue: AnnotationQueue, *, is_closed: 
         if row is None:
             raise Missing("queue")
         if (row.closed_at is not None) == is_closed:
-            raise Conflict("queue_state", f"This queue is already {'closed' if is_closed else 'open'}.")
+            told = _("This queue is already closed.") if is_closed else _("This queue is already open.")
+            raise Conflict("queue_state", told)
         row.closed_at = timezone.now() if is_closed else None
         row.save(update_fields=["closed_at"])
         done = "annotation_queue.close" if is_closed else "annotation_queue.reopen"

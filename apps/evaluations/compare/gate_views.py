@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_GET
 
@@ -19,7 +20,7 @@ from apps.evaluations.results.labels import label
 from web.requests import TenantRequest, allowed
 
 _MOST_ROWS = 12
-_HEADS = {PASSED: "Can be released", FAILED: "Blocked"}
+_HEADS = {PASSED: gettext_lazy("Can be released"), FAILED: gettext_lazy("Blocked")}
 
 
 class GateForm(forms.Form):
@@ -86,7 +87,7 @@ def _shown(request: TenantRequest, arm: Arm, result: GateResult) -> dict[str, An
     questions = selectors.arm_questions(actor=request.actor, arm=arm, rows=rows)
     return {
         "result": result,
-        "head": _HEADS.get(result.code, "No baseline yet"),
+        "head": _HEADS.get(result.code, gettext_lazy("No baseline yet")),
         "is_passed": result.code == PASSED,
         "is_failed": result.code == FAILED,
         "checks": [(_named(check), check) for check in result.checks],
@@ -95,7 +96,9 @@ def _shown(request: TenantRequest, arm: Arm, result: GateResult) -> dict[str, An
 
 
 def _named(check: Check) -> str:
-    return label(check.name) if check.low is not None else check.name.capitalize()
+    if check.low is not None:
+        return label(check.name)
+    return {"rows": _("Rows"), "must pass": _("Must pass")}.get(check.name, check.name.capitalize())
 
 
 def _command(slug: str, arm: Arm, chosen: dict[str, Any]) -> str:

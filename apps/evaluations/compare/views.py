@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
 from apps.datasets.records.record import from_values
@@ -198,7 +199,7 @@ def _verdict(request: TenantRequest, first: Trial, second: Trial) -> dict[str, A
     names = {"a": "A" if found.a_id == first.pk else "B", "b": "B" if found.a_id == first.pk else "A"}
     told = {"tie": _("Neither is better"), "": _("The judge could not decide")}
     return {
-        "told": told.get(found.better) or f"{names[found.better]} is better",
+        "told": told.get(found.better) or _("%(side)s is better") % {"side": names[found.better]},
         "is_flip": found.is_flip,
         "reason": found.reason,
     }
@@ -218,14 +219,15 @@ def _calls_told(scores: Sequence[Score]) -> tuple[list[str], list[dict[str, str]
             changes += [
                 {
                     "path": f"{gap['name']}: {name}",
-                    "kind": "not as expected",
+                    "kind": _("not as expected"),
                     "before": ", ".join(json.dumps(x, ensure_ascii=False) for x in one["allowed"]),
                     "after": json.dumps(one["given"], ensure_ascii=False),
                 }
                 for name, one in sorted(gap["arguments"].items())
             ]
         if further := score.details.get("further_calls"):
-            told.append(f"{further} further call{'' if further == 1 else 's'}.")
+            more = ngettext("%(count)s further call.", "%(count)s further calls.", further)
+            told.append(more % {"count": further})
     if not told and not changes:
         told.append(_("The tools were called as expected."))
     return told, changes
@@ -257,7 +259,8 @@ def _figures(found: Comparison) -> list[Figure]:
                 _("Smallest detectable difference"),
                 f"{found.smallest:.2f}",
                 "",
-                f"{len(found.rows):,} question{'' if len(found.rows) == 1 else 's'}",
+                ngettext("%(count)s question", "%(count)s questions", len(found.rows))
+                % {"count": f"{len(found.rows):,}"},
                 None,
                 False,
             )
@@ -285,9 +288,9 @@ def _figures(found: Comparison) -> list[Figure]:
         figures.append(
             Figure(
                 _("Cost per solved question"),
-                now or "none solved",
+                now or _("none solved"),
                 "",
-                f"from {was or 'none solved'}",
+                _("from %(before)s") % {"before": was or _("none solved")},
                 None,
                 False,
             )
@@ -306,7 +309,7 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
         name,
         values[0],
         "" if is_same else values[1],
-        f"from {values[2]}",
+        _("from %(before)s") % {"before": values[2]},
         None if is_same else change > 0,
         change > 0,
     )
@@ -318,7 +321,7 @@ def _less(name: str, before: float, after: float, value: str, was: str, change: 
         name,
         value,
         "" if is_same else change,
-        f"from {was}",
+        _("from %(before)s") % {"before": was},
         None if is_same else after < before,
         after > before,
     )

@@ -48,12 +48,12 @@ def documents_same_check(*, actor: Actor, searched: Sequence[Sequence[int] | Non
             names = Collection.objects.visible_to(actor).filter(pk__in=one).order_by("name")
             raise _differ(
                 _(
-                    "“%(value)s” doesn't have the same documents as the first collection: %(missing)s are "
+                    "“%(collections)s” doesn't have the same documents as the first collection: %(missing)s are "
                     "missing, and %(more)s are different. Upload the same files to both, and wait until they "
                     "are read."
                 )
                 % {
-                    "value": ", ".join(names.values_list("name", flat=True)),
+                    "collections": ", ".join(names.values_list("name", flat=True)),
                     "missing": f"{missing:,}",
                     "more": f"{more:,}",
                 }

@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 from django import forms
+from django.utils.text import capfirst, format_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from apps.collections.models import Collection
 from apps.collections.search import LEGS
@@ -53,7 +54,7 @@ _LEGS = {"hybrid": list(LEGS), "vector": ["vector"], "lexical": ["lexical"]}
 class ExperimentForm(forms.Form):
     """What is measured. One arm per combination of models, prompts, ways of answering, collections, ways of searching and k."""
 
-    name = forms.CharField(max_length=120)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     version = forms.ChoiceField(
         label=gettext_lazy("Dataset"),
         help_text=gettext_lazy("Smaller differences can't be detected. More rows detect smaller ones."),
@@ -69,7 +70,9 @@ class ExperimentForm(forms.Form):
             "Multi-turn rows include earlier messages; search gets a rewritten stand-alone question."
         ),
     )
-    assistant = forms.ChoiceField(required=False, help_text=gettext_lazy("For assistants and chats."))
+    assistant = forms.ChoiceField(
+        label=gettext_lazy("Assistant"), required=False, help_text=gettext_lazy("For assistants and chats.")
+    )
     models = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Models"),
@@ -87,12 +90,12 @@ class ExperimentForm(forms.Form):
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Tools"),
         required=False,
-        choices=[(name, TOOLS_TOLD[name].capitalize()) for name in TOOL_SETS],
         help_text=gettext_lazy(
             "For assistants and chats; one arm each. None selected: the assistant's own. Calls that would change data are recorded but not run."
         ),
     )
     prompts = forms.CharField(
+        label=gettext_lazy("Prompts"),
         required=False,
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 4}),
@@ -138,14 +141,18 @@ class ExperimentForm(forms.Form):
     neighbours = forms.CharField(
         label=gettext_lazy("Passages around each"),
         required=False,
-        help_text=gettext_lazy(
-            "Before and after each passage found, for assistants and chats: 0 to %(max_neighbours)s, "
-            "or several, one arm each: 0 1 2. Empty: the assistant's own."
-        )
-        % {"max_neighbours": MAX_NEIGHBOURS},
+        help_text=format_lazy(
+            gettext_lazy(
+                "Before and after each passage found, for assistants and chats: 0 to {most}, or several, one arm each: 0 1 2. Empty: the assistant's own."
+            ),
+            most=MAX_NEIGHBOURS,
+        ),
     )
     scorers = forms.MultipleChoiceField(
-        widget=forms.CheckboxSelectMultiple, choices=_SCORERS, initial=["rubric", "faithfulness"]
+        label=gettext_lazy("Scorers"),
+        widget=forms.CheckboxSelectMultiple,
+        choices=_SCORERS,
+        initial=["rubric", "faithfulness"],
     )
     forbidden = forms.CharField(
         label=gettext_lazy("Forbidden tools"),
@@ -163,7 +170,7 @@ class ExperimentForm(forms.Form):
             "Several judges form a jury: the median counts and disputes are marked. Word count is only a rough hint."
         ),
     )
-    repeats = forms.IntegerField(min_value=1, max_value=20, initial=1)
+    repeats = forms.IntegerField(label=gettext_lazy("Repeats"), min_value=1, max_value=20, initial=1)
     judge_repeats = forms.IntegerField(
         required=False,
         min_value=1,
@@ -210,17 +217,15 @@ class ExperimentForm(forms.Form):
             ),
         ]
         fields["models"].choices = models
+        fields["tools"].choices = [(name, capfirst(_(TOOLS_TOLD[name]))) for name in TOOL_SETS]
         fields["judges"].choices = [
             (LEXICAL, _("Word count (no model)")),
             *((key, name) for key, name in models if key != "extractive"),
         ]
         collections = list(Collection.objects.visible_to(actor).order_by("name"))
         fields["collections"].choices = [(c.pk, c.name) for c in collections]
-        self._names = {
-            c.pk: _("%(name)s (%(chunk_total)s passages)")
-            % {"name": c.name, "chunk_total": f"{c.chunk_total:,}"}
-            for c in collections
-        }
+        # Names of arms are stored, and the same for everyone.
+        self._names = {c.pk: f"{c.name} ({c.chunk_total:,} passages)" for c in collections}
 
     def clean_k(self) -> list[int]:
         """Return the numbers of passages."""
@@ -297,8 +302,12 @@ class ExperimentForm(forms.Form):
 
 def _reach_told(rows: int) -> str:
     """Return how many rows there are, and the change of a mean that they show with 80 % power."""
-    told = f"{rows:,} row{'' if rows == 1 else 's'}"
-    return told if rows < 2 else f"{told}, show {smallest_effect(TYPICAL_DEVIATION, rows):.2f}"
+    if rows < 2:
+        return ngettext("%(count)s row", "%(count)s rows", rows) % {"count": rows}
+    return ngettext("%(count)s row, show %(change)s", "%(count)s rows, show %(change)s", rows) % {
+        "count": f"{rows:,}",
+        "change": f"{smallest_effect(TYPICAL_DEVIATION, rows):.2f}",
+    }
 
 
 def _numbers(text: str) -> list[int]:

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps.collections.models import Collection
 from apps.conversations.models import AssistantVersion
@@ -409,7 +410,15 @@ def _of(actor: Actor, experiment: Experiment) -> Experiment:
 
 
 def _wrong_state(row: Experiment) -> Conflict:
-    return Conflict("experiment_state", f"This experiment is {row.get_state_display().lower()}.")
+    return Conflict("experiment_state", str(_EXPERIMENT_IS[ExperimentState(row.state)]))
+
+
+_EXPERIMENT_IS = {
+    ExperimentState.RUNNING: gettext_lazy("This experiment is running."),
+    ExperimentState.PAUSED: gettext_lazy("This experiment is paused."),
+    ExperimentState.STOPPED: gettext_lazy("This experiment is stopped."),
+    ExperimentState.COMPLETED: gettext_lazy("This experiment is completed."),
+}
 
 
 def _require(holds: bool, field: str, message: str) -> None:

@@ -79,7 +79,7 @@ def failures_collect(
             tenant=tenant,
             actor=actor,
             dataset=dataset,
-            note=_("Rows that “%(name)s” fails") % {"name": arm.name}[:200],
+            note=f"Rows that “{arm.name}” fails"[:200],
         )
 
 

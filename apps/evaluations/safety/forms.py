@@ -18,8 +18,9 @@ from tenancy.actors import Actor
 class SuiteForm(forms.Form):
     """What the suite plants, and into what."""
 
-    name = forms.CharField(max_length=120, initial=gettext_lazy("Safety suite"))
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120, initial=gettext_lazy("Safety suite"))
     collections = forms.TypedMultipleChoiceField(
+        label=gettext_lazy("Collections"),
         coerce=int,
         widget=forms.CheckboxSelectMultiple,
         required=False,
@@ -40,13 +41,13 @@ class SuiteForm(forms.Form):
     carriers = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("Where attacks are hidden"),
-        choices=list(CARRIER_LABELS.items()),
+        choices=[(key, gettext_lazy(told)) for key, told in CARRIER_LABELS.items()],
         initial=list(CARRIER_LABELS),
     )
     categories = forms.MultipleChoiceField(
         widget=forms.CheckboxSelectMultiple,
         label=gettext_lazy("What attackers want"),
-        choices=list(CATEGORY_LABELS.items()),
+        choices=[(key, gettext_lazy(told)) for key, told in CATEGORY_LABELS.items()],
         initial=list(CATEGORY_LABELS),
     )
     per_pair = forms.IntegerField(
@@ -64,6 +65,7 @@ class SuiteForm(forms.Form):
         help_text=gettext_lazy("The same texts without an attack, to reveal models that refuse everything."),
     )
     seed = forms.IntegerField(
+        label=gettext_lazy("Seed"),
         min_value=0,
         max_value=MOST_SEED,
         initial=1,

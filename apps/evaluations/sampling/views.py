@@ -10,8 +10,9 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from apps.conversations.models import Assistant
@@ -31,7 +32,7 @@ _WIDTH, _HEIGHT, _PAD = 300.0, 96.0, 8.0
 class RuleForm(forms.Form):
     """Which live answers are scored, by what, and what it may cost."""
 
-    name = forms.CharField(max_length=120)
+    name = forms.CharField(label=gettext_lazy("Name"), max_length=120)
     percent = forms.DecimalField(
         label=gettext_lazy("Share of answers in percent"),
         min_value=0,
@@ -45,8 +46,9 @@ class RuleForm(forms.Form):
         initial=True,
         help_text=gettext_lazy("Without a source, or with a sentence that no source supports."),
     )
-    assistant = forms.ChoiceField(required=False)
+    assistant = forms.ChoiceField(label=gettext_lazy("Assistant"), required=False)
     scorers = forms.MultipleChoiceField(
+        label=gettext_lazy("Scorers"),
         widget=forms.CheckboxSelectMultiple,
         choices=[
             ("faithfulness", gettext_lazy("Claims supported by passages")),
@@ -55,7 +57,9 @@ class RuleForm(forms.Form):
         ],
         initial=["faithfulness"],
     )
-    judge = forms.ChoiceField(help_text=gettext_lazy("It reads the selected questions and answers."))
+    judge = forms.ChoiceField(
+        label=gettext_lazy("Judge"), help_text=gettext_lazy("It reads the selected questions and answers.")
+    )
     budget_usd = forms.DecimalField(
         label=gettext_lazy("Budget in US dollars a month"),
         min_value=0,
@@ -169,7 +173,14 @@ def _panel(trend: reads.Trend) -> Panel:
         ago = min((today - day).days, reads.DAYS)
         x = round(_PAD + (_WIDTH - 2 * _PAD) * (1 - ago / reads.DAYS), 1)
         y = round(_HEIGHT - _PAD - (_HEIGHT - 2 * _PAD) * mean, 1)
-        dots.append((x, y, f"{day:%d %b}: {mean:.2f}, {count} answer{'' if count == 1 else 's'}"))
-    told = f"{label(trend.name)} over {reads.DAYS} days: {'; '.join(text for *_, text in dots)}"
-    points = " ".join(f"{x},{y}" for x, y, _ in dots)
+        answers = ngettext(
+            "%(day)s: %(mean)s, %(count)s answer", "%(day)s: %(mean)s, %(count)s answers", count
+        )
+        dots.append((x, y, answers % {"day": date_format(day, "d M"), "mean": f"{mean:.2f}", "count": count}))
+    told = _("%(score)s over %(days)s days: %(points)s") % {
+        "score": label(trend.name),
+        "days": reads.DAYS,
+        "points": "; ".join(text for *_place, text in dots),
+    }
+    points = " ".join(f"{x},{y}" for x, y, _text in dots)
     return Panel(label(trend.name), trend.mean, trend.count, trend.is_judged, points, dots, told)

@@ -98,7 +98,7 @@ def _findings(details: Mapping[str, Any]) -> list[ShownFinding]:
     return [
         ShownFinding(
             text=str(one.get("claim", "")),
-            verdict=_VERDICTS.get(str(one.get("verdict")), str(one.get("verdict"))),
+            verdict=str(_VERDICTS.get(str(one.get("verdict")), one.get("verdict"))),
             is_good=one.get("verdict") in GOOD_VERDICTS,
             quote=str(one.get("quote", "")),
             place=_place(one),
@@ -110,7 +110,11 @@ def _findings(details: Mapping[str, Any]) -> list[ShownFinding]:
 def _place(one: Mapping[str, Any]) -> str:
     if one.get("start") is None:
         return ""
-    return f"{one.get('document') or 'Document'}, characters {one['start']:,} to {one['end']:,}"
+    return _("%(document)s, characters %(start)s to %(end)s") % {
+        "document": one.get("document") or _("Document"),
+        "start": f"{one['start']:,}",
+        "end": f"{one['end']:,}",
+    }
 
 
 def _label_told(chunks: set[int], retrieved: set[int | None]) -> str:

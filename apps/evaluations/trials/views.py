@@ -29,7 +29,7 @@ def trial(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
     facts += [time_told(row.latency_ms)] if row.latency_ms is not None else []
     facts += [money_told(float(row.cost_usd))] if row.cost_usd is not None else []
     if row.judge_usd:
-        facts.append(_("judges %(judge_usd)s") % {"judge_usd": money_told(float(row.judge_usd))})
+        facts.append(_("judges %(cost)s") % {"cost": money_told(float(row.judge_usd))})
     context = {
         "sheet": sheet,
         "trial": row,
