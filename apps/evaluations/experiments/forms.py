@@ -203,7 +203,11 @@ class ExperimentForm(forms.Form):
         assistants = AssistantVersion.objects.visible_to(actor).select_related("assistant")
         fields: Any = self.fields
         fields["version"].choices = [
-            (v.pk, f"{v.dataset}, version {v.number} ({_reach_told(v.row_count)})")
+            (
+                v.pk,
+                _("%(dataset)s, version %(number)s (%(reach)s)")
+                % {"dataset": v.dataset, "number": v.number, "reach": _reach_told(v.row_count)},
+            )
             for v in versions.order_by("-pk")[:100]
         ]
         fields["assistant"].choices = [

@@ -9,6 +9,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_GET, require_POST
 
@@ -131,7 +132,8 @@ def split(request: TenantRequest, tenant_slug: str, pk: int) -> HttpResponse:
 
 def _number(text: str, what: str) -> int | None:
     if text and not (text.isascii() and text.isdigit() and len(text) < 6):
-        raise Invalid(f"{what}_invalid", f"Choose one of the {what}s.")
+        told = _("Choose one of the groups.") if what == "group" else _("Choose one of the pages.")
+        raise Invalid(f"{what}_invalid", told)
     return int(text) if text else None
 
 
