@@ -149,6 +149,7 @@ def _shown(request: TenantRequest, found: Comparison, a: Arm, b: Arm) -> dict[st
         "opened": _opened(request, rows[place].row, questions, a, b) if rows else None,
         "before_url": _query(request, row=rows[place - 1].row) if place else "",
         "after_url": _query(request, row=rows[place + 1].row) if place + 1 < len(rows) else "",
+        "needs_told": ", ".join(f"{effect}: {rows_needed:,}" for effect, rows_needed in found.needs),
         "can_promote": request.actor.can("evaluation.write"),
     }
 

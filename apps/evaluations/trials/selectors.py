@@ -58,7 +58,8 @@ class TrialSheet:
     Attributes:
         scores: by rules and judges; people's grades stay out, for others may still grade this answer blind.
         findings: (score in words, what its judge found), for scores of claims.
-        labels: (quote, document, whether it still stands there and was found) of the row's passages.
+        labels: (quote, whether it still stands in the documents and was found, in words; whether it was found) of the
+            row's passages.
     """
 
     trial: Trial
@@ -66,7 +67,7 @@ class TrialSheet:
     outcome: TargetResult
     scores: Sequence[ShownScore]
     findings: Sequence[tuple[ShownScore, Sequence[ShownFinding]]]
-    labels: Sequence[tuple[str, str]]
+    labels: Sequence[tuple[str, str, bool]]
 
 
 def trial_sheet(*, actor: Actor, pk: int) -> TrialSheet:
@@ -90,7 +91,10 @@ def trial_sheet(*, actor: Actor, pk: int) -> TrialSheet:
         outcome,
         scores,
         [(one, findings) for one, findings in found if findings],
-        [(x.quote, _label_told(set(x.chunks), retrieved)) for x in outcome.labels],
+        [
+            (x.quote, _label_told(set(x.chunks), retrieved), bool(set(x.chunks) & retrieved))
+            for x in outcome.labels
+        ],
     )
 
 
