@@ -303,7 +303,11 @@ def _share(name: str, before: float, after: float, *, is_points: bool) -> Figure
     change = after - before
     is_same = abs(change) < 0.005
     if is_points:
-        values = (f"{after * 100:.0f} %", f"{abs(change) * 100:.0f} pt", f"{before * 100:.0f} %")
+        values = (
+            f"{after * 100:.0f} %",
+            _("%(points)s pt") % {"points": f"{abs(change) * 100:.0f}"},
+            f"{before * 100:.0f} %",
+        )
     else:
         values = (f"{after:.2f}", f"{abs(change):.2f}", f"{before:.2f}")
     return Figure(

@@ -17,7 +17,9 @@ def money_told(usd: float) -> str:
     cents = usd * 100
     if usd >= 1:
         return f"${usd:,.2f}"
-    return f"{cents:.2g} ct" if cents >= _LEAST_CENTS else f"< {_LEAST_CENTS:g} ct"
+    if cents < _LEAST_CENTS:
+        return _("< %(cents)s ct") % {"cents": f"{_LEAST_CENTS:g}"}
+    return _("%(cents)s ct") % {"cents": f"{cents:.2g}"}
 
 
 def time_told(milliseconds: float) -> str:
